@@ -77,6 +77,22 @@ def test_rows_are_written_with_few_statements(lake, costs, spark):
 
 
 @pytest.mark.every_database
+def test_a_small_load_by_key_asks_no_more_after_others(lake, costs, spark):
+    lake.sql("CREATE TABLE t (id BIGINT, v STRING) UNIQUE KEY (id)")
+    lake.table("t").append(rows(spark))
+    lake.set_option("data_inlining_row_limit", 10, table="t")
+    found = []
+    for n in range(6):
+        with costs() as load:
+            lake.sql(f"INSERT INTO t VALUES ({n}, 'x'), ({100 + n}, 'x'), (15, 'x')")
+        found.append(load)
+
+    assert found[2:] == [found[2]] * 4
+    assert found[2].statements <= 32
+    assert found[2].writes == 2
+
+
+@pytest.mark.every_database
 def test_columns_are_changed_with_few_statements(lake, costs):
     lake.sql("CREATE TABLE t (id BIGINT, v STRING)")
     lake.sql("ALTER TABLE t ADD COLUMN c INT")

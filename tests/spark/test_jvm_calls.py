@@ -11,7 +11,11 @@ STATEMENTS = [
     "CALL set_option('data_inlining_row_limit', '0')",
     "CREATE TABLE t (id INT NOT NULL, a INT, b STRING, c DOUBLE, d DATE, e BOOLEAN)",
     "INSERT INTO t SELECT cast(id AS INT), 0, 'b', 0.5, DATE '2024-01-02', true FROM range(100)",
+    "CREATE TABLE k (id INT, v STRING, n DOUBLE) UNIQUE KEY (id)",
+    "INSERT INTO k SELECT cast(id AS INT), 'b', 0.5 FROM range(100)",
+    "CALL set_option('data_inlining_row_limit', '10', table_name => 'k')",
 ]
+LOAD = "INSERT INTO k VALUES (7, 'x', 1.5), (8, 'x', 2.5), (200, 'x', 3.5)"
 MERGE = (
     "MERGE INTO t USING changes AS s ON t.id = s.id"
     " WHEN MATCHED THEN UPDATE SET a = s.a WHEN NOT MATCHED THEN INSERT *"
@@ -21,6 +25,7 @@ VERBS = {
     "append": (lambda lake, rows: lake.table("t").append(rows), 78),
     "delete": (lambda lake, _: lake.table("t").delete("id = 7"), 85),
     "update": (lambda lake, _: lake.table("t").update({"a": "a + 1"}, where="id = 9"), 160),
+    "load": (lambda lake, _: lake.sql(LOAD), 460),
     "merge": (lambda lake, _: lake.sql(MERGE), 880),
 }
 

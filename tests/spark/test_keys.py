@@ -249,7 +249,42 @@ def test_keys_of_all_types_and_null_in_each_of_them(lake, both):
     assert (*(k[4] for k in KEYS.values()), 2) in found
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("limit", [10, 0])
+def test_values_of_few_rows_arrive_as_they_are(copied, spark, limit):
+    catalog, lake = copied
+    lake.sql(
+        "CREATE TABLE e (id INT, d DATE, instant TIMESTAMP, wall TIMESTAMP_NTZ, f FLOAT, n DOUBLE,"
+        " m DECIMAL(38, 10), b BINARY, s STRING) UNIQUE KEY (id)"
+    )
+    lake.set_option("data_inlining_row_limit", limit, table="e")
+    one = (
+        "(1, DATE'0001-01-01', TIMESTAMP'1883-11-18 11:00:00', TIMESTAMP_NTZ'2024-03-10 02:30:00',"
+        " float('1.1'), double('NaN'), -1234567890123456789012345678.0123456789, X'00FF', 'é')"
+    )
+    two = "(2, DATE'9999-12-31', NULL, NULL, float('NaN'), -0.0D, NULL, NULL, '')"
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        lake.sql("INSERT INTO e (id) VALUES (1)")
+        lake.sql(f"INSERT INTO e VALUES {one}, {two}")
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+    query = (
+        "SELECT id, CAST(d AS VARCHAR), epoch_us(instant), CAST(wall AS VARCHAR),"
+        " CAST(f AS VARCHAR), CAST(n AS VARCHAR), CAST(m AS VARCHAR), hex(b), hex(s)"
+        " FROM e ORDER BY id"
+    )
+    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+        found = duckdb.sql(query)
+    # New York was 4 h 56 min 2 s behind until noon of that day.
+    instant = -2717654638000000
+    number = "-1234567890123456789012345678.0123456789"
+    assert found == [
+        (1, "0001-01-01", instant, "2024-03-10 02:30:00", "1.1", "nan", number, "00FF", "C3A9"),
+        (2, "9999-12-31", None, None, "nan", "-0.0", None, None, ""),
+    ]
+
+
 def test_names_that_need_quotes(lake):
     lake.sql("CREATE TABLE o (`a.b` INT, `x``y` INT, `V v` STRING) UNIQUE KEY (`a.b`, `x``y`)")
     lake.sql("INSERT INTO o VALUES (1, 1, 'a'), (1, 1, 'b')")

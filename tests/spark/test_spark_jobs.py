@@ -12,6 +12,10 @@ STATEMENTS = [
     "INSERT INTO t SELECT CAST(id AS INT), 0, 'b' FROM range(100)",
     "INSERT INTO t SELECT CAST(id AS INT), 0, 'b' FROM range(100, 200)",
     "DELETE FROM t WHERE id % 50 = 0",
+    "CREATE TABLE k (id INT, v STRING, d DATE, at TIMESTAMP) UNIQUE KEY (id)",
+    "INSERT INTO k SELECT CAST(id AS INT), 'old', NULL, NULL FROM range(100)",
+    "INSERT INTO k SELECT CAST(id AS INT), 'old', NULL, NULL FROM range(100, 200)",
+    "CALL set_option('data_inlining_row_limit', '10', table_name => 'k')",
 ]
 MERGE = (
     "MERGE INTO t USING (SELECT CAST(id AS INT) AS id, 5 AS a, 'c' AS b FROM range(90, 210)) AS s"
@@ -31,6 +35,28 @@ JOBS = {
 @pytest.mark.parametrize("statement", JOBS)
 def test_a_statement_runs_few_jobs(statement, lake, spark):
     assert jobs_of(spark, lambda: lake.sql(statement).collect()) <= JOBS[statement]
+
+
+def test_a_small_load_by_key_runs_few_jobs_whatever_was_loaded_before(lake, spark):
+    found, expected = [], {}
+    for n in range(6):
+        # Each load also has a key that the load before it had.
+        keys = [5 + n, 6 + n, 105 + n, 1000 + n]
+        expected |= dict.fromkeys(keys, str(n))
+        values = ", ".join(f"({key}, '{n}', DATE'2026-01-02', NULL)" for key in keys)
+        load = f"INSERT INTO k VALUES {values}"
+        found.append(jobs_of(spark, lambda load=load: lake.sql(load)))
+    # The rows that are loaded are folded, handed to the tasks, and looked up.
+    assert max(found) <= 3
+    loaded = lake.sql("SELECT id, v FROM k WHERE v != 'old' ORDER BY id").collect()
+    assert list(map(tuple, loaded)) == sorted(expected.items())
+
+
+def test_a_load_of_rows_that_go_into_files_runs_few_jobs(lake, spark):
+    values = ", ".join(f"({key}, 'new', NULL, NULL)" for key in range(90, 120))
+    # As above, and one job for each of the files: updated rows and new ones.
+    assert jobs_of(spark, lambda: lake.sql(f"INSERT INTO k VALUES {values}")) <= 5
+    assert lake.sql("SELECT * FROM k WHERE v = 'new'").count() == 30
 
 
 def test_a_change_feed_reads_its_deletes_in_the_driver(lake, spark):

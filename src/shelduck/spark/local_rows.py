@@ -10,6 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from pyspark.sql.pandas.types import to_arrow_type
 
+from shelduck.spark.bridge.jvm import optimized_plan
+
 _PLAIN = (
     T.BooleanType,
     T.ByteType,
@@ -21,6 +23,25 @@ _PLAIN = (
     T.BinaryType,
     T.DecimalType,
 )
+
+
+_LOCAL = "org.apache.spark.sql.catalyst.plans.logical.LocalRelation"
+
+
+def local_size(rows: DataFrame) -> int | None:
+    """Return how many rows a plan holds itself, so that Spark returns them without a job.
+
+    None if a job would have to compute them, and over Spark Connect, which shows no plans.
+    """
+    plan = optimized_plan(rows)
+    if plan is None or plan.getClass().getName() != _LOCAL:
+        return None
+    return int(plan.data().size())
+
+
+def is_local(rows: DataFrame) -> bool:
+    """Return whether Spark returns rows without a job."""
+    return local_size(rows) is not None
 
 
 def local_frame(

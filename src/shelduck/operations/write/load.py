@@ -14,7 +14,7 @@ from shelduck.operations.write.unique_keys import folding_of
 from shelduck.operations.write.update import require_free_names
 from shelduck.operations.write.versions import Versions, write_versions
 from shelduck.operations.write.write_rows import write_rows
-from shelduck.spark.merge.folding import Folding
+from shelduck.spark.merge.folding import GONE, Folding
 from shelduck.spark.merge.key_ranges import near_keys
 from shelduck.spark.merge.load_rows import (
     alive_rows,
@@ -30,6 +30,8 @@ from shelduck.spark.merge.merge_clauses import Action
 from shelduck.spark.merge.merge_rows import by_action
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.write.brought import NUMBER, bring, can_bring
+from shelduck.spark.write.changes import ACTION
 from shelduck.spark.write.kept import keep, shared
 
 
@@ -62,31 +64,79 @@ def load_rows(
     require_free_names(rows.table)
     if not rows.files and not any(part.row_ids for part in rows.inlined):
         return _first(spark, folding, new, limits, show_progress)
+    found = _few(spark, rows, folding, new) if can_bring(new) else _many(spark, rows, folding, new)
+    if found is None or not found.versions.counts.rows:
+        return Loaded(Done(rows.table))
+    done = write_versions(spark, rows, found.versions, limits=limits, show_progress=show_progress)
+    return Loaded(done, found.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Folded rows, and what they change."""
+
+    rows: DataFrame
+    versions: Versions
+
+
+def _many(spark: SparkSession, rows: TableRows, folding: Folding, new: DataFrame) -> _Found | None:
+    """Return what any number of rows change; the executors keep them. None if there are no rows."""
     folded = keep(folding.folded(new), *dying(folding))
     if not folded.count:
-        return Loaded(Done(rows.table))
+        return None
     source = folded.rows
-    needed = None
-    if folding.is_unique:
-        needed = [f.name for f in (*folding.key_fields, folding.sequence) if f is not None]
-    near = near_keys(source, folding.key_fields, folded.count)
-    target = rows.frame(spark, needed, ORIGINS).where(near)
+    target = _near(spark, rows, folding, source, folded.count)
     met = keep(matched_rows(target, source, folding, folded.count), *outcomes())
     matched = met.rows
     updated, deleted, gone = met.holds
     alive = folded.count - sum(folded.holds)
     counts = Counts(alive - (met.count - gone), updated, deleted)
-    if not counts.rows:
-        return Loaded(Done(rows.table))
+    fresh = fresh_rows(source, met, folding) if counts.inserted else None
+    return _Found(source, _versions(counts, matched, fresh))
+
+
+def _few(spark: SparkSession, rows: TableRows, folding: Folding, new: DataFrame) -> _Found | None:
+    """Return what few rows change: one job folds them, and two look up the table's rows.
+
+    All later steps read rows that are in the driver.
+    """
+    # In one part, nothing is shuffled.
+    folded = bring(folding.folded(new.coalesce(1)))
+    if not folded.count:
+        return None
+    numbered = folded.numbered
+    source = numbered.rows
+    target = _near(spark, rows, folding, source, folded.count)
+    met = bring(matched_rows(target, source, folding, folded.count, also=[NUMBER]))
+    actions = met.values(ACTION)
+    updated, deleted = (actions.count(a.value) for a in (Action.UPDATE, Action.DELETE))
+    fresh = numbered.without(NUMBER, met.values(NUMBER))
+    if folding.is_unique:
+        fresh = fresh.without(GONE, [True])
+    counts = Counts(fresh.count, updated, deleted)
+    inserted = folding.without_sign(fresh.rows) if fresh.count else None
+    return _Found(source.drop(NUMBER), _versions(counts, met.rows, inserted))
+
+
+def _near(
+    spark: SparkSession, rows: TableRows, folding: Folding, source: DataFrame, count: int
+) -> DataFrame:
+    """Return the table's rows near the keys of the source, with the columns that a load needs."""
+    needed = None
+    if folding.is_unique:
+        needed = [f.name for f in (*folding.key_fields, folding.sequence) if f is not None]
+    near = near_keys(source, folding.key_fields, count)
+    return rows.frame(spark, needed, ORIGINS).where(near)
+
+
+def _versions(counts: Counts, matched: DataFrame, fresh: DataFrame | None) -> Versions:
     changed = counts.updated or counts.deleted
-    versions = Versions(
+    return Versions(
         counts,
         updated=by_action(matched, Action.UPDATE) if counts.updated else None,
-        inserted=fresh_rows(source, met, folding) if counts.inserted else None,
+        inserted=fresh,
         dead=by_action(matched, Action.UPDATE, Action.DELETE) if changed else None,
     )
-    done = write_versions(spark, rows, versions, limits=limits, show_progress=show_progress)
-    return Loaded(done, source)
 
 
 def _first(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
 
 from shelduck.model.changes.change import AppendFiles, DeleteRows, InlineRows
 from shelduck.model.files.data_files import NewDataFile
@@ -93,7 +92,7 @@ def _in_catalog(table: TableVersion, versions: Versions) -> InlinedBatch:
     if versions.inserted is not None:
         fresh = kept.versions(versions.inserted, table, with_row_ids=False)
         parts.append(with_values(fresh, {ROW_ID_COLUMN: "CAST(NULL AS BIGINT)"}))
-    return collected_rows(reduce(DataFrame.unionAll, parts), table.columns, ROW_ID_COLUMN)
+    return collected_rows(parts, table.columns, ROW_ID_COLUMN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from shelduck.model.files.data_files import DataFile, NewDeleteFile
 from shelduck.model.files.layout import SNAPSHOT_FIELD
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.table import TableVersion
+from shelduck.spark.bridge import Named, select_named
 from shelduck.spark.deletes.delete_positions import write_positions
 from shelduck.spark.deletes.position_files import (
     FILE,
@@ -28,6 +29,7 @@ from shelduck.spark.deletes.position_files import (
 )
 from shelduck.spark.files.parquet_files import metadata_of, read_columns
 from shelduck.spark.files.storage import delete_directory
+from shelduck.spark.local_rows import is_local
 from shelduck.spark.reader_options import EXACT_PATH
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.stores.homes import spark_options, spark_path
@@ -106,15 +108,14 @@ def write_delete_files(
         with told_of_storage(table.path, f"delete from {table.full_name}"):
             if not isinstance(dead, DataFrame):
                 return work.here(dead)
-            positions = dead.select(
-                F.col(Origin.FILE_ID).alias(FILE), F.col(Origin.POSITION).alias(POSITION)
-            )
+            columns = [Named(FILE, Origin.FILE_ID), Named(POSITION, Origin.POSITION)]
+            positions = select_named(dead, columns)
             if _bound(files.held, most) > _MOST_COLLECTED:
                 kept = keep(positions)
                 if kept.count > _MOST_COLLECTED:
                     return work.run(kept.rows)
                 positions = kept.rows
-            return work.here(positions.toArrow())
+            return work.here(_here(positions))
     except BaseException:
         # If the storage is what fails, remove_orphans finds the files later.
         with suppress(OSError):
@@ -323,6 +324,15 @@ class _Work:
             )
             for number, f in written.items()
         }
+
+
+def _here(positions: DataFrame) -> pa.Table:
+    """Return positions; Arrow would take a job also if the plan holds them."""
+    if not is_local(positions):
+        return positions.toArrow()
+    names = (FILE, POSITION)
+    found = [*zip(*positions.collect(), strict=True)] or [()] * len(names)
+    return pa.table([pa.array(each, pa.int64()) for each in found], names)
 
 
 def _bound(held: int | None, most: int | None) -> int:

@@ -37,11 +37,18 @@ def ordered(rows: DataFrame, gone: str | None = None) -> DataFrame:
     return select_named(rows, columns)
 
 
-def matched_rows(target: DataFrame, source: DataFrame, folding: Folding, loaded: int) -> DataFrame:
+def matched_rows(
+    target: DataFrame,
+    source: DataFrame,
+    folding: Folding,
+    loaded: int,
+    also: Sequence[str] = (),
+) -> DataFrame:
     """Return what happens to the table's rows whose key is loaded.
 
     ``source`` are folded rows, ``loaded`` of them. The result has the table's columns, the origins,
-    `ACTION`, which is NULL for a row that is later than the loaded one, and `GONE`.
+    `ACTION`, which is NULL for a row that is later than the loaded one, `GONE`, and columns of the
+    source that are wanted ``also``.
     """
     old = [f for f in folding.columns if f.name in target.columns]
     was = {f.id: F.col(_OLD.format(n)) for n, f in enumerate(old)}
@@ -65,7 +72,8 @@ def matched_rows(target: DataFrame, source: DataFrame, folding: Folding, loaded:
             c if f.id in keys else Named(f.name, folding.updated(f, was[f.id], c.column))
             for f, c in zip(folding.columns, columns, strict=True)
         ]
-    return select_named(joined, [*columns, *origins, Named(ACTION, action), Named(GONE, gone)])
+    more = [Named(ACTION, action), Named(GONE, gone), *(Named(name, name) for name in also)]
+    return select_named(joined, [*columns, *origins, *more])
 
 
 def dying(folding: Folding) -> tuple[Column, ...]:

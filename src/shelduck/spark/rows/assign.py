@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame
@@ -79,6 +80,18 @@ def failure_of(error: BaseException) -> ShelduckError | None:
     if found:
         return InvalidRequest(rest.split("\n", 1)[0].split(" SQLSTATE:", 1)[0])
     return file_fault(text)
+
+
+@contextmanager
+def telling_failures() -> Iterator[None]:
+    """Raise what was wrong with rows in place of the error of a job that failed for it."""
+    try:
+        yield
+    except BaseException as error:
+        failure = failure_of(error)
+        if failure is None:
+            raise
+        raise failure from error
 
 
 @dataclass

@@ -48,5 +48,5 @@ def as_condition(condition: Condition) -> Column:
 
 def row_ids(rows: DataFrame) -> tuple[int, ...]:
     """Return the row ids of rows in the catalog itself, which are few."""
-    found = rows.select(F.col(Origin.ROW_ID)).collect()
+    found = rows.select(Origin.ROW_ID).collect()
     return tuple(sorted(row[0] for row in found))

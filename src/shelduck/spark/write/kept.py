@@ -14,7 +14,8 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, checkpoint, select_named
 from shelduck.spark.files.physical import ROW_ID_COLUMN
-from shelduck.spark.rows.assign import failure_of
+from shelduck.spark.local_rows import is_local
+from shelduck.spark.rows.assign import telling_failures
 from shelduck.spark.scan.read import Origin
 
 _FILE_BYTES = 128 * 1024 * 1024
@@ -43,13 +44,8 @@ def keep(rows: DataFrame, *conditions: Column) -> Kept:
     """
     counts = [F.count(F.lit(1)), *map(F.count_if, conditions)]
     named = [c.alias(f"{n}") for n, c in enumerate(counts)]
-    try:
+    with telling_failures():
         found, (count, *holds) = checkpoint(rows, named)
-    except BaseException as error:
-        failure = failure_of(error)
-        if failure is None:
-            raise
-        raise failure from error
     return Kept(found.coalesce(1) if count <= FEW else found, count, tuple(holds))
 
 
@@ -59,8 +55,11 @@ def shared(rows: DataFrame, count: int) -> DataFrame:
 
 
 def few_rows(rows: DataFrame) -> list[Row] | None:
-    """Collect up to `FEW` kept rows by one small job; None if there are more."""
-    found = rows.coalesce(1).limit(FEW + 1).collect()
+    """Collect up to `FEW` kept rows by one small job; None if there are more.
+
+    No job runs if the plan holds the rows itself.
+    """
+    found = (rows if is_local(rows) else rows.coalesce(1)).limit(FEW + 1).collect()
     return found if len(found) <= FEW else None
 
 
@@ -91,22 +90,22 @@ def parts_of_bytes(size: int) -> int:
 
 def of_files(rows: DataFrame) -> DataFrame:
     """Return the rows that are in files, not in the catalog."""
-    return rows.where(F.col(Origin.FILE_ID).isNotNull())
+    return rows.where(f"{Origin.FILE_ID} IS NOT NULL")
 
 
 def of_catalog(rows: DataFrame) -> DataFrame:
     """Return the rows in the catalog itself."""
-    return rows.where(F.col(Origin.FILE_ID).isNull())
+    return rows.where(f"{Origin.FILE_ID} IS NULL")
 
 
 def with_row_id(rows: DataFrame) -> DataFrame:
     """Return the rows that have a row id."""
-    return rows.where(F.col(Origin.ROW_ID) >= 0)
+    return rows.where(f"{Origin.ROW_ID} >= 0")
 
 
 def without_row_id(rows: DataFrame) -> DataFrame:
     """Return the rows that have no row id yet; a negative one is a transaction's own number."""
-    return rows.where(F.coalesce(F.col(Origin.ROW_ID), F.lit(-1)) < 0)
+    return rows.where(f"coalesce({Origin.ROW_ID}, -1) < 0")
 
 
 def may_lack_row_ids(files: Iterable[DataFile], inlined: Iterable[InlinedRows]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column as SparkColumn
@@ -17,11 +18,10 @@ from shelduck.model.text.quoting import backticked
 from shelduck.model.types import temporal
 from shelduck.model.types.data_types import FLOATS, Decimal
 from shelduck.model.types.literals import float_text
-from shelduck.spark.bridge.jvm import optimized_plan
-from shelduck.spark.bridge.named import has_its_rows
-from shelduck.spark.rows.assign import failure_of
+from shelduck.spark.bridge.named import Named, has_its_rows, select_named
+from shelduck.spark.local_rows import is_local, local_size
+from shelduck.spark.rows.assign import telling_failures
 
-_LOCAL = "org.apache.spark.sql.catalyst.plans.logical.LocalRelation"
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -34,33 +34,37 @@ def small_rows(df: DataFrame, columns: Schema, limit: int) -> InlinedBatch | Non
     """
     if not has_its_rows(df):
         return None
-    carried = df.select(*_carried_all(columns))
-    try:
-        plan = optimized_plan(carried)
-    except Exception as error:
-        found = failure_of(error)
-        if found is None:
-            raise
-        raise found from error
-    if plan is None or plan.getClass().getName() != _LOCAL or plan.data().size() > limit:
+    carried = select_named(df, _carried_all(columns))
+    with telling_failures():
+        size = local_size(carried)
+    if size is None or size > limit:
         return None
     # Spark returns the rows of a local relation without a job.
     return InlinedBatch(columns, _rows(columns, carried.collect()))
 
 
-def collected_rows(df: DataFrame, columns: Schema, row_id: str) -> InlinedBatch:
-    """Return rows that were computed before; a small job brings them here.
+def collected_rows(parts: Sequence[DataFrame], columns: Schema, row_id: str) -> InlinedBatch:
+    """Return rows that were computed before; unless their plans hold them, one job brings them.
 
-    ``df`` has ``columns``, and behind them the row ids, NULL for rows that have none yet.
+    Each part has ``columns``, and behind them the row ids, NULL for rows that have none yet.
     """
-    found = df.select(*_carried_all(columns), F.col(row_id)).collect()
+    named = [*_carried_all(columns), Named(row_id, row_id)]
+    carried = [select_named(part, named) for part in parts]
+    if not all(map(is_local, carried)):
+        carried = [reduce(DataFrame.unionAll, carried)]
+    found = [row for part in carried for row in part.collect()]
     rows = _rows(columns, [row[:-1] for row in found])
     return InlinedBatch(columns, rows, tuple(row[-1] for row in found))
 
 
-def _carried_all(columns: Schema) -> list[SparkColumn]:
+def _carried_all(columns: Schema) -> list[Named]:
     """Return all columns in forms that Python holds, under names that mean nothing."""
-    return [_carried(F.col(backticked(f.name)), f).alias(f"c{n}") for n, f in enumerate(columns)]
+    return [Named(f"c{n}", _carried_as(f)) for n, f in enumerate(columns)]
+
+
+def _carried_as(field: Field) -> str | SparkColumn:
+    name = backticked(field.name)
+    return _carried(F.col(name), field) if any(map(_is_moment, field.leaves())) else name
 
 
 def _rows(columns: Schema, found: Sequence[Sequence[Any]]) -> tuple[tuple[object, ...], ...]:
