@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import NullType, TypeEngine
 
-from shelduck.catalog.dialects.checked import Checked
+from shelduck.catalog.dialects.checked import Checked, StoredFlag
 from shelduck.catalog.schema.column_types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, UUID
 
 Questions = tuple[tuple[str, Select[Any]], ...]
@@ -114,4 +114,6 @@ def _kind_of(column: ColumnElement[Any], dialect: Dialect) -> TypeEngine[Any]:
     if _fetched(column, dialect) is not column:
         return BIGINT
     kind = column.type.stored if isinstance(column.type, Checked) else column.type
+    if isinstance(kind, StoredFlag):
+        return BOOLEAN
     return UUID if kind is UUID else _SLOTS[kind.python_type]
