@@ -106,6 +106,11 @@ def add_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | No
         option = {"key": "data_inlining_row_limit", "value": "0", "scope": "table"}
         draft.connection.execute(_INSERT_OPTION, option | {"scope_id": table})
         return None
+    return _make(draft, table, columns)
+
+
+def _make(draft: Draft, table: TableId, columns: Schema) -> str:
+    """Make and register a table for inlined rows that the database can have."""
     name = f"ducklake_inlined_data_{table}_{draft.next_schema_version}"
     create = inlined_table_text(dialect_of(draft.connection), name, columns)
     row = {"table_id": table, "table_name": name, "schema_version": draft.next_schema_version}
@@ -133,7 +138,7 @@ def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
         assert work.columns is not None
         _refuse_reserved(work)
         if can_inline(draft.connection.dialect.name, work.columns):
-            add_inlined_table(draft, work.id, work.columns)
+            _make(draft, work.id, work.columns)
 
 
 def needs_another(work: TableWork) -> bool:
