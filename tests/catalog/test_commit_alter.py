@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -303,6 +304,37 @@ def test_an_alter_takes_few_statements_however_large_the_table_is(sqlite_lake, c
 
     # A small table without data needs no statistics for the new column.
     assert counts == [count, count + 1 if isinstance(changes[0], AddColumn) else count]
+
+
+def test_an_alter_does_not_become_slower_with_each_alter_before_it(sqlite_lake):
+    lake = sqlite_lake
+    lake.tell("CREATE TABLE t (a INTEGER)", inline=10)
+    steps = Counter()
+
+    def count():
+        steps["all"] += 1
+        return 0
+
+    # The pool has one connection; SQLite calls the handler after each ten steps of its machine.
+    with lake.store.read() as connection:
+        connection.connection.dbapi_connection.set_progress_handler(count, 10)
+    costs = []
+    for number in range(80):
+        steps.clear()
+        lake.alter("t", RenameColumn(("a" if number % 2 == 0 else "b",), "ba"[number % 2]))
+        costs.append(steps["all"])
+
+    # Every one of them leaves rows in the catalog, and some statements look at all of them.
+    assert costs[79] - costs[39] < 1.5 * (costs[39] - costs[0])
+
+
+@pytest.mark.every_database
+def test_a_name_with_a_per_cent_sign_is_a_column_of_the_table_for_inlined_rows(lake):
+    lake.tell("CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)", inline=10)
+    lake.alter("t", RenameColumn(("a",), "%s %(a)s 5%"))
+    lake.tell("INSERT INTO t VALUES (2)", inline=10)
+
+    assert lake.ask('SELECT "%s %(a)s 5%" FROM t ORDER BY 1') == [(1,), (2,)]
 
 
 def test_a_reserved_name_is_refused_while_rows_are_in_the_catalog(lake):

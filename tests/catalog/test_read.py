@@ -7,12 +7,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from shelduck.catalog.commit.recorded_layouts import record_layouts
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.read import read
 from shelduck.catalog.schema.create import open_lake
+from shelduck.catalog.schema.own_tables import ensure_own_tables
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound
 from shelduck.model.files.data_files import MappedName
+from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.schema import Default
+from shelduck.model.types.data_types import parse_type
 from tests.support.oracle import DuckDBOracle
 
 
@@ -264,6 +268,31 @@ def test_small_deletes_that_the_catalog_holds_come_with_their_file(told, lake_ur
         assert [f.inlined_deletes for f in lake.files("t")] == [(3,)]
     with reading(lake_url, 2) as lake:
         assert [f.inlined_deletes for f in lake.files("t")] == [()]
+
+
+@pytest.mark.every_database
+def test_one_statement_finds_a_few_files_and_all_that_belongs_to_them(told, lake_url):
+    told(
+        "CREATE TABLE t (a INTEGER)",
+        *(f"INSERT INTO t SELECT * FROM range({n}, {n + 5})" for n in (0, 10, 20)),
+        "DELETE FROM t WHERE a = 2",
+        "DELETE FROM t WHERE a >= 20",
+    )
+    told("DELETE FROM t WHERE a = 11", inline=5)
+    layout = Layout((PhysicalField("a", 1, parse_type("int")),))
+    with closing(open_store(lake_url)) as store, store.write() as connection:
+        ensure_own_tables(store, connection)
+        record_layouts(connection, {0: layout})
+    with reading(lake_url) as lake:
+        table, apart = lake.table("t"), lake.files("t")
+        files, known = read.files_at_once(lake.connection, table)
+        assert read.files_at_once(lake.connection, table, at_most=1) is None
+
+    assert files == apart
+    assert [f.delete_file is not None for f in files] == [True, False]
+    assert [f.inlined_deletes for f in files] == [(), (1,)]
+    assert [f.layout == layout for f in files].count(True) == 1
+    assert known.has_delete_files
 
 
 def test_deletion_vectors_are_found(told, lake_url):

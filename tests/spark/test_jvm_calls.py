@@ -22,6 +22,8 @@ MERGE = (
 )
 VERBS = {
     "read": (lambda lake, _: lake.table("t").read(), 10),
+    # One call makes the row that `lake.sql` returns.
+    "comment": (lambda lake, _: lake.sql("COMMENT ON TABLE t IS 'x'"), 1),
     "append": (lambda lake, rows: lake.table("t").append(rows), 78),
     "delete": (lambda lake, _: lake.table("t").delete("id = 7"), 85),
     "update": (lambda lake, _: lake.table("t").update({"a": "a + 1"}, where="id = 9"), 160),

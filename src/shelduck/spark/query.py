@@ -12,8 +12,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
+from shelduck.spark.bridge.classes import loaded
 from shelduck.spark.bridge.jvm import has_jvm, java_session
-from shelduck.spark.bridge.named import query_of_views
+from shelduck.spark.bridge.named import query_of_views, row_of
 
 _TABLE = re.compile(r"'UnresolvedRelation \[(.*?)\], \[")
 
@@ -106,11 +107,17 @@ def answer(spark: SparkSession, columns: str, rows: Sequence[tuple[object, ...]]
     return spark.createDataFrame([*rows], columns)
 
 
-def outcome(spark: SparkSession, row: Mapping[str, int | str | None]) -> DataFrame:
-    """Return one row with the result of a statement: integers and plain words by name.
+def prepare_outcomes(spark: SparkSession) -> None:
+    """Do what may fail before `outcome`, which tells of a commit and must not fail."""
+    if has_jvm(spark):
+        loaded(spark)
 
-    The values are text, which costs Spark a fraction of taking a row from Python.
-    """
+
+def outcome(spark: SparkSession, row: Mapping[str, int | str | None]) -> DataFrame:
+    """Return one row with the result of a statement: integers and plain words by name."""
+    if has_jvm(spark):
+        # Spark takes several times as long to parse and analyze a text.
+        return row_of(spark, [(name, *_kind_and_text(value)) for name, value in row.items()])
     values = (
         f"'{value}'"
         if isinstance(value, str)
@@ -120,3 +127,8 @@ def outcome(spark: SparkSession, row: Mapping[str, int | str | None]) -> DataFra
     names = ", ".join(f"`{name}`" for name in row)
     # Spark returns rows of VALUES without a job.
     return spark.sql(f"SELECT * FROM VALUES ({', '.join(values)}) AS outcome({names})")
+
+
+def _kind_and_text(value: int | str | None) -> tuple[str, str | None]:
+    kind = "string" if isinstance(value, str) else "bigint"
+    return kind, None if value is None else str(value)

@@ -8,7 +8,7 @@ from functools import partial
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.spark.named_errors import told_as_lakes
-from shelduck.spark.query import answer, outcome
+from shelduck.spark.query import answer, outcome, prepare_outcomes
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.sql.parse import parse, pieces
 from shelduck.sql.statements import statements as st
@@ -53,6 +53,7 @@ def run_sql(session: SqlSession, text: str) -> DataFrame:
     statements = _statements(session, text)
     # Fail early without a session: after a commit, a missing DataFrame would be too late.
     spark = session.state.spark
+    prepare_outcomes(spark)
     return as_frame(spark, _run_all(session, statements, text))
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.catalog.schema.own_tables import if_known
 from shelduck.errors import Conflict, NotFound, Unsupported
 from shelduck.model.changes.job import Job
 from shelduck.model.tables.schema import FieldId, path_text
@@ -19,10 +20,16 @@ from shelduck.work.unit import UnitOfWork
 
 
 def rows_of(
-    unit: UnitOfWork, name: TableName, *, writes: bool = False, needs_all: bool = True
+    unit: UnitOfWork,
+    name: TableName,
+    *,
+    writes: bool = False,
+    deletes: bool = False,
+    needs_all: bool = True,
 ) -> TableRows:
-    """Return where a table's rows are, as the unit sees them; ``writes`` if it will write some.
+    """Return where a table's rows are, as the unit sees them.
 
+    ``writes``: it will write some; ``deletes``: it may delete some.
     Unless somebody ``needs_all`` files, those of a large table are looked up when they are needed.
     """
     found = unit.workspace.table(name)
@@ -30,15 +37,17 @@ def rows_of(
     if writes:
         found = unit.writer.register(found)
     lists = None if needs_all else unit.state.lists
-    return table_rows(
-        unit.state.store,
-        found,
-        unit.state.layouts,
-        staged,
-        lists,
-        memory=unit.state.inlined,
-        writes=writes and found.id >= 0,
-    )
+    state = unit.state
+
+    def look(has_own_tables: bool) -> TableRows:
+        return table_rows(
+            *(state.store, found, state.layouts, staged, lists),
+            memory=state.inlined,
+            at_once=has_own_tables and (writes or deletes),
+        )
+
+    # Whoever has registered as a writer knows them.
+    return if_known(state.store, look)
 
 
 def version_at(

@@ -1,7 +1,7 @@
 """How the parts of a commit say what its opening asks the catalog for them.
 
-Each names SELECTs about :of_tables, the existing tables of the commit, or :of_files, the data files
-whose rows it deletes or moves.
+Each names SELECTs about :of_tables, the existing tables of the commit, :of_converted, those of them
+that get converted columns, or :of_files, the data files whose rows it deletes or moves.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from sqlalchemy import BindParameter, bindparam
 from shelduck.catalog.read.together import Questions
 from shelduck.catalog.schema.column_types import BIGINT
 
-__all__ = ["OF_FILES", "OF_TABLES", "Questions"]
+__all__ = ["OF_CONVERTED", "OF_FILES", "OF_TABLES", "Questions"]
 
 OF_TABLES: BindParameter[Any] = bindparam("of_tables", type_=BIGINT, expanding=True)
+OF_CONVERTED: BindParameter[Any] = bindparam("of_converted", type_=BIGINT, expanding=True)
 OF_FILES: BindParameter[Any] = bindparam("of_files", type_=BIGINT, expanding=True)

@@ -165,6 +165,7 @@ def opening_of(
     given: dict[str, Any] = {
         "base": base,
         "of_tables": tables_of,
+        "of_converted": [t.id for t in work.existing() if t.only_files is not None],
         "of_files": sorted(files) if len(files) <= _MOST_FILES else [],
         "names": [*sorted(_OWN), *map(queries.inlined_delete_table, tables_of)],
     }

@@ -232,6 +232,10 @@ def or_null(value: ColumnElement[Any]) -> ColumnElement[Any]:
     return type_coerce(value, value.type.or_null)
 
 
+class StoredFlag(Integer):
+    """A flag as the database returns it: a number or a boolean."""
+
+
 def unchecked(column: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return a column whose reader checks the values itself, because there are many rows.
 
@@ -239,7 +243,7 @@ def unchecked(column: ColumnElement[Any]) -> ColumnElement[Any]:
     """
     assert isinstance(column.type, Checked)
     is_flag = column.type.kind is bool
-    return type_coerce(column, Integer() if is_flag else column.type.stored)
+    return type_coerce(column, StoredFlag() if is_flag else column.type.stored)
 
 
 def refuse_row(table: Table, row: Mapping[str, Any]) -> None:

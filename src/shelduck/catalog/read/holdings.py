@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -48,12 +48,15 @@ def holdings_of(connection: Connection, table: TableId, seen: int = -1) -> Holdi
     return _holdings(_where(connection.dialect.name).ask(connection, _about(table, seen)), table)
 
 
-def holdings_beside(
-    connection: Connection, table: TableId, at: int, layouts: Collection[int], *, seen: int
+def holdings_with_files(
+    connection: Connection, table: TableId, at: int, *, most: int, seen: int
 ) -> tuple[Holdings, Answers]:
-    """Return `holdings_of`, the ``deletes`` at a snapshot, and ``layouts`` by id; one statement."""
-    more = {"at": at, "ids": sorted(layouts)}
-    answers = _beside(connection.dialect.name).ask(connection, _about(table, seen) | more)
+    """Return `holdings_of`, and the ``files`` at a snapshot with their ``deletes`` and ``layouts``.
+
+    At most so many of each. All tables of Shelduck must exist. One statement.
+    """
+    more = {"at": at, "most": most}
+    answers = _with_files(connection.dialect.name).ask(connection, _about(table, seen) | more)
     return _holdings(answers, table), answers
 
 
@@ -80,9 +83,17 @@ def _where(dialect: str) -> Together:
 
 
 @cache
-def _beside(dialect: str) -> Together:
-    deletes = queries.delete_files_at(_TABLE, bindparam("at", type_=BIGINT))
-    return Together({**_questions(dialect), "deletes": deletes, "layouts": queries.layouts_of()})
+def _with_files(dialect: str) -> Together:
+    at, most = bindparam("at", type_=BIGINT), bindparam("most", type_=BIGINT)
+    files = queries.data_files_at(_TABLE, at, with_layouts=True).limit(most)
+    return Together(
+        {
+            **_questions(dialect),
+            "files": files,
+            "deletes": queries.delete_files_at(_TABLE, at).limit(most),
+            "layouts": queries.layouts_of(select(files.subquery().c.layout_id)),
+        }
+    )
 
 
 def _questions(dialect: str) -> Mapping[str, Select[Any]]:

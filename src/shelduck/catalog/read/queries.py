@@ -206,14 +206,16 @@ def column_versions(table_id: int) -> Select[Any]:
     return select(*known).where(t_column.c.table_id == table_id)
 
 
-def data_files_at(table_id: int, snapshot: int, *, with_layouts: bool) -> Select[Any]:
+def data_files_at(
+    table_id: int | BindParameter[int], snapshot: int | BindParameter[int], *, with_layouts: bool
+) -> Select[Any]:
     """Ask for the data files at a snapshot; the last but one is the layout's id, if it is known."""
     return every_data_file(table_id, with_layouts=with_layouts).where(
         shown_or_broken(t_file, snapshot)
     )
 
 
-def every_data_file(table_id: int, *, with_layouts: bool) -> Select[Any]:
+def every_data_file(table_id: int | BindParameter[int], *, with_layouts: bool) -> Select[Any]:
     """Ask for all data files that a table ever had, as `data_files_at` does."""
     c, known = t_file.c, own_tables.file_layout
     base = select(
@@ -279,11 +281,11 @@ def layouts(ids: Iterable[int]) -> Select[Any]:
 
 
 @cache
-def layouts_of() -> Select[Any]:
-    """Ask for the layouts :ids."""
+def layouts_of(ids: Select[Any] | None = None) -> Select[Any]:
+    """Ask for the layouts :ids, or for those that another question finds."""
     c = own_tables.layout.c
-    ids = bindparam("ids", type_=BIGINT, expanding=True)
-    return select(c.layout_id, c.layout, c.digest).where(c.layout_id.in_(ids))
+    wanted = bindparam("ids", type_=BIGINT, expanding=True) if ids is None else ids
+    return select(c.layout_id, c.layout, c.digest).where(c.layout_id.in_(wanted))
 
 
 def bounds_of(

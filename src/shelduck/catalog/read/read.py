@@ -22,7 +22,7 @@ from shelduck.catalog.read.files.data_files import (
     data_files,
     few_data_files,
     file_bounds,
-    files_of_writer,
+    files_at_once,
     identity_values,
 )
 from shelduck.catalog.read.files.mappings import name_mappings
@@ -53,8 +53,8 @@ __all__ = [
     "entries_since",
     "few_data_files",
     "file_bounds",
+    "files_at_once",
     "files_in_other_buckets",
-    "files_of_writer",
     "files_outside",
     "identity_values",
     "inlined_rows",

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import NullType, TypeEngine
 
-from shelduck.catalog.dialects.checked import Checked
+from shelduck.catalog.dialects.checked import Checked, StoredFlag
 from shelduck.catalog.schema.column_types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, UUID
 
 Questions = tuple[tuple[str, Select[Any]], ...]
@@ -38,6 +38,7 @@ Answers = Mapping[str, list[Any]]
 _Decoder = Callable[[Any], Any] | None
 # Without a type, SQLAlchemy returns what the driver does.
 _RAW = NullType()
+_NULL: ColumnElement[Any] = literal_column("NULL", _RAW)
 _SLOTS: Mapping[type, TypeEngine[Any]] = {
     int: BIGINT,
     str: TEXT,
@@ -89,7 +90,10 @@ def _build(
     parts: list[_Part] = []
     for number, (name, source) in enumerate(sources.items()):
         free = list(enumerate(slots))
-        shown = [type_coerce(cast(null(), kind), _RAW) for kind in slots]
+        # The first SELECT gives each slot its type. A shorter text takes less of everybody's time.
+        shown: list[ColumnElement[Any]] = [_NULL] * len(slots)
+        if not selects:
+            shown = [type_coerce(cast(null(), kind), _RAW) for kind in slots]
         read: list[tuple[int, _Decoder]] = []
         for column, kind in zip(source.c, kinds[name], strict=True):
             at, _ = place = next(slot for slot in free if slot[1] is kind)
@@ -114,4 +118,6 @@ def _kind_of(column: ColumnElement[Any], dialect: Dialect) -> TypeEngine[Any]:
     if _fetched(column, dialect) is not column:
         return BIGINT
     kind = column.type.stored if isinstance(column.type, Checked) else column.type
+    if isinstance(kind, StoredFlag):
+        return BOOLEAN
     return UUID if kind is UUID else _SLOTS[kind.python_type]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlalchemy import DDL
-
 from shelduck.catalog.dialects.dialect import Dialect
 from shelduck.catalog.dialects.known import DIALECTS
 from shelduck.model.tables.schema import Schema
@@ -32,12 +30,11 @@ def can_inline(database: str, columns: Schema) -> bool:
     return not any(is_reserved(n) or len(n.encode()) > dialect.longest_name for n in columns.names)
 
 
-def create_inlined_table(dialect: Dialect, name: str, columns: Schema) -> DDL:
-    """Return the statement that creates a table for inlined rows with these columns."""
+def inlined_table_text(dialect: Dialect, name: str, columns: Schema) -> str:
+    """Return the statement that creates a table for inlined rows, for a driver, no parameters."""
     every = [
         *(f"{own} BIGINT" for own in SYSTEM_COLUMNS),
         *(f"{double_quoted(f.name)} {dialect.inlined_type(f)}" for f in columns),
     ]
     # Not with SQLAlchemy's columns: there may be a thousand, and it takes longer than the database.
-    made: DDL = DDL(f"CREATE TABLE {name} ({', '.join(every)})".replace("%", "%%"))  # type: ignore[no-untyped-call]
-    return made
+    return f"CREATE TABLE {name} ({', '.join(every)})"

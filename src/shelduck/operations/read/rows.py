@@ -206,13 +206,13 @@ def table_rows(
     lists: FileLists | None = None,
     *,
     memory: KeptInlined | None = None,
-    writes: bool = False,
+    at_once: bool = False,
 ) -> TableRows:
     """Find the rows of a table version, and those that a transaction staged on top of it.
 
     With ``lists``, the files of a large table are looked up when a query needs them. ``memory``
-    keeps the rows of the catalog for the next reader. ``writes``: a registered writer or a job
-    asks.
+    keeps the rows of the catalog for the next reader. ``at_once`` asks for a few files and what
+    belongs to them in one statement; all tables of Shelduck must exist.
     """
     files: list[DataFile] = []
     mappings: dict[int, NameMapping] = {}
@@ -223,9 +223,9 @@ def table_rows(
             seen = memory.snapshot_of(table.id)
             large = lists if staged is None else None
             few = None
-            if writes and not (large is not None and large.has(table)):
+            if at_once and not (large is not None and large.has(table)):
                 most = read.FEW if large is None else min(read.FEW, large.listed_from)
-                few = read.files_of_writer(connection, table, at_most=most, seen=seen)
+                few = read.files_at_once(connection, table, at_most=most, seen=seen)
             found: ListedFiles | list[DataFile] | None
             found, known = few or (None, holdings_of(connection, table.id, seen))
             if found is None and large is not None:

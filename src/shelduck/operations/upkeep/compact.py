@@ -115,7 +115,7 @@ def survey(
 
     A job rewrites files whatever their history is, so ``for_job`` leaves that out.
     """
-    rows = table_rows(store, table, layouts, writes=for_job)
+    rows = table_rows(store, table, layouts, at_once=for_job)
     history, partitions = None, {}
     has_partitions = any(f.partition_id is not None for f in rows.files)
     if has_partitions or not for_job:

@@ -63,6 +63,11 @@ def select_named(rows: DataFrame, columns: Sequence[Named]) -> DataFrame:
     return DataFrame(found, spark)
 
 
+def row_of(spark: SparkSession, fields: Iterable[tuple[str, str, str | None]]) -> DataFrame:
+    """Return one row, given by name, type and text of each value: ``bigint`` or ``string``."""
+    return DataFrame(loaded(spark).plans.row(java_session(spark), rows_of(fields)), spark)
+
+
 def held(rows: DataFrame) -> DataFrame:
     """Return rows as Spark's plan holds them, computed once, if it can; rows as they are else."""
     spark = rows.sparkSession

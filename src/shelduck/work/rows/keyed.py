@@ -54,7 +54,7 @@ def changed_rows(
     Raises InvalidRequest for a rollup, whose rows follow those of its base.
     """
     refuse_rollup(unit.workspace.table(name))
-    return rows_of(unit, name, writes=writes, needs_all=needs_all)
+    return rows_of(unit, name, writes=writes, deletes=True, needs_all=needs_all)
 
 
 def refuse_rollup(table: TableVersion) -> None:

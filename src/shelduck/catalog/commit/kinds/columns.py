@@ -34,6 +34,7 @@ from shelduck.catalog.commit.rows.described import (
 from shelduck.catalog.commit.rows.ending import ending
 from shelduck.catalog.commit.rows.inlined_tables import (
     ASK_INLINED,
+    ASK_OF_CONVERTED,
     needs_another,
     renew_inlined_tables,
 )
@@ -126,7 +127,7 @@ KIND = Kind(
     fold,
     write,
     check=check,
-    asks=(*ASK_TOTALS, *ASK_INLINED, *ASK_PINS, *ASK_TAGGED, *ASK_PLACES),
+    asks=(*ASK_TOTALS, *ASK_INLINED, *ASK_OF_CONVERTED, *ASK_PINS, *ASK_TAGGED, *ASK_PLACES),
 )
 
 
@@ -180,7 +181,7 @@ def _require_only_files(draft: Draft, work: TableWork, known: frozenset[int]) ->
 
     One statement, unless the table has more tables of inlined rows than SQLite joins.
     """
-    names = [row.table_name for row in draft.opening.rows("inlined", work.id) or ()]
+    names = [row.table_name for row in draft.opening.rows("inlined_of_converted", work.id) or ()]
     found: set[int] = set()
     for some in chunks([_LIVE_FILES, *map(_has_rows, names)], AT_ONCE):
         found.update(draft.connection.execute(union_all(*some), {"of_table": work.id}).scalars())

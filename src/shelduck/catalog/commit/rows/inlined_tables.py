@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, exists, func, insert, select
+from sqlalchemy import and_, bindparam, exists, func, insert, or_, select
 
-from shelduck.catalog.commit.asking import OF_TABLES, Questions
+from shelduck.catalog.commit.asking import OF_CONVERTED, OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.work import TableWork
 from shelduck.catalog.dialects.checked import or_null
@@ -20,7 +20,7 @@ from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.inlined_columns import (
     can_inline,
-    create_inlined_table,
+    inlined_table_text,
     is_reserved,
 )
 from shelduck.errors import InvalidRequest
@@ -35,14 +35,50 @@ _is_recorded = (
     .where(_version.table_id == _c.table_id, _version.schema_version == _c.schema_version)
     .correlate(tables.inlined_data_tables)
 )
-_REGISTERED = select(
-    *(_c.table_id, _c.table_name, _c.schema_version, _is_recorded.label("is_recorded")),
-    select(or_null(func.max(_version.schema_version)))
-    .where(_version.table_id == _c.table_id)
-    .scalar_subquery()
-    .label("altered"),
-).where(_c.table_id.in_(OF_TABLES))
+_of_newest = (
+    select(_c.table_id, func.max(_c.schema_version).label("schema_version"))
+    .where(_c.table_id.in_(OF_TABLES))
+    .group_by(_c.table_id)
+    .subquery()
+)
+_versions = (
+    select(_version.table_id, _version.schema_version)
+    .where(_version.table_id.in_(OF_TABLES))
+    .distinct()
+    .subquery()
+)
+_altered = (
+    select(_versions.c.table_id, or_null(func.max(_versions.c.schema_version)).label("altered"))
+    .group_by(_versions.c.table_id)
+    .subquery()
+)
+# Each ALTER registers one, so only those that matter: the newest, and those without a version.
+# A table is joined with what is gathered once: to look for each row takes the square of the time.
+_REGISTERED = (
+    select(
+        *(_c.table_id, _c.table_name, _c.schema_version),
+        _versions.c.table_id.is_not(None).label("is_recorded"),
+        _altered.c.altered,
+    )
+    .outerjoin_from(
+        tables.inlined_data_tables,
+        _versions,
+        and_(_versions.c.table_id == _c.table_id, _versions.c.schema_version == _c.schema_version),
+    )
+    .outerjoin(_of_newest, _of_newest.c.table_id == _c.table_id)
+    .outerjoin(_altered, _altered.c.table_id == _c.table_id)
+    .where(
+        _c.table_id.in_(OF_TABLES),
+        or_(_versions.c.table_id.is_(None), _c.schema_version == _of_newest.c.schema_version),
+    )
+)
 ASK_INLINED: Questions = (("inlined", _REGISTERED),)
+ASK_OF_CONVERTED: Questions = (
+    (
+        "inlined_of_converted",
+        select(_c.table_id, _c.table_name).where(_c.table_id.in_(OF_CONVERTED)),
+    ),
+)
 _REGISTER = insert(tables.inlined_data_tables)
 
 # DuckDB 1.5.5 makes a table for inlined rows on demand and writes no row of schema_versions for it.
@@ -70,11 +106,17 @@ def add_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | No
         option = {"key": "data_inlining_row_limit", "value": "0", "scope": "table"}
         draft.connection.execute(_INSERT_OPTION, option | {"scope_id": table})
         return None
+    return _make(draft, table, columns)
+
+
+def _make(draft: Draft, table: TableId, columns: Schema) -> str:
+    """Make and register a table for inlined rows that the database can have."""
     name = f"ducklake_inlined_data_{table}_{draft.next_schema_version}"
-    create = create_inlined_table(dialect_of(draft.connection), name, columns)
+    create = inlined_table_text(dialect_of(draft.connection), name, columns)
     row = {"table_id": table, "table_name": name, "schema_version": draft.next_schema_version}
     with draft.store.pipelined(draft.connection):
-        draft.connection.execute(create)
+        # SQLAlchemy would make a compiler for each text, which takes longer than the database.
+        draft.connection.exec_driver_sql(create, execution_options={"no_parameters": True})
         draft.connection.execute(_REGISTER, row)
     return name
 
@@ -96,7 +138,7 @@ def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
         assert work.columns is not None
         _refuse_reserved(work)
         if can_inline(draft.connection.dialect.name, work.columns):
-            add_inlined_table(draft, work.id, work.columns)
+            _make(draft, work.id, work.columns)
 
 
 def needs_another(work: TableWork) -> bool:

@@ -17,7 +17,7 @@ from shelduck.catalog.read.files.checks import (
     require_sound,
 )
 from shelduck.catalog.read.files.mappings import name_mappings
-from shelduck.catalog.read.holdings import Holdings, holdings_beside, holdings_of
+from shelduck.catalog.read.holdings import Holdings, holdings_of, holdings_with_files
 from shelduck.catalog.read.paths import file_place, hive_values
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.rules import MOST
@@ -90,22 +90,24 @@ def few_data_files(
     return _complete(connection, table, rows, beside, ids)
 
 
-def files_of_writer(
+def files_at_once(
     connection: Connection, table: TableVersion, *, at_most: int = FEW, seen: int = -1
 ) -> tuple[list[DataFile], Holdings] | None:
     """Return what `data_files` does, and the holdings; None if there are more than ``at_most``.
 
-    ``seen`` is as in `holdings_of`. For a registered writer or a job: all tables of Shelduck exist.
-    Two statements, and one more each for inlined deletes, mappings and partition values.
+    ``seen`` is as in `holdings_of`. All tables of Shelduck must exist. One statement, and one more
+    each for inlined deletes, mappings and partition values.
     """
-    query = queries.data_files_at(table.id, table.snapshot.id, with_layouts=True)
-    rows = connection.execute(query.limit(at_most + 1)).all()
-    if len(rows) > at_most:
+    known, found = holdings_with_files(
+        connection, table.id, table.snapshot.id, most=at_most + 1, seen=seen
+    )
+    rows = found["files"]
+    if max(len(rows), len(found["deletes"])) > at_most:
         return None
-    of_mappings, of_layouts = require_sound(rows)
-    known, found = holdings_beside(connection, table.id, table.snapshot.id, of_layouts, seen=seen)
+    of_mappings, _ = require_sound(rows)
     if not rows:
         return [], known
+    rows.sort(key=lambda row: row.data_file_id)
     mappings = name_mappings(connection, of_mappings)
     beside = _Beside(known, found["deletes"], found["layouts"], mappings)
     return _complete(connection, table, rows, beside, None), known

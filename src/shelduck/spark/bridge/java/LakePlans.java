@@ -2,11 +2,13 @@ package shelduck.bridge;
 
 import java.net.URI;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.function.Function;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.spark.sql.Column;
+import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.catalyst.TableIdentifier;
@@ -26,7 +28,9 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.immutable.Seq;
@@ -121,6 +125,22 @@ public final class LakePlans {
         catalog.dropTempView(((String[]) names.get(i))[0]);
       }
     }
+  }
+
+  /** One row that the plan holds, so nothing is parsed: name, type and value of each column. */
+  public Dataset row(SparkSession session, String fields) {
+    List texts = TextRows.rows(fields);
+    StructField[] columns = new StructField[texts.size()];
+    Object[] values = new Object[texts.size()];
+    for (int i = 0; i < columns.length; i++) {
+      String[] text = (String[]) texts.get(i);
+      boolean isNumber = text[1].equals("bigint");
+      DataType kind = isNumber ? DataTypes.LongType : DataTypes.StringType;
+      columns[i] = new StructField(text[0], kind, text[2] == null, Metadata.empty());
+      values[i] = isNumber && text[2] != null ? (Object) Long.valueOf(text[2]) : text[2];
+    }
+    return session.createDataFrame(Collections.singletonList(RowFactory.create(values)),
+        new StructType(columns));
   }
 
   /** Rows that their plan holds, so that they are computed only once; others as they are. */
