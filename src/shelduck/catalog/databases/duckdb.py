@@ -1,7 +1,8 @@
 """DuckDB-file catalogs: how they differ from the other databases.
 
 A DuckDB file belongs to one process, and in it to one DuckDB instance, while it is open. So a unit
-of work opens the file, works and closes it; `session` keeps it open for several units of work.
+of work opens the file, works and closes it; `session` keeps it open for several units of work,
+and the setting `keep_open` until somebody asks for it (`duckdb_lease`).
 """
 
 # ruff: noqa: D102 - `store.Database` holds the contract of these methods.
@@ -21,6 +22,13 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from shelduck.catalog.databases.addresses import file_at, refuse_settings
 from shelduck.catalog.databases.duckdb_dialect import SCHEME
+from shelduck.catalog.databases.duckdb_lease import (
+    SETTING,
+    Lease,
+    Wish,
+    opening,
+    seconds_to_keep,
+)
 from shelduck.catalog.databases.failures import Failure
 from shelduck.errors import CatalogUnavailable, InvalidRequest
 from shelduck.model.text.characters import LONE_SURROGATE
@@ -37,7 +45,7 @@ class DuckDB:
     form = "duckdb:////file.ducklake"
     extra = "duckdb"
     is_server = False
-    shown: frozenset[str] = frozenset()
+    shown = frozenset({SETTING})
     cannot_hold = LONE_SURROGATE
     duckdb_extension: str | None = None
     begin_read = "BEGIN TRANSACTION READ ONLY"
@@ -51,8 +59,10 @@ class DuckDB:
             raise InvalidRequest(
                 "a DuckDB catalog needs a file; use duckdb:////absolute/path.ducklake"
             )
-        refuse_settings(url, ())
+        refuse_settings(url, (SETTING,))
+        seconds = seconds_to_keep(url)
         self.path = file_at(url)
+        self._lease = None if seconds is None else Lease(self.path, seconds)
         self.url = URL.create("duckdb", database=str(self.path))
         self.default_data_path: str | None = f"{self.path}.files/"
 
@@ -60,6 +70,9 @@ class DuckDB:
         engine = create_engine(URL.create(SCHEME, database=str(self.path)), poolclass=NullPool)
         self._driver = engine.dialect.loaded_dbapi
         event.listen(engine, "do_connect", self._wait_for_file)
+        if self._lease is not None:
+            event.listen(engine, "close", self._lease.rest)
+            event.listen(engine, "engine_disposed", self._lease.give_up)
         return engine
 
     @staticmethod
@@ -79,8 +92,12 @@ class DuckDB:
     def session(self) -> Iterator[None]:
         """Keep DuckDB's instance of the file alive: connections to it then cost next to nothing.
 
-        If another process has the file, nothing is kept: a unit of work waits for it.
+        If another process has the file, nothing is kept: a unit of work waits for it. A file that
+        the address keeps open needs no more.
         """
+        if self._lease is not None:
+            yield
+            return
         try:
             anchor = self._driver.connect(str(self.path))
         except self._driver.Error:
@@ -121,18 +138,35 @@ class DuckDB:
     ) -> Any:
         """Open the file; wait while another process holds it."""
         deadline = time.monotonic() + BUSY_SECONDS
-        while True:
-            try:
-                return dialect.connect(*cargs, **cparams)
-            except self._driver.IOException:
-                if time.monotonic() > deadline or not self._may_become_free():
-                    raise
-                time.sleep(random.uniform(0.01, 0.05))  # noqa: S311 - jitter, not a secret
-            except (self._driver.BinderException, self._driver.ConnectionException) as error:
-                raise CatalogUnavailable(
-                    f"another DuckDB instance in this process has {self.path} open; DETACH or"
-                    f" close it there first ({error})"
-                ) from error
+        wish, has_asked = Wish(self.path), False
+        try:
+            while True:
+                try:
+                    return self._open(dialect, cargs, cparams)
+                except self._driver.IOException:
+                    if time.monotonic() > deadline or not self._may_become_free():
+                        raise
+                    has_asked = True
+                    wish.say()
+                    time.sleep(random.uniform(0.01, 0.05))  # noqa: S311 - jitter, not a secret
+        except (self._driver.BinderException, self._driver.ConnectionException) as error:
+            raise CatalogUnavailable(
+                f"another DuckDB instance in this process has {self.path} open; DETACH or"
+                f" close it there first ({error})"
+            ) from error
+        finally:
+            if has_asked:
+                wish.end()
+
+    def _open(self, dialect: Dialect, cargs: tuple[Any, ...], cparams: dict[str, Any]) -> Any:
+        lease = self._lease
+        if lease is None:
+            return dialect.connect(*cargs, **cparams)
+        lease.before_open()
+        with opening:
+            connection = dialect.connect(*cargs, **cparams)
+            lease.keep(self._driver.connect)
+            return connection
 
     def _may_become_free(self) -> bool:
         # The file is valid and we may open it, but another process holds its lock.
