@@ -91,7 +91,20 @@ def _expired(folder, name, act):
     for table, rows in dump.items():
         if table.startswith("ducklake_inlined_delete"):
             dump[table] = [row for row in rows if row["file_id"] in files]
+    _leave_out_empty_tables(dump)
     return dump
+
+
+def _leave_out_empty_tables(dump):
+    # DuckDB keeps empty tables for inlined rows that an ALTER has replaced; we do not.
+    registered = dump["ducklake_inlined_data_tables"]
+    newest = {}
+    for row in registered:
+        newest[row["table_id"]] = max(row["schema_version"], newest.get(row["table_id"], -1))
+    for row in list(registered):
+        if row["schema_version"] < newest[row["table_id"]] and not dump.get(row["table_name"]):
+            registered.remove(row)
+            dump.pop(row["table_name"], None)
 
 
 @pytest.mark.sampled(1)
@@ -165,7 +178,7 @@ def test_many_small_lots_leave_what_duckdb_leaves(story, small_lots, monkeypatch
     folder, newest = story
     commits = _killed_after(monkeypatch, commits=0)
     assert _ours(folder, "ours", 2) == _theirs(folder, newest, 2)
-    assert len(commits) == 24
+    assert len(commits) == 25
 
 
 @pytest.mark.sampled(1)

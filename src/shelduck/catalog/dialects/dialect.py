@@ -62,6 +62,8 @@ class Dialect:
     """False if a quoted name that is not a column is taken for a text, so names must be checked."""
     before_reading: str | None
     """The statement that runs before inlined rows are read."""
+    drops_at_once: bool
+    """Whether DROP TABLE waits for nobody, and older transactions go on reading the table."""
     row_address: str
     """The column that every table has and that tells its rows apart within one transaction."""
 

@@ -56,5 +56,6 @@ DUCKDB = Dialect(
     knows_columns=True,
     # The text of a timestamp is in the time zone of the session.
     before_reading="SET TimeZone = 'UTC'",
+    drops_at_once=True,
     row_address="rowid",
 )

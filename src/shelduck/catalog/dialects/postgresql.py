@@ -101,5 +101,6 @@ POSTGRESQL = Dialect(
     has_literal_structs=True,
     knows_columns=True,
     before_reading=None,
+    drops_at_once=False,
     row_address="ctid",
 )

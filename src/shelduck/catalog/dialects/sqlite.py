@@ -65,5 +65,6 @@ SQLITE = Dialect(
     has_literal_structs=True,
     knows_columns=False,
     before_reading=None,
+    drops_at_once=True,
     row_address="rowid",
 )

@@ -156,7 +156,7 @@ def stored_rows(
     missing = sorted(set(names) - known.present)
     if missing:
         raise CorruptLake(f"{table.full_name} has rows in {missing[0]}, which does not exist")
-    filled = _tables_with_rows(connection, names, chosen)
+    filled = tables_with_rows(connection, names, chosen)
     if not filled:
         return []
     begins = connection.execute(queries.schema_versions_of(table.id)).all()
@@ -225,7 +225,7 @@ def _require_in_place(
             )
 
 
-def _tables_with_rows(
+def tables_with_rows(
     connection: Connection, names: Sequence[str], chosen: Callable[[TableClause], Conditions]
 ) -> set[str]:
     """Return which tables have such rows: an ALTER or a flush leaves most of them empty."""

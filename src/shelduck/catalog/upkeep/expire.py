@@ -1,6 +1,7 @@
 """Which snapshots expire, and their rows; `shelduck.catalog.upkeep.sweep` removes what they saw.
 
 The effect of both is that of DuckDB's ``expire_snapshots``, row by row; it makes no snapshot.
+`shelduck.catalog.upkeep.older_inlined` drops tables that DuckDB leaves.
 """
 
 from __future__ import annotations

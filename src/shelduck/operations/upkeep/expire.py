@@ -8,6 +8,7 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.catalog.upkeep.expire import ExpiryRequest, choose, remove_snapshots
 from shelduck.catalog.upkeep.few_rows import Pace
+from shelduck.catalog.upkeep.older_inlined import remove_empty_tables
 from shelduck.catalog.upkeep.sweep import Sweep
 from shelduck.operations.progress import counted
 
@@ -57,4 +58,5 @@ def expire_snapshots(
     if not dry_run:
         sweep.tables()
         sweep.objects()
+        remove_empty_tables(store, pace)
     return Expiry(tuple(choice.expired), files)

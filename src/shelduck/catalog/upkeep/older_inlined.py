@@ -1,0 +1,60 @@
+"""Tables for inlined rows that an ALTER has replaced, and that are empty.
+
+Each ALTER leaves one, and nobody needs it: no snapshot sees a row in it, and new rows go into the
+newest table. But who opens a DuckDB file reads the columns of all its tables, and who looks for
+rows asks each registered one. On PostgreSQL they stay (docs/decisions/0014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from sqlalchemy import Connection, TableClause, delete, func, or_, select, text
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.inlined import Conditions, require_inlined_tables, tables_with_rows
+from shelduck.catalog.schema import tables
+from shelduck.catalog.upkeep.few_rows import Pace
+
+# How many one transaction drops.
+_MOST = 20
+_r = tables.inlined_data_tables.c
+
+
+def remove_empty_tables(store: Store, pace: Pace) -> None:
+    """Drop replaced tables that have no rows; one statement if nothing was replaced.
+
+    Raises CorruptLake for a registered table whose name is not one of DuckLake's.
+    """
+    with store.read() as connection:
+        names = _empty(connection) if dialect_of(connection).drops_at_once else []
+    for some in chunks(names, _MOST):
+        pace.write(store, partial(_drop, some))
+
+
+def _drop(names: Sequence[str], connection: Connection) -> None:
+    # Another expiry may have been faster.
+    for name in sorted({*names}.intersection(_empty(connection))):
+        connection.execute(text(f"DROP TABLE {name}"))
+        connection.execute(delete(tables.inlined_data_tables).where(_r.table_name == name))
+
+
+def _empty(connection: Connection) -> list[str]:
+    newest = select(_r.table_id, func.max(_r.schema_version).label("newest"))
+    last = newest.group_by(_r.table_id).subquery()
+    query = select(_r.table_id, _r.table_name).join_from(
+        tables.inlined_data_tables, last, last.c.table_id == _r.table_id
+    )
+    names = []
+    for table, name in connection.execute(query.where(_r.schema_version < last.c.newest)):
+        require_inlined_tables(table, [name])
+        names.append(name)
+    held = tables_with_rows(connection, names, _any)
+    return [name for name in names if name not in held]
+
+
+def _any(source: TableClause) -> Conditions:
+    return (or_(source.c.row_id.is_(None), source.c.row_id.is_not(None)),)
