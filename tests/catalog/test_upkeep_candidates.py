@@ -13,9 +13,11 @@ from shelduck.model.changes.change import DeleteRows, FileDeletes
 from shelduck.model.files.data_files import DeletesSeen
 from shelduck.operations.read.known_layouts import LayoutMemory
 from shelduck.operations.upkeep.candidates import (
-    survey_deletes,
+    Outlook,
+    outlook,
     survey_small,
     survey_some,
+    survey_worn,
 )
 from shelduck.operations.upkeep.flush import flush_table
 from shelduck.planning.upkeep.compaction import SmallFiles
@@ -78,6 +80,36 @@ def resize(lake, which, size=100):
         connection.execute(text(change))
 
 
+def partition(lake, value):
+    """Give each file a value of the first key of the partitioning 5."""
+    with lake.store.write() as connection:
+        connection.execute(text("UPDATE ducklake_data_file SET partition_id = 5"))
+        values = (
+            "INSERT INTO ducklake_file_partition_value (data_file_id, table_id,"
+            " partition_key_index, partition_value) SELECT data_file_id, table_id, 0,"
+            f" CAST({value} AS VARCHAR) FROM ducklake_data_file"
+        )
+        connection.execute(text(values))
+
+
+def spec(lake):
+    """Make the partitioning 5, by the only column."""
+    table = lake.table("t")
+    [column] = table.columns.fields
+    info = {"partition_id": 5, "table_id": table.id, "begin_snapshot": 1}
+    key = {"partition_id": 5, "table_id": table.id, "partition_key_index": 0}
+    key |= {"column_id": column.id, "transform": "identity"}
+    with lake.store.write() as connection:
+        connection.execute(insert(tables.partition_info), info)
+        connection.execute(insert(tables.partition_column), key)
+
+
+def set_option(lake, key, value):
+    row = {"key": key, "value": value, "scope": "table", "scope_id": lake.table("t").id}
+    with lake.store.write() as connection:
+        connection.execute(insert(tables.metadata), row)
+
+
 def add_deletes(lake, *numbers):
     table = lake.table("t")
     with lake.store.write() as connection:
@@ -126,24 +158,65 @@ def test_a_compaction_of_a_few_files_looks_at_some_of_many_small_ones(lake, look
 def test_more_files_are_looked_up_until_some_can_be_combined(lake, looked_up):
     """Only files of one partition are combined: the first ones are alone in theirs."""
     resize(lake, "data_file_id >= 0")
-    with lake.store.write() as connection:
-        connection.execute(text("UPDATE ducklake_data_file SET partition_id = 5"))
-        value = (
-            "INSERT INTO ducklake_file_partition_value (data_file_id, table_id,"
-            " partition_key_index, partition_value) SELECT data_file_id, table_id, 0,"
-            " CAST(CASE WHEN data_file_id < 9000 THEN data_file_id ELSE -1 END AS VARCHAR)"
-            " FROM ducklake_data_file"
-        )
-        connection.execute(text(value))
+    partition(lake, "CASE WHEN data_file_id < 9000 THEN data_file_id ELSE -1 END")
     bins, _ = bins_of(lake, max_files=3)
     assert bins == [[9000, 9001, 9002]]
 
 
 def test_a_rewrite_of_deletes_looks_at_files_with_deletes(lake, looked_up):
     add_deletes(lake, 3, 8000)
-    found = survey_deletes(lake.store, lake.table("t"), LayoutMemory())
+    found = survey_worn(lake.store, lake.table("t"), LayoutMemory(), 0.5)
     assert [[f.id for f in one.files] for one in found.dead(0.5, TARGET)] == [[3], [8000]]
     assert looked_up == [3, 8000]
+
+
+def outlooks(lake, reads_footers=False):
+    return outlook(lake.store, lake.table("t"), LayoutMemory(), reads_footers=reads_footers)
+
+
+@pytest.mark.every_database
+def test_sums_of_many_files_are_those_of_the_files(lake, looked_up, monkeypatch):
+    """Of more files than are looked up, the catalog tells what the files would tell."""
+    resize(lake, "data_file_id < 200")
+    add_deletes(lake, 3, 8000)
+    # The second one goes through the commit, which compares it with the file.
+    deletes = FileDeletes(5, DeletesSeen(), positions=(0,))
+    lake.commit(DeleteRows(lake.table("t"), (deletes,)))
+    with lake.store.write() as connection:
+        change = text("UPDATE ducklake_data_file SET record_count = 100 WHERE data_file_id = 8000")
+        connection.execute(change)
+    set_option(lake, "target_file_size", str(TARGET))
+    set_option(lake, "rewrite_delete_threshold", "0.5")
+    looked_up.clear()
+    exact = outlooks(lake)
+    assert exact == (Outlook(198, 19_800, 1), Outlook(2, 200, 1))
+    assert set(looked_up) == set(range(200))
+    looked_up.clear()
+    monkeypatch.setattr("shelduck.operations.upkeep.candidates.LOOKED_UP", 1)
+    assert outlooks(lake) == (Outlook(198, 19_800, 1, True), Outlook(2, 200, 2, True))
+    assert looked_up == []
+
+
+def test_files_alone_in_their_partition_are_not_counted(lake, looked_up):
+    """The values tell partitions apart, not the key alone."""
+    resize(lake, "data_file_id < 10")
+    spec(lake)
+    partition(lake, "CASE WHEN data_file_id < 6 THEN data_file_id ELSE -1 END")
+    set_option(lake, "target_file_size", str(TARGET))
+    small, _ = outlooks(lake)
+    assert small == Outlook(4, 400, 1)
+
+
+def test_footers_are_read_only_if_asked(lake, looked_up):
+    resize(lake, "data_file_id < 3")
+    set_option(lake, "target_file_size", str(TARGET))
+    with lake.store.write() as connection:
+        connection.execute(text("DELETE FROM shelduck_file_layout WHERE data_file_id = 9"))
+    assert outlooks(lake)[0].files == 3
+    with lake.store.write() as connection:
+        connection.execute(text("DELETE FROM shelduck_file_layout WHERE data_file_id = 2"))
+    assert outlooks(lake) is None
+    assert looked_up == [0, 1, 2]
 
 
 def test_a_flush_looks_at_files_with_deletes_in_the_catalog(lake, looked_up):

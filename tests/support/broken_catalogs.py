@@ -16,6 +16,7 @@ import shelduck
 from shelduck.api.lake import Lake
 from shelduck.catalog.databases.store import Store, open_store
 from shelduck.catalog.read import metadata, read
+from shelduck.catalog.read.overview.partitions import partition_rows
 from shelduck.catalog.schema.create import open_lake
 from shelduck.catalog.schema.inlined_columns import SYSTEM_COLUMNS
 from shelduck.catalog.upkeep.audit import audit_rows
@@ -323,7 +324,8 @@ def _metadata(lake: Lake, name: TableName) -> object:
     with lake._state.store.read() as connection:
         files = list(metadata.file_rows(connection, table))
         stats = metadata.column_stats_rows(connection, table)
-    return files, metadata.partition_rows(files), stats
+        parts = partition_rows(connection, table)
+    return files, parts, stats
 
 
 def _scan(lake: Lake, name: TableName) -> object:

@@ -200,9 +200,11 @@ def test_moult_asks_before_it_reads_footers_of_others(lake, page):
     lake.tell("CREATE TABLE t (a INTEGER)", "INSERT INTO t SELECT range FROM range(30)")
     path = f"/tables/{page.id_of('t')}"
     assert "the footers of 1 file must be read" in words(page.tree(f"{path}/moult"))
-    assert "Read them and plan" in page.text(f"{path}/files")
     assert "A job would write 1 file again: 30 rows" in words(page.tree(f"{path}/moult?plan=1"))
-    assert "nothing to merge" in page.text(f"{path}/files?plan=1")
+    assert "nothing to merge" in page.text(f"{path}/files")
+    lake.tell("INSERT INTO t SELECT range FROM range(30)")
+    assert "Read them and plan" in page.text(f"{path}/files")
+    assert "would become 1 file" in words(page.tree(f"{path}/files?plan=1"))
 
 
 def test_files_are_counted_by_size_partition_and_overlap(lake, page, sql):

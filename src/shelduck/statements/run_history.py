@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from shelduck.catalog.read.metadata import file_rows, partition_rows
+from shelduck.catalog.read.overview.partitions import partition_rows
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.partition import NULL_DIRECTORY
 from shelduck.spark.session import DataFrame
@@ -28,7 +28,7 @@ def show_partitions(runner: Runner, statement: st.ShowPartitions) -> PlainRows:
     if not table.partition:
         raise InvalidRequest(f"table {table.full_name} is not partitioned")
     with runner.state.store.read() as connection:
-        rows = partition_rows(file_rows(connection, table))
+        rows = partition_rows(connection, table)
     texts = ["/".join(_directory(key, value) for key, value in row[0]) for row in rows if row[0]]
     return PlainRows("partition string", [(t,) for t in sorted(set(texts))])
 

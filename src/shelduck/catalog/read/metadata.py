@@ -1,4 +1,4 @@
-"""What metadata tables show: files, snapshots, partitions and statistics of one table.
+"""What metadata tables show: files, snapshots and statistics of one table.
 
 Rows are plain tuples in the order of the column names below, because a table may have hundreds of
 thousands of files.
@@ -7,7 +7,7 @@ thousands of files.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -62,7 +62,7 @@ def file_rows(connection: Connection, table: TableVersion) -> Iterator[tuple[Any
             inlined = _inlined_deletes(connection, table)
         partitions: Mapping[int, Partition] = {}
         if any(row.partition_id is not None for row in rows):
-            specs = specs or _specs(connection, table)
+            specs = specs or partition_keys(connection, table)
             partitions = _partitions(connection, table, specs, (last, rows[-1].data_file_id))
         for row in rows:
             yield _file_row(table, row, partitions, inlined)
@@ -106,8 +106,8 @@ def with_deletes(columns: Select[Any], table_id: int, at: int) -> Select[Any]:
     )
 
 
-def _specs(connection: Connection, table: TableVersion) -> dict[int, dict[int, str]]:
-    """Return the keys of each partitioning, by their columns' names at the snapshot."""
+def partition_keys(connection: Connection, table: TableVersion) -> dict[int, dict[int, str]]:
+    """Return the keys of each partitioning by place, named as at the snapshot; one statement."""
     info = tables.partition_info
     specs: dict[int, dict[int, str]] = defaultdict(dict)
     keys = (
@@ -254,30 +254,6 @@ def operation_words(verbs: Collection[Verb], *, is_made: bool, is_named: bool) -
     if inserts or deletes:
         words.append("UPDATE" if inserts and deletes else "WRITE" if inserts else "DELETE")
     return ", ".join(words)
-
-
-PARTITION_COLUMNS = {
-    "partition": "map",
-    "spec_id": "bigint",
-    "record_count": "bigint",
-    "file_count": "bigint",
-    "total_data_file_size_in_bytes": "bigint",
-    "position_delete_record_count": "bigint",
-    "last_updated_snapshot_id": "bigint",
-}
-
-
-def partition_rows(files: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return a tuple of `PARTITION_COLUMNS` for each partition in ``file_rows``, in order."""
-    sums: dict[tuple[int | None, Partition], list[int]] = {}
-    for row in files:
-        _, _, _, count, size, partition, spec, _, deleted, _, begin, *_ = row
-        total = sums.setdefault((spec, partition), [0, 0, 0, 0, 0])
-        for place, more in enumerate((count or 0, 1, size, deleted)):
-            total[place] += more
-        total[4] = max(total[4], begin)
-    order = sorted(sums, key=lambda key: (key[0] or -1, [(v is None, v or "") for _, v in key[1]]))
-    return [(partition, spec, *sums[spec, partition]) for spec, partition in order]
 
 
 STATS_COLUMNS = {

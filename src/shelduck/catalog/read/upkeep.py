@@ -4,19 +4,46 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, exists, func, not_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Float,
+    and_,
+    case,
+    exists,
+    func,
+    literal,
+    not_,
+    select,
+)
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.metadata import partition_keys
+from shelduck.catalog.read.overview.files_at import FilesAt, files_at
+from shelduck.catalog.read.overview.lake_tables import total
 from shelduck.catalog.read.queries import inlined_delete_table, live, present_tables, visible
-from shelduck.catalog.schema import tables
+from shelduck.catalog.schema import own_tables, tables
 from shelduck.model.tables.schema import FieldId, TableId
 from shelduck.model.tables.table import TableVersion
-from shelduck.planning.upkeep.compaction import ColumnVersion, Partition
+from shelduck.planning.upkeep.compaction import MIN_FILES, ColumnVersion, Partition
 
 _file, _delete = tables.data_file.c, tables.delete_file.c
 _value, _snapshot = tables.file_partition_value.c, tables.snapshot.c
+
+
+class FileSums(NamedTuple):
+    """Files that may be rewritten: how many, their bytes, and how many ``new`` ones suffice.
+
+    ``looked_at`` counts those, too, that are alone in their partition.
+    """
+
+    looked_at: int
+    files: int
+    bytes: int
+    new: int
 
 
 def small_files(
@@ -36,17 +63,84 @@ def small_files(
     has_deletes = exists().where(
         _delete.data_file_id == _file.data_file_id, visible(tables.delete_file, at)
     )
-    low, high = sizes
     query = select(_file.data_file_id).where(
         _file.table_id == table.id,
         _file.data_file_id > after,
         visible(tables.data_file, at),
-        _file.file_size_bytes >= low,
-        _file.file_size_bytes < high,
+        _is_within(sizes),
         not_(has_deletes),
     )
     rows = connection.execute(query.order_by(_file.data_file_id).limit(most))
     return list(rows.scalars())
+
+
+def small_sums(
+    connection: Connection, table: TableVersion, sizes: tuple[int, int], target: int
+) -> FileSums:
+    """Return how many small files without deleted rows are in partitions with several of them.
+
+    Together they need ``new`` files of ``target`` bytes at least. Three statements.
+    """
+    specs = partition_keys(connection, table)
+    files = files_at(connection, table, specs)
+    counted, size = total(literal(1)).label("files"), total(_file.file_size_bytes).label("bytes")
+    query = select(counted, size).select_from(files.source)
+    query = query.where(files.is_there, _is_within(sizes), files.dead == 0)
+    if specs:
+        values = (value.c.partition_value for value in files.values)
+        query = query.group_by(_file.partition_id, *values)
+    each = query.subquery()
+    c = each.c
+    is_several = c.files >= MIN_FILES
+    # Whole files of the target size: whole numbers are divided alike by no two databases.
+    filled = c.bytes + (target - c.bytes % target) % target
+    sums = (total(case((is_several, what), else_=0)) for what in (c.files, c.bytes, filled))
+    row = connection.execute(select(total(c.files), *sums)).one()
+    return FileSums(row[0], row[1], row[2], row[3] // target)
+
+
+def worn_files(
+    connection: Connection, table: TableVersion, threshold: float, *, most: int | None = None
+) -> list[int]:
+    """Return files with at least the part ``threshold`` of their rows deleted, by id.
+
+    At most ``most`` of them. Two statements.
+    """
+    files = files_at(connection, table)
+    query = select(_file.data_file_id).select_from(files.source)
+    query = query.where(files.is_there, _is_worn(files, threshold))
+    rows = connection.execute(query.order_by(_file.data_file_id).limit(most))
+    return list(rows.scalars())
+
+
+def worn_sums(connection: Connection, table: TableVersion, threshold: float) -> FileSums:
+    """Return the sums of `worn_files`, each of which becomes a file; two statements."""
+    files = files_at(connection, table)
+    query = select(total(literal(1)), total(_file.file_size_bytes)).select_from(files.source)
+    row = connection.execute(query.where(files.is_there, _is_worn(files, threshold))).one()
+    return FileSums(row[0], row[0], row[1], row[0])
+
+
+def know_layouts(connection: Connection, ids: Collection[int]) -> bool:
+    """Return whether the catalog has the layouts of files; one statement and one for each chunk."""
+    known = own_tables.file_layout
+    if not present_tables(connection, [known.name]):
+        return not ids
+    counted: ColumnElement[Any] = func.count(known.c.data_file_id.distinct())
+    return all(
+        connection.execute(select(counted).where(known.c.data_file_id.in_(some))).scalar()
+        == len(some)
+        for some in chunks(ids)
+    )
+
+
+def _is_within(sizes: tuple[int, int]) -> ColumnElement[bool]:
+    return and_(_file.file_size_bytes >= sizes[0], _file.file_size_bytes < sizes[1])
+
+
+def _is_worn(files: FilesAt, threshold: float) -> ColumnElement[bool]:
+    records = func.coalesce(_file.record_count, files.dead)
+    return and_(files.dead > 0, files.dead >= literal(threshold, Float()) * records)
 
 
 def partitions(

@@ -30,6 +30,7 @@ from sqlalchemy import (
 
 from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read import queries
+from shelduck.catalog.read.overview.files_at import with_values
 from shelduck.catalog.read.overview.lake_tables import KeptRows, kept_rows, total
 from shelduck.catalog.read.queries import live, present_tables
 from shelduck.catalog.running.jobs import tables_at_work
@@ -171,20 +172,13 @@ def _each_file(known: Sequence[TableFacts], width: int, only: TableId | None) ->
         tables.delete_file,
         and_(_delete.data_file_id == _file.data_file_id, live(tables.delete_file)),
     )
-    values: list[ColumnElement[Any]] = []
-    for index in range(width):
-        value = tables.file_partition_value.alias()
-        mine = and_(
-            value.c.data_file_id == _file.data_file_id, value.c.partition_key_index == index
-        )
-        source = source.outerjoin(value, mine)
-        values.append(value.c.partition_value.label(f"value{index}"))
+    source, values = with_values(source, range(width))
     target = _option(known, lambda options: float(options.target_file_size))
     is_small = _file.file_size_bytes * float(TIERS[-1]) < target
     query = select(
         _file.table_id,
         _file.partition_id,
-        *values,
+        *(v.c.partition_value.label(f"value{n}") for n, v in enumerate(values)),
         _file.file_size_bytes.label("size"),
         func.coalesce(_file.record_count, 0).label("records"),
         func.coalesce(_delete.delete_count, 0).label("dead"),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import upkeep as read_upkeep
 from shelduck.catalog.read.chunks import chunks
-from shelduck.catalog.read.files.numbers import deletes_of_files
-from shelduck.catalog.read.holdings import holdings_of
 from shelduck.model.files.data_files import DataFile, NameMapping
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.known_layouts import LayoutMemory
@@ -24,6 +22,18 @@ from shelduck.spark.write.rewrite import file_ids
 
 # So many files are looked at first if few are wanted; then as many again, and so on.
 _PAGE = 1_000
+LOOKED_UP = 10_000
+"""So many files become objects for somebody who only asks what a compaction would do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Files that would become ``new_files``; ``is_about`` says that only sums of them are known."""
+
+    files: int
+    bytes: int
+    new_files: int
+    is_about: bool = False
 
 
 def survey_small(
@@ -59,11 +69,12 @@ def survey_small(
         last = ids[-1]
 
 
-def survey_deletes(store: Store, table: TableVersion, layouts: LayoutMemory) -> Survey:
-    """Find the files with deleted rows."""
+def survey_worn(
+    store: Store, table: TableVersion, layouts: LayoutMemory, threshold: float
+) -> Survey:
+    """Find the files with at least the part ``threshold`` of their rows deleted."""
     with store.read() as connection:
-        known = holdings_of(connection, table.id)
-        ids = sorted(deletes_of_files(connection, table, known))
+        ids = read_upkeep.worn_files(connection, table, threshold)
     return survey_some(store, table, layouts, ids)
 
 
@@ -74,6 +85,43 @@ def survey_some(
     found = _Found(store, table, layouts)
     found.add(sorted(ids))
     return found.survey()
+
+
+def outlook(
+    store: Store, table: TableVersion, layouts: LayoutMemory, *, reads_footers: bool
+) -> tuple[Outlook, Outlook] | None:
+    """Return what combining small files would do, and rewriting those with many deleted rows.
+
+    Files are looked up if there are up to `LOOKED_UP` of a kind; of more, the catalog tells sums.
+    None if footers must be read for it and may not.
+    """
+    target, threshold = table.options.target_file_size, table.options.rewrite_delete_threshold
+    wanted = SmallFiles(target)
+    ids: set[int] = set()
+    with store.read() as connection:
+        small = read_upkeep.small_sums(connection, table, wanted.range, target)
+        worn = read_upkeep.worn_sums(connection, table, threshold)
+        if not reads_footers and _is_looked_up(small):
+            ids |= set(read_upkeep.small_files(connection, table, wanted.range))
+        if not reads_footers and _is_looked_up(worn):
+            ids |= set(read_upkeep.worn_files(connection, table, threshold))
+        if ids and not read_upkeep.know_layouts(connection, ids):
+            return None
+    found = [Outlook(s.files, s.bytes, s.new, is_about=bool(s.files)) for s in (small, worn)]
+    if _is_looked_up(small):
+        found[0] = _outlook(survey_small(store, table, layouts, wanted)[1])
+    if _is_looked_up(worn):
+        found[1] = _outlook(survey_worn(store, table, layouts, threshold).dead(threshold, target))
+    return found[0], found[1]
+
+
+def _is_looked_up(sums: read_upkeep.FileSums) -> bool:
+    return sums.files > 0 and sums.looked_at <= LOOKED_UP
+
+
+def _outlook(bins: Sequence[Bin]) -> Outlook:
+    files, size = sum(len(b.files) for b in bins), sum(b.bytes for b in bins)
+    return Outlook(files, size, len(bins))
 
 
 def files_holding(spark: SparkSession, rows: TableRows, where: Where) -> set[int]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from shelduck.catalog.read import metadata as read_metadata
+from shelduck.catalog.read.overview.partitions import PARTITION_COLUMNS, partition_rows
 from shelduck.model.tables.table import TableVersion
 from shelduck.spark.metadata_frames import metadata_frame
 from shelduck.spark.session import DataFrame
@@ -101,8 +102,8 @@ def files(state: LakeState, table: TableVersion) -> DataFrame:
 def partitions(state: LakeState, table: TableVersion) -> DataFrame:
     """Return ``t.partitions``."""
     with state.store.read() as connection:
-        rows = read_metadata.partition_rows(read_metadata.file_rows(connection, table))
-    return metadata_frame(state.spark, read_metadata.PARTITION_COLUMNS, rows)
+        rows = partition_rows(connection, table)
+    return metadata_frame(state.spark, PARTITION_COLUMNS, rows)
 
 
 def column_stats(state: LakeState, table: TableVersion) -> DataFrame:

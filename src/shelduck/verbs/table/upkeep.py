@@ -11,9 +11,9 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.rows import table_rows
 from shelduck.operations.upkeep.candidates import (
     files_holding,
-    survey_deletes,
     survey_small,
     survey_some,
+    survey_worn,
 )
 from shelduck.operations.upkeep.compact import survey
 from shelduck.planning.upkeep.compaction import MIN_FILES, SmallFiles
@@ -99,11 +99,12 @@ class UpkeepVerbs(TableHandle):
             dry_run: Only report what would be done.
         """
         refuse_in_transaction(self._unit, "rewrite_deletes()")
-        found = survey_deletes(self._state.store, self._version(), self._state.layouts)
-        options = found.table.options
+        table = self._version()
+        options = table.options
         threshold = options.rewrite_delete_threshold
         if delete_threshold is not None:
             threshold = float(option_text("rewrite_delete_threshold", delete_threshold)[1])
+        found = survey_worn(self._state.store, table, self._state.layouts, threshold)
         bins = found.dead(
             threshold,
             options.target_file_size,

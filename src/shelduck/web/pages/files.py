@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shelduck.catalog.read import metadata, read
+from shelduck.catalog.read import read
 from shelduck.catalog.read.overview.lake_tables import KeptRows, kept_rows
+from shelduck.catalog.read.overview.partitions import PartitionSums, largest_partitions
 from shelduck.catalog.read.overview.table_files import (
     FileSums,
-    by_layout,
     deletes,
-    live_files,
+    newest_files,
     sizes,
 )
 from shelduck.catalog.read.read import Connection
 from shelduck.errors import ShelduckError
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import why_not_written
-from shelduck.operations.upkeep.compact import survey
-from shelduck.planning.upkeep.compaction import Bin, SmallFiles
+from shelduck.operations.upkeep.candidates import LOOKED_UP, outlook
 from shelduck.web.bars import bars
 from shelduck.web.overlap import Overlap, overlap, sort_column
 from shelduck.web.site import Site
@@ -40,18 +37,6 @@ _NAMES = (
 LISTED = 100
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionLine:
-    """One partition: its keys with their values, and its numbers."""
-
-    keys: tuple[tuple[str, str | None], ...]
-    spec: int | None
-    rows: int
-    files: int
-    bytes: int
-    deleted: int
-
-
 def show(site: Site, request: Request) -> Response:
     """Return the page of the files of a table."""
     number = int(request.path_params["table"])
@@ -60,16 +45,15 @@ def show(site: Site, request: Request) -> Response:
         sized = sizes(connection, number, EDGES)
         deleted = deletes(connection, number)
         kept = kept_rows(connection, [number]).get(number, KeptRows())
-        partitions = _partitions(connection, table)
+        partitions, partitioned = _partitions(connection, table)
         overlapping = _overlap(connection, table)
-        is_known = all(g.layout is not None for g in by_layout(connection, number))
     total = FileSums(*(sum(getattr(s, n) for s in sized) for n in ("files", "rows", "bytes")))
     compaction, why = None, ""
-    if is_known or "plan" in request.query_params:
-        try:
-            compaction = _compaction(site, table)
-        except ShelduckError as error:
-            why = str(error)
+    reads = "plan" in request.query_params
+    try:
+        compaction = outlook(site.state.store, table, site.state.layouts, reads_footers=reads)
+    except ShelduckError as error:
+        why = str(error)
     return site.render(
         request,
         "files.html",
@@ -80,51 +64,24 @@ def show(site: Site, request: Request) -> Response:
         sizes=[(name, s) for name, s in zip(_NAMES, sized, strict=True) if s.files],
         deletes=deleted,
         kept=kept,
-        partitions=partitions[:LISTED],
-        hidden_partitions=max(0, len(partitions) - LISTED),
+        partitions=partitions,
+        hidden_partitions=partitioned - len(partitions),
         overlap=overlapping,
         compaction=compaction,
+        why_not=why_not_written(table.columns, table.full_name),
         why=why,
     )
 
 
-def _partitions(connection: Connection, table: TableVersion) -> Sequence[PartitionLine]:
-    """Return the partitions of a table, the largest first; none if it never had any."""
-    if not table.partition:
-        return []
-    rows: list[tuple[Any, ...]] = metadata.partition_rows(metadata.file_rows(connection, table))
-    found = [PartitionLine(*row[:6]) for row in rows]
-    return sorted(found, key=lambda p: -p.bytes)
+def _partitions(connection: Connection, table: TableVersion) -> tuple[Sequence[PartitionSums], int]:
+    """Return the largest partitions of a table, and how many there are; none if it has no keys."""
+    return largest_partitions(connection, table, LISTED) if table.partition else ((), 0)
 
 
 def _overlap(connection: Connection, table: TableVersion) -> Overlap | None:
     field = sort_column(table)
     if field is None:
         return None
-    stats = read.file_bounds(connection, table, [field.id])[field.id]
-    return overlap(field, stats, live_files(connection, table.id))
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """Files that would become fewer or smaller ones; ``note`` says why they cannot."""
-
-    files: int
-    bytes: int
-    new_files: int
-    note: str = ""
-
-
-def _compaction(site: Site, table: TableVersion) -> tuple[Rewrite, Rewrite]:
-    """Return what compacting small files would do, and rewriting those with many deletes."""
-    found = survey(site.state.store, table, site.state.layouts)
-    options = table.options
-    small = found.small(SmallFiles(options.target_file_size))
-    dead = found.dead(options.rewrite_delete_threshold, options.target_file_size)
-    return _rewrite(table, small), _rewrite(table, dead)
-
-
-def _rewrite(table: TableVersion, bins: Sequence[Bin]) -> Rewrite:
-    why = why_not_written(table.columns, table.full_name) if bins else None
-    files, size = sum(len(b.files) for b in bins), sum(b.bytes for b in bins)
-    return Rewrite(files, size, len(bins), why or "")
+    ids = newest_files(connection, table.id, LOOKED_UP)
+    stats = read.file_bounds(connection, table, [field.id], ids)[field.id]
+    return overlap(field, stats, ids)

@@ -81,10 +81,11 @@ def deletes(connection: Connection, table: int) -> DeleteSums:
     return DeleteSums(*row)
 
 
-def live_files(connection: Connection, table: int) -> list[int]:
-    """Return the ids of the live data files of a table; one statement."""
-    query = select(_file.c.data_file_id).where(_file.c.table_id == table, live(_file))
-    return list(connection.execute(query).scalars())
+def newest_files(connection: Connection, table: int, most: int) -> list[int]:
+    """Return the ids of the newest live data files of a table, at most so many; one statement."""
+    number = _file.c.data_file_id
+    query = select(number).where(_file.c.table_id == table, live(_file))
+    return list(connection.execute(query.order_by(number.desc()).limit(most)).scalars())
 
 
 def by_layout(connection: Connection, table: int) -> list[LayoutFiles]:

@@ -1,0 +1,98 @@
+"""The partitions of a table: sums of their files, by SQL, however many files there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Row, func, select
+
+from shelduck.catalog.dialects.checked import or_null, sum_of
+from shelduck.catalog.read.metadata import Partition, partition_keys
+from shelduck.catalog.read.overview.files_at import files_at
+from shelduck.catalog.read.overview.lake_tables import total
+from shelduck.catalog.schema import tables
+from shelduck.model.tables.table import TableVersion
+
+_file = tables.data_file.c
+# The columns of `t.partitions`, in order, with their types.
+PARTITION_COLUMNS = {
+    "partition": "map",
+    "spec_id": "bigint",
+    "record_count": "bigint",
+    "file_count": "bigint",
+    "total_data_file_size_in_bytes": "bigint",
+    "position_delete_record_count": "bigint",
+    "last_updated_snapshot_id": "bigint",
+}
+
+
+class PartitionSums(NamedTuple):
+    """A partition and its files, in the order of `PARTITION_COLUMNS`.
+
+    ``partition`` is pairs of a key, as DDL writes it, and the value's text. ``rows`` includes the
+    ``deleted`` ones, ``newest`` is the last snapshot that added a file.
+    """
+
+    partition: Partition
+    spec: int | None
+    rows: int
+    files: int
+    bytes: int
+    deleted: int
+    newest: int
+
+
+def partition_rows(connection: Connection, table: TableVersion) -> list[PartitionSums]:
+    """Return the partitions of a table at its snapshot, in order; three statements."""
+    return sorted((one for one, _ in _sums(connection, table)), key=_order)
+
+
+def largest_partitions(
+    connection: Connection, table: TableVersion, most: int
+) -> tuple[list[PartitionSums], int]:
+    """Return the largest partitions, at most so many, and how many there are; three statements."""
+    found = _sums(connection, table, most)
+    every = found[0][1] if found else 0
+    return sorted((one for one, _ in found), key=lambda one: (-one.bytes, _order(one))), every
+
+
+def _sums(
+    connection: Connection, table: TableVersion, most: int | None = None
+) -> list[tuple[PartitionSums, int]]:
+    """Return partitions, each with the number of all of them."""
+    specs = partition_keys(connection, table)
+    files = files_at(connection, table, specs)
+    keys = [c for v in files.values for c in (v.c.partition_key_index, v.c.partition_value)]
+    groups = [_file.partition_id, *keys]
+    counted: ColumnElement[Any] = func.count()
+    query = (
+        select(
+            *(_file.partition_id, sum_of(_file.record_count), counted),
+            *(sum_of(_file.file_size_bytes), total(files.dead), func.max(_file.begin_snapshot)),
+            func.count().over(),
+            *map(or_null, keys),
+        )
+        .select_from(files.source)
+        .where(files.is_there)
+        .group_by(*groups)
+    )
+    if most is not None:
+        query = query.order_by(func.sum(_file.file_size_bytes).desc(), *groups).limit(most)
+    rows = connection.execute(query).all()
+    return [_partition(row, specs) for row in rows]
+
+
+def _partition(row: Row[Any], specs: Mapping[int, Mapping[int, str]]) -> tuple[PartitionSums, int]:
+    spec, rows, files, size, deleted, newest, every, *values = tuple(row)
+    names = specs.get(spec, {})
+    pairs = tuple(
+        (names[place], value)
+        for place, value in zip(values[::2], values[1::2], strict=True)
+        if place in names
+    )
+    return PartitionSums(pairs, spec, rows, files, size, deleted, newest), every
+
+
+def _order(one: PartitionSums) -> tuple[int, list[tuple[bool, str]]]:
+    return one.spec or -1, [(value is None, value or "") for _, value in one.partition]
