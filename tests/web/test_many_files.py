@@ -71,13 +71,14 @@ def asked(lake, page, path):
 
 
 @pytest.mark.every_database
-def test_the_page_of_many_files_makes_no_object_for_a_file(lake, page, sql, made_objects):
+def test_the_pages_of_many_files_make_no_object_for_a_file(lake, page, sql, made_objects):
     sql("CREATE TABLE t (id INT, p INT) PARTITIONED BY (p) SORTED BY (id)")
     table = lake.table("t")
     made = write_file(table, [{"id": 0, "p": 0}], {1: ("0", "0", 0)})
     mine = {"partition_id": table.partition_id, "partition_values": ("0",)}
     lake.commit(AppendFiles(table.id, (replace(made, file_size_bytes=SIZE, **mine),)))
     path = f"/tables/{page.id_of('t')}/files"
+    moult = f"/tables/{page.id_of('t')}/moult"
     copy(lake, 1, LOOKED_UP + 500)
     made_objects.clear()
     first, statements = asked(lake, page, path)
@@ -86,6 +87,8 @@ def test_the_page_of_many_files_makes_no_object_for_a_file(lake, page, sql, made
 
     assert (made_objects, again) == ([], statements)
     assert statements <= 25
+    assert f"A job would write {2 * LOOKED_UP:,} files again" in words(page.tree(moult))
+    assert made_objects == []
     assert figures(first)["data files"] == f"{LOOKED_UP + 501:,}"
     told = words(second)
     assert "about 20,000 files (20 MB) would become 7 files" in told

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import os
 
+from shelduck.catalog.read import read
+from shelduck.catalog.read.overview.table_files import stored_rows
 from shelduck.catalog.running.job_speeds import speeds
 from shelduck.evolution.alter_plan import AlterPlan, Speed
 from shelduck.model.tables.table import TableVersion
-from shelduck.operations.upkeep.compact import survey
 from shelduck.work.state import LakeState
 
 
 def with_cost(state: LakeState, table: TableVersion, plan: AlterPlan) -> AlterPlan:
-    """Return the plan with the files, rows and bytes of its job, from the catalog and footers."""
+    """Return the plan with the files, rows and bytes of its job, from the catalog alone."""
     if not plan.is_heavy:
         return plan
-    found = survey(state.store, table, state.layouts)
-    files = found.rows.files
-    # A job that converts values flushes what the catalog keeps, and converts that too.
-    flushed = found.in_catalog if plan.shadows else ()
-    rows = sum((f.record_count or 0) - f.dead_rows for f in files) + sum(flushed)
-    size = sum(f.file_size_bytes for f in files)
+    with state.store.read() as connection:
+        stored = stored_rows(connection, table)
+        # A job that converts values flushes what the catalog keeps, and converts that too.
+        inlined = read.inlined_rows(connection, table) if plan.shadows else ()
+    flushed = [len(part.rows) for part in inlined if part.rows]
+    files, rows = stored.files + len(flushed), stored.rows + sum(flushed)
     cores = os.cpu_count() or 1
-    return plan.rewriting(len(files) + len(flushed), rows, size, cores, _speed(state))
+    return plan.rewriting(files, rows, stored.bytes, cores, _speed(state))
 
 
 def _speed(state: LakeState) -> Speed:

@@ -125,8 +125,8 @@ class ShapeVerbs(TableHandle):
         """Return what `alter` would do, step by step, without doing it; print it.
 
         Raises what `alter` raises, but does not look for NULL in rows. What a job would rewrite is
-        taken from the catalog and from footers; no row is read. Rows that the catalog keeps count
-        as one file for each version of their columns, without bytes.
+        taken from the catalog; no file is read. Rows that the catalog keeps count as one file for
+        each version of their columns, without bytes.
         """
         view = self._view()
         table = view.workspace.table(self.name)

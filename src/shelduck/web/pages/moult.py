@@ -30,11 +30,10 @@ def show(site: Site, request: Request) -> Response:
     found = coats(groups, table, mappings)
     older = [c for c in found if not c.is_current]
     plan, why = None, ""
-    if all(c.is_known for c in found) or "plan" in request.query_params:
-        try:
-            plan = _plan(site, TableName.of(table))
-        except ShelduckError as error:
-            why = str(error)
+    try:
+        plan = _plan(site, TableName.of(table))
+    except ShelduckError as error:
+        why = str(error)
     return site.render(
         request,
         "moult.html",
@@ -46,7 +45,6 @@ def show(site: Site, request: Request) -> Response:
         kept=kept,
         plan=plan,
         why=why,
-        unknown=sum(c.sums.files for c in found if not c.is_known),
     )
 
 

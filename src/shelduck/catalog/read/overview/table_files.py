@@ -8,12 +8,14 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, case, func, null, select
 
-from shelduck.catalog.dialects.checked import unchecked
+from shelduck.catalog.dialects.checked import sum_of, unchecked
 from shelduck.catalog.read import queries
+from shelduck.catalog.read.overview.files_at import files_at
 from shelduck.catalog.read.overview.lake_tables import total
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.model.files.layout import Layout
+from shelduck.model.tables.table import TableVersion
 
 _file, _delete = tables.data_file, tables.delete_file
 
@@ -79,6 +81,17 @@ def deletes(connection: Connection, table: int) -> DeleteSums:
     query = select(func.count(), total(c.delete_count), total(c.file_size_bytes))
     row = connection.execute(query.where(c.table_id == table, live(_delete))).one()
     return DeleteSums(*row)
+
+
+def stored_rows(connection: Connection, table: TableVersion) -> FileSums:
+    """Return the files of a table at its snapshot, with the rows that are left; two statements."""
+    files = files_at(connection, table)
+    c = _file.c
+    counted: ColumnElement[Any] = func.count()
+    sums = (sum_of(c.record_count), sum_of(c.file_size_bytes), total(files.dead))
+    query = select(counted, *sums).select_from(files.source).where(files.is_there)
+    count, rows, size, dead = connection.execute(query).one()
+    return FileSums(count, rows - dead, size)
 
 
 def newest_files(connection: Connection, table: int, most: int) -> list[int]:
