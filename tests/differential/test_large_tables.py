@@ -188,6 +188,7 @@ CHANGES = (
     "UPDATE t SET v = upper(v) WHERE length(v) = 2",
     MERGE,
     "DELETE FROM t WHERE id = 5000",
+    "TRUNCATE TABLE t",
 )
 
 
@@ -267,6 +268,45 @@ def test_deletes_that_move_while_a_statement_runs_are_a_conflict(lake, lake_url,
         with pytest.raises(shelduck.Conflict, match=r"moved deletes of main\.t into files"):
             lake.sql("UPDATE t SET v = 'w' WHERE id < 3")
     assert rows(lake.sql("SELECT id FROM t WHERE v = 'w' OR id < 5")) == [(0,), (3,), (4,)]
+
+
+@pytest.fixture
+def other(lake, lake_url, data_path, spark):
+    """The same lake, as another writer sees it."""
+    with shelduck.connect(lake_url, data_path, spark) as connected:
+        yield connected
+
+
+ALL_ROWS = (
+    lambda lake: lake.table("t").truncate(),
+    lambda lake: lake.table("t").overwrite(lake.sql("SELECT * FROM t WHERE id < 5")),
+)
+
+
+@pytest.mark.parametrize("change", ALL_ROWS, ids=["truncate", "overwrite"])
+@pytest.mark.parametrize(
+    "other_change", ["DELETE FROM t WHERE id = 13", "INSERT INTO t (id) VALUES (99)", "flush"]
+)
+def test_what_others_do_to_a_listed_table_that_loses_all_rows_is_a_conflict(
+    lake, loads, other, change, other_change
+):
+    lake.set_option("data_inlining_row_limit", 5)
+    insert(lake, 0)
+    insert(lake, 10)
+    lake.sql("DELETE FROM t WHERE id = 1")
+    loads.clear()
+    mine = lake.transaction()
+    change(mine)
+    if other_change == "flush":
+        other.table("t").flush_inlined_data()
+    else:
+        other.sql(other_change)
+    with pytest.raises(shelduck.Conflict):
+        mine.commit()
+    assert loads
+    left = 20 if other_change.startswith("INSERT") else 19 - other_change.startswith("DELETE")
+    assert lake.table("t").read().count() == left
+    assert change(lake).deleted == left
 
 
 def multiply(lake):
@@ -352,3 +392,34 @@ def test_a_delete_of_whole_files_looks_at_these(lake, loads, made):
     assert lake.table("t").delete("id >= 1000 AND id < 1040").deleted == 40
     assert sum(made) <= 6
     assert loads == [FILES]
+
+
+def test_a_truncate_looks_at_no_file_of_many(lake, loads, made):
+    insert(lake, 0)
+    multiply(lake)
+    made.clear()
+    statements = lake._state.store.statements
+    assert lake.table("t").truncate().deleted == 10 * FILES
+    # One file is the example of its kind.
+    assert sum(made) == 1
+    assert lake._state.store.statements - statements <= 25
+    assert lake.table("t").read().count() == 0
+
+
+def test_an_overwrite_of_all_rows_looks_at_no_file_of_many(lake, spark, loads, made):
+    insert(lake, 0)
+    multiply(lake)
+    made.clear()
+    rows_ = spark.range(3).selectExpr("id", "'w' AS v", "DATE'2026-01-01' AS day")
+    assert lake.table("t").overwrite(rows_).deleted == 10 * FILES
+    assert sum(made) == 1
+    assert lake.table("t").read().count() == 3
+
+
+def test_a_truncate_counts_the_rows_of_files_that_do_not_tell(lake, loads):
+    insert(lake, 0)
+    insert(lake, 10)
+    with lake._state.store.write() as connection:
+        change = "UPDATE ducklake_data_file SET record_count = NULL WHERE row_id_start = 10"
+        connection.execute(text(change))
+    assert lake.table("t").truncate().deleted == 20

@@ -16,6 +16,7 @@ from shelduck.catalog.read import read
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.files.numbers import deletes_of_files
 from shelduck.catalog.read.holdings import Holdings
+from shelduck.catalog.read.overview.table_files import live_rows
 from shelduck.errors import Conflict
 from shelduck.model.files.data_files import (
     ColumnStats,
@@ -118,6 +119,23 @@ class ListedFiles(Pruner):
     def bytes(self) -> int:
         """Return how large they are together."""
         return int(self._list.sizes[self._there].sum())
+
+    def seen(self) -> Iterator[tuple[int, DeletesSeen]]:
+        """Yield the id of each file, and what is deleted from it; no statement."""
+        nothing = DeletesSeen()
+        ids = self._list.ids[self._there].tolist()
+        for number, stored, inlined in zip(
+            ids, *self._deletes[:, self._there].tolist(), strict=True
+        ):
+            one = nothing
+            if stored != _NONE or inlined:
+                one = DeletesSeen(None if stored == _NONE else stored, inlined)
+            yield number, one
+
+    def live_rows(self) -> int | None:
+        """Return how many rows of the files are not deleted; None if that is not known."""
+        with self._store.read() as connection:
+            return live_rows(connection, self._table)
 
     def larger_than(self, size: int) -> list[DataFile]:
         """Return the files of more than this many bytes."""

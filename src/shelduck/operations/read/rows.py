@@ -13,7 +13,14 @@ from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.staged import StagedRows
-from shelduck.model.files.data_files import DataFile, InlinedRows, NameMapping, counted_rows
+from shelduck.model.files.data_files import (
+    DataFile,
+    DeletesSeen,
+    InlinedRows,
+    NameMapping,
+    counted_rows,
+    deletes_seen,
+)
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.file_lists import FileLists
@@ -72,6 +79,19 @@ class TableRows:
     def held(self) -> int | None:
         """How many rows the files hold, deleted ones included; None if that is not known."""
         return counted_rows(self.files) if self.listed is None else None
+
+    def live_rows(self) -> int | None:
+        """Return how many rows of the files are not deleted; None if that is not known."""
+        if self.listed is not None:
+            return self.listed.live_rows()
+        held = counted_rows(self.files)
+        return None if held is None else held - sum(f.dead_rows for f in self.files)
+
+    def seen(self) -> Iterable[tuple[int, DeletesSeen]]:
+        """Return the id of each file, and what is deleted from it."""
+        if self.listed is not None:
+            return self.listed.seen()
+        return ((f.id, deletes_seen(f)) for f in self.files)
 
     def files_of(self, ids: Collection[int]) -> dict[int, DataFile]:
         """Return files by id."""

@@ -64,12 +64,10 @@ def truncate_rows(spark: SparkSession, rows: TableRows) -> Done:
     inlined = tuple(sorted(number for part in rows.inlined for number in part.row_ids))
     if not rows.files and not inlined:
         return Done(rows.table)
-    alive = [_live_rows(f) for f in rows.files]
-    if any(count is None for count in alive):
+    count = rows.live_rows()
+    if count is None:
         count = replace(rows, inlined=()).frame(spark).count()
-    else:
-        count = sum(n for n in alive if n is not None)
-    files = tuple(FileDeletes(f.id, deletes_seen(f)) for f in rows.files)
+    files = tuple(FileDeletes(number, seen) for number, seen in rows.seen())
     counts = Counts(deleted=count + len(inlined))
     return Done(rows.table, (DeleteRows(rows.table, files, inlined),), counts=counts)
 

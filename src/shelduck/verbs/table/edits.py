@@ -202,7 +202,7 @@ class EditVerbs(TableHandle):
         """Delete all rows; no file is read. Older snapshots still show them."""
 
         def prepare(unit: UnitOfWork) -> Done:
-            return truncate_rows(self._state.spark, changed_rows(unit, self.name, needs_all=True))
+            return truncate_rows(self._state.spark, changed_rows(unit, self.name))
 
         return carry_out_rows(self._state, self._unit, prepare)
 

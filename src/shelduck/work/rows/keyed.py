@@ -45,16 +45,13 @@ def is_plain(table: TableVersion) -> bool:
     return not folds(table) and not is_followed(table)
 
 
-def changed_rows(
-    unit: UnitOfWork, name: TableName, *, writes: bool = False, needs_all: bool = False
-) -> TableRows:
+def changed_rows(unit: UnitOfWork, name: TableName, *, writes: bool = False) -> TableRows:
     """Return where a table's rows are, for a statement that deletes, or ``writes``, some.
 
-    ``needs_all`` is as in `rows_of`.
     Raises InvalidRequest for a rollup, whose rows follow those of its base.
     """
     refuse_rollup(unit.workspace.table(name))
-    return rows_of(unit, name, writes=writes, deletes=True, needs_all=needs_all)
+    return rows_of(unit, name, writes=writes, deletes=True, needs_all=False)
 
 
 def refuse_rollup(table: TableVersion) -> None:

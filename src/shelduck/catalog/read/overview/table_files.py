@@ -85,13 +85,28 @@ def deletes(connection: Connection, table: int) -> DeleteSums:
 
 def stored_rows(connection: Connection, table: TableVersion) -> FileSums:
     """Return the files of a table at its snapshot, with the rows that are left; two statements."""
+    return _stored(connection, table)[0]
+
+
+def live_rows(connection: Connection, table: TableVersion) -> int | None:
+    """Return how many rows of files are left at a table's snapshot; two statements.
+
+    None if the catalog does not know how many rows some file has.
+    """
+    found, counted = _stored(connection, table)
+    return found.rows if counted == found.files else None
+
+
+def _stored(connection: Connection, table: TableVersion) -> tuple[FileSums, int]:
+    """Return sums of files, and of how many the catalog has the number of rows."""
     files = files_at(connection, table)
     c = _file.c
     counted: ColumnElement[Any] = func.count()
     sums = (sum_of(c.record_count), sum_of(c.file_size_bytes), total(files.dead))
-    query = select(counted, *sums).select_from(files.source).where(files.is_there)
-    count, rows, size, dead = connection.execute(query).one()
-    return FileSums(count, rows - dead, size)
+    query = select(counted, *sums, func.count(c.record_count))
+    query = query.select_from(files.source).where(files.is_there)
+    count, rows, size, dead, known = connection.execute(query).one()
+    return FileSums(count, rows - dead, size), known
 
 
 def newest_files(connection: Connection, table: int, most: int) -> list[int]:
