@@ -65,8 +65,9 @@ _PACKAGES = ("pyspark", "duckdb", "duckdb-extension-ducklake", "sqlalchemy", "ps
 _LEAD = """# Benchmarks
 
 Numbers of `make bench`, which wrote this page; below each section is when it was measured, because
-`python -m benchmarks NAME --keep` measures only one. Ratios hold, seconds are this machine's. What is compared runs in turns in the same process; each measure is the best and the median of
-several runs after a warm-up.
+`python -m benchmarks NAME --keep` measures only one. Ratios hold, seconds are this machine's. What
+is compared runs in turns in the same process; each measure is the best and the median of several
+runs after a warm-up.
 """
 _SECTION = re.compile(r"^## (.+?)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
