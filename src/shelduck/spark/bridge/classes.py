@@ -36,6 +36,7 @@ _CLASSES = (
     "BucketHash",
     "TextRows",
     "ScalaSeq",
+    "LakeRows",
     "BareNames",
     "CastFields",
     "ConditionText",
