@@ -145,6 +145,21 @@ def test_a_statement_tells_what_failed_in_spark(copied, operation, door):
     act()
 
 
+def test_writers_and_statements_of_spark_itself_tell_it(copied, spark):
+    catalog, lake = copied
+    shelduck.attach(spark, "own", f"sqlite:///{catalog}")
+    try:
+        for act in (
+            lambda: new_rows(spark).writeTo("own.main.t").append(),
+            lambda: spark.sql("DELETE FROM own.main.t WHERE v % 3 = 1"),
+        ):
+            error = fails(lake, catalog, act)
+            assert isinstance(error, SparkFailed)
+            assert "main.t failed in Spark: " in str(error)
+    finally:
+        shelduck.detach(spark, "own")
+
+
 def test_a_load_by_key_tells_it(copied, spark):
     catalog, lake = copied
     rows = spark.range(5000).selectExpr("CAST(id AS INT) AS id", "CAST(id AS INT) AS v")

@@ -283,7 +283,7 @@ def data_fault(error: Exception) -> str | None:
     return None if found is None else _THROWN.sub("", found)
 
 
-def thrown_by_java(error: Exception) -> Any:
+def thrown_by_java(error: BaseException) -> Any:
     """Return the Java object that Spark threw, None for an error that is not Spark's own."""
     if isinstance(error, Py4JJavaError):
         return error.java_exception

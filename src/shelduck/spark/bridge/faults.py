@@ -16,7 +16,7 @@ from pyspark.errors.exceptions import captured
 
 from shelduck import errors
 from shelduck.errors import CorruptLake, ShelduckError, SparkFailed, StorageUnavailable
-from shelduck.spark.named_errors import DamagedFile, FailedWork, InvalidValue, UnreachedFile
+from shelduck.spark.named_errors import DamagedFile, FailedWork, UnreachedFile
 from shelduck.spark.stores.store_errors import meaning_of
 
 # As in DamagedLake.java and LakeFileIndex.java.
@@ -109,4 +109,4 @@ _OF_QUERIES: dict[type[ShelduckError], type[ShelduckError]] = {
     SparkFailed: FailedWork,
     StorageUnavailable: UnreachedFile,
 }
-_BY_NAME = {kind.__name__: kind for kind in (*_OF_QUERIES.values(), InvalidValue)}
+_BY_NAME = {kind.__name__: kind for kind in _OF_QUERIES.values()}
