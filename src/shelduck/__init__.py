@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from shelduck.errors import NotFound as NotFound
     from shelduck.errors import OutcomeUnknown as OutcomeUnknown
     from shelduck.errors import ShelduckError as ShelduckError
+    from shelduck.errors import SparkFailed as SparkFailed
     from shelduck.errors import StorageUnavailable as StorageUnavailable
     from shelduck.errors import Unsupported as Unsupported
     from shelduck.evolution.alter_plan import AlterPlan as AlterPlan
@@ -110,7 +111,7 @@ _NAMES = {
     "shelduck.borders.report": "Exported ExportReport FileRewrite Loss",
     "shelduck.errors": (
         "AlreadyExists CatalogUnavailable Conflict CorruptLake InvalidRequest NewerFormat "
-        "NotFound OutcomeUnknown ShelduckError StorageUnavailable Unsupported"
+        "NotFound OutcomeUnknown ShelduckError SparkFailed StorageUnavailable Unsupported"
     ),
     "shelduck.evolution.alter_plan": "AlterPlan AlterStep",
     "shelduck.jobs.jobs": "SchemaChangeJob",

@@ -9,6 +9,7 @@ ShelduckError
 ├── Conflict            another commit got in between: read the new snapshot and try again
 ├── CatalogUnavailable  the catalog database cannot be reached or is locked: try again later
 ├── StorageUnavailable  the storage of the files does not answer or refuses: see what it says
+├── SparkFailed         executors or tasks of Spark failed: see what it says, run it again
 ├── OutcomeUnknown      the connection broke during COMMIT: look before acting, delete no files
 └── CorruptLake         the catalog or a file contradicts itself: no request mends it
 """
@@ -82,6 +83,10 @@ class CatalogUnavailable(ShelduckError):
 
 class StorageUnavailable(ShelduckError, OSError):
     """The storage of the files cannot be reached, is too busy, or refused the request."""
+
+
+class SparkFailed(ShelduckError):
+    """Spark could not end its work, such as after the loss of its executors."""
 
 
 class OutcomeUnknown(ShelduckError):

@@ -10,9 +10,9 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from py4j.protocol import Py4JJavaError
 
 import shelduck
+from shelduck import SparkFailed
 from tests.support.cluster import cluster_session, executor_processes, standalone_cluster
 from tests.support.jars import locked, s3_settings
 from tests.support.lakes import catalog_files, rows
@@ -152,10 +152,13 @@ def test_what_a_write_that_fails_leaves_is_invisible_and_an_orphan(
         killer = Killer(cluster[1], files)
         killer.start()
 
-        with pytest.raises(Py4JJavaError, match="ExecutorLostFailure"):
+        with pytest.raises(SparkFailed, match="ExecutorLostFailure") as caught:
             append(lake)
 
         killer.join()
+        assert str(caught.value).startswith("append() of main.t failed in Spark: ExecutorLost")
+        assert "; give executors more memory" in str(caught.value)
+        assert "\n" not in str(caught.value)
         lost = without_checksums(files.there() - before)
         # Tasks that had ended told of theirs, which are gone.
         assert 0 < len(lost) < len(killer.left)

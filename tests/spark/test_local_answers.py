@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from pyspark.errors import ArithmeticException
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 import shelduck
+from shelduck.spark.bridge.named import own
 from shelduck.spark.local_rows import local_columns
 from tests.support.jobs import jobs_of
 from tests.support.lakes import rows
@@ -120,7 +123,57 @@ def test_many_rows_of_a_plan_are_left_to_jobs(lake, spark):
     shape = T.StructType([T.StructField("n", T.LongType())])
 
     def jobs(count):
-        made = local_columns(spark, [range(count)], shape)
+        made = own(local_columns(spark, [range(count)], shape))
         return jobs_of(spark, lambda: rows(made.agg(F.sum("n"))))
 
     assert (jobs(10_000), jobs(10_001) > 0) == (0, True)
+
+
+SESSIONS = (
+    "SELECT k, count(*) FROM VALUES (1), (2), (1) AS v (k) GROUP BY k ORDER BY k",
+    "SELECT k + 1 AS k FROM VALUES (3), (2), (1) AS v (k) WHERE k > 1 ORDER BY k",
+    "SELECT sum(k) FROM VALUES (3), (2), (1) AS v (k)",
+)
+
+
+@pytest.mark.parametrize("query", SESSIONS)
+def test_rows_of_the_session_are_left_to_spark(lake, spark, by_jobs, query):
+    # The rule is there.
+    assert jobs_of(spark, lake.sql("SELECT s, sum(id) FROM t GROUP BY s").collect) == 0
+
+    def plan():
+        found = spark.sql(query)._jdf.queryExecution().optimizedPlan()
+        return re.sub(r"#\d+L?", "", found.toString())
+
+    assert plan() == by_jobs(plan)
+    assert jobs_of(spark, spark.sql(query).collect) > 0
+
+
+def test_a_plan_with_both_computes_only_rows_of_the_lake(lake, spark):
+    lake.table("t").read().createOrReplaceTempView("of_the_lake")
+    query = (
+        "SELECT count(*) AS n FROM of_the_lake GROUP BY s UNION ALL"
+        " SELECT count(*) FROM VALUES (1), (2), (1) AS v (k) GROUP BY k"
+    )
+    plan = spark.sql(query)._jdf.queryExecution().optimizedPlan().toString()
+
+    assert plan.count("Aggregate") == 1
+    assert sorted(rows(spark.sql(query))) == [(1,), (1,), (1,), (2,), (2,)]
+
+
+@pytest.mark.parametrize(
+    "excluded",
+    [
+        "shelduck.bridge.LocalRule",
+        "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+    ],
+)
+def test_excluded_rules_are_left_out(lake, spark, excluded):
+    query = "SELECT s, sum(id) FROM t GROUP BY s ORDER BY s NULLS FIRST"
+    expected = rows(lake.sql(query))
+    spark.conf.set("spark.sql.optimizer.excludedRules", f"no.such.Rule, {excluded}")
+    try:
+        assert jobs_of(spark, lake.sql(query).collect) > 0
+        assert rows(lake.sql(query)) == expected
+    finally:
+        spark.conf.unset("spark.sql.optimizer.excludedRules")

@@ -20,13 +20,14 @@ SOURCE = f"{Path(shelduck.__file__).parent}/"
 # and one statement asks for many things: base.py, kept_tables.py, together.py, opening.py. Rows
 # of the catalog are kept, too: kept_inlined.py. Of many columns, only those that change are looked
 # at, and what a commit made is kept: column_index.py, next_versions.py. Few rows are computed
-# without a job: rules.py. A change of rows asks whether its table has a list: file_lists.py.
+# without a job: rules.py. A change of rows asks whether its table has a list: file_lists.py. Each
+# verb tells of failures of Spark: failures.py.
 WALKS = {
-    "ADD COLUMN": (lambda lake, *_: lake.execute("ALTER TABLE t ADD COLUMN c INT"), 92),
-    "append": (lambda _, table, rows: table.append(rows), 108),
-    "read": (lambda _, table, __: table.read().where("id > 3").collect(), 67),
-    "DELETE": (lambda _, table, __: table.delete("id = 7"), 106),
-    "a heavy change": (lambda lake, *_: convert(lake), 175),
+    "ADD COLUMN": (lambda lake, *_: lake.execute("ALTER TABLE t ADD COLUMN c INT"), 93),
+    "append": (lambda _, table, rows: table.append(rows), 109),
+    "read": (lambda _, table, __: table.read().where("id > 3").collect(), 68),
+    "DELETE": (lambda _, table, __: table.delete("id = 7"), 107),
+    "a heavy change": (lambda lake, *_: convert(lake), 176),
 }
 
 

@@ -31,7 +31,7 @@ from shelduck.work.turns import Turns
 from shelduck.work.unit import UnitOfWork
 
 
-class Lake(LakeBorders):
+class Lake(LakeBorders, in_parts=True):
     """A connected lake; get one from `connect`."""
 
     def __init__(self, state: LakeState) -> None:

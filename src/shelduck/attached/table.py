@@ -9,6 +9,7 @@ from shelduck.model.changes.evolution import Evolution
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.text.quoting import quote_name
 from shelduck.operations.done import Done
+from shelduck.spark.failures import telling_spark
 from shelduck.spark.merge.merge_clauses import Merge, MergeClause
 from shelduck.spark.named_errors import told_as_sparks
 from shelduck.spark.scan.matching import Column
@@ -117,7 +118,7 @@ class AttachedTable:
             wanted = Merge(on, meant, alias, None, evolves, tuple(qualifier))
             return merge_into(self.state, rows, source, wanted)
 
-        with told_as_sparks():
+        with told_as_sparks(), telling_spark(lambda: f"MERGE of {self.name}"):
             carry_out_rows(self.state, None, prepare)
 
 

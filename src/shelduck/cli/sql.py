@@ -37,6 +37,7 @@ def sql(
     """Run SQL and print the rows of the last statement."""
     statements = _statements(text, file)
     with connect(catalog, data_path, conf or ()) as lake:
+        from shelduck.spark.failures import telling_spark
         from shelduck.spark.stopping import stopped_on_error
         from shelduck.work.results import PlainRows
 
@@ -44,7 +45,7 @@ def sql(
         if isinstance(found, PlainRows):
             print_told(found.names, found.rows[:limit], as_json=json)
             return
-        with stopped_on_error(found.sparkSession):
+        with telling_spark(lambda: "the query"), stopped_on_error(found.sparkSession):
             if json:
                 line = "to_json(struct(*), map('ignoreNullFields', 'false')) AS line"
                 for row in found.limit(limit).selectExpr(line).collect():

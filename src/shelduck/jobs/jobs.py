@@ -28,6 +28,7 @@ from shelduck.model.text.quoting import quote_name
 from shelduck.model.text.shown import html_text
 from shelduck.operations.landing import require_files
 from shelduck.planning.shadows import Shadow, reservation, with_reserved
+from shelduck.spark.failures import TellsOfSpark
 from shelduck.spark.rows.shadow_rows import require_resolved
 from shelduck.sql.query.query import looks_at_other_rows
 from shelduck.work.results import Committed, TableName
@@ -36,7 +37,7 @@ from shelduck.work.turns import Turns
 from shelduck.work.unit import UnitOfWork
 
 
-class SchemaChangeJob:
+class SchemaChangeJob(TellsOfSpark, in_parts=True):
     """A heavy change of a table; get one from `Table.alter` or `Lake.jobs`.
 
     Nothing runs until any process calls `wait` or runs ``shelduck jobs run``. Converted files stay
@@ -58,6 +59,9 @@ class SchemaChangeJob:
 
     def __str__(self) -> str:
         return _text(self.look())
+
+    def _subject(self) -> str:
+        return f"job {self.id}"
 
     @property
     def state(self) -> JobState:

@@ -16,7 +16,6 @@ from shelduck.catalog.running.writers import begin_running, writers_before
 from shelduck.errors import (
     CatalogUnavailable,
     Conflict,
-    CorruptLake,
     InvalidRequest,
     NewerFormat,
     NotFound,
@@ -25,7 +24,7 @@ from shelduck.errors import (
     StorageUnavailable,
 )
 from shelduck.jobs.begun import Begun
-from shelduck.jobs.endings import ending, left_open
+from shelduck.jobs.endings import ending, left_open, why_cancelled
 from shelduck.jobs.lots import Lots
 from shelduck.jobs.pace import pauses
 from shelduck.jobs.publication import publication
@@ -87,8 +86,7 @@ class JobWorker:
         except BaseException as error:
             job = self._record.look()
             if job.state is JobState.CANCELLED:
-                kind = CorruptLake if isinstance(error, CorruptLake) else InvalidRequest
-                raise kind(f"job {job.id} was cancelled: {job.message}") from None
+                raise why_cancelled(error, job) from error
             if isinstance(error, KeyboardInterrupt) and job.is_open:
                 raise KeyboardInterrupt(left_open(job, self._name)) from None
             raise

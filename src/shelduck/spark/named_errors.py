@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import (
     AnalysisException,
     ParseException,
@@ -21,6 +21,7 @@ from shelduck.errors import (
     InvalidRequest,
     NotFound,
     ShelduckError,
+    SparkFailed,
     StorageUnavailable,
     Unsupported,
 )
@@ -28,6 +29,8 @@ from shelduck.errors import (
 __all__ = [
     "AnalysisException",
     "DamagedFile",
+    "FailedWork",
+    "InvalidValue",
     "ParseException",
     "SparkError",
     "UnreachedFile",
@@ -46,6 +49,16 @@ SparkError = (PySparkException, Py4JJavaError)
 # SQL's class of data exceptions, which `raise_error` uses too.
 _DATA_FAULT = re.compile(r"SQLSTATE: (22...|P0001)")
 _THROWN = re.compile(r"^(Caused by: |.*Exception: )+(?=\[)")
+# Errors that Spark finds before any work: one line, and a plan or a text below.
+_PLANNING = (AnalysisException, ParseException)
+_TRACEBACK = "Traceback (most recent call last)"
+_SPARKS_CALL = re.compile(r"\s+(at |\.\.\. \d+ more)|An error occurred while calling ")
+_IN_TASK = re.compile(
+    r"^.* most recent failure: Lost task \S+ in stage \S+ \(TID \d+\) \(.*?\): (?=[a-zA-Z])"
+)
+_BEFORE = re.compile(r"^(: |Caused by: |(\w+\.)+Spark\w*Exception: )+")
+_PACKAGE = re.compile(r"^([a-z]\w*\.)+(?=[A-Z])")
+_SQLSTATE = re.compile(r" ?SQLSTATE: \w{5}")
 _NO_FUNCTION = (
     "UNRESOLVED_ROUTINE",
     "UNRESOLVABLE_TABLE_VALUED_FUNCTION",
@@ -155,6 +168,10 @@ class UnreachedFile(_Named, StorageUnavailable):
     about = "storage"
 
 
+class FailedWork(_Named, SparkFailed):
+    """Spark could not end its work, for a reason that is neither in rows nor in files."""
+
+
 _NAMED: dict[tuple[type[ShelduckError], str], type[_Named]] = {
     (NotFound, "schema"): SchemaNotFound,
     (NotFound, "table"): TableNotFound,
@@ -221,8 +238,37 @@ def condition_of(error: Exception) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """Return Spark's message, without the plan or the text that it shows below."""
+    """Return Spark's message, without the plan, the text or the calls that it shows below.
+
+    Of the failure of a task it is the task's own message, and what caused it.
+    """
+    if isinstance(error, Py4JError | PySparkException) and not isinstance(error, _PLANNING):
+        return _sentence(error)
     return str(error).strip().split("\n", maxsplit=1)[0]
+
+
+def _sentence(error: Exception) -> str:
+    try:
+        lines = str(error).splitlines()
+    except (Py4JError, OSError):
+        # Java, which has the rest, is gone.
+        lines = [str(error.args[0])]
+    python = [n for n, line in enumerate(lines) if _TRACEBACK in line]
+    if python:
+        # The calls of Python are indented; what was raised follows.
+        return next((line for line in lines[python[-1] + 1 :] if re.match(r"\S", line)), "")
+    texts = [line.strip() for line in lines if line.strip() and not _SPARKS_CALL.match(line)]
+    first = _plain(texts[0]) if texts else type(error).__name__
+    causes = [_plain(text) for text in texts if text.startswith("Caused by: ")]
+    if not causes or causes[-1] in first:
+        return first
+    return f"{first.rstrip('.:')}: {causes[-1]}"
+
+
+def _plain(text: str) -> str:
+    """Return a message without what Spark and py4j put before and behind it."""
+    text = _IN_TASK.sub("", _BEFORE.sub("", text))
+    return _SQLSTATE.sub("", _PACKAGE.sub("", _BEFORE.sub("", text)))
 
 
 def data_fault(error: Exception) -> str | None:
@@ -237,7 +283,7 @@ def data_fault(error: Exception) -> str | None:
     return None if found is None else _THROWN.sub("", found)
 
 
-def thrown_by_java(error: Exception) -> Any:
+def thrown_by_java(error: BaseException) -> Any:
     """Return the Java object that Spark threw, None for an error that is not Spark's own."""
     if isinstance(error, Py4JJavaError):
         return error.java_exception

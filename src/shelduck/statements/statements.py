@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.spark.failures import telling_spark
 from shelduck.spark.named_errors import told_as_lakes
 from shelduck.spark.query import answer, outcome, prepare_outcomes
 from shelduck.spark.session import DataFrame, SparkSession
@@ -129,7 +130,8 @@ def run_statement(runner: Runner, statement: st.Statement) -> DataFrame | PlainR
     run = _RUN.get(type(statement))
     if run is None:
         raise Unsupported(f"{operation} is not supported yet")
-    found = run(runner, statement)
+    with telling_spark(lambda: _named(operation, statement)):
+        found = run(runner, statement)
     if isinstance(found, DataFrame | PlainRows):
         return found
     snapshot = None if isinstance(found, Staged) else found.snapshot
@@ -139,3 +141,8 @@ def run_statement(runner: Runner, statement: st.Statement) -> DataFrame | PlainR
         each = {"inserted": found.inserted, "updated": found.updated, "deleted": found.deleted}
         counts.update(each)
     return Outcome(counts)
+
+
+def _named(operation: str, statement: st.Statement) -> str:
+    name = getattr(statement, "name", None)
+    return operation if name is None else f"{operation} of {name}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table import TableVersion
+from shelduck.spark.failures import TellsOfSpark
 from shelduck.spark.session import DataFrame
 from shelduck.work.lookup import version_at
 from shelduck.work.results import TableName
@@ -11,7 +12,7 @@ from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of
 
 
-class TableHandle:
+class TableHandle(TellsOfSpark):
     """One table by name, on a lake or inside an open transaction."""
 
     def __init__(self, state: LakeState, name: TableName, unit: UnitOfWork | None = None) -> None:
@@ -21,6 +22,9 @@ class TableHandle:
 
     def __repr__(self) -> str:
         return f"Table({str(self.name)!r})"
+
+    def _subject(self) -> str:
+        return str(self.name)
 
     def _version(self) -> TableVersion:
         if self._unit is not None:

@@ -18,7 +18,7 @@ from shelduck.spark.bridge.classes import PACKAGE, loader_of
 from shelduck.spark.bridge.codec import field_rows, rows_of
 from shelduck.spark.bridge.jvm import current_thread, java_gateway, java_session
 from shelduck.spark.bridge.relation import let_java_call
-from shelduck.spark.named_errors import condition_of, thrown_by_java
+from shelduck.spark.named_errors import InvalidValue, condition_of, thrown_by_java
 
 Answer = Callable[[list[str], DataFrame | None], Iterable[Iterable[str]]]
 """Answers a request; rows to write are passed with it.
@@ -124,7 +124,9 @@ class _Answering:
             return rows_of([self._failure(error)])
 
     def _failure(self, error: Exception) -> tuple[str, str]:
-        thrown = thrown_by_java(error)
+        # Who writes by Spark's own calls expects its error of a value.
+        own = error.__cause__ if isinstance(error, InvalidValue) else error
+        thrown = None if own is None else thrown_by_java(own)
         if thrown is None:
             return condition_of(error), f"{type(error).__name__}: {error}"
         token = uuid.uuid4().hex

@@ -28,6 +28,7 @@ from shelduck.errors import Unsupported
 from shelduck.spark.bridge.faults import tell_of_files
 from shelduck.spark.bridge.jvm import current_thread, java_class, java_session
 from shelduck.spark.bridge.private import require_private
+from shelduck.spark.bridge.rules import RULE_CLASSES, needing
 
 PACKAGE = "shelduck.bridge"
 # Each class may use those before it: Janino compiles one file at a time.
@@ -35,6 +36,7 @@ _CLASSES = (
     "BucketHash",
     "TextRows",
     "ScalaSeq",
+    "LakeRows",
     "BareNames",
     "CastFields",
     "ConditionText",
@@ -77,22 +79,6 @@ _CLASSES = (
 _SERVICES = {
     "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister": f"{PACKAGE}.LakeProvider\n"
 }
-# Queries are correct without these classes, so a Spark that cannot compile them runs without them.
-_RULE_CLASSES = (
-    "LakeRule",
-    "MetadataBranch",
-    "MetadataRule",
-    "LocalRule",
-    "FreshIds",
-    "RollupMisfit",
-    "RollupChain",
-    "RollupFilters",
-    "RollupMeasures",
-    "RollupAnswer",
-    "RollupRule",
-    "LakeFiles",
-    "LakeFilesStrategy",
-)
 _MUTABLE = "org.apache.spark.util.MutableURLClassLoader"
 _JAR = re.compile(r"shelduck-bridge-[^/\s]*\.jar")
 _adding = threading.Lock()
@@ -160,7 +146,7 @@ def _open_loader(loader: Any) -> Any:
 def _sources() -> dict[str, str]:
     """Return the Java text of each class, in the order of compilation."""
     folder = resources.files(__package__) / "java"
-    names = (*_CLASSES, *_RULE_CLASSES)
+    names = (*_CLASSES, *RULE_CLASSES)
     return {name: (folder / f"{name}.java").read_text(encoding="utf-8") for name in names}
 
 
@@ -209,7 +195,10 @@ def _pack(classes: dict[str, bytes], jar: Path) -> None:
 def _compiled(spark: SparkSession) -> dict[str, bytes]:
     loader = current_thread(spark).getContextClassLoader()
     classes: dict[str, bytes] = {}
+    useless: set[str] = set()
     for class_name, source in _sources().items():
+        if class_name in useless:
+            continue
         compiler = java_class(spark, "org.codehaus.janino.SimpleCompiler")()
         compiler.setParentClassLoader(loader)
         compiler.setSourceVersion(8)
@@ -217,11 +206,18 @@ def _compiled(spark: SparkSession) -> dict[str, bytes]:
         try:
             compiler.cook(source)
         except Py4JJavaError:
-            if class_name in _RULE_CLASSES:
-                break
-            raise
+            if class_name not in RULE_CLASSES:
+                raise
+            # The bridge tells of it when it installs the rule.
+            useless |= needing(class_name)
+            continue
         loader = compiler.getClassLoader()
         codes = compiler.getBytecodes()
         for name in codes:
             classes[str(name)] = bytes(codes[name])
-    return classes
+    return {name: code for name, code in classes.items() if _own_name(name) not in useless}
+
+
+def _own_name(java: str) -> str:
+    """Return the name of the source of a class, which may be inside of another."""
+    return java.removeprefix(f"{PACKAGE}.").split("$", maxsplit=1)[0]

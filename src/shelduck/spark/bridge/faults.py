@@ -15,8 +15,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors.exceptions import captured
 
 from shelduck import errors
-from shelduck.errors import CorruptLake, ShelduckError, StorageUnavailable
-from shelduck.spark.named_errors import DamagedFile, UnreachedFile
+from shelduck.errors import CorruptLake, ShelduckError, SparkFailed, StorageUnavailable
+from shelduck.spark.named_errors import DamagedFile, FailedWork, UnreachedFile
 from shelduck.spark.stores.store_errors import meaning_of
 
 # As in DamagedLake.java and LakeFileIndex.java.
@@ -101,11 +101,12 @@ def _named(told: str) -> ShelduckError | None:
     kind = getattr(errors, name, None) or _BY_NAME.get(name)
     if not (isinstance(kind, type) and issubclass(kind, ShelduckError)):
         return None
-    return _OF_FILES.get(kind, kind)(text)
+    return _OF_QUERIES.get(kind, kind)(text)
 
 
-_OF_FILES: dict[type[ShelduckError], type[ShelduckError]] = {
+_OF_QUERIES: dict[type[ShelduckError], type[ShelduckError]] = {
     CorruptLake: DamagedFile,
+    SparkFailed: FailedWork,
     StorageUnavailable: UnreachedFile,
 }
-_BY_NAME = {kind.__name__: kind for kind in _OF_FILES.values()}
+_BY_NAME = {kind.__name__: kind for kind in _OF_QUERIES.values()}

@@ -74,6 +74,17 @@ def held(rows: DataFrame) -> DataFrame:
     return DataFrame(loaded(spark).plans.held(java_frame(rows)), spark)
 
 
+def own(rows: DataFrame) -> DataFrame:
+    """Return rows that their plan holds as rows of a lake, which the optimizer may compute.
+
+    Rows that a job has to read stay as they are; so do all over Spark Connect.
+    """
+    spark = rows.sparkSession
+    if not has_jvm(spark):
+        return rows
+    return DataFrame(loaded(spark).plans.own(java_frame(rows)), spark)
+
+
 def again(rows: DataFrame) -> DataFrame:
     """Return the same rows with columns of their own, which a join can tell from the others."""
     spark = rows.sparkSession

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import Any, ClassVar
 from weakref import WeakSet
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import (
@@ -48,6 +48,7 @@ from shelduck.spark.bridge.jvm import (
     java_session,
 )
 from shelduck.spark.bridge.reports import OPTION, Reports
+from shelduck.spark.bridge.rules import tell_lost
 from shelduck.spark.reader_options import READER_OPTIONS
 from shelduck.spark.stores.homes import listed_path, spark_options, spark_path
 
@@ -223,17 +224,25 @@ class Bridge:
             return
         known.add(self.spark)
         # A Spark that cannot run it finds the same rows without it.
-        with contextlib.suppress(Py4JError):
-            self._new(rule).install(java_session(self.spark))
+        self._added(rule)
 
-    def add_rule(self) -> None:
+    def _added(self, rule: str) -> bool:
+        """Add a rule or strategy; False, and a warning, if this Spark cannot run it."""
+        try:
+            self._new(rule).install(java_session(self.spark))
+        except (Py4JError, PySparkException) as error:
+            tell_lost(rule, self.spark.version, error)
+            return False
+        return True
+
+    def add_rule(self) -> bool:
         """Make the optimizer of the session ask choosers of relations what to read instead.
 
         A chooser is a Java function in Python, from text to the result of `chosen`, or None. The
-        rule comes after the session's other rules; calling this again changes nothing. Raises
-        Py4JError if this Spark cannot run the rule.
+        rule comes after the session's other rules; calling this again changes nothing. Returns
+        False if this Spark cannot run the rule.
         """
-        self._new("RollupRule").install(java_session(self.spark))
+        return self._added("RollupRule")
 
     def chosen(self, found: DataFrame, columns: Iterable[Iterable[str]], reason: str) -> Any:
         """Return the answer of a chooser: what to read, which columns it has, and why."""

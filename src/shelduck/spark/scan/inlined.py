@@ -14,6 +14,7 @@ from shelduck.model.files.data_files import InlinedRows
 from shelduck.model.files.fitted import fitted_values
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.types.data_types import SIGNED
+from shelduck.spark.bridge.named import own
 from shelduck.spark.local_rows import local_columns
 from shelduck.spark.values import carrier, carrier_type, decoded
 
@@ -37,7 +38,7 @@ def inlined_frame(
     fields = [T.StructField(n, carrier_type(f.type)) for n, f in zip(names, columns, strict=True)]
     origins = [T.StructField(n, T.LongType()) for n in ("id", "begin")]
     shape = T.StructType([*fields, *origins])
-    frame = local_columns(spark, values, shape)
+    frame = own(local_columns(spark, values, shape))
     made = [decoded(F.col(n), f.type).alias(f.name) for n, f in zip(names, columns, strict=True)]
     return frame.select(*made, F.col("id").alias(row_id), F.col("begin").alias(snapshot_id))
 

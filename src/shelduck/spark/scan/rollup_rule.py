@@ -8,13 +8,11 @@ rule gets a plan to read instead.
 from __future__ import annotations
 
 import uuid
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
-from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from shelduck.model.tables.rollup import Measure
@@ -23,6 +21,7 @@ from shelduck.planning.projection import Column
 from shelduck.planning.rollup_choice import Choice, MeasureKey, Wanted
 from shelduck.planning.scan import ScanPlan
 from shelduck.spark.bridge import Bridge, field_rows, has_jvm
+from shelduck.spark.bridge.rules import warn
 
 # RollupRule reads the property by this name.
 _COLLECTED = "shelduck.rollup.choices"
@@ -86,7 +85,7 @@ def chooser_for(bridge: Bridge, plan: ScanPlan, choose: Chooser) -> object | Non
     """Return the chooser of a relation over the plan's only group.
 
     The rule that calls it is added to the session. None if the group alone does not hold the rows,
-    or if this Spark cannot run the rule; then there is a warning.
+    or if this Spark cannot run the rule.
     """
     (group,) = plan.groups
     if group.snapshot_column is not None:
@@ -96,12 +95,7 @@ def chooser_for(bridge: Bridge, plan: ScanPlan, choose: Chooser) -> object | Non
         for column, made in zip(plan.columns, group.outputs, strict=True)
         if isinstance(made, Column)
     }
-    try:
-        bridge.add_rule()
-    except Py4JError as error:
-        _warn(f"this version of Spark cannot answer queries from rollups: {_first_line(error)}")
-        return None
-    return _Asked(bridge, ids, choose)
+    return _Asked(bridge, ids, choose) if bridge.add_rule() else None
 
 
 class _Asked:
@@ -122,11 +116,11 @@ class _Asked:
                     for token in tokens:
                         _collecting.get(token, []).append(reason)
                 case "failed":
-                    _warn(f"cannot answer a query from a rollup: {rows[0][1]}")
+                    warn(f"cannot answer a query from a rollup: {rows[0][1]}")
                 case kind:
                     return self._answer(rows[1:], aggregates=kind == "groups")
         except Exception as error:  # noqa: BLE001 - the base has the rows too
-            _warn(f"cannot answer a query from a rollup: {_first_line(error)}")
+            warn(f"cannot answer a query from a rollup: {_first_line(error)}")
         return None
 
     def _answer(self, rows: list[list[str]], *, aggregates: bool) -> Any:
@@ -176,11 +170,3 @@ class _Asked:
 def _first_line(error: Exception) -> str:
     lines = str(error).splitlines() or [""]
     return f"{type(error).__name__}: {lines[0]}"
-
-
-def _warn(message: str) -> None:
-    try:
-        warnings.warn(f"Shelduck: {message}", RuntimeWarning, stacklevel=2)
-    except RuntimeWarning:
-        # If warnings are turned into errors, the query still gets the rows of the base.
-        return

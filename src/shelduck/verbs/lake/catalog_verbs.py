@@ -13,6 +13,7 @@ from shelduck.model.tables.properties import checked_properties
 from shelduck.model.tables.schema import FieldId, Schema, new_schema
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import Member, declared_type
+from shelduck.spark.failures import TellsOfSpark
 from shelduck.spark.session import StructType
 from shelduck.spark.types import members_of
 from shelduck.sql.ddl.partitioning import partition_keys
@@ -27,7 +28,7 @@ from shelduck.work.unit import UnitOfWork, carry_out, view_of
 from shelduck.work.workspace import Workspace
 
 
-class CatalogVerbs:
+class CatalogVerbs(TellsOfSpark):
     """What `Lake` and `Transaction` share: tables and schemas by name."""
 
     def __init__(self, state: LakeState, unit: UnitOfWork | None) -> None:

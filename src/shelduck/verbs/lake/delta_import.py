@@ -51,7 +51,7 @@ class DeltaImported:
         return "\n".join([f"{self.table}: {count}", *(f"- {note}" for note in self.notes)])
 
 
-class LakeBorders(LakeUpkeep):
+class LakeBorders(LakeUpkeep, in_parts=True):
     """Tables of other formats."""
 
     def import_delta(self, path: str | os.PathLike[str], table: str) -> DeltaImported:

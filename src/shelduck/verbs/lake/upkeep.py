@@ -23,7 +23,7 @@ When = str | datetime | timedelta
 ORPHAN_AGE = timedelta(days=3)
 
 
-class LakeUpkeep(CatalogVerbs):
+class LakeUpkeep(CatalogVerbs, in_parts=True):
     """Fewer files, fewer snapshots, and nothing on storage that nobody needs.
 
     Nothing here changes what the newest snapshot shows. A time is a datetime, a text such as

@@ -19,7 +19,7 @@ from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.unit import UnitOfWork, carry_out
 
 
-class KeyVerbs(TableHandle):
+class KeyVerbs(TableHandle, in_parts=True):
     """Folding, and rollups."""
 
     def fold(self) -> Result:

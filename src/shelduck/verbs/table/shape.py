@@ -29,7 +29,7 @@ def _noted(done: Result, plans: Sequence[AlterPlan]) -> Result:
     return replace(done, note=note) if note and isinstance(done, Committed) else done
 
 
-class ShapeVerbs(TableHandle):
+class ShapeVerbs(TableHandle, in_parts=True):
     """Changing columns and the name."""
 
     def alter(

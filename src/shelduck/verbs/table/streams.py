@@ -16,6 +16,7 @@ from shelduck.model.changes.batch import Batch
 from shelduck.model.changes.evolution import evolution_of
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.cursor import Cursor
+from shelduck.spark.failures import telling_spark
 from shelduck.spark.session import DataFrame
 from shelduck.spark.streaming import query_id_of, run_id_of
 from shelduck.verbs.table.rows import RowVerbs
@@ -29,7 +30,7 @@ Handle = Callable[[DataFrame, int], object]
 _landed: dict[tuple[str, int, str], tuple[str, int]] = {}
 
 
-class StreamVerbs(RowVerbs):
+class StreamVerbs(RowVerbs, in_parts=True):
     """Exactly once into the table, in order out of it."""
 
     def sink(
@@ -155,11 +156,12 @@ class StreamVerbs(RowVerbs):
             return
         table = type(self)(self._state, self.name, unit)
         try:
-            if write is None:
-                append(self._state, unit, self.name, batch, how)
-            else:
-                write(table, batch)
-            unit.commit()
+            with telling_spark(lambda: f"batch {batch_id} of sink() of {self.name}"):
+                if write is None:
+                    append(self._state, unit, self.name, batch, how)
+                else:
+                    write(table, batch)
+                unit.commit()
         except BaseException:
             unit.rollback()
             raise

@@ -24,7 +24,7 @@ from shelduck.work.handle import TableHandle
 from shelduck.work.upkeep_results import Compacted
 
 
-class UpkeepVerbs(TableHandle):
+class UpkeepVerbs(TableHandle, in_parts=True):
     """Fewer and smaller files for the same rows. Readers and the change feed see no difference."""
 
     def compact(

@@ -62,7 +62,7 @@ class PendingRewrites:
         return "\n".join([head, *(f"  {f}" for f in self.files)])
 
 
-class WideningVerbs(TableHandle):
+class WideningVerbs(TableHandle, in_parts=True):
     """Types that changed while files stayed."""
 
     def type_changes(self) -> dict[str, list[dict[str, str]]]:

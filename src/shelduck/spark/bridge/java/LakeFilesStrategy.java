@@ -29,9 +29,14 @@ public class LakeFilesStrategy extends SparkStrategy {
     ArrayList found = new ArrayList();
     LakeFileIndex index = index(plan);
     if (index != null && index.files() >= 0 && LakeRule.isOn(SETTING)) {
-      Seq plans = FileSourceStrategy$.MODULE$.apply(plan);
-      for (int i = 0; i < plans.size(); i++) {
-        found.add(counted((SparkPlan) plans.apply(i), index));
+      try {
+        Seq plans = FileSourceStrategy$.MODULE$.apply(plan);
+        for (int i = 0; i < plans.size(); i++) {
+          found.add(counted((SparkPlan) plans.apply(i), index));
+        }
+      } catch (LinkageError error) {
+        // Another Spark than the one for which it was compiled.
+        found.clear();
       }
     }
     // Without a plan of this strategy, Spark asks its own.

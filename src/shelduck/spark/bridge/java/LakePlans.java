@@ -149,6 +149,13 @@ public final class LakePlans {
     return plan instanceof LocalRelation ? Dataset.ofRows(session(rows), plan) : rows;
   }
 
+  /** Rows that their plan holds as rows of a lake; others as they are. */
+  public Dataset own(Dataset rows) {
+    LogicalPlan plan = rows.queryExecution().analyzed();
+    return plan instanceof LocalRelation
+        ? Dataset.ofRows(session(rows), LakeRows.of((LocalRelation) plan)) : rows;
+  }
+
   /** The same rows with columns of their own: those of two reads can be told apart in a join. */
   public Dataset again(Dataset rows) {
     LogicalPlan plan = rows.queryExecution().analyzed();

@@ -40,18 +40,30 @@ import scala.runtime.AbstractFunction0;
 import scala.runtime.AbstractFunction2;
 
 /**
- * Groups and sorts few rows that the plan itself has, such as rows of a catalog, as Spark itself
+ * Groups and sorts few rows of a lake that the plan itself has, such as rows of a catalog, as Spark
  * filters and projects them: while it optimizes, without a job and a shuffle. Spark's own code
  * computes. What it cannot compute here, also because of an error in a value, stays as it is.
  */
 public class LocalRule extends LakeRule {
   /** The setting of a session that turns the rule off. */
   public static final String SETTING = "spark.shelduck.localAnswers";
+  private static final String EXCLUDED = "spark.sql.optimizer.excludedRules";
   /** For more rows, a job costs less than a single thread. */
   private static final int MOST = 10000;
 
   public TreeNode apply(TreeNode plan) {
-    return isOn(SETTING) ? answered((LogicalPlan) plan) : plan;
+    return isOn(SETTING) && mayHoldRows() ? answered((LogicalPlan) plan) : plan;
+  }
+
+  /** Whether Spark computes rows while it optimizes; a session can exclude Spark's rule. */
+  private static boolean mayHoldRows() {
+    String[] excluded = SQLConf.get().getConfString(EXCLUDED, "").split(",");
+    for (int i = 0; i < excluded.length; i++) {
+      if (excluded[i].trim().equals(ConvertToLocalRelation$.MODULE$.ruleName())) {
+        return false;
+      }
+    }
+    return true;
   }
 
   public LogicalPlan answered(LogicalPlan plan) {
@@ -90,7 +102,7 @@ public class LocalRule extends LakeRule {
       }
       below = (LogicalPlan) below.children().apply(0);
     }
-    return below instanceof LocalRelation && !((LocalRelation) below).isStreaming()
+    return below instanceof LocalRelation && ((LocalRelation) below).data() instanceof LakeRows
         && ((LocalRelation) below).data().size() <= MOST;
   }
 
@@ -112,8 +124,7 @@ public class LocalRule extends LakeRule {
     }
     Object[] data = CollectionConverters.asJava(rows.data()).toArray();
     Arrays.sort(data, new InterpretedOrdering(sort.order(), rows.output()));
-    return new LocalRelation(
-        rows.output(), ScalaSeq.of(Arrays.asList(data)), false, Option.empty());
+    return LakeRows.relation(rows.output(), Arrays.asList(data));
   }
 
   private static LogicalPlan grouped(Aggregate aggregate, LocalRelation rows) {
@@ -139,7 +150,7 @@ public class LocalRule extends LakeRule {
         found.add(((UnsafeRow) groups.next()).copy());
       }
     }
-    return new LocalRelation(aggregate.output(), ScalaSeq.of(found), false, Option.empty());
+    return LakeRows.relation(aggregate.output(), found);
   }
 
   /** The rows with those of one key beside each other. */

@@ -13,7 +13,6 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
-import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.types.ByteType;
@@ -22,7 +21,6 @@ import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.ShortType;
-import scala.Option;
 import scala.collection.immutable.Seq;
 
 /**
@@ -164,7 +162,7 @@ public class MetadataRule extends LakeRule {
     }
     ArrayList rows = new ArrayList();
     rows.add(new GenericInternalRow(values));
-    return new LocalRelation(aggregate.output(), ScalaSeq.of(rows), false, Option.empty());
+    return LakeRows.relation(aggregate.output(), rows);
   }
 
   private static Expression replaced(Expression expression, HashMap known) {
