@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+
 import duckdb
 import pytest
 from sqlalchemy import text
 
 import shelduck
 import shelduck.catalog.read.files.data_files
+from shelduck import CorruptLake
 from shelduck.operations.read import file_lists, listed_files
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
@@ -158,6 +162,21 @@ def test_a_lake_from_a_backup_is_listed_again(lake, lake_url, spark, loads):
         connection.execute(text("UPDATE ducklake_snapshot SET snapshot_time = '2020-01-01 00:00'"))
     assert_same(lake, lake_url)
     assert loads == [1, 1]
+
+
+def test_a_damaged_id_in_the_statistics_is_told(spark, sqlite_url, data_path, loads):
+    with shelduck.connect(sqlite_url, data_path, spark) as lake:
+        lake.set_option("data_inlining_row_limit", 0)
+        lake.sql("CREATE TABLE t (id BIGINT, v STRING, day DATE)")
+        insert(lake, 0)
+    with contextlib.closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as catalog:
+        catalog.execute("UPDATE ducklake_file_column_stats SET data_file_id = 'one'")
+        catalog.commit()
+    with (
+        shelduck.connect(sqlite_url, data_path, spark) as lake,
+        pytest.raises(CorruptLake, match=r"data_file_id is no integer in some row of main.t"),
+    ):
+        lake.sql("SELECT * FROM t WHERE id = 3").collect()
 
 
 def test_one_file_named_twice_is_found(lake, loads):

@@ -10,12 +10,14 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, or_, select, text
 
+from shelduck.catalog.dialects.checked import RESTORE
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.files.checks import require_sound
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.paths import file_place
 from shelduck.catalog.schema import own_tables, tables
+from shelduck.errors import CorruptLake
 from shelduck.model.files.data_files import DeletesSeen
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
@@ -125,7 +127,7 @@ def whole_number_bounds(
     """Yield the lowest and highest integer of a column by file id, for ids above ``after``.
 
     Bounds that are no integers, or do not fit 64 bits, are the lowest or highest integer that does.
-    One statement.
+    One statement. Raises CorruptLake for an id that is no integer.
     """
     number = dialect_of(connection).whole_number
     low, high = number.format("min_value"), number.format("max_value")
@@ -137,6 +139,11 @@ def whole_number_bounds(
     rows = connection.execution_options(yield_per=_PART).execute(text(query))
     least, most = _INT64
     for file_id, lowest, highest in rows:
+        if file_id.__class__ is not int:
+            raise CorruptLake(
+                "ducklake_file_column_stats.data_file_id is no integer in some row of"
+                f" {table.full_name}, but {file_id!r}; {RESTORE}"
+            )
         yield (
             file_id,
             least if lowest is None else max(least, min(most, int(lowest))),
