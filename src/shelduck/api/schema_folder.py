@@ -12,7 +12,7 @@ from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.quoting import backticked, quote_name, quote_text
 from shelduck.statements.describe import create_statement, pinned_statement
 from shelduck.statements.relations import query_of
-from shelduck.statements.run_views import spark_text
+from shelduck.statements.run.views import spark_text
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.lake.options import Option, options
 from shelduck.work.pins import pinned_shape

@@ -29,7 +29,7 @@ from shelduck.sql.tokens.parts import Call
 from shelduck.statements.arguments import bind
 from shelduck.statements.calls.options import set_option
 from shelduck.statements.relations import query_of
-from shelduck.statements.run_views import spark_text
+from shelduck.statements.run.views import spark_text
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.lake.options import Option, options
 from shelduck.work.results import TableName, table_name

@@ -33,7 +33,7 @@ from shelduck.sql.query.travel import in_sparks_words
 from shelduck.sql.statements import statements as st
 from shelduck.sql.tokens.parameters import with_parameters
 from shelduck.statements.relations import refuse_options
-from shelduck.statements.run_macros import without_macros
+from shelduck.statements.run.macros import without_macros
 from shelduck.statements.runner import Runner
 from shelduck.statements.session import SqlSession
 from shelduck.statements.statements import as_frame, run_statement, run_with_macros

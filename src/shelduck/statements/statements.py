@@ -13,27 +13,27 @@ from shelduck.spark.query import answer, outcome, prepare_outcomes
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.sql.parse import parse, pieces
 from shelduck.sql.statements import statements as st
-from shelduck.statements import (
-    run_ddl,
-    run_edits,
-    run_history,
-    run_jobs,
-    run_macros,
-    run_returning,
-    run_rows,
-    run_show,
-    run_transactions,
-    run_upkeep,
-    run_views,
-)
+from shelduck.statements import transactions
 from shelduck.statements.operations import OPERATIONS
+from shelduck.statements.run import (
+    ddl,
+    edits,
+    history,
+    jobs,
+    macros,
+    returning,
+    rows,
+    show,
+    upkeep,
+    views,
+)
 from shelduck.statements.runner import Runner
 from shelduck.statements.session import SqlSession
 from shelduck.work.results import PlainRows, Staged
 
-_RUN = run_ddl.RUN | run_rows.RUN | run_edits.RUN | run_show.RUN | run_upkeep.RUN
-_RUN |= run_jobs.RUN | run_views.RUN | run_history.RUN | run_transactions.RUN
-_RUN |= run_returning.RUN | run_macros.RUN
+_RUN = ddl.RUN | rows.RUN | edits.RUN | show.RUN | upkeep.RUN
+_RUN |= jobs.RUN | views.RUN | history.RUN | transactions.RUN
+_RUN |= returning.RUN | macros.RUN
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def run_with_macros(
     try:
         return run_statement(runner, statement)
     except Exception as error:
-        again = run_macros.without_macros(runner, text(), error, catalog)
+        again = macros.without_macros(runner, text(), error, catalog)
         if again is None:
             raise
     if read is None:
@@ -137,7 +137,7 @@ def run_statement(runner: Runner, statement: st.Statement) -> DataFrame | PlainR
     snapshot = None if isinstance(found, Staged) else found.snapshot
     counts: dict[str, int | str | None] = {"snapshot": snapshot, "operation": operation}
     counts.update(rows=found.rows, files=found.files)
-    if isinstance(statement, st.Insert) or type(statement) in run_edits.RUN:
+    if isinstance(statement, st.Insert) or type(statement) in edits.RUN:
         each = {"inserted": found.inserted, "updated": found.updated, "deleted": found.deleted}
         counts.update(each)
     return Outcome(counts)

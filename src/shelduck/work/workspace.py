@@ -36,9 +36,9 @@ from shelduck.model.tables.view import ViewDefinition, ViewVersion
 from shelduck.model.text.names import directory
 from shelduck.work.base import Base
 from shelduck.work.results import TableName
-from shelduck.work.staged_macros import StagedMacros
-from shelduck.work.staged_schemas import StagedSchemas
-from shelduck.work.staged_views import StagedViews
+from shelduck.work.staged.macros import StagedMacros
+from shelduck.work.staged.schemas import StagedSchemas
+from shelduck.work.staged.views import StagedViews
 from shelduck.work.state import LakeState
 from shelduck.work.table_work import TableWork
 

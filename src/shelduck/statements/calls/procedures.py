@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from shelduck.errors import NotFound
 from shelduck.sql.tokens.parts import Call
-from shelduck.statements import run_transactions
+from shelduck.statements import transactions
 from shelduck.statements.arguments import bind
 from shelduck.statements.calls import (
     adoption,
@@ -33,7 +33,7 @@ PROCEDURES: dict[str, Procedure] = {
     **flush.PROCEDURES,
     **delta.PROCEDURES,
     **export.PROCEDURES,
-    **run_transactions.PROCEDURES,
+    **transactions.PROCEDURES,
     **functions.PROCEDURES,
     **upkeep.PROCEDURES,
     **check.PROCEDURES,

@@ -27,7 +27,7 @@ from shelduck.sql.query.macros import Form, Macro, expanded, qualified
 from shelduck.sql.query.translate import refusal_expression, refusal_query, translated_macro
 from shelduck.sql.statements import macro_statements as ms
 from shelduck.sql.statements import statements as st
-from shelduck.statements.run_show import is_like
+from shelduck.statements.run.show import is_like
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.results import PlainRows, Result, TableName, Unchanged, table_name
 from shelduck.work.unit import UnitOfWork, carry_out

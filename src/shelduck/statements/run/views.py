@@ -12,7 +12,7 @@ from shelduck.model.text.quoting import backticked, double_quoted, quote_text
 from shelduck.sql.query.translate import CATALOG, duckdb_query, refusal_query, require_columns
 from shelduck.sql.statements import statements as st
 from shelduck.statements.relations import Scope, frame_of, require_harmless
-from shelduck.statements.run_show import is_like
+from shelduck.statements.run.show import is_like
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.table.metadata_tables import TABLES
 from shelduck.work.instants import instant

@@ -11,13 +11,13 @@ from shelduck.spark.scan.change_kinds import CAME, nothing, rows_of, with_action
 from shelduck.spark.session import DataFrame
 from shelduck.sql.rows.returning import ACTION
 from shelduck.sql.statements import row_statements as st
-from shelduck.statements import run_edits, run_rows
+from shelduck.statements.run import edits, rows
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.results import Committed
 from shelduck.work.table_changes import changes_of
 
 _ACTIONS = {"insert": "INSERT", "update_postimage": "UPDATE", "delete": "DELETE"}
-_EDITS = run_rows.RUN | run_edits.RUN
+_EDITS = rows.RUN | edits.RUN
 
 Changing = st.Insert | st.Update | st.Delete | st.Merge
 

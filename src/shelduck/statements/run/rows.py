@@ -17,7 +17,7 @@ from shelduck.spark.values import default_sql
 from shelduck.sql.rows.insert import is_values, time_word, with_times
 from shelduck.sql.statements import statements as st
 from shelduck.sql.tokens.literal_rows import literal_rows
-from shelduck.statements.run_overwrite import insert_over
+from shelduck.statements.run.overwrite import insert_over
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.results import Result, Staged
 from shelduck.work.rows.appending import Manner, append

@@ -1,0 +1,1 @@
+"""What runs each kind of statement."""

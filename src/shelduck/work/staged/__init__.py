@@ -1,0 +1,1 @@
+"""Schemas, views and macros as a transaction has staged them."""
