@@ -260,7 +260,7 @@ EXITED = "ExecutorLostFailure (executor 1 exited caused by one of the running ta
         (LOST, f"{EXITED} Command exited with code 137", "spark.executor.memory"),
         (MEMORY, "OutOfMemoryError: Java heap space", "spark.executor.memory"),
         (f": org.apache.spark.SparkException: {STOPPED}", STOPPED, "start a Spark session"),
-        (WRITING, "[TASK_WRITE_FAILED] Task failed: IllegalStateException: boom", "mend what"),
+        (WRITING, "[TASK_WRITE_FAILED] Task failed: IllegalStateException: boom", "fix the cause"),
     ],
 )
 def test_the_sentence_is_what_spark_says_about_the_task(text, said, advice):
