@@ -16,14 +16,6 @@ from shelduck.catalog.read.overview.partitions import (
 from shelduck.model.changes.change import AppendFiles, DeleteRows, FileDeletes
 from shelduck.model.files.data_files import DeletesSeen
 from tests.support.files import write_delete_file, write_file
-from tests.support.lake import Lake
-
-
-@pytest.fixture
-def lake(lake_url, data_path):
-    made = Lake(lake_url, data_path)
-    yield made
-    made.store.close()
 
 
 def alter(lake, statement):

@@ -7,7 +7,6 @@ from math import inf
 import pytest
 from sqlalchemy import insert, text
 
-from shelduck.catalog.read.files import data_files
 from shelduck.catalog.schema import tables
 from shelduck.model.changes.change import DeleteRows, FileDeletes
 from shelduck.model.files.data_files import DeletesSeen
@@ -22,6 +21,7 @@ from shelduck.operations.upkeep.candidates import (
 from shelduck.operations.upkeep.flush import flush_table
 from shelduck.planning.upkeep.compaction import SmallFiles
 from tests.support.lake import Lake
+from tests.support.looked_up import note_files
 
 TARGET = 1_000_000
 LARGE = 900_000
@@ -63,14 +63,7 @@ def lake(lake_url, data_path):
 def looked_up(monkeypatch):
     """The files that became objects."""
     found = []
-    real = data_files._files
-
-    def files(*arguments):
-        made = real(*arguments)
-        found.extend(f.id for f in made)
-        return made
-
-    monkeypatch.setattr(data_files, "_files", files)
+    note_files(monkeypatch, lambda files: found.extend(f.id for f in files))
     return found
 
 

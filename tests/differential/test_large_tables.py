@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import text
 
 import shelduck
-import shelduck.catalog.read.files.data_files
 from shelduck import CorruptLake
 from shelduck.operations.read import file_lists, listed_files
 from tests.support.lakes import rows
+from tests.support.looked_up import note_files
 from tests.support.oracle import DuckDBOracle
 
 NO_INLINING = {"DATA_INLINING_ROW_LIMIT": 0}
@@ -360,14 +360,7 @@ def multiply(lake):
 def made(monkeypatch):
     """How many files became objects."""
     found = []
-    look_up = shelduck.catalog.read.files.data_files._files
-
-    def counted(table, of_table, known):
-        files = look_up(table, of_table, known)
-        found.append(len(files))
-        return files
-
-    monkeypatch.setattr(shelduck.catalog.read.files.data_files, "_files", counted)
+    note_files(monkeypatch, lambda files: found.append(len(files)))
     return found
 
 

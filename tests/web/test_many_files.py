@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import text
 
-from shelduck.catalog.read.files import data_files
 from shelduck.model.changes.change import AppendFiles
 from shelduck.operations.upkeep.candidates import LOOKED_UP
 from tests.support.files import write_file
 from tests.support.html import figures, rows, words
+from tests.support.looked_up import note_files
 
 SIZE = 1_000
 _COPY = """
@@ -46,14 +46,7 @@ WITH RECURSIVE r(i) AS (
 def made_objects(monkeypatch):
     """How many files became objects."""
     found = []
-    real = data_files._files
-
-    def files(*arguments):
-        made = real(*arguments)
-        found.extend(made)
-        return made
-
-    monkeypatch.setattr(data_files, "_files", files)
+    note_files(monkeypatch, found.extend)
     return found
 
 
