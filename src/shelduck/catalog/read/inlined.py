@@ -232,7 +232,8 @@ def tables_with_rows(
     found: set[str] = set()
     for some in chunks(names, AT_ONCE):
         questions = [
-            select(literal(name)).where(exists().where(*chosen(source_of(name)))) for name in some
+            select(literal(name)).where(exists().select_from(source).where(*chosen(source)))
+            for name, source in ((name, source_of(name)) for name in some)
         ]
         found.update(connection.execute(union_all(*questions)).scalars())
     return found

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, and_, func, select
+from sqlalchemy import Connection, Select, func, select
 
 from shelduck.catalog.dialects.checked import or_null, sum_of
 from shelduck.catalog.read import queries, read
@@ -97,10 +97,9 @@ def _files_at(table_id: int, at: int) -> Select[Any]:
 
 def with_deletes(columns: Select[Any], table_id: int, at: int) -> Select[Any]:
     """Return columns of a table's data files at a snapshot and of their delete files, by id."""
-    f, d = _file.c, _delete.c
-    joined = and_(f.data_file_id == d.data_file_id, visible(_delete, at))
+    f = _file.c
     return (
-        columns.outerjoin_from(_file, _delete, joined)
+        columns.outerjoin_from(_file, _delete, queries.deletes_of_file(at))
         .where(f.table_id == table_id, visible(_file, at))
         .order_by(f.data_file_id)
     )

@@ -59,6 +59,12 @@ def shown_or_broken(source: Table, snapshot: int | BindParameter[int]) -> Column
     return or_(visible(source, snapshot), is_broken(source))
 
 
+def deletes_of_file(snapshot: int) -> ColumnElement[bool]:
+    """Return the condition that joins a data file with its delete file at a snapshot."""
+    same_file = t_delete.c.data_file_id == t_file.c.data_file_id
+    return and_(same_file, visible(t_delete, snapshot))
+
+
 def live(source: Table) -> ColumnElement[bool]:
     """Return the condition that no snapshot has ended a versioned row."""
     return source.c.end_snapshot.is_(None)

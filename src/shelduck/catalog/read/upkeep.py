@@ -60,9 +60,7 @@ def small_files(
     One statement.
     """
     at = table.snapshot.id
-    has_deletes = exists().where(
-        _delete.data_file_id == _file.data_file_id, visible(tables.delete_file, at)
-    )
+    has_deletes = exists().where(queries.deletes_of_file(at))
     query = select(_file.data_file_id).where(
         _file.table_id == table.id,
         _file.data_file_id > after,
@@ -92,25 +90,22 @@ def small_sums(
     each = query.subquery()
     c = each.c
     is_several = c.files >= MIN_FILES
-    # Whole files of the target size: whole numbers are divided alike by no two databases.
+    # Rounded up to whole files here, and divided in Python: databases divide integers differently.
     filled = c.bytes + (target - c.bytes % target) % target
     sums = (total(case((is_several, what), else_=0)) for what in (c.files, c.bytes, filled))
     row = connection.execute(select(total(c.files), *sums)).one()
     return FileSums(row[0], row[1], row[2], row[3] // target)
 
 
-def worn_files(
-    connection: Connection, table: TableVersion, threshold: float, *, most: int | None = None
-) -> list[int]:
+def worn_files(connection: Connection, table: TableVersion, threshold: float) -> list[int]:
     """Return files with at least the part ``threshold`` of their rows deleted, by id.
 
-    At most ``most`` of them. Two statements.
+    Two statements.
     """
     files = files_at(connection, table)
     query = select(_file.data_file_id).select_from(files.source)
     query = query.where(files.is_there, _is_worn(files, threshold))
-    rows = connection.execute(query.order_by(_file.data_file_id).limit(most))
-    return list(rows.scalars())
+    return list(connection.execute(query.order_by(_file.data_file_id)).scalars())
 
 
 def worn_sums(connection: Connection, table: TableVersion, threshold: float) -> FileSums:

@@ -1,8 +1,8 @@
 """Tables for inlined rows that an ALTER has replaced, and that are empty.
 
 Each ALTER leaves one, and nobody needs it: no snapshot sees a row in it, and new rows go into the
-newest table. But who opens a DuckDB file reads the columns of all its tables, and who looks for
-rows asks each registered one. On PostgreSQL they stay (docs/decisions/0014).
+newest table. But DuckDB reads the columns of all tables when it opens a file, and a reader asks
+each registered table for rows. On PostgreSQL they stay (docs/decisions/0014).
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from sqlalchemy import Connection, TableClause, delete, func, or_, select, text
+from sqlalchemy import Connection, delete, func, select, text
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read.chunks import chunks
-from shelduck.catalog.read.inlined import Conditions, require_inlined_tables, tables_with_rows
+from shelduck.catalog.read.inlined import require_inlined_tables, tables_with_rows
 from shelduck.catalog.schema import tables
 from shelduck.catalog.upkeep.few_rows import Pace
 
@@ -52,9 +52,5 @@ def _empty(connection: Connection) -> list[str]:
     for table, name in connection.execute(query.where(_r.schema_version < last.c.newest)):
         require_inlined_tables(table, [name])
         names.append(name)
-    held = tables_with_rows(connection, names, _any)
+    held = tables_with_rows(connection, names, lambda _: ())
     return [name for name in names if name not in held]
-
-
-def _any(source: TableClause) -> Conditions:
-    return (or_(source.c.row_id.is_(None), source.c.row_id.is_not(None)),)

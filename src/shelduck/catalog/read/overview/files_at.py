@@ -47,8 +47,7 @@ def files_at(
     One statement.
     """
     at = table.snapshot.id
-    deletes = and_(_file.c.data_file_id == _delete.c.data_file_id, visible(_delete, at))
-    source = _file.outerjoin(_delete, deletes)
+    source = _file.outerjoin(_delete, queries.deletes_of_file(at))
     dead: ColumnElement[int] = func.coalesce(_delete.c.delete_count, 0)
     name = queries.inlined_delete_table(table.id)
     if queries.present_tables(connection, [name]):
