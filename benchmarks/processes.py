@@ -27,9 +27,10 @@ _ABOUT = (
     " in a round, {rounds} rounds in turns, on PostgreSQL with its default durability: by"
     " `lake.execute`, which needs no Java for this, and by DuckDB's extension, which repeats an"
     " INSERT that loses to another up to ten times by itself. What fails nevertheless is not"
-    " repeated, and does not count. At the end DuckDB counts the rows of both lakes: each commit"
-    " that was told to have landed is one. Landed commits per second; ratio is Shelduck's over"
-    " DuckDB's: above 1 Shelduck is faster. CPU is that of Shelduck's own processes for a commit."
+    " repeated, and does not count. At the end, DuckDB counts the rows of both lakes: there must be"
+    " one for each commit that reported success. Landed commits per second; ratio is Shelduck's"
+    " over DuckDB's: above 1 Shelduck is faster. CPU is that of Shelduck's own processes for a"
+    " commit."
 )
 _HEADER = ("tables", "Shelduck", "failed", "CPU", "DuckDB", "failed", "ratio")
 
@@ -126,7 +127,7 @@ def _writer(who: str, url: str, data: Path | None = None) -> Iterator[Callable[[
 
 @contextmanager
 def _crowd(who: str, url: str, tables: int) -> Iterator[list[Connection]]:
-    """Start processes that insert for as long as they are told, until they are told None."""
+    """Start processes: each inserts for the seconds that it receives, and ends at None."""
     context = multiprocessing.get_context("spawn")
     pipes: list[Connection] = []
     processes = []

@@ -255,7 +255,7 @@ def _sentence(error: Exception) -> str:
         lines = [str(error.args[0])]
     python = [n for n, line in enumerate(lines) if _TRACEBACK in line]
     if python:
-        # The calls of Python are indented; what was raised follows.
+        # Python indents the calls. The line after them is the exception.
         return next((line for line in lines[python[-1] + 1 :] if re.match(r"\S", line)), "")
     texts = [line.strip() for line in lines if line.strip() and not _SPARKS_CALL.match(line)]
     first = _plain(texts[0]) if texts else type(error).__name__

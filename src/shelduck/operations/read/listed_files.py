@@ -121,7 +121,7 @@ class ListedFiles(Pruner):
         return int(self._list.sizes[self._there].sum())
 
     def seen(self) -> Iterator[tuple[int, DeletesSeen]]:
-        """Yield the id of each file, and what is deleted from it; no statement."""
+        """Yield the id of each file and its deletes, without a statement."""
         nothing = DeletesSeen()
         ids = self._list.ids[self._there].tolist()
         for number, stored, inlined in zip(

@@ -88,7 +88,7 @@ class TableRows:
         return None if held is None else held - sum(f.dead_rows for f in self.files)
 
     def seen(self) -> Iterable[tuple[int, DeletesSeen]]:
-        """Return the id of each file, and what is deleted from it."""
+        """Return the id of each file and its deletes."""
         if self.listed is not None:
             return self.listed.seen()
         return ((f.id, deletes_seen(f)) for f in self.files)

@@ -53,7 +53,7 @@ _altered = (
     .subquery()
 )
 # Each ALTER registers one, so only those that matter: the newest, and those without a version.
-# A table is joined with what is gathered once: to look for each row takes the square of the time.
+# The joins group all versions once. A subquery for each row would take quadratic time.
 _REGISTERED = (
     select(
         *(_c.table_id, _c.table_name, _c.schema_version),

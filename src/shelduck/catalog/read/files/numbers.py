@@ -127,7 +127,7 @@ def whole_number_bounds(
     """Yield the lowest and highest integer of a column by file id, for ids above ``after``.
 
     Bounds that are no integers, or do not fit 64 bits, are the lowest or highest integer that does.
-    One statement. Raises CorruptLake for an id that is no integer.
+    One statement. Raises CorruptLake if an id is not an integer.
     """
     number = dialect_of(connection).whole_number
     low, high = number.format("min_value"), number.format("max_value")
