@@ -45,7 +45,7 @@ WRONG = {
     "no user": f"postgresql://host:{SECRET}/db",
     "no slashes": f"postgresql:u:{SECRET}@{CLOSED}/db",
     "blank": f"post gresql://u:{SECRET}@{CLOSED}/db",
-    "no scheme": SECRET,
+    "no scheme": f"u:{SECRET}@{CLOSED}/db",
     "database": f"mysql://u:{SECRET}@{CLOSED}/db",
     "driver": f"postgresql+{SECRET}://u:{SECRET}@{CLOSED}/db",
     "option": f"postgresql://u@{CLOSED}/db?unknown={SECRET}",
