@@ -56,8 +56,14 @@ def rows(spark, first=0):
     return spark.range(first, first + 20, 1, 1).selectExpr("id", "cast(id as string) v")
 
 
+@pytest.fixture
+def more(lake):
+    """One if whoever writes files asks for open jobs in a statement of its own, else none."""
+    return 1 if lake._state.store.kind == "duckdb" else 0
+
+
 @pytest.mark.every_database
-def test_rows_are_written_with_few_statements(lake, costs, spark):
+def test_rows_are_written_with_few_statements(lake, costs, spark, more):
     lake.sql("CREATE TABLE t (id BIGINT, v STRING)")
     table = lake.table("t")
     table.append(rows(spark))
@@ -71,13 +77,13 @@ def test_rows_are_written_with_few_statements(lake, costs, spark):
     with costs() as update:
         table.update({"v": "'x'"}, where="id = 10")
 
-    assert append == Cost(12, writes=2)
-    assert (delete, again) == (Cost(11, writes=2), Cost(12, writes=2))
-    assert update == Cost(16, writes=2)
+    assert append == Cost(11 + more, writes=2)
+    assert (delete, again) == (Cost(10 + more, writes=2), Cost(11 + more, writes=2))
+    assert update == Cost(15 + more, writes=2)
 
 
 @pytest.mark.every_database
-def test_a_small_load_by_key_asks_no_more_after_others(lake, costs, spark):
+def test_a_small_load_by_key_asks_no_more_after_others(lake, costs, spark, more):
     lake.sql("CREATE TABLE t (id BIGINT, v STRING) UNIQUE KEY (id)")
     lake.table("t").append(rows(spark))
     lake.set_option("data_inlining_row_limit", 10, table="t")
@@ -88,7 +94,7 @@ def test_a_small_load_by_key_asks_no_more_after_others(lake, costs, spark):
         found.append(load)
 
     assert found[2:] == [found[2]] * 4
-    assert found[2].statements <= 32
+    assert found[2].statements <= 31 + more
     assert found[2].writes == 2
 
 

@@ -33,6 +33,8 @@ class DuckDBDialect(PGDialect):
     default_paramstyle = "qmark"
     supports_statement_cache = True
     supports_sane_multi_rowcount = False
+    # DuckDB's RETURNING knows no subqueries.
+    insert_returning = False
     # DuckDB runs executemany row by row; one INSERT of many rows is far faster.
     use_insertmanyvalues_wo_returning = True
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from sqlalchemy import Connection, delete, insert, or_, select, update
+from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
@@ -37,26 +37,31 @@ _c = _TABLE.c
 
 
 _JOB = Together({"head": queries.newest_snapshot(), "open_job": OPEN_JOB})
+_NEWEST = select(or_null(func.max(tables.snapshot.c.snapshot_id))).scalar_subquery()
+_ASKING = insert(_TABLE).values(snapshot_id=_NEWEST).returning(OPEN_JOB.exists())
+"""Registers a writer of :of_table, and tells whether this has an unfinished job."""
 
 
 def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
     """Register a writer of a table, and return the open job of the table that it must serve.
 
-    One short transaction of two statements, after which all tables of Shelduck exist. If a writer
-    and a job begin at the same time, one always sees the other.
+    One short transaction, after which all tables of Shelduck exist. One statement if there is no
+    job and the database can return answers from an INSERT, otherwise two. If a writer and a job
+    begin at the same time, one always sees the other.
     """
 
     def register(connection: Connection, *, is_known: bool) -> Job | None:
         if not is_known:
             _require_own_tables(store, connection)
-        answers = _JOB.ask(connection, {"of_table": table})
-        row = {
-            "writer_id": writer,
-            "table_id": table,
-            "snapshot_id": read.newest(answers["head"]).id,
-            "expires": clock.now() + LEASE,
-        }
-        connection.execute(insert(_TABLE), row)
+        row = {"writer_id": writer, "table_id": table, "expires": clock.now() + LEASE}
+        of_table = {"of_table": table}
+        asks = connection.dialect.insert_returning
+        if asks and not connection.execute(_ASKING, row | of_table).scalar_one():
+            return None
+        answers = _JOB.ask(connection, of_table)
+        if not asks:
+            row["snapshot_id"] = read.newest(answers["head"]).id
+            connection.execute(insert(_TABLE), row)
         return next(map(as_job, answers["open_job"]), None)
 
     def attempt(is_known: bool) -> Job | None:
