@@ -74,13 +74,17 @@ def lake_url(request: pytest.FixtureRequest) -> str:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give ``lake_url`` each database: SQLite alone in the fast set, but for `every_database`."""
+    """Give ``lake_url`` each database: SQLite alone in the fast set, but for `every_database`.
+
+    A test that is for some databases only names them in `databases`.
+    """
     if "lake_url" not in metafunc.fixturenames:
         return
     everywhere = metafunc.definition.get_closest_marker("every_database") is not None
+    named = metafunc.definition.get_closest_marker("databases")
     kinds = [
         pytest.param(kind, marks=() if everywhere or kind == "sqlite" else pytest.mark.slow)
-        for kind in CATALOGS
+        for kind in (CATALOGS if named is None else named.args)
     ]
     metafunc.parametrize("lake_url", kinds, indirect=True)
 

@@ -277,26 +277,25 @@ def test_altering_twice_in_one_commit_leaves_one_version(lake):
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "count"),
     [
-        pytest.param([RenameColumn(("c0",), "z")], 10, id="rename"),
-        pytest.param([ChangeType(("c0",), parse_type("bigint"))], 10, id="widen"),
-        pytest.param([AddColumn(("new",), parse_type("int"))], 10, id="add"),
-        pytest.param([DropColumn(("c0",))], 10, id="drop"),
+        pytest.param([RenameColumn(("c0",), "z")], 8, id="rename"),
+        pytest.param([ChangeType(("c0",), parse_type("bigint"))], 8, id="widen"),
+        pytest.param([AddColumn(("new",), parse_type("int"))], 7, id="add"),
+        pytest.param([DropColumn(("c0",))], 7, id="drop"),
         # One of them ends what DuckDB's COMMENT IS NULL may have left.
-        pytest.param([SetComment((), "text")], 6, id="comment"),
+        pytest.param([SetComment((), "text")], 5, id="comment"),
     ],
 )
 def test_an_alter_takes_few_statements_however_large_the_table_is(sqlite_lake, changes, count):
     lake = sqlite_lake
     lake.create("small", c0="int", c1="int")
-    lake.create("large", **dict.fromkeys((f"c{n}" for n in range(200)), "int"))
+    lake.create("large", **dict.fromkeys((f"c{n}" for n in range(50)), "int"))
     table = lake.table("large")
-    lake.commit(AppendFiles(table.id, tuple(write_file(table, [{"c0": n}]) for n in range(20))))
-    for n in range(20):
-        lake.alter("large", RenameColumn((f"c{100 + n}",), f"r{n}"))
+    lake.commit(AppendFiles(table.id, tuple(write_file(table, [{"c0": n}]) for n in range(5))))
+    for n in range(5):
+        lake.alter("large", RenameColumn((f"c{10 + n}",), f"r{n}"))
     counts = []
     for name in ("small", "large"):
         change = altered(lake.table(name), *changes)

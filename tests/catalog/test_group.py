@@ -22,6 +22,10 @@ from tests.support.lake import Lake, altered, created
 WRITERS = 6
 
 
+# DuckDB's own files have no savepoints, so there each thread has a transaction of its own.
+sharing = pytest.mark.databases("sqlite", "postgres")
+
+
 @pytest.fixture
 def lake(lake_url, data_path):
     made = Lake(lake_url, data_path)
@@ -128,6 +132,7 @@ def test_who_fails_leaves_the_others_alone(lake):
     assert lake.ask("SELECT a FROM t3") == [(3,)]
 
 
+@sharing
 def test_nobody_knows_of_any_after_a_lost_commit(lake, monkeypatch):
     real, lost = Store._commit, []
 
@@ -169,6 +174,7 @@ def test_an_interrupted_commit_takes_no_other_with_it(lake):
     assert lake.head().schema_version != 77
 
 
+@sharing
 def test_who_stops_waiting_commits_nothing_and_the_next_one_leads(lake, monkeypatch):
     before, stopped = lake.head().id, threading.Event()
     acts = [appending(lake, f"t{n}", n) for n in range(4)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from itertools import pairwise
 
 import pytest
@@ -385,9 +383,9 @@ def test_nested_columns_fold_by_links(page, story):
 
 
 def test_expired_snapshots_keep_their_places(page, story, lake):
-    with closing(sqlite3.connect(lake.url.removeprefix("sqlite:///"))) as connection, connection:
-        connection.execute("DELETE FROM ducklake_snapshot WHERE snapshot_id IN (1, 2)")
-        connection.execute("DELETE FROM ducklake_snapshot_changes WHERE snapshot_id IN (1, 2)")
+    with lake.store.write() as connection:
+        for name in ("ducklake_snapshot", "ducklake_snapshot_changes"):
+            connection.exec_driver_sql(f"DELETE FROM {name} WHERE snapshot_id IN (1, 2)")
     text = words(page.tree(f"{story}?at=2"))
     assert "This snapshot has expired: its time, author and message are gone." in text
     assert "renamed old to ancient" in text
