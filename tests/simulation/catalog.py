@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.simulation.run import Simulation
 
 _BUSY = 30.0
-_PAUSE = 0.05
+_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
 
 class SimulatedSQLite(SQLite):
@@ -63,7 +63,8 @@ class Connection(sqlite3.Connection):
         task = simulation.world.task
         if task is not None:
             task.process.connections.append(self)
-        sqlite3.Connection.execute(self, "PRAGMA synchronous = OFF")
+        # This statement reads the schema, so it waits for whoever is about to commit.
+        self._waiting(lambda: sqlite3.Connection.execute(self, "PRAGMA synchronous = OFF"))
 
     @property
     def holds_lock(self) -> bool:
@@ -136,7 +137,7 @@ class Connection(sqlite3.Connection):
                 if not is_busy or world.time > until or world.task is None:
                     raise
             world.sleep(pause)
-            pause *= 2
+            pause = min(2 * pause, _LONGEST_PAUSE)
             self._require_alive()
 
 
