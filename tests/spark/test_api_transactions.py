@@ -38,10 +38,8 @@ def test_several_tables_change_in_one_snapshot(copied, two):
     assert tx.result.rows == 4
     last = lake.snapshots()[-1]
     assert (last.id, last.commit_message, last.commit_extra_info) == (4, "daily load", "run 7")
-    assert last.changes_made == (
-        'created_table:"main"."made",inserted_into_table:1,inserted_into_table:2,'
-        "inserted_into_table:3"
-    )
+    told = 'created_table:"main"."made",inlined_insert:1,inlined_insert:2,inlined_insert:3'
+    assert last.changes_made == told
     assert rows(lake.sql("SELECT id FROM t ORDER BY id")) == [(1,), (2,)]
     assert rows(lake.sql("SELECT id FROM u ORDER BY id")) == [(2,), (3,)]
     assert rows(lake.sql("SELECT a FROM made")) == [(2,)]

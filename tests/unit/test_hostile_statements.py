@@ -229,7 +229,10 @@ def test_the_examples_are_many():
 
 @pytest.mark.parametrize(
     ("first", "count"),
-    [(0, 1_000), pytest.param(1_000, 99_000, marks=pytest.mark.slow)],
+    [
+        (0, 1_000),
+        pytest.param(1_000, 99_000, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
+    ],
 )
 def test_what_becomes_of_an_example_is_read_or_refused(first, count):
     statements = example_statements()
