@@ -22,8 +22,9 @@ FILES = 3_000
 
 @pytest.fixture
 def loads(monkeypatch):
-    """Every table has a list; how many files each call read into one."""
+    """Every table has a list at once; how many files each call read into one."""
     monkeypatch.setattr(file_lists, "LISTED_FROM", 0)
+    monkeypatch.setattr(file_lists, "ASKED_UP_TO", 0)
     found = []
     read_all = file_lists.file_numbers
 

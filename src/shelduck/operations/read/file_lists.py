@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from array import array
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shelduck.catalog.read import read
+from shelduck.catalog.read.files.kinds import alike_files
 from shelduck.catalog.read.files.numbers import (
     FileKind,
     FileNumbers,
@@ -23,9 +25,11 @@ from shelduck.catalog.read.files.numbers import (
     moved_files,
     whole_number_bounds,
 )
+from shelduck.catalog.read.holdings import Holdings
 from shelduck.model.changes.change import DELETES, INSERTS, Verb
 from shelduck.model.tables.schema import FieldId, TableId
 from shelduck.model.tables.table import Snapshot, TableVersion
+from shelduck.operations.read.outlines import Outline
 
 Numbers = NDArray[np.int64]
 Range = tuple[int | None, int | None]
@@ -33,6 +37,10 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 _LAST = 2**62
 # Tables with more files get a list.
 LISTED_FROM = 10_000
+# What a process pays until a list is made, which takes about as long: one for a query that asks the
+# catalog for the files of its ranges, and more for the outline, which a later commit outdates.
+ASKED_UP_TO = 16
+_PER_OUTLINE = 5
 # Commits that add files, end some, or let them begin later. Others may remove rows of the catalog.
 _ADDING = INSERTS | DELETES | {Verb.ALTERED_TABLE, Verb.INLINE_FLUSH}
 
@@ -126,6 +134,46 @@ class FileLists:
         self._lists: dict[TableId, FileList] = {}
         self._bounds: dict[tuple[TableId, FieldId], Bounds] = {}
         self._loads = 0
+        self._outlines: dict[TableId, Outline] = {}
+        self._asked: Counter[TableId] = Counter()
+
+    def outline(
+        self, connection: read.Connection, table: TableVersion, known: Holdings
+    ) -> Outline | None:
+        """Return what kinds of files a large table has; None if a list is there, or worth its time.
+
+        Its statements are those of `alike_files`, and one.
+        """
+        if not self.may_ask(table, _PER_OUTLINE):
+            return None
+        newest = read.snapshot(connection)
+        alike = alike_files(connection, table, known)
+        if alike is None:
+            self.note_asked(table, ASKED_UP_TO)
+            return None
+        self.note_asked(table, _PER_OUTLINE)
+        found = Outline(newest, table.snapshot.id, tuple(alike))
+        if found.is_of_newest:
+            with self._lock:
+                self._outlines[table.id] = found
+        return found
+
+    def known_outline(self, connection: read.Connection, table: TableVersion) -> Outline | None:
+        """Return the outline of a table if this process knows it; one statement if it may."""
+        with self._lock:
+            found = self._outlines.get(table.id)
+        if found is None or not self.may_ask(table) or table.snapshot.id != found.snapshot:
+            return None
+        return found if found.newest == read.snapshot(connection) else None
+
+    def may_ask(self, table: TableVersion, more: int = 0) -> bool:
+        """Return whether a query may ask the catalog for files, because a list is not worth it."""
+        return not self.has(table) and self._asked[table.id] + more < ASKED_UP_TO
+
+    def note_asked(self, table: TableVersion, times: int = 1) -> None:
+        """Note that somebody asked the catalog for files: after some times, a list is made."""
+        with self._lock:
+            self._asked[table.id] += times
 
     def has(self, table: TableVersion) -> bool:
         """Return whether a table is known to be so large that it has a list."""
@@ -148,6 +196,7 @@ class FileLists:
             elif known is not None and found.altered > known.altered:
                 self._forget(table)
             self._lists[table.id] = found
+            self._outlines.pop(table.id, None)
             return found if found.is_readable else None
 
     def bounds(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import overload
+from typing import Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +46,8 @@ class LaterFiles(Sequence[DataFile]):
     All of them are if somebody goes through them.
     """
 
-    def __init__(self, listed: ListedFiles) -> None:
-        self.listed = listed
+    def __init__(self, table: LargeTable) -> None:
+        self.table = table
         self._known: dict[int, DataFile] = {}
 
     def of(self, ids: Iterable[int]) -> dict[int, DataFile]:
@@ -56,12 +57,12 @@ class LaterFiles(Sequence[DataFile]):
         """
         wanted = list(ids)
         new = [number for number in wanted if number not in self._known]
-        self._known.update({file.id: file for file in self.listed.of(new)})
+        self._known.update({file.id: file for file in self.table.of(new)})
         return {number: self._known[number] for number in wanted}
 
     @cached_property
     def _found(self) -> list[DataFile]:
-        return self.listed.all()
+        return self.table.all()
 
     @overload
     def __getitem__(self, index: int) -> DataFile: ...
@@ -73,16 +74,131 @@ class LaterFiles(Sequence[DataFile]):
         return self._found[index]
 
     def __len__(self) -> int:
-        return self.listed.count
+        return self.table.count
 
 
-class ListedFiles(Pruner):
+class LargeTable(Pruner, ABC):
     """The files of a table at its snapshot, of which the scan plan has one example for each kind.
 
     Groups of files are made by kind, so a plan of the examples has the groups of all files.
     """
 
     by_id_up_to = PART
+    examples: tuple[DataFile, ...]
+    mappings: Mapping[int, NameMapping]
+    _make: MakePlan
+    _groups: tuple[ScanGroup, ...]
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """Return how many files there are."""
+
+    @property
+    @abstractmethod
+    def bytes(self) -> int:
+        """Return how large they are together."""
+
+    @abstractmethod
+    def seen(self) -> Iterator[tuple[int, DeletesSeen]]:
+        """Yield the id of each file and its deletes, without a statement for each."""
+
+    @abstractmethod
+    def larger_than(self, size: int) -> list[DataFile]:
+        """Return the files of more than this many bytes."""
+
+    @abstractmethod
+    def as_seen(self, files: list[DataFile]) -> list[DataFile]:
+        """Return these files, or raise Conflict if another commit has moved their deletes since.
+
+        Somebody who changes rows compares what he saw with what is there when he commits.
+        """
+
+    @abstractmethod
+    def size(self, group: ScanGroup) -> GroupSize:
+        """Return how large a group of the plan is."""
+
+    def live_rows(self) -> int | None:
+        """Return how many rows of the files are not deleted; None if that is not known."""
+        with self._store.read() as connection:
+            return live_rows(connection, self._table)
+
+    def all(self) -> list[DataFile]:
+        """Return every file, as `DataFile`; errors are those of `as_seen`."""
+        with self._store.read() as connection:
+            return self.as_seen(read.data_files(connection, self._table))
+
+    def of(self, ids: Iterable[int]) -> list[DataFile]:
+        """Return the files with these ids; errors are those of `as_seen`."""
+        found: list[DataFile] = []
+        for some in chunks(sorted(ids), PART):
+            found += self.as_seen(self._looked_up(some))
+        return found
+
+    def scan(
+        self, make: MakePlan, table: TableVersion, unsafe_bounds: frozenset[FieldId]
+    ) -> tuple[ScanPlan, Self]:
+        """Return the plan of a scan, and the files for its groups.
+
+        ``table`` may have other columns than this one.
+        """
+        plan = make(self.examples, self.mappings)
+        found = copy(self)
+        found.look_at(make, plan, table, unsafe_bounds)
+        return plan, found
+
+    def look_at(
+        self,
+        make: MakePlan,
+        plan: ScanPlan,
+        table: TableVersion,
+        unsafe_bounds: frozenset[FieldId],
+    ) -> None:
+        """Look up files for the plans of one scan."""
+        self._make, self._groups = make, plan.groups
+        self._table, self._unsafe = table, unsafe_bounds
+
+    def _stats_of(
+        self, connection: read.Connection, columns: set[FieldId], files: list[DataFile]
+    ) -> Mapping[int, Mapping[int, ColumnStats]]:
+        # Nothing is kept: there may be a million files.
+        return read.file_bounds(connection, self._table, columns, [f.id for f in files])
+
+    def _part(self, group: ScanGroup, files: Sequence[DataFile]) -> ScanGroup:
+        """Return those of some files that belong to a group, which are grouped as examples are.
+
+        Raises Conflict if one would belong to none: the plan of the scan has no place for it.
+        """
+        plan = self._make([*self.examples, *files], self.mappings)
+        if [*map(_without_files, plan.groups)] != [*map(_without_files, self._groups)]:
+            raise Conflict(
+                f"another commit changed how files of {self._table.full_name} are read; read it"
+                " again"
+            )
+        found = next(g for g in plan.groups if g.files[0].id == group.files[0].id)
+        count = len(group.files)
+        return replace(found, files=found.files[count:], values=found.values[count:])
+
+    def _looked_up(self, ids: Sequence[int]) -> list[DataFile]:
+        with self._store.read() as connection:
+            files = read.data_files(connection, self._table, ids=ids)
+        if len(files) < len(ids):
+            raise merged(self._table)
+        return files
+
+
+def merged(table: TableVersion) -> Conflict:
+    """Return the error for files that are no more in the catalog."""
+    return Conflict(
+        f"another commit merged files of {table.full_name} after it was read; read it again"
+    )
+
+
+class ListedFiles(LargeTable):
+    """The files of a large table that has a list.
+
+    With ``examples``, a plan was made for these; Conflict if they are not of all kinds.
+    """
 
     def __init__(
         self,
@@ -93,22 +209,30 @@ class ListedFiles(Pruner):
         known: Holdings,
         lists: FileLists,
         files: FileList,
+        examples: Sequence[DataFile] | None = None,
     ) -> None:
         super().__init__(store, table)
-        self._make: MakePlan
         self._lists = lists
         self._list = files
         self._there = files.at(table.snapshot.id)
         self._deletes = _deletes(files, deletes_of_files(connection, table, known))
         deleted = (self._deletes != _NO_DELETES).any(axis=0)
         self._classes = files.kinds * 2 + deleted
-        _, first = np.unique(self._classes[self._there], return_index=True)
-        places = np.flatnonzero(self._there)[first]
-        ids = files.ids[places].tolist()
-        self.examples = tuple(read.data_files(connection, table, known, ids)) if ids else ()
+        classes, first = np.unique(self._classes[self._there], return_index=True)
+        if examples is None:
+            places = np.flatnonzero(self._there)[first]
+            ids = files.ids[places].tolist()
+            examples = read.data_files(connection, table, known, ids) if ids else ()
+        else:
+            places = files.positions(f.id for f in examples)
+        self.examples = tuple(examples)
+        self._class_of = dict(
+            zip(files.ids[places].tolist(), self._classes[places].tolist(), strict=True)
+        )
+        if set(self._class_of.values()) != set(classes.tolist()):
+            raise merged(table)
         wanted = {f.mapping_id for f in self.examples if f.mapping_id is not None}
         self.mappings = read.name_mappings(connection, wanted)
-        self._class_of = dict(zip(ids, self._classes[places].tolist(), strict=True))
 
     @property
     def count(self) -> int:
@@ -120,8 +244,13 @@ class ListedFiles(Pruner):
         """Return how large they are together."""
         return int(self._list.sizes[self._there].sum())
 
+    @property
+    def sum_of_ids(self) -> int:
+        """Return the sum of the ids of the files."""
+        return int(self._list.ids[self._there].sum())
+
     def seen(self) -> Iterator[tuple[int, DeletesSeen]]:
-        """Yield the id of each file and its deletes, without a statement."""
+        """Yield the id of each file and its deletes, without a statement for each."""
         nothing = DeletesSeen()
         ids = self._list.ids[self._there].tolist()
         for number, stored, inlined in zip(
@@ -132,59 +261,18 @@ class ListedFiles(Pruner):
                 one = DeletesSeen(None if stored == _NONE else stored, inlined)
             yield number, one
 
-    def live_rows(self) -> int | None:
-        """Return how many rows of the files are not deleted; None if that is not known."""
-        with self._store.read() as connection:
-            return live_rows(connection, self._table)
-
     def larger_than(self, size: int) -> list[DataFile]:
         """Return the files of more than this many bytes."""
         ids = self._list.ids[self._there & (self._list.sizes > size)].tolist()
         with self._store.read() as connection:
             return read.data_files(connection, self._table, ids=ids) if ids else []
 
-    def all(self) -> list[DataFile]:
-        """Return every file, as `DataFile`; errors are those of `as_listed`."""
-        with self._store.read() as connection:
-            return self.as_listed(read.data_files(connection, self._table))
-
-    def of(self, ids: Iterable[int]) -> list[DataFile]:
-        """Return the files with these ids; errors are those of `as_listed`."""
-        found: list[DataFile] = []
-        for some in chunks(sorted(ids), PART):
-            found += self.as_listed(self._looked_up(some))
-        return found
-
-    def as_listed(self, files: list[DataFile]) -> list[DataFile]:
-        """Return these files, or raise Conflict if another commit has moved their deletes since.
-
-        Somebody who changes rows compares what he saw with what is there when he commits.
-        """
+    def as_seen(self, files: list[DataFile]) -> list[DataFile]:
+        """Return these files, or raise Conflict if another commit has moved their deletes since."""
         places = self._list.positions(f.id for f in files)
         seen = dict(zip(self._list.ids[places].tolist(), self._deletes.T[places], strict=True))
-        if any(_seen(file) != tuple(seen[file.id]) for file in files):
-            raise Conflict(
-                f"another commit moved deletes of {self._table.full_name} into files after it was"
-                " read; read the table again and repeat the change"
-            )
+        require_seen(self._table, files, {n: (int(s[0]), int(s[1])) for n, s in seen.items()})
         return files
-
-    def scan(
-        self, make: MakePlan, table: TableVersion, unsafe_bounds: frozenset[FieldId]
-    ) -> tuple[ScanPlan, ListedFiles]:
-        """Return the plan of a scan, and the files for its groups.
-
-        ``table`` may have other columns than the list's.
-        """
-        found = copy(self)
-        found.look_at(make, table, unsafe_bounds)
-        return make(self.examples, self.mappings), found
-
-    def look_at(
-        self, make: MakePlan, table: TableVersion, unsafe_bounds: frozenset[FieldId]
-    ) -> None:
-        """Look up files for the plans of one scan."""
-        self._make, self._table, self._unsafe = make, table, unsafe_bounds
 
     def size(self, group: ScanGroup) -> GroupSize:
         """Return how large a group of the plan is."""
@@ -202,36 +290,33 @@ class ListedFiles(Pruner):
                 bounds = self._lists.bounds(connection, self._table, self._list, column)
                 chosen &= within(bounds, span)
         for ids in chunks(self._list.ids[chosen].tolist(), PART):
-            part = self._part(group, ids)
+            part = self._part(group, self._looked_up(ids))
             yield part_of(part, self.exactly(part, filters)) if asked.columns else part
-
-    def _stats_of(
-        self, connection: read.Connection, columns: set[FieldId], files: list[DataFile]
-    ) -> Mapping[int, Mapping[int, ColumnStats]]:
-        # Nothing is kept: there may be a million files.
-        return read.file_bounds(connection, self._table, columns, [f.id for f in files])
 
     def _of(self, group: ScanGroup) -> NDArray[np.bool_]:
         classes = [self._class_of[file.id] for file in group.files]
         return self._there & np.isin(self._classes, classes)
 
-    def _part(self, group: ScanGroup, ids: Sequence[int]) -> ScanGroup:
-        """Return files of a group, which are grouped as the examples are."""
-        files = self._looked_up(ids)
-        plan = self._make([*self.examples, *files], self.mappings)
-        found = next(g for g in plan.groups if g.files[0].id == group.files[0].id)
-        count = len(group.files)
-        return replace(found, files=found.files[count:], values=found.values[count:])
 
-    def _looked_up(self, ids: Sequence[int]) -> list[DataFile]:
-        with self._store.read() as connection:
-            files = read.data_files(connection, self._table, ids=ids)
-        if len(files) < len(ids):
-            raise Conflict(
-                f"another commit merged files of {self._table.full_name} after it was read; read it"
-                " again"
-            )
-        return files
+def seen_of(file: DataFile) -> tuple[int, int]:
+    """Return the delete file and the number of inlined deletes of a file, -1 and 0 for none."""
+    seen = deletes_seen(file)
+    return _NONE if seen.delete_file_id is None else seen.delete_file_id, seen.inlined
+
+
+def require_seen(
+    table: TableVersion, files: Iterable[DataFile], seen: Mapping[int, tuple[int, int]]
+) -> None:
+    """Raise Conflict if a file has other deletes than those that were seen, `seen_of` by id."""
+    if any(seen_of(file) != seen[file.id] for file in files):
+        raise Conflict(
+            f"another commit moved deletes of {table.full_name} into files after it was"
+            " read; read the table again and repeat the change"
+        )
+
+
+def _without_files(group: ScanGroup) -> ScanGroup:
+    return replace(group, files=(), values=())
 
 
 def _deletes(files: FileList, known: Mapping[int, DeletesSeen]) -> Numbers:
@@ -242,8 +327,3 @@ def _deletes(files: FileList, known: Mapping[int, DeletesSeen]) -> Numbers:
     made[0, places] = [_NONE if s.delete_file_id is None else s.delete_file_id for s in seen]
     made[1, places] = [s.inlined for s in seen]
     return made
-
-
-def _seen(file: DataFile) -> tuple[int, int]:
-    seen = deletes_seen(file)
-    return _NONE if seen.delete_file_id is None else seen.delete_file_id, seen.inlined

@@ -26,8 +26,9 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.file_lists import FileLists
 from shelduck.operations.read.kept_inlined import NOTHING_KEPT, KeptInlined, KeptRows
 from shelduck.operations.read.known_layouts import LayoutMemory
-from shelduck.operations.read.listed_files import PART, LaterFiles, ListedFiles
+from shelduck.operations.read.listed_files import PART, LargeTable, LaterFiles, ListedFiles
 from shelduck.operations.read.pruning import Pruner
+from shelduck.operations.read.sought_files import SoughtFiles
 from shelduck.planning.conservation import named
 from shelduck.planning.scan import ScanPlan, plan_scan
 from shelduck.spark.bridge.named import whole_condition
@@ -59,38 +60,38 @@ class TableRows:
     kept: KeptRows | None = None
 
     @property
-    def listed(self) -> ListedFiles | None:
-        """The list of the files of a large table."""
-        return self.files.listed if isinstance(self.files, LaterFiles) else None
+    def large(self) -> LargeTable | None:
+        """The files of a large table."""
+        return self.files.table if isinstance(self.files, LaterFiles) else None
 
     @property
     def examples(self) -> Sequence[DataFile]:
         """Files of each kind that there is: some of a large table, else all."""
-        return self.files if self.listed is None else self.listed.examples
+        return self.files if self.large is None else self.large.examples
 
     @property
     def bytes(self) -> int:
         """The size of all files."""
-        if self.listed is not None:
-            return self.listed.bytes
+        if self.large is not None:
+            return self.large.bytes
         return sum(f.file_size_bytes for f in self.files)
 
     @property
     def held(self) -> int | None:
         """How many rows the files hold, deleted ones included; None if that is not known."""
-        return counted_rows(self.files) if self.listed is None else None
+        return counted_rows(self.files) if self.large is None else None
 
     def live_rows(self) -> int | None:
         """Return how many rows of the files are not deleted; None if that is not known."""
-        if self.listed is not None:
-            return self.listed.live_rows()
+        if self.large is not None:
+            return self.large.live_rows()
         held = counted_rows(self.files)
         return None if held is None else held - sum(f.dead_rows for f in self.files)
 
     def seen(self) -> Iterable[tuple[int, DeletesSeen]]:
         """Return the id of each file and its deletes."""
-        if self.listed is not None:
-            return self.listed.seen()
+        if self.large is not None:
+            return self.large.seen()
         return ((f.id, deletes_seen(f)) for f in self.files)
 
     def files_of(self, ids: Collection[int]) -> dict[int, DataFile]:
@@ -141,7 +142,7 @@ class TableRows:
             spark,
             plan,
             parts=pruner.parts,
-            size=pruner.size if isinstance(pruner, ListedFiles) else None,
+            size=pruner.size if isinstance(pruner, LargeTable) else None,
             measure=pruner.measured,
             values=pruner.values,
             inlined=self.inlined,
@@ -170,7 +171,7 @@ class TableRows:
         if len(plan.groups) != 1:
             return None
         [group] = plan.groups
-        is_useless = self.listed is not None and not pruner.asked(group, texts).columns
+        is_useless = self.large is not None and not pruner.asked(group, texts).columns
         if group.snapshot_column is not None or is_useless:
             return None
         whole: list[DataFile] = []
@@ -180,8 +181,8 @@ class TableRows:
             certain = pruner.certain(part, texts, counted)
             for file in part.files:
                 (whole if file.id in certain else partly).append(file)
-        if self.listed is not None:
-            self.listed.as_listed([*whole, *partly])
+        if self.large is not None:
+            self.large.as_seen([*whole, *partly])
         return Decided(tuple(whole), tuple(partly))
 
     @cached_property
@@ -192,10 +193,10 @@ class TableRows:
         self, columns: Sequence[str] | None, *, snapshots: bool = False
     ) -> tuple[ScanPlan, Pruner]:
         """Return a plan, whose groups have examples for large tables, and the files for it."""
-        if self.listed is None:
+        if self.large is None:
             return self._plan(columns, snapshots=snapshots), self._pruner
         make = partial(self._plan_of, columns, snapshots)
-        return self.listed.scan(make, self.table, self.unsafe_bounds)
+        return self.large.scan(make, self.table, self.unsafe_bounds)
 
     def _plan(self, columns: Sequence[str] | None, *, snapshots: bool = False) -> ScanPlan:
         return self._plan_of(columns, snapshots, self.files, self.mappings)
@@ -246,13 +247,13 @@ def table_rows(
             if at_once and not (large is not None and large.has(table)):
                 most = read.FEW if large is None else min(read.FEW, large.listed_from)
                 few = read.files_at_once(connection, table, at_most=most, seen=seen)
-            found: ListedFiles | list[DataFile] | None
+            found: LargeTable | list[DataFile] | None
             found, known = few or (None, holdings_of(connection, table.id, seen))
             if found is None and large is not None:
                 found = _listed(connection, store, table, known, large)
-            if isinstance(found, ListedFiles):
+            if isinstance(found, LargeTable):
                 kept = memory.rows(connection, table, known)
-                return _of_list(store, table, found, kept)
+                return _of_large(store, table, found, kept)
             files = read.data_files(connection, table, known) if found is None else found
             wanted = {f.mapping_id for f in files if f.mapping_id is not None}
             mappings = read.name_mappings(connection, wanted)
@@ -295,21 +296,25 @@ def _listed(
     table: TableVersion,
     known: Holdings,
     lists: FileLists,
-) -> ListedFiles | list[DataFile] | None:
-    """Return the list of a large table or the files of a small one; None for neither."""
-    if not lists.has(table):
+) -> LargeTable | list[DataFile] | None:
+    """Return the files of a large table or of a small one; None if all must be looked at."""
+    outline = lists.known_outline(connection, table)
+    if outline is None and not lists.has(table):
         files = read.few_data_files(connection, table, known, at_most=lists.listed_from)
         if files is not None:
             return files
+    outline = outline or lists.outline(connection, table, known)
+    if outline is not None:
+        return SoughtFiles(store, connection, table, known=known, lists=lists, outline=outline)
     found = lists.of(connection, table)
     if found is None:
         return None
     return ListedFiles(store, connection, table, known=known, lists=lists, files=found)
 
 
-def _of_list(store: Store, table: TableVersion, listed: ListedFiles, kept: KeptRows) -> TableRows:
-    _require_sizes(table, listed.larger_than(_HUGE))
-    return TableRows(store, table, LaterFiles(listed), listed.mappings, kept.rows, kept=kept)
+def _of_large(store: Store, table: TableVersion, large: LargeTable, kept: KeptRows) -> TableRows:
+    _require_sizes(table, large.larger_than(_HUGE))
+    return TableRows(store, table, LaterFiles(large), large.mappings, kept.rows, kept=kept)
 
 
 def _require_sizes(table: TableVersion, files: Sequence[DataFile]) -> None:

@@ -49,7 +49,7 @@ def delete_rows(
         if decided is not None:
             dead = {f.id: DeadRows(_live_rows(f) or 0) for f in decided.whole}
             stored = replace(stored, files=decided.partly)
-            if stored.files and (dead or rows.listed is not None):
+            if stored.files and (dead or rows.large is not None):
                 found = where.rows(stored.frame(spark, origins=ORIGINS))
             rows = replace(rows, files=(*decided.whole, *decided.partly))
         if stored.files:

@@ -7,7 +7,7 @@ much longer for hundreds of thousands of files.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from sqlalchemy import Connection, select
 
@@ -130,6 +130,14 @@ def _require_apart(table: TableVersion, kind: str, named: Sequence[tuple[int, st
 def refuse_bounds(row: Sequence[Any]) -> None:
     """Raise CorruptLake for a wrong value in a row of `queries.bounds_of` that has counts."""
     refuse_row(tables.file_column_stats, dict(zip(_BOUNDS, row, strict=True)))
+
+
+def refuse_id(table: TableVersion, number: object) -> NoReturn:
+    """Raise CorruptLake for the id of a data file in statistics that is not an integer."""
+    raise CorruptLake(
+        f"ducklake_file_column_stats.data_file_id is no integer in some row of {table.full_name},"
+        f" but {number!r}; {RESTORE}"
+    )
 
 
 _BOUNDS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Column, Connection, Select
@@ -74,12 +75,14 @@ def few_data_files(
     with_layouts = own_tables.file_layout.name in known.present
     query = queries.data_files_at(table.id, at, with_layouts=with_layouts)
     if at_most is not None:
-        query = query.limit(at_most + 1)
-    rows = connection.execute(_among(query, queries.t_file.c.data_file_id, ids)).all()
+        # A database would sort all files to find the first ones.
+        query = query.order_by(None).limit(at_most + 1)
+    rows = list(connection.execute(_among(query, queries.t_file.c.data_file_id, ids)))
     if not rows:
         return []
     if at_most is not None and len(rows) > at_most:
         return None
+    rows.sort(key=itemgetter(0))
     of_mappings, of_layouts = require_sound(rows)
     deletes: Iterable[Any] = ()
     if known.has_delete_files:

@@ -10,14 +10,12 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, or_, select, text
 
-from shelduck.catalog.dialects.checked import RESTORE
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.files.checks import require_sound
+from shelduck.catalog.read.files.checks import refuse_id, require_sound
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.paths import file_place
 from shelduck.catalog.schema import own_tables, tables
-from shelduck.errors import CorruptLake
 from shelduck.model.files.data_files import DeletesSeen
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
@@ -140,10 +138,7 @@ def whole_number_bounds(
     least, most = _INT64
     for file_id, lowest, highest in rows:
         if file_id.__class__ is not int:
-            raise CorruptLake(
-                "ducklake_file_column_stats.data_file_id is no integer in some row of"
-                f" {table.full_name}, but {file_id!r}; {RESTORE}"
-            )
+            refuse_id(table, file_id)
         yield (
             file_id,
             least if lowest is None else max(least, min(most, int(lowest))),

@@ -1,12 +1,15 @@
-"""A first check of files inside the database: which files a range or a bucket rules out."""
+"""A first check of files inside the database: which files a range or a bucket rules out, or not."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from sqlalchemy import Connection, or_, select, text
+from sqlalchemy import Connection, exists, not_, or_, select, text
 
+from shelduck.catalog.dialects.checked import unchecked
 from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.read.files.checks import refuse_id
+from shelduck.catalog.read.queries import shown_or_broken
 from shelduck.catalog.schema import tables
 from shelduck.model.tables.partition import BUCKET
 from shelduck.model.tables.schema import FieldId
@@ -16,6 +19,7 @@ _key, _value = tables.partition_column.c, tables.file_partition_value.c
 _file = tables.data_file.c
 
 _INT64 = 2**63
+_TRUE = "1 = 1"
 
 
 def files_outside(
@@ -44,6 +48,58 @@ def files_outside(
         )
         found.update(row[0] for row in connection.execute(text(query)))
     return found
+
+
+def files_inside(
+    connection: Connection,
+    table: TableVersion,
+    column: FieldId,
+    span: tuple[int | None, int | None],
+    at_most: int,
+) -> list[int] | None:
+    """Return the files whose statistics of a column do not rule out a range; one statement.
+
+    The table may have had some of them at other snapshots only. Files without a row of statistics
+    are left out: see `files_without_statistics`. None if there are more than ``at_most``. Raises
+    CorruptLake if an id is not an integer.
+    """
+    number = dialect_of(connection).whole_number
+    tests = [
+        f"COALESCE({number.format(bound)} {sign} {int(end)}, {_TRUE})"
+        for bound, sign, end in zip(("max_value", "min_value"), (">=", "<="), span, strict=True)
+        if end is not None and abs(end) < _INT64
+    ]
+    if not tests:
+        return None
+    query = (
+        "SELECT data_file_id FROM ducklake_file_column_stats"
+        f" WHERE table_id = {int(table.id)} AND column_id = {int(column)}"
+        f" AND {' AND '.join(tests)} LIMIT {at_most + 1}"
+    )
+    found = list(connection.execute(text(query)).scalars())
+    wrong = next((number for number in found if number.__class__ is not int), None)
+    if wrong is not None:
+        refuse_id(table, wrong)
+    return None if len(found) > at_most else found
+
+
+def files_without_statistics(
+    connection: Connection, table: TableVersion, column: FieldId, at_most: int
+) -> list[int] | None:
+    """Return the files of a table at its snapshot that lack statistics of a column; one statement.
+
+    None if there are more than ``at_most``.
+    """
+    known = tables.file_column_stats.c
+    is_known = (
+        exists()
+        .where(known.table_id == table.id, known.column_id == column)
+        .where(known.data_file_id == _file.data_file_id)
+    )
+    there = shown_or_broken(tables.data_file, table.snapshot.id)
+    query = select(unchecked(_file.data_file_id)).where(_file.table_id == table.id, there)
+    found = connection.execute(query.where(not_(is_known)).limit(at_most + 1)).scalars().all()
+    return None if len(found) > at_most else list(found)
 
 
 def bucketed_by(
