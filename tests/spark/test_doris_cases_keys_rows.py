@@ -11,7 +11,7 @@ import pytest
 from shelduck import JobState
 from shelduck.jobs import lots
 from tests.support.lakes import newest, rows
-from tests.support.meanwhile import once_before
+from tests.support.meanwhile import convert_first, once_before
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -169,6 +169,7 @@ def test_d60_nothing_is_lost_that_is_loaded_while_a_job_runs(copied, base, both,
             other.sql(f"INSERT INTO {table} VALUES (7999, 100), (7, 1), (8000, 100), (7, 1)")
         return lake.job(1).state
 
+    convert_first(monkeypatch)
     states = once_before(monkeypatch, lots, "land", act)
     lake.job(1).wait()
 
