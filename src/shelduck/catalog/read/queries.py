@@ -108,6 +108,11 @@ def every_snapshot() -> Select[Any]:
 
 
 @cache
+def total(what: Any) -> ColumnElement[Any]:
+    """Return a sum as a whole number, 0 for nothing."""
+    return cast(func.coalesce(func.sum(what), 0), BIGINT)
+
+
 def newest_snapshot() -> Select[Any]:
     """Ask for the newest snapshot."""
     return every_snapshot().order_by(None).order_by(t_snapshot.c.snapshot_id.desc()).limit(1)

@@ -23,8 +23,7 @@ from shelduck.catalog.read import queries
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.metadata import partition_keys
 from shelduck.catalog.read.overview.files_at import FilesAt, files_at
-from shelduck.catalog.read.overview.lake_tables import total
-from shelduck.catalog.read.queries import inlined_delete_table, live, present_tables, visible
+from shelduck.catalog.read.queries import inlined_delete_table, live, present_tables, total, visible
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.model.tables.schema import FieldId, TableId
 from shelduck.model.tables.table import TableVersion

@@ -28,7 +28,7 @@ from shelduck.catalog.read import queries
 from shelduck.catalog.read.files.numbers import FileKind
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.intervals import is_broken
-from shelduck.catalog.read.overview.lake_tables import total
+from shelduck.catalog.read.queries import total
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.schema.rules import MOST_BYTES
 from shelduck.model.tables.table import TableVersion

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, and_, case, or_, select
 
-from shelduck.catalog.read.overview.lake_tables import total
-from shelduck.catalog.read.queries import visible
+from shelduck.catalog.read.queries import total, visible
 from shelduck.catalog.schema import tables
 
 _file, _delete = tables.data_file, tables.delete_file

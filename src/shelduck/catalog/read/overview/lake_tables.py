@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
-    BigInteger,
     ColumnElement,
     Connection,
     Select,
     Subquery,
     Table,
     and_,
-    cast,
     column,
     func,
     literal,
@@ -26,7 +24,7 @@ from sqlalchemy import table as sql_table
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.chunks import chunks
-from shelduck.catalog.read.queries import visible
+from shelduck.catalog.read.queries import total, visible
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.errors import CorruptLake
@@ -119,11 +117,6 @@ def _sums(source: Table, at: int, rows: ColumnElement[Any]) -> Subquery:
         .group_by(source.c.table_id)
         .subquery()
     )
-
-
-def total(what: Any) -> ColumnElement[Any]:
-    """Return a sum as a whole number, 0 for nothing."""
-    return cast(func.coalesce(func.sum(what), 0), BigInteger)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, func, select
 from shelduck.catalog.dialects.checked import or_null, sum_of
 from shelduck.catalog.read.metadata import Partition, partition_keys
 from shelduck.catalog.read.overview.files_at import files_at
-from shelduck.catalog.read.overview.lake_tables import total
+from shelduck.catalog.read.queries import total
 from shelduck.catalog.schema import tables
 from shelduck.model.tables.table import TableVersion
 
