@@ -196,7 +196,7 @@ def test_a_frame_stays_what_it_was_until_its_files_are_gone(own):
     # Nobody sees the snapshot any more, and its files wait for their deletion.
     assert sorted(rows(frame)) == before
     own.cleanup_old_files(older_than=timedelta(0))
-    with pytest.raises(Exception, match=r"FILE_NOT_EXIST|does not exist"):
+    with pytest.raises(Exception, match=r"of main\.t is missing, or was cleaned"):
         frame.collect()
     with pytest.raises(NotFound, match=r"has expired|does not exist"):
         own.table("u").read(version=2)

@@ -33,9 +33,10 @@ CHANGES = {
     "DROP COLUMN v FROM r": ("r", None, 1),
     "MODIFY COLUMN v BIGINT SUM": ("t r r2", 1, 1),
     "MODIFY COLUMN v BIGINT SUM, DROP COLUMN b FROM r": ("t r r2", 1, 1),
-    "MODIFY COLUMN s INT MAX": ("t r r3", 1, 3),
-    "ALTER COLUMN v TYPE INT USING v * 100": ("t r r2", 1, 3),
-    "ALTER COLUMN s TYPE INT ON ERROR NULL": ("t r r3", 1, 3),
+    # A job moves rows and deletes out of the catalog in a snapshot of its own.
+    "MODIFY COLUMN s INT MAX": ("t r r3", 1, 4),
+    "ALTER COLUMN v TYPE INT USING v * 100": ("t r r2", 1, 4),
+    "ALTER COLUMN s TYPE INT ON ERROR NULL": ("t r r3", 1, 4),
 }
 FAST = (
     "DROP COLUMN a FROM r",
