@@ -65,6 +65,11 @@ def deletes_of_file(snapshot: int) -> ColumnElement[bool]:
     return and_(same_file, visible(t_delete, snapshot))
 
 
+def total(what: Any) -> ColumnElement[Any]:
+    """Return a sum as a whole number, 0 for nothing."""
+    return cast(func.coalesce(func.sum(what), 0), BIGINT)
+
+
 def live(source: Table) -> ColumnElement[bool]:
     """Return the condition that no snapshot has ended a versioned row."""
     return source.c.end_snapshot.is_(None)
@@ -108,11 +113,6 @@ def every_snapshot() -> Select[Any]:
 
 
 @cache
-def total(what: Any) -> ColumnElement[Any]:
-    """Return a sum as a whole number, 0 for nothing."""
-    return cast(func.coalesce(func.sum(what), 0), BIGINT)
-
-
 def newest_snapshot() -> Select[Any]:
     """Ask for the newest snapshot."""
     return every_snapshot().order_by(None).order_by(t_snapshot.c.snapshot_id.desc()).limit(1)
