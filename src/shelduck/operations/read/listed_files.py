@@ -171,13 +171,21 @@ class LargeTable(Pruner, ABC):
         """
         plan = self._make([*self.examples, *files], self.mappings)
         if [*map(_without_files, plan.groups)] != [*map(_without_files, self._groups)]:
-            raise Conflict(
-                f"another commit changed how files of {self._table.full_name} are read; read it"
-                " again"
-            )
+            raise changed(self._table)
         found = next(g for g in plan.groups if g.files[0].id == group.files[0].id)
         count = len(group.files)
         return replace(found, files=found.files[count:], values=found.values[count:])
+
+    def _look_up_examples(
+        self, connection: read.Connection, known: Holdings, ids: Sequence[int]
+    ) -> None:
+        examples = read.data_files(connection, self._table, known, ids) if ids else ()
+        self._take_examples(connection, examples)
+
+    def _take_examples(self, connection: read.Connection, examples: Sequence[DataFile]) -> None:
+        self.examples = tuple(examples)
+        wanted = {f.mapping_id for f in examples if f.mapping_id is not None}
+        self.mappings = read.name_mappings(connection, wanted)
 
     def _looked_up(self, ids: Sequence[int]) -> list[DataFile]:
         with self._store.read() as connection:
@@ -191,6 +199,13 @@ def merged(table: TableVersion) -> Conflict:
     """Return the error for files that are no more in the catalog."""
     return Conflict(
         f"another commit merged files of {table.full_name} after it was read; read it again"
+    )
+
+
+def changed(table: TableVersion) -> Conflict:
+    """Return the error for files for which the plan of a scan has no place."""
+    return Conflict(
+        f"another commit changed how files of {table.full_name} are read; read it again"
     )
 
 
@@ -221,18 +236,15 @@ class ListedFiles(LargeTable):
         classes, first = np.unique(self._classes[self._there], return_index=True)
         if examples is None:
             places = np.flatnonzero(self._there)[first]
-            ids = files.ids[places].tolist()
-            examples = read.data_files(connection, table, known, ids) if ids else ()
+            self._look_up_examples(connection, known, files.ids[places].tolist())
         else:
             places = files.positions(f.id for f in examples)
-        self.examples = tuple(examples)
+            self._take_examples(connection, examples)
         self._class_of = dict(
             zip(files.ids[places].tolist(), self._classes[places].tolist(), strict=True)
         )
         if set(self._class_of.values()) != set(classes.tolist()):
             raise merged(table)
-        wanted = {f.mapping_id for f in self.examples if f.mapping_id is not None}
-        self.mappings = read.name_mappings(connection, wanted)
 
     @property
     def count(self) -> int:

@@ -11,7 +11,6 @@ from shelduck.catalog.read import read
 from shelduck.catalog.read.files.kinds import file_sums
 from shelduck.catalog.read.files.outside import files_inside, files_without_statistics
 from shelduck.catalog.read.holdings import Holdings, holdings_of
-from shelduck.errors import Conflict
 from shelduck.model.files.data_files import DataFile, DeletesSeen
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
@@ -20,6 +19,7 @@ from shelduck.operations.read.listed_files import (
     PART,
     LargeTable,
     ListedFiles,
+    changed,
     merged,
     require_seen,
     seen_of,
@@ -67,9 +67,7 @@ class SoughtFiles(LargeTable):
         self._outline = outline
         self._shared = _Shared()
         ids = [number for some in outline.alike for number in some.examples]
-        self.examples = tuple(read.data_files(connection, table, known, ids)) if ids else ()
-        wanted = {f.mapping_id for f in self.examples if f.mapping_id is not None}
-        self.mappings = read.name_mappings(connection, wanted)
+        self._look_up_examples(connection, known, ids)
 
     @property
     def count(self) -> int:
@@ -182,9 +180,7 @@ class SoughtFiles(LargeTable):
         if files is None:
             # It raises what is wrong with them.
             read.data_files(connection, table)
-            raise Conflict(
-                f"another commit changed how files of {table.full_name} are read; read it again"
-            )
+            raise changed(table)
         known = holdings_of(connection, table.id)
         listed = ListedFiles(
             *(self._store, connection, table),
