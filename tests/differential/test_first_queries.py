@@ -14,7 +14,7 @@ from shelduck.catalog.read.holdings import holdings_of
 from shelduck.operations.read import file_lists
 from shelduck.operations.read.listed_files import LargeTable
 from tests.support.lakes import rows
-from tests.support.looked_up import note_files
+from tests.support.looked_up import note_files, note_lists
 from tests.support.oracle import DuckDBOracle
 
 NO_INLINING = {"DATA_INLINING_ROW_LIMIT": 0}
@@ -24,18 +24,7 @@ FILES = 3_000
 @pytest.fixture
 def loads(monkeypatch):
     """Every table is large, and none has a list; how many files each list read."""
-    monkeypatch.setattr(file_lists, "LISTED_FROM", 0)
-    monkeypatch.setattr(file_lists, "ASKED_UP_TO", 1_000)
-    found = []
-    read_all = file_lists.file_numbers
-
-    def counted(connection, table, after=-1):
-        made = list(read_all(connection, table, after))
-        found.append(len(made))
-        return iter(made)
-
-    monkeypatch.setattr(file_lists, "file_numbers", counted)
-    return found
+    return note_lists(monkeypatch, 1_000)
 
 
 @pytest.fixture
@@ -47,7 +36,7 @@ def lake(lake_url, data_path, spark, loads):
 
 
 @pytest.fixture
-def anew(lake_url, data_path, spark):
+def reconnect(lake_url, data_path, spark):
     """Connects as a new process would: without a list."""
     with contextlib.ExitStack() as stack:
         yield lambda: stack.enter_context(shelduck.connect(lake_url, data_path, spark))
@@ -100,10 +89,12 @@ RANGES = [f"id BETWEEN {n} AND {n + 2}" for n in range(-1, 43, 3)]
 
 
 @pytest.mark.every_database
-def test_no_row_of_a_table_with_files_of_every_kind_is_lost(lake, lake_url, anew, tmp_path, loads):
+def test_no_row_of_a_table_with_files_of_every_kind_is_lost(
+    lake, lake_url, reconnect, tmp_path, loads
+):
     then = make_mixed(lake, lake_url, tmp_path / "adopted")
     loads.clear()
-    table = anew().table("t")
+    table = reconnect().table("t")
     found = [in_text(rows(table.read().where(where))) for where in RANGES]
     older = [rows(table.read(version=then).where(f"id = {n}").select("id")) for n in range(17)]
     # One DataFrame answers all of them, too.
@@ -119,11 +110,11 @@ def test_no_row_of_a_table_with_files_of_every_kind_is_lost(lake, lake_url, anew
 
 
 def test_a_query_without_a_range_makes_the_list_for_the_same_frame(
-    lake, lake_url, anew, tmp_path, loads
+    lake, lake_url, reconnect, tmp_path, loads
 ):
     make_mixed(lake, lake_url, tmp_path / "adopted")
     loads.clear()
-    frame = anew().table("t").read()
+    frame = reconnect().table("t").read()
     assert frame.where("id = 20").count() == 1
     assert loads == []
     found = in_text(rows(frame))
@@ -322,7 +313,7 @@ CHANGES = (
 
 
 @pytest.mark.parametrize("inlined", [0, 5])
-def test_first_changes_are_those_that_duckdb_makes(lake, lake_url, anew, inlined, loads):
+def test_first_changes_are_those_that_duckdb_makes(lake, lake_url, reconnect, inlined, loads):
     lake.set_option("data_inlining_row_limit", inlined)
     for first in range(0, 40, 10):
         insert(lake, first, 10)
@@ -333,7 +324,7 @@ def test_first_changes_are_those_that_duckdb_makes(lake, lake_url, anew, inlined
         )
         for number, change in enumerate(CHANGES):
             loads.clear()
-            anew().sql(change)
+            reconnect().sql(change)
             # The first changes have ranges.
             assert (loads == []) == (number < 5)
             other.execute(change)
@@ -344,11 +335,13 @@ def test_first_changes_are_those_that_duckdb_makes(lake, lake_url, anew, inlined
 
 
 @pytest.mark.parametrize("where", ["id < 3", "v < 0.6"])
-def test_deletes_that_move_while_a_statement_runs_are_a_conflict(lake, anew, monkeypatch, where):
+def test_deletes_that_move_while_a_statement_runs_are_a_conflict(
+    lake, reconnect, monkeypatch, where
+):
     lake.set_option("data_inlining_row_limit", 5)
     insert(lake, 0, 10)
     lake.sql("DELETE FROM t WHERE id = 1")
-    other, fresh, of = anew(), anew(), LargeTable.of
+    other, fresh, of = reconnect(), reconnect(), LargeTable.of
     with monkeypatch.context() as patched:
 
         def moved(files, ids):

@@ -11,9 +11,9 @@ from sqlalchemy import text
 
 import shelduck
 from shelduck import CorruptLake
-from shelduck.operations.read import file_lists, listed_files
+from shelduck.operations.read import listed_files
 from tests.support.lakes import rows
-from tests.support.looked_up import note_files
+from tests.support.looked_up import note_files, note_lists
 from tests.support.oracle import DuckDBOracle
 
 NO_INLINING = {"DATA_INLINING_ROW_LIMIT": 0}
@@ -23,18 +23,7 @@ FILES = 3_000
 @pytest.fixture
 def loads(monkeypatch):
     """Every table has a list at once; how many files each call read into one."""
-    monkeypatch.setattr(file_lists, "LISTED_FROM", 0)
-    monkeypatch.setattr(file_lists, "ASKED_UP_TO", 0)
-    found = []
-    read_all = file_lists.file_numbers
-
-    def counted(connection, table, after=-1):
-        made = list(read_all(connection, table, after))
-        found.append(len(made))
-        return iter(made)
-
-    monkeypatch.setattr(file_lists, "file_numbers", counted)
-    return found
+    return note_lists(monkeypatch, 0)
 
 
 @pytest.fixture

@@ -1,10 +1,11 @@
-"""Which data files become objects while a test runs."""
+"""Which data files become objects, and which lists are made, while a test runs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from shelduck.catalog.read.files import data_files
+from shelduck.operations.read import file_lists
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,3 +25,22 @@ def note_files(monkeypatch: pytest.MonkeyPatch, note: Callable[[list[DataFile]],
         return files
 
     monkeypatch.setattr(data_files, "_files", noted)
+
+
+def note_lists(monkeypatch: pytest.MonkeyPatch, asked_up_to: int) -> list[int]:
+    """Make every table a large one, and return how many files each list reads.
+
+    Before a list is made, queries ask the catalog ``asked_up_to`` times.
+    """
+    monkeypatch.setattr(file_lists, "LISTED_FROM", 0)
+    monkeypatch.setattr(file_lists, "ASKED_UP_TO", asked_up_to)
+    found: list[int] = []
+    read_all = file_lists.file_numbers
+
+    def counted(connection: Any, table: Any, after: int = -1) -> Any:
+        made = list(read_all(connection, table, after))
+        found.append(len(made))
+        return iter(made)
+
+    monkeypatch.setattr(file_lists, "file_numbers", counted)
+    return found
