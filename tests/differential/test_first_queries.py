@@ -15,6 +15,7 @@ from shelduck.operations.read import file_lists
 from shelduck.operations.read.listed_files import LargeTable
 from tests.support.lakes import rows
 from tests.support.looked_up import note_files, note_lists
+from tests.support.many_files import multiply
 from tests.support.oracle import DuckDBOracle
 
 NO_INLINING = {"DATA_INLINING_ROW_LIMIT": 0}
@@ -356,36 +357,9 @@ def test_deletes_that_move_while_a_statement_runs_are_a_conflict(
     assert rows(lake.sql("SELECT id FROM t WHERE id < 4 ORDER BY id")) == [(0,), (3,)]
 
 
-def multiply(lake):
-    """Give the only file of the table copies that do not exist, each with ids of its own."""
-    copy = (
-        "INSERT INTO ducklake_data_file (data_file_id, table_id, begin_snapshot, path,"
-        " path_is_relative, file_format, record_count, file_size_bytes, row_id_start)"
-        " SELECT data_file_id + {n}, table_id, begin_snapshot, path || '{n}',"
-        " path_is_relative, file_format, record_count, file_size_bytes,"
-        " row_id_start + {n} * 10 FROM ducklake_data_file WHERE row_id_start = 0"
-    )
-    bounds = (
-        "INSERT INTO ducklake_file_column_stats (data_file_id, table_id, column_id,"
-        " value_count, null_count, min_value, max_value)"
-        " SELECT data_file_id, table_id, 1, 10, 0, row_id_start, row_id_start + 9"
-        " FROM ducklake_data_file WHERE row_id_start > 0"
-    )
-    layouts = (
-        "INSERT INTO shelduck_file_layout SELECT f.data_file_id, l.layout_id FROM"
-        " ducklake_data_file AS f, shelduck_layout AS l WHERE f.row_id_start > 0"
-    )
-    with lake._state.store.write() as connection:
-        for n in range(1, FILES):
-            connection.execute(text(copy.format(n=n)))
-        connection.execute(text(bounds))
-        connection.execute(text(layouts))
-        connection.execute(text("UPDATE ducklake_snapshot SET next_file_id = 100000"))
-
-
 def test_a_first_point_query_makes_objects_of_few_files(lake, monkeypatch, loads):
     insert(lake, 0, 10)
-    multiply(lake)
+    multiply(lake, FILES)
     made = []
     note_files(monkeypatch, lambda files: made.append(len(files)))
     asked = []

@@ -14,6 +14,7 @@ from shelduck import CorruptLake
 from shelduck.operations.read import listed_files
 from tests.support.lakes import rows
 from tests.support.looked_up import note_files, note_lists
+from tests.support.many_files import multiply
 from tests.support.oracle import DuckDBOracle
 
 NO_INLINING = {"DATA_INLINING_ROW_LIMIT": 0}
@@ -318,34 +319,6 @@ def test_what_others_do_to_a_listed_table_that_loses_all_rows_is_a_conflict(
     assert change(lake).deleted == left
 
 
-def multiply(lake):
-    """Give the only file of the table copies that do not exist, each with ids of its own."""
-    with lake._state.store.write() as connection:
-        copy = (
-            "INSERT INTO ducklake_data_file (data_file_id, table_id, begin_snapshot, path,"
-            " path_is_relative, file_format, record_count, file_size_bytes, row_id_start)"
-            " SELECT data_file_id + {n}, table_id, begin_snapshot, path || '{n}',"
-            " path_is_relative, file_format, record_count, file_size_bytes,"
-            " row_id_start + {n} * 10 FROM ducklake_data_file WHERE row_id_start = 0"
-        )
-        bounds = (
-            "INSERT INTO ducklake_file_column_stats (data_file_id, table_id, column_id,"
-            " value_count, null_count, min_value, max_value)"
-            " SELECT data_file_id, table_id, 1, 10, 0, row_id_start, row_id_start + 9"
-            " FROM ducklake_data_file WHERE row_id_start > 0"
-        )
-        for n in range(1, FILES):
-            connection.execute(text(copy.format(n=n)))
-        connection.execute(text(bounds))
-        connection.execute(
-            text(
-                "INSERT INTO shelduck_file_layout SELECT f.data_file_id, l.layout_id FROM"
-                " ducklake_data_file AS f, shelduck_layout AS l WHERE f.row_id_start > 0"
-            )
-        )
-        connection.execute(text("UPDATE ducklake_snapshot SET next_file_id = 100000"))
-
-
 @pytest.fixture
 def made(monkeypatch):
     """How many files became objects."""
@@ -356,7 +329,7 @@ def made(monkeypatch):
 
 def test_a_point_query_looks_at_one_file_of_many(lake, loads, made):
     insert(lake, 0)
-    multiply(lake)
+    multiply(lake, FILES)
     for _ in range(2):
         made.clear()
         statements = lake._state.store.statements
@@ -379,7 +352,7 @@ def test_a_point_query_looks_at_one_file_of_many(lake, loads, made):
 )
 def test_a_change_of_a_few_rows_looks_at_one_file_of_many(lake, loads, made, change, most):
     insert(lake, 0)
-    multiply(lake)
+    multiply(lake, FILES)
     statements = lake._state.store.statements
     lake.sql(change)
     # The example of the kind, and the file as Spark scans it and as it loses rows.
@@ -390,7 +363,7 @@ def test_a_change_of_a_few_rows_looks_at_one_file_of_many(lake, loads, made, cha
 
 def test_a_delete_of_whole_files_looks_at_these(lake, loads, made):
     insert(lake, 0)
-    multiply(lake)
+    multiply(lake, FILES)
     assert lake.table("t").delete("id >= 1000 AND id < 1040").deleted == 40
     assert sum(made) <= 6
     assert loads == [FILES]
@@ -398,7 +371,7 @@ def test_a_delete_of_whole_files_looks_at_these(lake, loads, made):
 
 def test_a_truncate_looks_at_no_file_of_many(lake, loads, made):
     insert(lake, 0)
-    multiply(lake)
+    multiply(lake, FILES)
     made.clear()
     statements = lake._state.store.statements
     assert lake.table("t").truncate().deleted == 10 * FILES
@@ -410,7 +383,7 @@ def test_a_truncate_looks_at_no_file_of_many(lake, loads, made):
 
 def test_an_overwrite_of_all_rows_looks_at_no_file_of_many(lake, spark, loads, made):
     insert(lake, 0)
-    multiply(lake)
+    multiply(lake, FILES)
     made.clear()
     rows_ = spark.range(3).selectExpr("id", "'w' AS v", "DATE'2026-01-01' AS day")
     assert lake.table("t").overwrite(rows_).deleted == 10 * FILES
