@@ -4,7 +4,9 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from pathlib import Path
 
+import duckdb
 import pytest
 from sqlalchemy import delete, insert, select, text, update
 
@@ -277,3 +279,52 @@ def test_processes_that_create_at_once_get_one_lake(lake_url, data_path):
         assert len(connection.execute(select(tables.metadata)).all()) == 4
     assert open_or_create_lake(store).data_path == data_path
     store.close()
+
+
+@pytest.mark.databases("duckdb")
+def test_duckdb_never_creates_the_file_of_a_lake_where_another_process_may(
+    lake_url, data_path, tmp_path, monkeypatch
+):
+    opened = []
+
+    def connect(path):
+        opened.append((Path(path), Path(path).exists()))
+        return real_connect(path)
+
+    real_connect = duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", connect)
+    store = open_store(lake_url)
+    with store.session():
+        create_lake(store, data_path)
+    store.close()
+
+    path = store.database.path
+    assert (path, True) in opened
+    assert (path, False) not in opened
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.databases("duckdb")
+def test_a_lake_that_appears_while_another_is_created_stays(
+    lake_url, data_path, tmp_path, monkeypatch
+):
+    first = open_store(lake_url)
+    path = first.database.path
+
+    def connect(to):
+        new = real_connect(to)
+        if Path(to) != path and not path.exists():
+            monkeypatch.setattr(duckdb, "connect", real_connect)
+            create_lake(first, data_path)
+        return new
+
+    real_connect = duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", connect)
+    second = open_store(lake_url)
+    with pytest.raises(AlreadyExists):
+        create_lake(second, data_path)
+
+    assert open_lake(second).data_path == data_path
+    assert list(tmp_path.iterdir()) == [path]
+    first.close()
+    second.close()

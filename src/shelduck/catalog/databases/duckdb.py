@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
+from uuid import uuid4
 
 from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.engine import Dialect
@@ -99,6 +100,7 @@ class DuckDB:
             yield
             return
         try:
+            self._create_whole()
             anchor = self._driver.connect(str(self.path))
         except self._driver.Error:
             anchor = None
@@ -159,6 +161,7 @@ class DuckDB:
                 wish.end()
 
     def _open(self, dialect: Dialect, cargs: tuple[Any, ...], cparams: dict[str, Any]) -> Any:
+        self._create_whole()
         lease = self._lease
         if lease is None:
             return dialect.connect(*cargs, **cparams)
@@ -167,6 +170,25 @@ class DuckDB:
             connection = dialect.connect(*cargs, **cparams)
             lease.keep(self._driver.connect)
             return connection
+
+    def _create_whole(self) -> None:
+        """Put an empty database where no file is, whole, unless another process was first.
+
+        DuckDB creates a file, then locks it, then writes its header. Two processes that create at
+        once can leave a file without a header, or the second one overwrites the first one's lake.
+        """
+        if self.path.exists():
+            return
+        new = self.path.with_name(f"{self.path.name}.{uuid4()}.new")
+        try:
+            self._driver.connect(str(new)).close()
+            # Unlike a rename, a link never replaces a file.
+            self.path.hardlink_to(new)
+        except (OSError, self._driver.IOException):
+            # The file exists now, or the folder cannot hold it: opening it says which.
+            pass
+        finally:
+            new.unlink(missing_ok=True)
 
     def _may_become_free(self) -> bool:
         # The file is valid and we may open it, but another process holds its lock.
