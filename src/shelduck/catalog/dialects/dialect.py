@@ -37,6 +37,10 @@ class Dialect:
     """Its INSERT that knows ON CONFLICT."""
     whole_number: str
     """An expression over ``{0}``, a text: its number if it is an integer, otherwise NULL."""
+    indexes_bounds: bool
+    """Whether Shelduck's index of the bounds of files makes queries quicker here."""
+    first_rows: str
+    """A statement for the first ``{1}`` rows of the query ``{0}``, quick if few rows match."""
     parameter_mark: str
     """The mark of a parameter in text that goes to the driver unchanged."""
     in_driver_text: Callable[[str], str]
@@ -67,6 +71,17 @@ class Dialect:
     row_address: str
     """The column that every table has and that tells its rows apart within one transaction."""
 
+    @property
+    def low_bound(self) -> str:
+        """An expression: the lowest integer of a file's statistics, a very low one if unknown."""
+        return f"COALESCE({self.whole_number.format('min_value')}, -{_INFINITE})"
 
+    @property
+    def high_bound(self) -> str:
+        """An expression: the highest integer of a file's statistics, a very high one if unknown."""
+        return f"COALESCE({self.whole_number.format('max_value')}, {_INFINITE})"
+
+
+_INFINITE = 2**63 - 1
 UNLIMITED = 1 << 30
 SMALL_INTEGERS = "boolean int8 int16 int32 int64 uint8 uint16 uint32".split()

@@ -88,6 +88,9 @@ POSTGRESQL = Dialect(
     indexes=f"{_RELATIONS} AND relkind IN ('i', 'I')",
     insert=insert,
     whole_number="CASE WHEN {0} ~ '^-?[0-9]+$' THEN CAST({0} AS NUMERIC) END",
+    indexes_bounds=False,
+    # With LIMIT beside WHERE, the planner expects to be done soon, and reads in one process.
+    first_rows="WITH found AS MATERIALIZED ({0}) SELECT * FROM found LIMIT {1}",
     parameter_mark="%s",
     # psycopg takes a per cent sign in the text of a statement for the start of a parameter.
     in_driver_text=lambda name: double_quoted(name).replace("%", "%%"),

@@ -52,6 +52,8 @@ SQLITE = Dialect(
     whole_number=(
         "CASE WHEN CAST(CAST({0} AS INTEGER) AS TEXT) = {0} THEN CAST({0} AS INTEGER) END"
     ),
+    indexes_bounds=True,
+    first_rows="{0} LIMIT {1}",
     parameter_mark="?",
     in_driver_text=double_quoted,
     kept_places=_KEPT_PLACES,

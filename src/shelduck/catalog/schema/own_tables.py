@@ -12,6 +12,8 @@ from sqlalchemy import Column, Connection, Index, MetaData, Table, quoted_name, 
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.dialects.dialect import Dialect
+from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.column_types import BIGINT, KEY_TEXT, TEXT, TIMESTAMP
 from shelduck.catalog.schema.rules import check_columns
@@ -150,7 +152,17 @@ def _index(source: Table, columns: tuple[str, ...]) -> Index:
     return Index(quoted_name(_RENAMED.get(name, name), quote=None), *(copy.c[c] for c in columns))
 
 
-INDEXES = tuple(_index(source, columns) for source, columns in _INDEXED)
+def indexes(dialect: Dialect) -> tuple[Index, ...]:
+    """Return the indexes that Shelduck gives to a lake in such a database."""
+    stats = tables.file_column_stats.to_metadata(MetaData())
+    bounds = Index(
+        "shelduck_ix_column_bounds",
+        *(stats.c.table_id, stats.c.column_id),
+        *map(text, (dialect.high_bound, dialect.low_bound)),
+        stats.c.data_file_id,
+    )
+    known = tuple(_index(source, columns) for source, columns in _INDEXED)
+    return (*known, bounds) if dialect.indexes_bounds else known
 
 
 def if_known(store: Store, act: Callable[[bool], T]) -> T:
@@ -180,7 +192,7 @@ def ensure_own_tables(store: Store, connection: Connection) -> None:
     if not store.database.indexed:
         return
     present = store.index_names(connection)
-    for index in INDEXES:
+    for index in indexes(dialect_of(connection)):
         if index.name not in present:
             connection.execute(CreateIndex(index))
     for name in present & _RENAMED.keys():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from sqlalchemy import Connection, exists, not_, or_, select, text
+from sqlalchemy import Connection, exists, func, not_, or_, select, text, union_all
 
 from shelduck.catalog.dialects.checked import unchecked
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read.files.checks import refuse_id
-from shelduck.catalog.read.queries import shown_or_broken
+from shelduck.catalog.read.queries import shown_or_broken, total
 from shelduck.catalog.schema import tables
 from shelduck.model.tables.partition import BUCKET
 from shelduck.model.tables.schema import FieldId
@@ -19,7 +19,6 @@ _key, _value = tables.partition_column.c, tables.file_partition_value.c
 _file = tables.data_file.c
 
 _INT64 = 2**63
-_TRUE = "1 = 1"
 
 
 def files_outside(
@@ -63,19 +62,21 @@ def files_inside(
     are left out: see `files_without_statistics`. None if there are more than ``at_most``. Raises
     CorruptLake if an id is not an integer.
     """
-    number = dialect_of(connection).whole_number
+    dialect = dialect_of(connection)
     tests = [
-        f"COALESCE({number.format(bound)} {sign} {int(end)}, {_TRUE})"
-        for bound, sign, end in zip(("max_value", "min_value"), (">=", "<="), span, strict=True)
+        f"{bound} {sign} {int(end)}"
+        for bound, sign, end in zip(
+            (dialect.high_bound, dialect.low_bound), (">=", "<="), span, strict=True
+        )
         if end is not None and abs(end) < _INT64
     ]
     if not tests:
         return None
     query = (
         "SELECT data_file_id FROM ducklake_file_column_stats"
-        f" WHERE table_id = {int(table.id)} AND column_id = {int(column)}"
-        f" AND {' AND '.join(tests)} LIMIT {at_most + 1}"
+        f" WHERE table_id = {int(table.id)} AND column_id = {int(column)} AND {' AND '.join(tests)}"
     )
+    query = dialect.first_rows.format(query, at_most + 1)
     found = list(connection.execute(text(query)).scalars())
     wrong = next((number for number in found if number.__class__ is not int), None)
     if wrong is not None:
@@ -86,11 +87,20 @@ def files_inside(
 def files_without_statistics(
     connection: Connection, table: TableVersion, column: FieldId, at_most: int
 ) -> list[int] | None:
-    """Return the files of a table at its snapshot that lack statistics of a column; one statement.
+    """Return the files of a table at its snapshot that lack statistics of a column.
 
-    None if there are more than ``at_most``.
+    None if there are more than ``at_most``. One statement if no file of any snapshot lacks them:
+    then as many files have statistics as there are, and the sum of their ids is the same. Otherwise
+    two.
     """
     known = tables.file_column_stats.c
+    counted = (
+        select(func.count(), total(owner.data_file_id)).where(owner.table_id == table.id, *more)
+        for owner, more in ((known, [known.column_id == column]), (_file, []))
+    )
+    with_statistics, all_files = connection.execute(union_all(*counted)).all()
+    if with_statistics == all_files:
+        return []
     is_known = (
         exists()
         .where(known.table_id == table.id, known.column_id == column)
