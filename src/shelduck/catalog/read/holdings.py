@@ -15,6 +15,7 @@ from shelduck.catalog.read.together import Answers, Together
 from shelduck.catalog.schema import own_tables, tables
 from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.model.tables.schema import TableId
+from shelduck.model.tables.table import Mark
 
 _r, _d = tables.inlined_data_tables.c, tables.delete_file.c
 _s = tables.snapshot.c
@@ -34,10 +35,10 @@ class Holdings:
     """Whether there is a table for deleted positions."""
     has_delete_files: bool
     """Whether any snapshot has a delete file of the table."""
-    marks: frozenset[tuple[Any, ...]] = frozenset()
+    marks: frozenset[Mark] = frozenset()
     """The marks of the newest snapshot, and of the one that was asked for."""
-    newest: int = -1
-    """The id of the newest snapshot."""
+    newest: Mark | None = None
+    """The mark of the newest snapshot, None if the catalog has lost all of them."""
 
 
 def holdings_of(connection: Connection, table: TableId, seen: int = -1) -> Holdings:
@@ -67,13 +68,14 @@ def _about(table: TableId, seen: int) -> dict[str, Any]:
 
 def _holdings(answers: Answers, table: TableId) -> Holdings:
     registered = sorted(answers["registered"], key=lambda row: row.schema_version)
+    marks: frozenset[Mark] = frozenset(tuple(row) for row in answers["snapshots"])
     return Holdings(
         frozenset(row.name for row in answers["present"]),
         [(row.table_name, row.schema_version) for row in registered],
         any(row.name == queries.inlined_delete_table(table) for row in answers["present"]),
         bool(answers["delete_files"]),
-        frozenset(tuple(row) for row in answers["snapshots"]),
-        max((row.snapshot_id for row in answers["snapshots"]), default=-1),
+        marks,
+        max(marks, key=lambda mark: mark[0], default=None),
     )
 
 

@@ -142,29 +142,28 @@ class FileLists:
     ) -> Outline | None:
         """Return what kinds of files a large table has; None if a list is there, or worth its time.
 
-        Its statements are those of `alike_files`, and one.
+        Its statements are those of `alike_files`.
         """
         if not self.may_ask(table, _PER_OUTLINE):
             return None
-        newest = read.snapshot(connection)
         alike = alike_files(connection, table, known)
-        if alike is None:
+        if alike is None or known.newest is None:
             self.note_asked(table, ASKED_UP_TO)
             return None
         self.note_asked(table, _PER_OUTLINE)
-        found = Outline(newest, table.snapshot.id, tuple(alike))
+        found = Outline(known.newest, table.snapshot.id, tuple(alike))
         if found.is_of_newest:
             with self._lock:
                 self._outlines[table.id] = found
         return found
 
-    def known_outline(self, connection: read.Connection, table: TableVersion) -> Outline | None:
-        """Return the outline of a table if this process knows it; one statement if it may."""
+    def known_outline(self, table: TableVersion, known: Holdings) -> Outline | None:
+        """Return the outline of a table if this process knows it; no statement."""
         with self._lock:
             found = self._outlines.get(table.id)
         if found is None or not self.may_ask(table) or table.snapshot.id != found.snapshot:
             return None
-        return found if found.newest == read.snapshot(connection) else None
+        return found if found.newest == known.newest else None
 
     def may_ask(self, table: TableVersion, more: int = 0) -> bool:
         """Return whether a query may ask the catalog for files, because a list is not worth it."""

@@ -70,7 +70,7 @@ class KeptInlined:
     def rows(self, connection: read.Connection, table: TableVersion, known: Holdings) -> KeptRows:
         """Return the rows of the catalog at a table's snapshot; no statement if they are kept."""
         mark = table.snapshot.mark
-        is_newest = known.newest == table.snapshot.id and mark in known.marks
+        is_newest = known.newest == mark
         kept = self._kept.get(table.id)
         if kept is not None and is_newest and kept.mark == mark:
             return kept

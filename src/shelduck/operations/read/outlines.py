@@ -8,14 +8,14 @@ from shelduck.catalog.read.files.kinds import AlikeFiles
 from shelduck.catalog.read.files.outside import files_without_statistics
 from shelduck.catalog.read.read import Connection
 from shelduck.model.tables.schema import FieldId, SnapshotId
-from shelduck.model.tables.table import Snapshot, TableVersion
+from shelduck.model.tables.table import Mark, TableVersion
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The files of a table at a snapshot by their kinds, as ``newest`` was the newest one."""
+    """The files of a table at a snapshot by their kinds, found when ``newest`` was the newest."""
 
-    newest: Snapshot
+    newest: Mark
     snapshot: SnapshotId
     alike: tuple[AlikeFiles, ...]
     _without: dict[FieldId, list[int] | None] = field(default_factory=dict)
@@ -23,7 +23,7 @@ class Outline:
     @property
     def is_of_newest(self) -> bool:
         """Return whether the snapshot is the newest one, which cannot expire."""
-        return self.snapshot == self.newest.id
+        return self.snapshot == self.newest[0]
 
     @property
     def files(self) -> int:

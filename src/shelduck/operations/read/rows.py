@@ -298,7 +298,7 @@ def _listed(
     lists: FileLists,
 ) -> LargeTable | list[DataFile] | None:
     """Return the files of a large table or of a small one; None if all must be looked at."""
-    outline = lists.known_outline(connection, table)
+    outline = lists.known_outline(table, known)
     if outline is None and not lists.has(table):
         files = read.few_data_files(connection, table, known, at_most=lists.listed_from)
         if files is not None:

@@ -144,7 +144,7 @@ class SoughtFiles(LargeTable):
             return files
 
     def _asked(self, connection: read.Connection, ranges: Ranges) -> list[DataFile] | None:
-        is_newest = self._outline.newest == read.snapshot(connection)
+        is_newest = self._outline.newest == read.snapshot(connection).mark
         if not (is_newest and self._outline.is_of_newest):
             sums = file_sums(connection, self._table)
             self._require_same((sums.files, sums.ids))
