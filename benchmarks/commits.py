@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 COMMITS, QUICK_COMMITS = 1_000, 40
 _BATCH = 20
+_WHY = "a commit takes 6 ms of Python, and the DataFrame of its answer 2 ms of Java"
 _ABOUT = (
     "{commits:,} commits of one row each, `INSERT INTO t VALUES (…)`, by `lake.sql` and by DuckDB's"
     " extension with its default limit for inlined rows, each into a lake of its own, {batch} in"
@@ -41,7 +42,7 @@ def run(*, quick: bool) -> Section:
             ratios[kind] = seconds["theirs"] / seconds["ours"]
             cells = (f"{commits / seconds[name]:.1f}" for name in ("ours", "theirs"))
             section.rows.append((kind, *cells, f"{ratios[kind]:.3f}"))
-    section.targets = [at_least(1, ratios, "commits per second against DuckDB")]
+    section.targets = [at_least(1, ratios, "commits per second against DuckDB", _WHY)]
     return section
 
 

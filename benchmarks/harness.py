@@ -38,9 +38,14 @@ class Target:
     wanted: str
     seen: str
     is_met: bool
+    why: str = ""
+    """Why it is missed, if it is."""
 
     def __str__(self) -> str:
-        return f"{'met' if self.is_met else '**missed**'}: {self.wanted}; seen {self.seen}"
+        if self.is_met:
+            return f"met: {self.wanted}; seen {self.seen}"
+        told = f" ({self.why})" if self.why else ""
+        return f"**missed**: {self.wanted}; seen {self.seen}{told}"
 
 
 @dataclass
@@ -96,16 +101,24 @@ def ratio(ours: Timing, theirs: Timing) -> float:
     return ours.median / theirs.median
 
 
-def at_most(wanted: float, seen: Mapping[str, float], what: str) -> Target:
-    """The target that every value seen stays at or below a number; tells the worst one."""
+def at_most(wanted: float, seen: Mapping[str, float], what: str, why: str = "") -> Target:
+    """The target that every value seen stays at or below a number; tells the worst one.
+
+    ``why``: what is in the way, if it is missed.
+    """
     name, worst = max(seen.items(), key=lambda item: item[1])
-    return Target(f"{what} at most {wanted:g}", f"{worst:.3g} at worst ({name})", worst <= wanted)
+    told = f"{worst:.3g} at worst ({name})"
+    return Target(f"{what} at most {wanted:g}", told, worst <= wanted, why)
 
 
-def at_least(wanted: float, seen: Mapping[str, float], what: str) -> Target:
-    """The target that every value seen stays at or above a number; tells the worst one."""
+def at_least(wanted: float, seen: Mapping[str, float], what: str, why: str = "") -> Target:
+    """The target that every value seen stays at or above a number; tells the worst one.
+
+    ``why``: what is in the way, if it is missed.
+    """
     name, worst = min(seen.items(), key=lambda item: item[1])
-    return Target(f"{what} at least {wanted:g}", f"{worst:.3g} at worst ({name})", worst >= wanted)
+    told = f"{worst:.3g} at worst ({name})"
+    return Target(f"{what} at least {wanted:g}", told, worst >= wanted, why)
 
 
 def duration(seconds: float) -> str:

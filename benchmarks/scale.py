@@ -39,6 +39,11 @@ KINDS = ("SQLite", "PostgreSQL")
 # Files, and the snapshots that added them.
 SIZES = ((10_000, 1_000), (100_000, 10_000), (1_000_000, 100_000))
 QUICK_SIZES = ((1_000, 100), (10_000, 1_000))
+_WHY_FIRST = (
+    "with the fewest files, it takes what Python and Spark load for a first query; with the most,"
+    " SQL also looks at each file for its kind, and once more for its statistics"
+)
+_WHY_NEXT = "PostgreSQL converts the texts of a million bounds, on both cores"
 _ABOUT = (
     "A table of very many files, made by SQL alone in the time of the first row. Every verb runs"
     " twice in a process of its own: seconds of the first and of the second run, statements of the"
@@ -53,6 +58,7 @@ _ABOUT = (
 def run(*, quick: bool) -> Section:
     section = Section("Very many files and snapshots", _ABOUT, ("catalog, files, verb", *_HEADER))
     memory: dict[str, float] = {}
+    first: dict[str, float] = {}
     again: dict[str, float] = {}
     locks: dict[str, float] = {}
     with scratch("scale") as folder, durable_postgres() as server:
@@ -73,13 +79,15 @@ def run(*, quick: bool) -> Section:
                         section.rows.append((f"{name}, {verb}", *found.values()))
                         print(f"{name}, {verb}: {found}", file=sys.stderr, flush=True)
                         if verb == "point query":
-                            memory[name], again[name] = found["memory"], found["second"]
+                            memory[name], first[name] = found["memory"], found["first"]
+                            again[name] = found["second"]
                         if found["longest lock"]:
                             locks[f"{name}, {verb}"] = 1000 * found["longest lock"]
     section.rows = [(row[0], *map(_shown, _HEADER, row[1:])) for row in section.rows]
     section.targets = [
         at_most(300, memory, "MB of driver memory for a point query"),
-        at_most(0.5, again, "seconds of a point query on a table that was read before"),
+        at_most(0.5, first, "seconds of the first point query of a process", _WHY_FIRST),
+        at_most(0.5, again, "seconds of the next point query", _WHY_NEXT),
         at_most(100, locks, "ms that a transaction keeps the catalog's lock"),
     ]
     return section

@@ -26,6 +26,12 @@ _ABOUT = (
 )
 _HEADER = ("verb", *KINDS)
 _GOALS = {"append": 12, "DELETE": 12, "UPDATE": 14, "heavy job": 25}
+_WHY = {
+    "UPDATE": "a statement looks for rows that the catalog keeps; one more registers the writer in"
+    " a DuckDB file, whose RETURNING knows no subqueries",
+    "heavy job": "an ALTER of another table came before, so the table is read again; alone it takes"
+    " 25",
+}
 
 
 def run(*, quick: bool) -> Section:  # noqa: ARG001 - the counts are the same
@@ -39,7 +45,12 @@ def run(*, quick: bool) -> Section:  # noqa: ARG001 - the counts are the same
         cells = (" / ".join(map(str, seen[kind][verb])) for kind in KINDS)
         section.rows.append((verb, *cells))
     section.targets = [
-        at_most(wanted, {kind: seen[kind][verb][0] for kind in KINDS}, f"statements of {verb}")
+        at_most(
+            wanted,
+            {kind: seen[kind][verb][0] for kind in KINDS},
+            f"statements of {verb}",
+            _WHY.get(verb, ""),
+        )
         for verb, wanted in _GOALS.items()
     ]
     return section
