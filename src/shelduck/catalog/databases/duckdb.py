@@ -185,7 +185,7 @@ class DuckDB:
             # Unlike a rename, a link never replaces a file.
             self.path.hardlink_to(new)
         except (OSError, self._driver.IOException):
-            # The file exists now, or the folder cannot hold it: opening it says which.
+            # The file exists now, or none can be linked here: opening it says what is wrong.
             pass
         finally:
             new.unlink(missing_ok=True)
