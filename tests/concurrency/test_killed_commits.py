@@ -114,7 +114,8 @@ def test_killed_before_the_end_of_its_commit_it_did_nothing(name, killing):
         # After the first kill and the last somebody goes on; the catalog is the same after each.
         killing.assert_nothing_is_there(goes_on=number == 1)
 
-    assert survived > 6
+    # It reads, writes, and records its snapshot: five statements or more.
+    assert survived > 5
     killing.assert_all_is_there(name)
     assert killing.kill(name, "before")
     killing.assert_nothing_is_there()
