@@ -73,15 +73,16 @@ class Dialect:
 
     @property
     def low_bound(self) -> str:
-        """An expression: the lowest integer of a file's statistics, a very low one if unknown."""
-        return f"COALESCE({self.whole_number.format('min_value')}, -{_INFINITE})"
+        """An expression: the lowest integer of a file's statistics, -2^63 if it is unknown."""
+        # As a literal, -2^63 is the negative of a number beyond 64 bits.
+        return f"COALESCE({self.whole_number.format('min_value')}, -{_MOST} - 1)"
 
     @property
     def high_bound(self) -> str:
-        """An expression: the highest integer of a file's statistics, a very high one if unknown."""
-        return f"COALESCE({self.whole_number.format('max_value')}, {_INFINITE})"
+        """An expression: the highest integer of a file's statistics, 2^63 - 1 if it is unknown."""
+        return f"COALESCE({self.whole_number.format('max_value')}, {_MOST})"
 
 
-_INFINITE = 2**63 - 1
+_MOST = 2**63 - 1
 UNLIMITED = 1 << 30
 SMALL_INTEGERS = "boolean int8 int16 int32 int64 uint8 uint16 uint32".split()

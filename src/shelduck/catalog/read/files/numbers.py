@@ -127,10 +127,10 @@ def whole_number_bounds(
     Bounds that are no integers, or do not fit 64 bits, are the lowest or highest integer that does.
     One statement. Raises CorruptLake if an id is not an integer.
     """
-    number = dialect_of(connection).whole_number
-    low, high = number.format("min_value"), number.format("max_value")
+    dialect = dialect_of(connection)
     query = (
-        f"SELECT data_file_id, {low}, {high} FROM ducklake_file_column_stats"
+        f"SELECT data_file_id, {dialect.low_bound}, {dialect.high_bound}"
+        " FROM ducklake_file_column_stats"
         f" WHERE table_id = {int(table.id)} AND column_id = {int(column)}"
         f" AND data_file_id > {int(after)}"
     )
@@ -141,6 +141,6 @@ def whole_number_bounds(
             refuse_id(table, file_id)
         yield (
             file_id,
-            least if lowest is None else max(least, min(most, int(lowest))),
-            most if highest is None else max(least, min(most, int(highest))),
+            max(least, min(most, int(lowest))),
+            max(least, min(most, int(highest))),
         )
