@@ -37,8 +37,11 @@ class Holdings:
     """Whether any snapshot has a delete file of the table."""
     marks: frozenset[Mark] = frozenset()
     """The marks of the newest snapshot, and of the one that was asked for."""
-    newest: Mark | None = None
-    """The mark of the newest snapshot, None if the catalog has lost all of them."""
+
+    @property
+    def newest(self) -> Mark | None:
+        """Return the mark of the newest snapshot, None if the catalog has lost all of them."""
+        return max(self.marks, key=lambda mark: mark[0], default=None)
 
 
 def holdings_of(connection: Connection, table: TableId, seen: int = -1) -> Holdings:
@@ -68,14 +71,12 @@ def _about(table: TableId, seen: int) -> dict[str, Any]:
 
 def _holdings(answers: Answers, table: TableId) -> Holdings:
     registered = sorted(answers["registered"], key=lambda row: row.schema_version)
-    marks: frozenset[Mark] = frozenset(tuple(row) for row in answers["snapshots"])
     return Holdings(
         frozenset(row.name for row in answers["present"]),
         [(row.table_name, row.schema_version) for row in registered],
         any(row.name == queries.inlined_delete_table(table) for row in answers["present"]),
         bool(answers["delete_files"]),
-        marks,
-        max(marks, key=lambda mark: mark[0], default=None),
+        frozenset(tuple(row) for row in answers["snapshots"]),
     )
 
 

@@ -152,8 +152,13 @@ def _index(source: Table, columns: tuple[str, ...]) -> Index:
     return Index(quoted_name(_RENAMED.get(name, name), quote=None), *(copy.c[c] for c in columns))
 
 
+_INDEXES = tuple(_index(source, columns) for source, columns in _INDEXED)
+
+
 def indexes(dialect: Dialect) -> tuple[Index, ...]:
     """Return the indexes that Shelduck gives to a lake in such a database."""
+    if not dialect.indexes_bounds:
+        return _INDEXES
     stats = tables.file_column_stats.to_metadata(MetaData())
     bounds = Index(
         "shelduck_ix_column_bounds",
@@ -161,8 +166,7 @@ def indexes(dialect: Dialect) -> tuple[Index, ...]:
         *map(text, (dialect.high_bound, dialect.low_bound)),
         stats.c.data_file_id,
     )
-    known = tuple(_index(source, columns) for source, columns in _INDEXED)
-    return (*known, bounds) if dialect.indexes_bounds else known
+    return (*_INDEXES, bounds)
 
 
 def if_known(store: Store, act: Callable[[bool], T]) -> T:

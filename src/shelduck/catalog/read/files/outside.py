@@ -94,20 +94,19 @@ def files_without_statistics(
     two.
     """
     known = tables.file_column_stats.c
-    counted = (
-        select(func.count(), total(owner.data_file_id)).where(owner.table_id == table.id, *more)
-        for owner, more in ((known, [known.column_id == column]), (_file, []))
-    )
-    with_statistics, all_files = connection.execute(union_all(*counted)).all()
+    of_column = (known.table_id == table.id, known.column_id == column)
+    in_table = _file.table_id == table.id
+    with_statistics, all_files = connection.execute(
+        union_all(
+            select(func.count(), total(known.data_file_id)).where(*of_column),
+            select(func.count(), total(_file.data_file_id)).where(in_table),
+        )
+    ).all()
     if with_statistics == all_files:
         return []
-    is_known = (
-        exists()
-        .where(known.table_id == table.id, known.column_id == column)
-        .where(known.data_file_id == _file.data_file_id)
-    )
+    is_known = exists().where(*of_column, known.data_file_id == _file.data_file_id)
     there = shown_or_broken(tables.data_file, table.snapshot.id)
-    query = select(unchecked(_file.data_file_id)).where(_file.table_id == table.id, there)
+    query = select(unchecked(_file.data_file_id)).where(in_table, there)
     found = connection.execute(query.where(not_(is_known)).limit(at_most + 1)).scalars().all()
     return None if len(found) > at_most else list(found)
 
