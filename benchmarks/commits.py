@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COMMITS, QUICK_COMMITS = 1_000, 40
 _BATCH = 20
-_WHY = "a commit takes 6 ms of Python, and the DataFrame of its answer 2 ms of Java"
+_WHY = "a commit takes 6 ms of Python, and Java takes 2 ms to make the DataFrame of the answer"
 _ABOUT = (
     "{commits:,} commits of one row each, `INSERT INTO t VALUES (…)`, by `lake.sql` and by DuckDB's"
     " extension with its default limit for inlined rows, each into a lake of its own, {batch} in"

@@ -40,15 +40,15 @@ _MOST_FILES = 60
 # From here on a file is not small any more, so upkeep leaves its deletes alone.
 _TARGET_SIZE = "16MB"
 _ABOUT = (
-    "{loads} times `INSERT INTO t VALUES …` of {part} rows into a UNIQUE KEY (id) table of {rows:,}"
-    " rows in {files} files: {old} keys that are there, spread over the table, and {new} new ones."
-    " `target_file_size` is {size}, other options are as they come. Meanwhile `shelduck maintain"
-    " --every {every}` runs in a process of its own, on the same SQLite lake. {warm} loads of"
-    " another table come first. What is told of {few} loads are medians: time, CPU (of Python and"
-    " of Java), Spark jobs and statements on the catalog. Again is how many of them were computed"
-    " again, since upkeep had committed first. Files, delete files and rows in the catalog are"
-    " those after these loads; rows in the catalog count all versions. At the end DuckDB counts"
-    " the rows and keys and sums the numbers."
+    "{loads} statements `INSERT INTO t VALUES …` load {part} rows each into a UNIQUE KEY (id) table"
+    " of {rows:,} rows in {files} files: {old} keys exist and are spread over the table, {new} are"
+    " new. `target_file_size` is {size}; all other options have their defaults. Meanwhile,"
+    " `shelduck maintain --every {every}` runs in its own process on the same SQLite lake. {warm}"
+    " loads of another table come first. Each row below shows the medians of {few} loads: time, CPU"
+    " (of Python and of Java), Spark jobs and statements on the catalog. The column `again` counts"
+    " the loads that Shelduck computed a second time because the maintenance had committed first."
+    " Files, deletes and rows are counted after these loads; rows are those in the catalog, in all"
+    " versions. At the end, DuckDB counts the rows and the keys, and sums the numbers."
 )
 
 

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 PROCESSES = 8
 _ROUNDS, _QUICK_ROUNDS = 4, 1
 _SECONDS, _QUICK_SECONDS = 5.0, 2.0
-_WHY = "both cores are busy: with Shelduck's processes for the time under CPU, else with the server"
+_WHY = (
+    "both cores are busy: a commit needs the time under CPU in Shelduck's processes, and the server"
+    " needs the rest"
+)
 _ABOUT = (
     "{processes} processes commit one row each, `INSERT INTO t VALUES (…)`, for {seconds:g} seconds"
     " in a round, {rounds} rounds in turns, on PostgreSQL with its default durability: by"

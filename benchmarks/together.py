@@ -25,7 +25,7 @@ THREADS = 8
 ROUNDS, QUICK_ROUNDS = 5, 1
 _EACH, _QUICK_EACH = 10, 4
 _WHY = (
-    "a commit takes 6 ms of Python, which runs one thread at a time; DuckDB's threads need no turns"
+    "a commit takes 6 ms of Python, which runs one thread at a time; DuckDB's threads run at once"
 )
 _ABOUT = (
     "{threads} threads of one process commit one row each, `INSERT INTO t VALUES (…)`, {each} times"
