@@ -99,4 +99,6 @@ def test_no_door_does_more(door, kind, spark, tmp_path, monkeypatch):
     if door == "spark.sql":
         with attached_lake(spark, tmp_path) as lake:
             spark.sql("USE lake.main")
+            # Spark would not know which lake is meant.
+            del texts["VACUUM"]
             assert unchanged(lake, statements(spark.sql, texts)) == []
