@@ -71,6 +71,7 @@ class TablePlan:
                     "files": s.files_to_rewrite,
                     "rows": s.rows_to_rewrite,
                     "bytes": s.bytes_to_rewrite,
+                    "rows_in_catalog": s.rows_in_catalog,
                 }
                 for s in steps
             ],
@@ -151,7 +152,7 @@ class SchemaPlan:
                 change = step.change.replace("|", "\\|")
                 lines.append(
                     f"| {name} | `{change}` | {step.weight} | {step.files_to_rewrite} |"
-                    f" {step.rows_to_rewrite} | {decimal(step.bytes_to_rewrite)} | {told} |"
+                    f" {step.rows_text} | {decimal(step.bytes_to_rewrite)} | {told} |"
                 )
         lines += [
             f"\n{t.name}: about {t.plan.estimated_seconds:.0f} s on {t.plan.cores} core(s),"

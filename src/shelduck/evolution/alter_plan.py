@@ -25,7 +25,8 @@ class Speed:
 class AlterStep:
     """One schema change of a plan: its text, why it is light or heavy, and what it touches.
 
-    ``note`` says what is done in another way than the text says.
+    ``rows_in_catalog`` of the rows are in the catalog itself: a job moves them into files first,
+    which count here, without bytes. ``note`` says what is done in another way than the text says.
     """
 
     change: str
@@ -35,6 +36,13 @@ class AlterStep:
     rows_to_rewrite: int = 0
     bytes_to_rewrite: int = 0
     note: str = ""
+    rows_in_catalog: int = 0
+
+    @property
+    def rows_text(self) -> str:
+        """The number of rows, and how many of them have no bytes yet."""
+        kept = f" ({self.rows_in_catalog} in the catalog)" if self.rows_in_catalog else ""
+        return f"{self.rows_to_rewrite}{kept}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -83,7 +91,7 @@ class AlterPlan:
             lines.append(f"     {step.weight}: {step.reason}")
             lines += [f"     note: {step.note}"] if step.note else []
             lines.append(
-                f"     files to rewrite: {step.files_to_rewrite}, rows: {step.rows_to_rewrite},"
+                f"     files to rewrite: {step.files_to_rewrite}, rows: {step.rows_text},"
                 f" bytes: {step.bytes_to_rewrite}"
             )
         if self.is_heavy:
@@ -99,16 +107,24 @@ class AlterPlan:
         rows = [
             (
                 *(s.change, s.weight, s.reason),
-                *(s.files_to_rewrite, s.rows_to_rewrite, s.bytes_to_rewrite, s.note),
+                *(s.files_to_rewrite, s.rows_text, s.bytes_to_rewrite, s.note),
             )
             for s in self.steps
         ]
         return html_table(names, rows, f"ALTER TABLE {self.table}")
 
-    def rewriting(self, files: int, rows: int, size: int, cores: int, speed: Speed) -> AlterPlan:
+    def rewriting(
+        self, files: int, rows: int, size: int, cores: int, speed: Speed, *, in_catalog: int
+    ) -> AlterPlan:
         """Return the plan with what its heavy steps rewrite, and how fast."""
         steps = tuple(
-            replace(s, files_to_rewrite=files, rows_to_rewrite=rows, bytes_to_rewrite=size)
+            replace(
+                s,
+                files_to_rewrite=files,
+                rows_to_rewrite=rows,
+                bytes_to_rewrite=size,
+                rows_in_catalog=in_catalog,
+            )
             if s.weight == "heavy"
             else s
             for s in self.steps

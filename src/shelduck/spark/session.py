@@ -22,7 +22,22 @@ __all__ = [
     "has_jvm",
     "is_stopped",
     "session_for",
+    "time_zone",
 ]
+
+
+TIME_ZONE = "spark.sql.session.timeZone"
+
+
+def time_zone(given: SparkSession | None, config: Mapping[str, str]) -> str | None:
+    """Return the time zone of ``given`` or the active session, or else what ``config`` sets.
+
+    None means that a session would have the time zone of the machine. Starts no session.
+    """
+    spark = given if given is not None else SparkSession.getActiveSession()
+    if spark is None or is_stopped(spark):
+        return config.get(TIME_ZONE)
+    return spark.conf.get(TIME_ZONE)
 
 
 def is_ntz(spark: SparkSession) -> bool:

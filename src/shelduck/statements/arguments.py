@@ -78,16 +78,17 @@ def numbers(value: Argument, name: str) -> tuple[int, ...]:
     return tuple(whole_number(part, name) for part in parts)
 
 
-def moment(value: Argument, name: str) -> datetime:
+def moment(runner: Runner, value: Argument, name: str) -> datetime:
     """Return the time of a timestamp, or of an interval before now."""
+    zone = runner.state.time_zone
     if isinstance(value, IntervalText):
         span = parse_interval(value.text)
         if span is None:
             raise _unfit(name, value.text, "an interval such as INTERVAL '7 days'")
-        return earlier(span)
+        return earlier(span, zone)
     if isinstance(value, TimestampText):
-        return instant(value.text)
-    return instant(text(value, name))
+        return instant(value.text, zone)
+    return instant(text(value, name), zone)
 
 
 def span(value: Argument, name: str) -> str:

@@ -179,7 +179,7 @@ def _view_at(
 ) -> ViewVersion | None:
     if version is None and timestamp is None:
         return unit.workspace.view(name)
-    when = None if timestamp is None else instant(timestamp)
+    when = None if timestamp is None else instant(timestamp, unit.state.time_zone)
     with unit.state.store.read() as connection:
         at = catalog_read.snapshot(connection, version=version, timestamp=when)
         return read_view(connection, at, name.schema, name.name, unit.state.info)

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from shelduck import clock
 from shelduck.errors import InvalidRequest
 from shelduck.model.text.intervals import Interval, parse_interval
 
+Zone = Callable[[], tzinfo | None]
+"""Tells the time zone of times without an offset, None for the machine's; asked only for those."""
 
-def instant(value: str | datetime) -> datetime:
-    """Return the instant of ``value``; without an offset it is UTC.
 
-    >>> instant("2026-01-01").isoformat()
-    '2026-01-01T00:00:00+00:00'
+def instant(value: str | datetime, zone: Zone) -> datetime:
+    """Return the instant of ``value``; without an offset it is a local time of ``zone``.
+
+    A time that the zone has twice is the earlier one; one that it never has is as much later as the
+    clocks are set forward, as in Spark.
+
+    >>> from datetime import timezone
+    >>> instant("2026-01-01", lambda: timezone(timedelta(hours=2))).isoformat()
+    '2026-01-01T00:00:00+02:00'
+    >>> instant("2026-01-01 12:00Z", lambda: timezone(timedelta(hours=2))).isoformat()
+    '2026-01-01T12:00:00+00:00'
     """
     if isinstance(value, str):
         try:
@@ -24,17 +34,21 @@ def instant(value: str | datetime) -> datetime:
             ) from error
     if not isinstance(value, datetime):
         raise InvalidRequest(f"{value!r} is not a timestamp; pass text or a datetime")
-    return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    if value.tzinfo is not None:
+        return value
+    local = value.replace(tzinfo=zone(), fold=0)
+    # The way over UTC gives a time that the zone never has its true offset.
+    return local.astimezone(UTC).astimezone(local.tzinfo)
 
 
-def earlier(value: str | datetime | timedelta | Interval) -> datetime:
-    """Return a point in time, or the one a span such as ``"7 days"`` before now."""
+def earlier(value: str | datetime | timedelta | Interval, zone: Zone) -> datetime:
+    """Return a point in time as `instant` does, or a span such as ``"7 days"`` before now."""
     now = clock.now()
     if isinstance(value, timedelta):
         return now - value
     if isinstance(value, str):
         value = parse_interval(value) or value
-    return value.before(now) if isinstance(value, Interval) else instant(value)
+    return value.before(now) if isinstance(value, Interval) else instant(value, zone)
 
 
 def seconds_of(name: str, value: str | timedelta) -> float:

@@ -54,7 +54,7 @@ def version_at(
     state: LakeState, name: TableName, version: int | None, timestamp: str | datetime | None
 ) -> TableVersion:
     """Return a table at a snapshot: an id, the last at or before an instant, or the newest."""
-    when = None if timestamp is None else instant(timestamp)
+    when = None if timestamp is None else instant(timestamp, state.time_zone)
     with state.store.read() as connection:
         at = None
         if version is not None or when is not None:

@@ -18,12 +18,14 @@ def with_cost(state: LakeState, table: TableVersion, plan: AlterPlan) -> AlterPl
         return plan
     with state.store.read() as connection:
         stored = stored_rows(connection, table)
-        # A job that converts values flushes what the catalog keeps, and converts that too.
-        inlined = read.inlined_rows(connection, table) if plan.shadows else ()
+        # Only a rewrite of older files leaves alone what the catalog keeps.
+        reads_all = plan.shadows or plan.refolds or plan.remakes
+        inlined = read.inlined_rows(connection, table) if reads_all else ()
     flushed = [len(part.rows) for part in inlined if part.rows]
     files, rows = stored.files + len(flushed), stored.rows + sum(flushed)
     cores = os.cpu_count() or 1
-    return plan.rewriting(files, rows, stored.bytes, cores, _speed(state))
+    found = (files, rows, stored.bytes, cores, _speed(state))
+    return plan.rewriting(*found, in_catalog=sum(flushed))
 
 
 def _speed(state: LakeState) -> Speed:

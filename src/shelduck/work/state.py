@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import tzinfo
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.kept.kept_tables import KeptTables
@@ -16,7 +17,8 @@ from shelduck.operations.read.file_lists import FileLists
 from shelduck.operations.read.kept_inlined import KeptInlined
 from shelduck.operations.read.known_layouts import LayoutMemory
 from shelduck.spark.files.reaching import reach, require_connector
-from shelduck.spark.session import SparkSession, is_stopped, session_for
+from shelduck.spark.session import SparkSession, is_stopped, session_for, time_zone
+from shelduck.sql.tokens.literals import zone_named
 
 
 @dataclass
@@ -58,6 +60,23 @@ class LakeState:
                 "the Spark session of this lake was stopped; connect again with a running one"
             )
         return self.given_spark
+
+    def time_zone(self) -> tzinfo | None:
+        """Return the time zone in which people write times without an offset.
+
+        It is that of the session, or the one that a session of this lake would have; None is that
+        of the machine. Raises InvalidRequest if Python does not know it.
+        """
+        name = time_zone(self.given_spark, self.config)
+        if name is None:
+            return None
+        found = zone_named(name)
+        if found is None:
+            raise InvalidRequest(
+                f"the session's time zone {name!r} is not known here; write the time with an"
+                " offset, such as 2026-01-31 12:30:00+00:00"
+            )
+        return found
 
     def require_spark_reaches(self, spark: SparkSession) -> None:
         """Let a session reach the lake's files; Unsupported if it lacks the connector."""

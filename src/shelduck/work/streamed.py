@@ -100,11 +100,12 @@ class TableStream:
         if options.from_newest:
             return Position(uuid, newest + 1, start=newest + 1)
         if options.timestamp is not None:
+            since = instant(options.timestamp, self._state.time_zone)
             with self._state.store.read() as connection:
                 end = catalog_read.snapshot(connection)
-                if instant(options.timestamp) > end.time:
+                if since > end.time:
                     return None
-                found = feed_range(connection, instant(options.timestamp), int(end.id))
+                found = feed_range(connection, since, int(end.id))
             first = found.span.first
             return Position(uuid, first, start=first)
         if options.version is not None:

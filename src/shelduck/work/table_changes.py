@@ -13,7 +13,7 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.changes import read_changes
 from shelduck.spark.session import DataFrame
 from shelduck.work.handle import TableHandle
-from shelduck.work.instants import instant
+from shelduck.work.instants import Zone, instant
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of
@@ -34,8 +34,8 @@ class ChangeVerbs(TableHandle):
         were inserted and deleted in one transaction. Changes of an open transaction are not shown.
 
         Args:
-            start: A snapshot id, or a time (text without an offset is UTC): the first snapshot at
-                or after it.
+            start: A snapshot id, or a time (without an offset, in the session's time zone): the
+                first snapshot at or after it.
             end: A snapshot id, or a time: the last snapshot at or before it. By default the newest.
 
         Raises:
@@ -53,8 +53,9 @@ def changes_between(
 ) -> DataFrame:
     """Return the change feed of a table by its name at the end of the range."""
     last = unit.workspace.base.id if end is None else end
+    zone = unit.state.time_zone
     with unit.state.store.read() as connection:
-        found = feed_range(connection, _bound(start), _bound(last))
+        found = feed_range(connection, _bound(start, zone), _bound(last, zone))
         table = catalog_read.table(connection, found.last, name.schema, name.name, unit.state.info)
         first = found.snapshots[0][0].id
         converting = first_conversion(connection, table.id, first, found.last.id)
@@ -90,7 +91,7 @@ def _between(table: TableVersion, job: Job, first: int) -> Unsupported:
     )
 
 
-def _bound(moment: Moment) -> Bound:
+def _bound(moment: Moment, zone: Zone) -> Bound:
     if isinstance(moment, bool):
         raise InvalidRequest(f"{moment!r} is neither a snapshot id nor a time")
-    return moment if isinstance(moment, int) else instant(moment)
+    return moment if isinstance(moment, int) else instant(moment, zone)

@@ -15,10 +15,14 @@ from sqlalchemy import Connection, Select, func, select
 
 from shelduck.catalog.dialects.checked import or_null, sum_of
 from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.inlined import inlined_rows
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import visible
+from shelduck.catalog.read.row_counts import deleted_from_files, inlined_counts, uncertain_snapshots
 from shelduck.catalog.schema import tables
 from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Verb, parse_entries
+from shelduck.model.files.fitted import fitted_batch
+from shelduck.model.files.inlined import InlinedBatch, batch_stats
 from shelduck.model.tables.schema import Field, Path
 from shelduck.model.tables.table import Snapshot, TableVersion
 from shelduck.model.text.quoting import quote_name
@@ -161,15 +165,20 @@ def _inlined_deletes(connection: Connection, table: TableVersion) -> Mapping[int
 
 
 class ChangedSnapshot(NamedTuple):
-    """A snapshot that changed a table: what it did, in words, and its numbers of files and rows."""
+    """A snapshot that changed a table: what it did, in words, and its numbers of files and rows.
+
+    Rows are those of files and those that the catalog itself keeps; an update deletes a row and
+    adds one. They are None if a compaction or a flush has merged rows of several snapshots.
+    """
 
     snapshot: Snapshot
     operation: str
     parent: int | None
     files_added: int = 0
-    rows_added: int = 0
+    rows_added: int | None = 0
     bytes_added: int = 0
     files_removed: int = 0
+    rows_deleted: int | None = 0
 
 
 def changed_snapshots(
@@ -177,10 +186,9 @@ def changed_snapshots(
 ) -> list[ChangedSnapshot]:
     """Return the snapshots up to the table's own that changed it, newest first, at most ``limit``.
 
-    Five statements, and one for each page of the log.
+    Thirteen statements, a few more for rows in the catalog, and one for each page of the log.
 
-    Compaction moves files from one snapshot to another, and the numbers of files and rows with
-    them.
+    Compaction moves files from one snapshot to another, and the numbers of files with them.
     """
     # One more, as the parent of the last one.
     most = None if limit is None else limit + 1
@@ -194,6 +202,9 @@ def changed_snapshots(
         for row in connection.execute(_sums(table.id, "begin_snapshot", since))
     }
     removed = {row[0]: row[1] for row in connection.execute(_sums(table.id, "end_snapshot", since))}
+    kept, ended = inlined_counts(connection, table.id, since)
+    deleted = deleted_from_files(connection, table.id, since)
+    unsure = uncertain_snapshots(connection, table.id, since)
     ids: list[int | None] = [s.id for s in found]
     parents = [*ids, None][1:]
     changed = []
@@ -201,8 +212,13 @@ def changed_snapshots(
         verbs = {e.verb for e in parse_entries(snapshot.changes_made) if e.id == table.id}
         words = operation_words(verbs, is_made=snapshot.id == made, is_named=snapshot.id in named)
         files, rows, size = added.get(snapshot.id, (0, 0, 0))
-        gone = removed.get(snapshot.id, 0)
-        changed.append(ChangedSnapshot(snapshot, words, parent, files, rows, size, gone))
+        number, gone = snapshot.id, removed.get(snapshot.id, 0)
+        moves = bool(verbs & (COMPACTIONS | {Verb.INLINE_FLUSH}))
+        came: int | None = rows + kept[number]
+        went: int | None = deleted[number] + ended[number] if verbs & DELETES and not moves else 0
+        if number in unsure:
+            came = went = None
+        changed.append(ChangedSnapshot(snapshot, words, parent, files, came, size, gone, went))
     return changed
 
 
@@ -273,9 +289,9 @@ STATS_COLUMNS = {
 def column_stats_rows(connection: Connection, table: TableVersion) -> list[tuple[Any, ...]]:
     """Return a tuple of `STATS_COLUMNS` for each leaf column at the table's snapshot.
 
-    Counts are sums over its files; ``file_count`` counts the files that have statistics. Bounds are
-    the table's, which include every row that it ever had; None if they are not certain. Two
-    statements.
+    Counts are sums over its files and the rows that the catalog keeps; ``file_count`` counts the
+    files that have statistics. Bounds are the table's, which include every row that it ever had;
+    None if they are not certain. Two statements, and those of `inlined_rows`.
     """
     s, t = tables.file_column_stats.c, tables.table_column_stats.c
     sums = (
@@ -289,6 +305,7 @@ def column_stats_rows(connection: Connection, table: TableVersion) -> list[tuple
         .group_by(s.column_id)
     )
     counts = {row[0]: tuple(row[1:]) for row in connection.execute(sums)}
+    kept = _inlined_stats(connection, table)
     bounds = {
         row[0]: tuple(row[1:])
         for row in connection.execute(
@@ -303,11 +320,29 @@ def column_stats_rows(connection: Connection, table: TableVersion) -> list[tuple
             ".".join(quote_name(p) for p in path),
             number,
             kind,
-            *counts.get(number, nothing),
+            *_with_kept(counts.get(number, nothing), kept.get(number)),
             *bounds.get(number, (None,) * 4),
         )
         for path, number, kind in _leaves(table)
     ]
+
+
+def _inlined_stats(connection: Connection, table: TableVersion) -> dict[int, tuple[int, int]]:
+    """Return the values and NULLs of each leaf in the rows that the catalog keeps."""
+    found: dict[int, tuple[int, int]] = {}
+    for part in inlined_rows(connection, table):
+        batch = fitted_batch(InlinedBatch(part.columns, part.rows), table.columns)
+        for one in batch_stats(batch):
+            values, nulls = found.get(one.column_id, (0, 0))
+            found[one.column_id] = (values + one.value_count, nulls + one.null_count)
+    return found
+
+
+def _with_kept(counts: tuple[Any, ...], kept: tuple[int, int] | None) -> tuple[Any, ...]:
+    if kept is None:
+        return counts
+    files, size, values, nulls = counts
+    return (files, size, (values or 0) + kept[0], (nulls or 0) + kept[1])
 
 
 def _leaves(table: TableVersion) -> list[tuple[Path, int, str]]:

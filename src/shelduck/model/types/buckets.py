@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import struct
 from decimal import Decimal as Number
 
-from shelduck.model.types.bounds import Comparable
+from shelduck.model.types.bounds import Comparable, bound
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.model.types.literals import as_float32, canonical_text, float_value
 from shelduck.model.types.temporal import TIMESTAMP_NAMES
 
 _MASK = 0xFFFFFFFF
@@ -26,6 +29,34 @@ def bucket_of(leaf: Leaf, value: Comparable, buckets: int) -> int | None:
     """
     hashed = _hashed(leaf, value)
     return None if hashed is None else (murmur3_32(hashed) & 0x7FFFFFFF) % buckets
+
+
+def bucket_of_text(leaf: Leaf, value: str | bytes, buckets: int) -> int | None:
+    """Return the bucket of a value that the catalog keeps, as `bound` reads its text.
+
+    None for a text that is not a value of the type, or a type whose hash is unknown.
+    """
+    if isinstance(value, bytes):
+        return bucket_of(leaf, value, buckets)
+    hashed = _hashed_text(leaf, value)
+    if hashed is None:
+        found = bound(leaf, value)
+        return None if found is None else bucket_of(leaf, found, buckets)
+    return (murmur3_32(hashed) & 0x7FFFFFFF) % buckets
+
+
+def _hashed_text(leaf: Leaf, text: str) -> bytes | None:
+    """Return the bytes that are hashed of the types that only rows have, not bounds."""
+    if isinstance(leaf, Decimal) and leaf.precision > LONG_DIGITS:
+        plain = canonical_text(leaf, text)
+        is_fraction = leaf.precision == leaf.scale
+        return (re.sub(r"^(-?)0\.", r"\1.", plain) if is_fraction else plain).encode()
+    if str(leaf) in FLOATS:
+        number = float_value(leaf, text)
+        exact = as_float32(number) if str(leaf) == "float32" else number
+        # Negative zero becomes zero.
+        return struct.pack("<d", (number if exact is None else exact) + 0.0)
+    return None
 
 
 def has_same_buckets(old: Leaf, new: Leaf) -> bool:

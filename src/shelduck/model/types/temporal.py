@@ -118,6 +118,28 @@ def timestamp_text(number: int, leaf: Leaf) -> str:
     return f"{date_text(days)} {time_text(clock, leaf)}{zone}"
 
 
+def calendar_field(leaf: Leaf, text: str, unit: str) -> int | None:
+    """Return the year, month, day or hour of a value's text, UTC for ``timestamptz``.
+
+    None for a text that is not a value of the type, or a type without that field.
+    """
+    name = str(leaf)
+    if name.startswith("time") and name not in TIMESTAMP_NAMES:
+        return int(text[:2]) if unit == "hour" and text[:2].isdecimal() else None
+    if name == "date":
+        days, clock = date_number(text), 0
+    else:
+        number = timestamp_number(text, leaf) if name in TIMESTAMP_NAMES else None
+        if number is None:
+            return None
+        days, clock = divmod(number, DAY * units_per_second(leaf))
+    if days is None:
+        return None
+    if unit == "hour":
+        return clock // (3600 * units_per_second(leaf))
+    return _civil(days)[("year", "month", "day").index(unit)]
+
+
 def is_infinite(text: str) -> bool:
     """Return whether a text is one of DuckDB's words for infinity."""
     return _infinity(text, 1) is not None

@@ -39,6 +39,7 @@ _ROW, _PLACE = ["file", "pos", "row"], ["file", "pos"]
 # Origins that come to the driver: up to 25 bytes each.
 _MOST_COLLECTED = 16_000_000
 _SHAPE = "action bigint, file bigint, pos bigint, row bigint"
+_NO_ORIGINS = pa.schema([(column.split()[0], pa.int64()) for column in _SHAPE.split(", ")])
 _THREADS = 16
 
 
@@ -110,7 +111,12 @@ def marked(rows: DataFrame, table: TableVersion, action: int | None = None) -> D
 
 
 def taken_origins(spark: SparkSession, root: str, files: Sequence[str], count: int) -> Origins:
-    """Read the origins of a write, ``count`` in all, and delete their files below ``root``."""
+    """Read the origins of a write, ``count`` in all, and delete their files below ``root``.
+
+    A write that changes no row may leave no file: tasks without rows make none in partitions.
+    """
+    if not files:
+        return Origins(_NO_ORIGINS.empty_table())
     try:
         if count > _MOST_COLLECTED:
             read = spark.read.schema(_SHAPE).options(**EXACT_PATH, **spark_options([root]))

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
+from shelduck.model.files.partition_values import value_text
 from shelduck.model.tables.partition import (
     BUCKET,
     IDENTITY,
@@ -28,8 +29,7 @@ from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.bounds import bound_text
-from shelduck.model.types.data_types import FLOATS, Decimal, Leaf
-from shelduck.model.types.literals import canonical_text
+from shelduck.model.types.data_types import FLOATS, Leaf
 from shelduck.model.types.temporal import MICROSECONDS
 from shelduck.spark.rows import store_rules
 from shelduck.spark.write import moments
@@ -168,12 +168,9 @@ def _checked(text: Column, key: PartitionKey) -> Column:
 
 
 def _canonical(leaf: Leaf, text: str) -> str:
-    if isinstance(leaf, Decimal):
-        found = canonical_text(leaf, text)
-        return re.sub(r"^(-?)0\.", r"\1.", found) if leaf.precision == leaf.scale else found
     is_moment = str(leaf) == "date" or str(leaf) in MICROSECONDS
     if is_moment and not _USUAL.fullmatch(text):
-        found_text = bound_text(leaf, int(text))
-        assert found_text is not None
-        return found_text
-    return canonical_text(leaf, text)
+        found = bound_text(leaf, int(text))
+        assert found is not None
+        return found
+    return value_text(leaf, text)

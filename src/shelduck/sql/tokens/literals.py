@@ -107,7 +107,7 @@ def _local_micros(text: str) -> int | None:
 
 def _instant_micros(text: str, time_zone: str | None) -> int | None:
     local = _local(text)
-    zone = _zone(time_zone) if time_zone else None
+    zone = zone_named(time_zone) if time_zone else None
     if local is None or zone is None:
         return None
     try:
@@ -119,7 +119,8 @@ def _instant_micros(text: str, time_zone: str | None) -> int | None:
     return (early - _EPOCH.replace(tzinfo=UTC)) // timedelta(microseconds=1)
 
 
-def _zone(name: str) -> tzinfo | None:
+def zone_named(name: str) -> tzinfo | None:
+    """Return a time zone by Spark's name of it, None if it is not known here."""
     offset = re.fullmatch(r"(?:GMT|UTC)?([+-])(\d\d?):(\d\d)", name)
     if offset:
         ahead = timedelta(hours=int(offset[2]), minutes=int(offset[3]))

@@ -87,7 +87,11 @@ def list_files(
     else:
         number = snapshot_version
         at = None if number is None else arguments.whole_number(number, "snapshot_version")
-        when = None if snapshot_time is None else arguments.moment(snapshot_time, "snapshot_time")
+        when = (
+            None
+            if snapshot_time is None
+            else arguments.moment(runner, snapshot_time, "snapshot_time")
+        )
         version = version_at(runner.state, name, at, when)
     with runner.state.store.read() as connection:
         return PlainRows(_FILES, lake_metadata.listed_files(connection, version))
@@ -98,8 +102,8 @@ def table_changes(
 ) -> DataFrame:
     """Show the change feed of a table, with the columns of `Table.changes`."""
     name = arguments.table_name(runner, table)
-    last = None if end is None else _bound(end, "end")
-    return changes_between(runner.view(), name, _bound(start, "start"), last)
+    last = None if end is None else _bound(runner, end, "end")
+    return changes_between(runner.view(), name, _bound(runner, start, "start"), last)
 
 
 def ducklake_table_changes(
@@ -119,9 +123,11 @@ def table_deletions(runner: Runner, table: Argument, start: Argument, end: Argum
     return rows_of(table_changes(runner, table, start, end), WENT)
 
 
-def _bound(value: Argument, name: str) -> int | datetime:
+def _bound(runner: Runner, value: Argument, name: str) -> int | datetime:
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    return arguments.whole_number(value, name) if is_number else arguments.moment(value, name)
+    return (
+        arguments.whole_number(value, name) if is_number else arguments.moment(runner, value, name)
+    )
 
 
 FUNCTIONS: dict[str, Callable[..., Answer]] = {

@@ -87,7 +87,7 @@ def expire_snapshots(
 ) -> PlainRows:
     """Expire snapshots; one row for each."""
     done = lake_of(runner).expire_snapshots(
-        older_than=None if older_than is None else read.moment(older_than, "older_than"),
+        older_than=None if older_than is None else read.moment(runner, older_than, "older_than"),
         versions=None if versions is None else read.numbers(versions, "versions"),
         retain_last=None if retain_last is None else read.whole_number(retain_last, "retain_last"),
         dry_run=read.flag(dry_run, "dry_run"),
@@ -105,7 +105,7 @@ def cleanup_old_files(
 ) -> PlainRows:
     """Delete files that are no longer needed; one row for each."""
     done = lake_of(runner).cleanup_old_files(
-        older_than=None if older_than is None else read.moment(older_than, "older_than"),
+        older_than=None if older_than is None else read.moment(runner, older_than, "older_than"),
         cleanup_all=read.flag(cleanup_all, "cleanup_all"),
         include_adopted=read.flag(include_adopted, "include_adopted"),
         dry_run=read.flag(dry_run, "dry_run"),
@@ -128,7 +128,7 @@ def delete_orphaned_files(
         raise InvalidRequest("older_than and cleanup_all cannot be used together; leave one out")
     since: datetime | timedelta = timedelta(0) if everything else ORPHAN_AGE
     if older_than is not None:
-        since = read.moment(older_than, "older_than")
+        since = read.moment(runner, older_than, "older_than")
     done = lake_of(runner).remove_orphans(
         older_than=since,
         table=None if table is None else read.text(table, "table"),

@@ -15,7 +15,7 @@ from shelduck.statements.relations import Scope, frame_of, require_harmless
 from shelduck.statements.run.show import is_like
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.table.metadata_tables import TABLES
-from shelduck.work.instants import instant
+from shelduck.work.instants import Zone, instant
 from shelduck.work.pins import pin_view
 from shelduck.work.results import PlainRows, Result, TableName, Unchanged, table_name
 from shelduck.work.unit import UnitOfWork, carry_out
@@ -181,7 +181,7 @@ def spark_text(unit: UnitOfWork, query: st.Query, schema: str) -> str:
     """Return the text of a view's query for Spark, in which each table has its schema."""
     text = query.without({})
     for relation in query.relations:
-        words = _spark_words(relation, _parts(unit, relation, schema))
+        words = _spark_words(relation, _parts(unit, relation, schema), unit.state.time_zone)
         text = text.replace(relation.placeholder, words)
     return text
 
@@ -194,7 +194,10 @@ def _duckdb_text(
     if foreign is not None:
         reason = f"{foreign.name} is a metadata table of Shelduck"
         return refusal_query(columns, f"view {name} is written for Spark: {reason}")
-    places = {r.placeholder: _duckdb_words(r, _parts(unit, r, schema)) for r in query.relations}
+    zone = unit.state.time_zone
+    places = {
+        r.placeholder: _duckdb_words(r, _parts(unit, r, schema), zone) for r in query.relations
+    }
     try:
         return duckdb_query(query, places, columns)
     except Unsupported as error:
@@ -218,28 +221,28 @@ def _parts(unit: UnitOfWork, relation: st.Relation, schema: str) -> tuple[str, .
     return parts if len(parts) >= known else (schema, *parts)
 
 
-def _spark_words(relation: st.Relation, parts: tuple[str, ...]) -> str:
+def _spark_words(relation: st.Relation, parts: tuple[str, ...], zone: Zone) -> str:
     """Return a relation in Spark's SQL, with its time."""
     name = ".".join(backticked(p) for p in parts)
     if relation.version is not None:
         return f"{name} VERSION AS OF {relation.version}"
     if relation.timestamp is not None:
-        return f"{name} TIMESTAMP AS OF {quote_text(_moment(relation.timestamp))}"
+        return f"{name} TIMESTAMP AS OF {quote_text(_moment(relation.timestamp, zone))}"
     return name
 
 
-def _duckdb_words(relation: st.Relation, parts: tuple[str, ...]) -> tuple[str, str]:
+def _duckdb_words(relation: st.Relation, parts: tuple[str, ...], zone: Zone) -> tuple[str, str]:
     """Return a relation, and its time, in DuckDB's SQL."""
     name = ".".join([CATALOG, *(double_quoted(p) for p in parts)])
     if relation.version is not None:
         return name, f"AT (VERSION => {relation.version})"
     if relation.timestamp is not None:
-        return name, f"AT (TIMESTAMP => TIMESTAMPTZ '{_moment(relation.timestamp)}')"
+        return name, f"AT (TIMESTAMP => TIMESTAMPTZ '{_moment(relation.timestamp, zone)}')"
     return name, ""
 
 
-def _moment(text: str) -> str:
-    return instant(text).isoformat(sep=" ")
+def _moment(text: str, zone: Zone) -> str:
+    return instant(text, zone).isoformat(sep=" ")
 
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {

@@ -95,12 +95,12 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
                     "cannot tell which snapshots to expire; pass older_than, versions or"
                     " retain_last, or set the option expire_older_than"
                 )
-            older_than = earlier(age)
+            older_than = earlier(age, self._state.time_zone)
         if retain_last is not None and retain_last < 1:
             raise InvalidRequest("retain_last must be at least 1: the newest snapshot always stays")
         request = ExpiryRequest(
             None if versions is None else tuple(versions),
-            None if older_than is None else earlier(older_than),
+            None if older_than is None else earlier(older_than, self._state.time_zone),
             retain_last,
         )
         state = self._state
@@ -133,12 +133,12 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
         if cleanup_all and older_than is not None:
             raise InvalidRequest("pass older_than or cleanup_all, not both")
         if older_than is not None:
-            before = earlier(older_than)
+            before = earlier(older_than, self._state.time_zone)
         elif not cleanup_all:
             age = self._options().delete_older_than
             if age is None:
                 return FilesDeleted(dry_run=dry_run)
-            before = earlier(age)
+            before = earlier(age, self._state.time_zone)
         state = self._state
         chosen = cleanup.Chosen(before, self._directory(table), include_adopted)
         show = state.show_progress
@@ -171,7 +171,7 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
         done = orphans.remove_orphans(
             state.store,
             state.info,
-            earlier(older_than),
+            earlier(older_than, self._state.time_zone),
             table=self._directory(table),
             duckdb_files=duckdb_files,
             dry_run=dry_run,

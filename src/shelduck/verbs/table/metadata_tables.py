@@ -131,8 +131,9 @@ def snapshots(state: LakeState, table: TableVersion) -> DataFrame:
 def history(state: LakeState, table: TableVersion, limit: int | None = None) -> DataFrame:
     """Return ``t.history`` and DESCRIBE HISTORY, newest first.
 
-    DuckLake keeps no parameters of operations, so they hold its own list of changes. There are no
-    metrics for files that compaction has replaced.
+    DuckLake keeps no parameters of operations, so they hold its own list of changes. Metrics of
+    rows count those in files and in the catalog; they are left out once a compaction or a flush has
+    merged rows of several snapshots. There are no metrics for files that compaction has replaced.
     """
     with state.store.read() as connection:
         changed = read_metadata.changed_snapshots(connection, table, limit)
@@ -143,6 +144,7 @@ def history(state: LakeState, table: TableVersion, limit: int | None = None) -> 
         metrics = {
             "numAddedFiles": found.files_added,
             "numOutputRows": found.rows_added,
+            "numDeletedRows": found.rows_deleted,
             "numOutputBytes": found.bytes_added,
             "numRemovedFiles": found.files_removed,
         }
@@ -150,7 +152,7 @@ def history(state: LakeState, table: TableVersion, limit: int | None = None) -> 
             (
                 *(s.id, s.time, s.author, found.operation),
                 [(key, text) for key, text in parameters.items() if text is not None],
-                [(key, str(number)) for key, number in metrics.items()],
+                [(key, str(number)) for key, number in metrics.items() if number is not None],
                 s.commit_message,
             )
         )

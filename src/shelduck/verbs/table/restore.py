@@ -7,7 +7,7 @@ from datetime import datetime
 
 from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.changes.change import AlterTable
+from shelduck.model.changes.change import AlterTable, CommitInfo
 from shelduck.model.tables.rollup import ROLLUPS
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Done
@@ -42,10 +42,11 @@ class RestorePlan:
 
     def __str__(self) -> str:
         columns = "its columns change back" if self.columns_change else "its columns stay"
+        kept = f"; {self.inlined} row(s) of the catalog end" if self.inlined else ""
         return (
             f"{self.table} to snapshot {self.version}: {columns}; of {self.files} file(s),"
             f" {self.ended} end and {self.thinned} lose rows; rows deleted since are restored from"
-            f" {self.sources} file(s) of {self.source_bytes} bytes"
+            f" {self.sources} file(s) of {self.source_bytes} bytes{kept}"
         )
 
 
@@ -64,7 +65,8 @@ class RestoreVerbs(TableHandle):
 
         Args:
             version: A snapshot id.
-            timestamp: The last snapshot at or before it; text without an offset is UTC.
+            timestamp: The last snapshot at or before it; without an offset, in the session's time
+                zone. The commit's message says which instant that was.
 
         Raises:
             NotFound: the snapshot does not exist or has expired.
@@ -73,7 +75,13 @@ class RestoreVerbs(TableHandle):
         """
 
         def prepare(unit: UnitOfWork) -> Done:
-            return self._restored(unit, self._restoration(unit, version, timestamp))
+            found = self._restoration(unit, version, timestamp)
+            if unit.info.message is None:
+                told = f"restore {self.name} to snapshot {found.then.snapshot.id}"
+                if timestamp is not None:
+                    told += f", the newest at {instant(timestamp, self._state.time_zone)}"
+                unit.annotate(CommitInfo(message=told))
+            return self._restored(unit, found)
 
         return carry_out_rows(self._state, self._unit, prepare)
 
@@ -132,7 +140,7 @@ class RestoreVerbs(TableHandle):
     def _then(
         self, now: TableVersion, version: int | None, timestamp: str | datetime | None
     ) -> TableVersion:
-        when = None if timestamp is None else instant(timestamp)
+        when = None if timestamp is None else instant(timestamp, self._state.time_zone)
         with self._state.store.read() as connection:
             at = catalog_read.snapshot(connection, version=version, timestamp=when)
             if at.id > now.snapshot.id:

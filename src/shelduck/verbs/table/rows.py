@@ -36,7 +36,8 @@ class RowVerbs(TableHandle):
 
         Args:
             version: A snapshot id, as in `Committed.snapshot` and `history`.
-            timestamp: The last snapshot at or before it; text without an offset is UTC.
+            timestamp: The last snapshot at or before it; without an offset, in the session's time
+                zone.
             columns: The top-level columns to read; by default all.
             schema: ``"current"`` reads the rows of an older snapshot with the current columns:
                 under their new names and types, without dropped ones, and with added ones as their

@@ -9,7 +9,11 @@ from starlette.responses import Response
 
 from shelduck.catalog.read import read
 from shelduck.catalog.read.overview.lake_tables import KeptRows, kept_rows
-from shelduck.catalog.read.overview.partitions import PartitionSums, largest_partitions
+from shelduck.catalog.read.overview.partitions import (
+    PartitionSums,
+    inlined_partitions,
+    largest_partitions,
+)
 from shelduck.catalog.read.overview.table_files import (
     FileSums,
     deletes,
@@ -46,6 +50,7 @@ def show(site: Site, request: Request) -> Response:
         deleted = deletes(connection, number)
         kept = kept_rows(connection, [number]).get(number, KeptRows())
         partitions, partitioned = _partitions(connection, table)
+        in_catalog = _kept_partitions(connection, table) if kept.rows else []
         overlapping = _overlap(connection, table)
     total = FileSums(*(sum(getattr(s, n) for s in sized) for n in ("files", "rows", "bytes")))
     compaction, why = None, ""
@@ -66,6 +71,8 @@ def show(site: Site, request: Request) -> Response:
         kept=kept,
         partitions=partitions,
         hidden_partitions=partitioned - len(partitions),
+        kept_partitions=in_catalog[:LISTED],
+        hidden_kept=max(0, len(in_catalog) - LISTED),
         overlap=overlapping,
         compaction=compaction,
         why_not=why_not_written(table.columns, table.full_name),
@@ -76,6 +83,13 @@ def show(site: Site, request: Request) -> Response:
 def _partitions(connection: Connection, table: TableVersion) -> tuple[Sequence[PartitionSums], int]:
     """Return the largest partitions of a table, and how many there are; none if it has no keys."""
     return largest_partitions(connection, table, LISTED) if table.partition else ((), 0)
+
+
+def _kept_partitions(connection: Connection, table: TableVersion) -> list[PartitionSums]:
+    """Return the partitions of the rows in the catalog, those of most rows first."""
+    if not table.partition:
+        return []
+    return sorted(inlined_partitions(connection, table), key=lambda one: -one.rows)
 
 
 def _overlap(connection: Connection, table: TableVersion) -> Overlap | None:

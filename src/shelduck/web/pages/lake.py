@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -74,9 +74,10 @@ def show(site: Site, request: Request) -> Response:
             found.sort(key=_ORDERS.get(order, _ORDERS["name"]))  # type: ignore[arg-type]
         pages = max(1, -(-len(found) // PAGE))
         page = min(page, pages)
-        lines = _lines(connection, found[(page - 1) * PAGE : page * PAGE], newest)
         commits = _commits(connection)
         snapshots = count_snapshots(connection)
+        kept = kept_rows(connection, [t.id for t in total])
+        lines = _lines(connection, found[(page - 1) * PAGE : page * PAGE], newest, kept)
     return site.render(
         request,
         "lake.html",
@@ -85,6 +86,7 @@ def show(site: Site, request: Request) -> Response:
         tables=len(total),
         files=sum(t.files for t in total),
         bytes=sum(t.bytes for t in total),
+        kept_rows=sum(k.rows for k in kept.values()),
         snapshots=snapshots,
         head=head,
         commits=commits,
@@ -96,10 +98,12 @@ def show(site: Site, request: Request) -> Response:
 
 
 def _lines(
-    connection: Connection, chosen: list[TableNumbers], newest: dict[int, int]
+    connection: Connection,
+    chosen: list[TableNumbers],
+    newest: dict[int, int],
+    kept: Mapping[int, KeptRows],
 ) -> list[Line]:
     ids = [t.id for t in chosen]
-    kept = kept_rows(connection, ids)
     newest = newest or newest_changes(connection, ids)
     times = times_of(connection, (newest[n] for n in ids if n in newest))
     open_jobs = Counter(j.table_id for j in catalog_jobs.jobs(connection) if j.is_open)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from shelduck.catalog.read import read
 from shelduck.catalog.read.overview.column_history import column_history, tables_with_other_columns
 from shelduck.catalog.read.overview.commits import KINDS, LogFilter, authors, log, names_of_tables
-from shelduck.catalog.read.overview.compared import FileChanges, file_changes
+from shelduck.catalog.read.overview.compared import FileChanges, row_changes
 from shelduck.catalog.read.overview.lake_tables import named_tables
 from shelduck.catalog.read.read import Connection
 from shelduck.errors import InvalidRequest
@@ -133,7 +133,7 @@ def compare(site: Site, request: Request) -> Response:
 
 def _differences(connection: Connection, a: int, b: int) -> list[Difference]:
     old, new = named_tables(connection, a), named_tables(connection, b)
-    files = file_changes(connection, a, b)
+    files = row_changes(connection, old.keys() | new.keys(), a, b)
     changed = tables_with_other_columns(connection, a, b)
     found = []
     for number in sorted(old.keys() | new.keys()):

@@ -130,5 +130,5 @@ def _line(state: LakeState, table: TableVersion, one: Difference) -> str:
     [step] = plan.steps
     cost = step.weight
     if plan.is_heavy:
-        cost += f", {step.files_to_rewrite} file(s) with {step.rows_to_rewrite} row(s)"
+        cost += f", {step.files_to_rewrite} file(s) with {step.rows_text} row(s)"
     return f"{told}: ALTER TABLE {table.full_name} {clause} ({cost}: {step.reason})"

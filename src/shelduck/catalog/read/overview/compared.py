@@ -1,12 +1,14 @@
-"""What differs between the files of two snapshots, by table."""
+"""What differs between the files and rows of two snapshots, by table."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, and_, case, or_, select
 
 from shelduck.catalog.read.queries import total, visible
+from shelduck.catalog.read.row_counts import inlined_changes
 from shelduck.catalog.schema import tables
 
 _file, _delete = tables.data_file, tables.delete_file
@@ -14,10 +16,10 @@ _file, _delete = tables.data_file, tables.delete_file
 
 @dataclass(frozen=True, slots=True)
 class FileChanges:
-    """By how much the files of a table, their rows without deleted ones, and bytes differ.
+    """By how much the files of a table, their bytes and the rows without deleted ones differ.
 
-    ``is_certain``: the rows are exact. They are not if a file of one of the snapshots also has rows
-    of later ones.
+    Rows are those of files and those that the catalog itself keeps. ``is_certain``: they are exact.
+    They are not if a file of one of the snapshots also has rows of later ones.
     """
 
     files: int = 0
@@ -26,11 +28,22 @@ class FileChanges:
     is_certain: bool = True
 
 
-def file_changes(connection: Connection, first: int, second: int) -> dict[int, FileChanges]:
-    """Return what leads from the files of one snapshot to those of another; two statements.
+def row_changes(
+    connection: Connection, ids: Collection[int], first: int, second: int
+) -> dict[int, FileChanges]:
+    """Return what leads from the files and rows of one snapshot to those of another.
 
-    Tables whose files are the same are left out.
+    ``ids`` are the tables of both. Tables in which both are the same are left out. Two statements,
+    and those of `inlined_changes`.
     """
+    found = _file_changes(connection, first, second)
+    for number, rows in inlined_changes(connection, ids, first, second).items():
+        before = found.get(number, FileChanges())
+        found[number] = replace(before, rows=before.rows + rows)
+    return found
+
+
+def _file_changes(connection: Connection, first: int, second: int) -> dict[int, FileChanges]:
     found: dict[int, FileChanges] = {}
     for source, count in ((_file, _file.c.record_count), (_delete, _delete.c.delete_count)):
         one, other = visible(source, first), visible(source, second)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any
 
 from sqlalchemy import (
@@ -24,7 +25,9 @@ from sqlalchemy import table as sql_table
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.inlined import AT_ONCE
 from shelduck.catalog.read.queries import total, visible
+from shelduck.catalog.read.row_counts import dead_positions, tables_of_rows
 from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.errors import CorruptLake
@@ -34,8 +37,6 @@ from shelduck.model.tables.schema import TableId
 _file, _delete = tables.data_file, tables.delete_file
 _t, _s = tables.table.c, tables.schema.c
 
-# SQLite joins no more than 500 queries.
-_AT_ONCE = 200
 # Snapshots whose log is read at once, the newest first.
 _LOG_LINES = 500
 
@@ -121,7 +122,7 @@ def _sums(source: Table, at: int, rows: ColumnElement[Any]) -> Subquery:
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """What the catalog itself keeps of a table: rows, and deleted positions of its files.
+    """What the catalog itself keeps of a table: rows, and deleted positions of its live files.
 
     ``versions`` also counts the rows that only older snapshots show.
     """
@@ -138,27 +139,10 @@ def kept_rows(connection: Connection, ids: Collection[int]) -> dict[int, KeptRow
     """
     if not ids:
         return {}
-    c = tables.inlined_data_tables.c
-    registered = connection.execute(select(c.table_id, c.table_name).where(c.table_id.in_(ids)))
-    of_rows = {name: number for number, name in registered}
-    of_deletes = {queries.inlined_delete_table(number): number for number in ids}
-    present: set[str] = set()
-    for some in chunks([*of_rows, *of_deletes], _AT_ONCE * 10):
-        present |= queries.present_tables(connection, some)
-    asked = [
-        *(
-            _count(name, number, is_rows=True)
-            for name, number in of_rows.items()
-            if name in present
-        ),
-        *(
-            _count(name, number, is_rows=False)
-            for name, number in of_deletes.items()
-            if name in present
-        ),
-    ]
+    of_rows, of_deletes = tables_of_rows(connection, ids)
+    asked = [*starmap(_count, of_rows.items()), *starmap(_count_deletes, of_deletes.items())]
     rows, versions, deleted = Counter[int](), Counter[int](), Counter[int]()
-    for lot in chunks(asked, _AT_ONCE):
+    for lot in chunks(asked, AT_ONCE):
         for number, is_rows, count, ended in connection.execute(union_all(*lot)):
             if is_rows:
                 rows[number] += count - ended
@@ -168,15 +152,19 @@ def kept_rows(connection: Connection, ids: Collection[int]) -> dict[int, KeptRow
     return {n: KeptRows(rows[n], deleted[n], versions[n]) for n in ids}
 
 
-def _count(name: str, number: int, *, is_rows: bool) -> Select[Any]:
+def _count(name: str, number: int) -> Select[Any]:
     end = column("end_snapshot", BIGINT)
-    asked: list[ColumnElement[Any]] = [
-        literal(number, BIGINT),
-        literal(int(is_rows), BIGINT),
-        func.count(),
-        func.count(end) if is_rows else literal(0, BIGINT),
-    ]
-    return select(*asked).select_from(sql_table(name, end))
+    counted: list[ColumnElement[Any]] = [func.count(), func.count(end)]
+    told = (literal(number, BIGINT), literal(1, BIGINT))
+    return select(*told, *counted).select_from(sql_table(name, end))
+
+
+def _count_deletes(name: str, number: int) -> Select[Any]:
+    """Count the deleted positions of live files: those of ended ones stay for older snapshots."""
+    dead = dead_positions(name)
+    counted: list[ColumnElement[Any]] = [func.count(), literal(0, BIGINT)]
+    told = (literal(number, BIGINT), literal(0, BIGINT))
+    return select(*told, *counted).select_from(dead).where(dead.c.end_snapshot.is_(None))
 
 
 def newest_changes(connection: Connection, wanted: Iterable[int]) -> dict[int, int]:

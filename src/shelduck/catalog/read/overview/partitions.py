@@ -1,17 +1,20 @@
-"""The partitions of a table: sums of their files, by SQL, however many files there are."""
+"""The partitions of a table: sums of their files by SQL, and the rows that the catalog keeps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, func, select
 
 from shelduck.catalog.dialects.checked import or_null, sum_of
-from shelduck.catalog.read.metadata import Partition, partition_keys
+from shelduck.catalog.read.inlined import inlined_rows
+from shelduck.catalog.read.metadata import Partition, key_text, partition_keys
 from shelduck.catalog.read.overview.files_at import files_at
 from shelduck.catalog.read.queries import total
 from shelduck.catalog.schema import tables
+from shelduck.model.files.partition_values import Values, partition_values
 from shelduck.model.tables.table import TableVersion
 
 _file = tables.data_file.c
@@ -24,14 +27,16 @@ PARTITION_COLUMNS = {
     "total_data_file_size_in_bytes": "bigint",
     "position_delete_record_count": "bigint",
     "last_updated_snapshot_id": "bigint",
+    "inlined_record_count": "bigint",
 }
 
 
 class PartitionSums(NamedTuple):
-    """A partition and its files, in the order of `PARTITION_COLUMNS`.
+    """A partition, its files and its rows, in the order of `PARTITION_COLUMNS`.
 
     ``partition`` is pairs of a key, as DDL writes it, and the value's text. ``rows`` includes the
-    ``deleted`` ones, ``newest`` is the last snapshot that added a file.
+    ``deleted`` ones and those that the catalog keeps (``inlined``). ``newest`` is the last snapshot
+    that added a file or a row.
     """
 
     partition: Partition
@@ -41,17 +46,65 @@ class PartitionSums(NamedTuple):
     bytes: int
     deleted: int
     newest: int
+    inlined: int = 0
 
 
 def partition_rows(connection: Connection, table: TableVersion) -> list[PartitionSums]:
-    """Return the partitions of a table at its snapshot, in order; three statements."""
-    return sorted((one for one, _ in _sums(connection, table)), key=_order)
+    """Return the partitions of a table at its snapshot, in order.
+
+    Three statements, and those of `inlined_rows`.
+    """
+    every = [*(one for one, _ in _sums(connection, table)), *inlined_partitions(connection, table)]
+    grouped = groupby(sorted(every, key=_order), key=lambda one: (one.spec, one.partition))
+    return [_together(alike) for _, alike in grouped]
+
+
+def _together(alike: Iterable[PartitionSums]) -> PartitionSums:
+    """Return the files of a partition and its rows in the catalog as one."""
+    first, *others = alike
+    for one in others:
+        first = first._replace(
+            rows=first.rows + one.rows,
+            files=first.files + one.files,
+            bytes=first.bytes + one.bytes,
+            deleted=first.deleted + one.deleted,
+            newest=max(first.newest, one.newest),
+            inlined=first.inlined + one.inlined,
+        )
+    return first
+
+
+def inlined_partitions(connection: Connection, table: TableVersion) -> list[PartitionSums]:
+    """Return the partitions of the rows that the catalog itself keeps, in order.
+
+    Rows are in the partitions to which a flush would bring them: the newest partitioning counts.
+    """
+    names = [key_text(table, key.column_id, key.transform) for key in table.partition]
+    found: dict[Values, list[int]] = {}
+    for part in inlined_rows(connection, table):
+        places = partition_values(table, part)
+        for values, begin in zip(places, part.begin_snapshots, strict=True):
+            found.setdefault(values, []).append(begin)
+    spec = table.partition_id if names else None
+    made = (
+        PartitionSums(
+            tuple(zip(names, values, strict=True)),
+            *(spec, len(begins), 0, 0, 0),
+            newest=max(begins),
+            inlined=len(begins),
+        )
+        for values, begins in found.items()
+    )
+    return sorted(made, key=_order)
 
 
 def largest_partitions(
     connection: Connection, table: TableVersion, most: int
 ) -> tuple[list[PartitionSums], int]:
-    """Return the largest partitions, at most so many, and how many there are; three statements."""
+    """Return the partitions with the largest files, at most so many, and how many have files.
+
+    Rows are those of files; three statements.
+    """
     found = _sums(connection, table, most)
     every = found[0][1] if found else 0
     return sorted((one for one, _ in found), key=lambda one: (-one.bytes, _order(one))), every
@@ -95,4 +148,5 @@ def _partition(row: Row[Any], specs: Mapping[int, Mapping[int, str]]) -> tuple[P
 
 
 def _order(one: PartitionSums) -> tuple[int, list[tuple[bool, str]]]:
-    return one.spec or -1, [(value is None, value or "") for _, value in one.partition]
+    values = [(value is None, value or "") for _, value in one.partition]
+    return -1 if one.spec is None else one.spec, values

@@ -1,0 +1,213 @@
+"""How many rows each snapshot added to a table and deleted from it, in files and in the catalog."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Subquery,
+    and_,
+    case,
+    func,
+    literal,
+    or_,
+    select,
+    union_all,
+)
+
+from shelduck.catalog.read import queries
+from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.inlined import AT_ONCE, source_of
+from shelduck.catalog.read.queries import total
+from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.column_types import BIGINT
+
+_file, _delete = tables.data_file, tables.delete_file
+_ADDED, _DELETED = 1, -1
+
+
+def inlined_counts(
+    connection: Connection, table: int, since: int
+) -> tuple[Counter[int], Counter[int]]:
+    """Return how many rows of the catalog itself each snapshot from ``since`` on added and ended.
+
+    Rows that no snapshot ever saw are left out. Two statements, and one for each two hundred
+    tables of rows.
+    """
+    asked = [s for name in inlined_names(connection, table) for s in _edges(name, since)]
+    found = {_ADDED: Counter[int](), _DELETED: Counter[int]()}
+    for some in chunks(asked, AT_ONCE):
+        for sign, snapshot, count in connection.execute(union_all(*some)):
+            found[sign][snapshot] += count
+    return found[_ADDED], found[_DELETED]
+
+
+def inlined_names(connection: Connection, table: int) -> Sequence[str]:
+    """Return the tables of a table's rows in the catalog that exist; two statements."""
+    return sorted(tables_of_rows(connection, [table])[0])
+
+
+def tables_of_rows(
+    connection: Connection, ids: Collection[int]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the tables with rows of these tables, and those with deleted positions of their files.
+
+    Each with the id of its table. Two statements, and more for very many tables.
+    """
+    c = tables.inlined_data_tables.c
+    rows: dict[str, int] = {}
+    for lot in chunks(ids, AT_ONCE * 10):
+        query = select(c.table_name, c.table_id).where(c.table_id.in_(lot))
+        rows.update((row[0], row[1]) for row in connection.execute(query))
+    deletes = {queries.inlined_delete_table(number): number for number in ids}
+    present: set[str] = set()
+    for some in chunks([*rows, *deletes], AT_ONCE * 10):
+        present |= queries.present_tables(connection, some)
+    return (
+        {name: number for name, number in rows.items() if name in present},
+        {name: number for name, number in deletes.items() if name in present},
+    )
+
+
+def _edges(name: str, since: int) -> list[Select[Any]]:
+    source = source_of(name)
+    begin, end = source.c.begin_snapshot, source.c.end_snapshot
+    shown = or_(end.is_(None), end > begin)
+    return [
+        select(literal(sign, BIGINT), edge, func.count()).where(shown, edge >= since).group_by(edge)
+        for sign, edge in ((_ADDED, begin), (_DELETED, end))
+    ]
+
+
+def deleted_from_files(connection: Connection, table: int, since: int) -> Counter[int]:
+    """Return how many rows of files each snapshot from ``since`` on deleted.
+
+    A compaction, which ends files too, deletes none of the rows that it counts here. Four
+    statements, and one more if the catalog itself keeps deleted positions.
+    """
+    found: Counter[int] = Counter()
+    f, d = _file.c, _delete.c
+    edges = (
+        (+1, _file, f.end_snapshot, f.record_count),
+        (+1, _delete, d.begin_snapshot, d.delete_count),
+        # The rows that were deleted before from a file that ends, or that gets another delete file.
+        (-1, _delete, d.end_snapshot, d.delete_count),
+    )
+    for sign, source, edge, count in edges:
+        query = select(edge, total(count)).where(source.c.table_id == table, edge >= since)
+        for snapshot, rows in connection.execute(query.group_by(edge)):
+            found[snapshot] += sign * rows
+    name = queries.inlined_delete_table(table)
+    if queries.present_tables(connection, [name]):
+        for snapshot, rows in connection.execute(_positions(name, since)):
+            found[snapshot] += rows
+    return found
+
+
+def _positions(name: str, since: int) -> Select[Any]:
+    """Count the positions that each snapshot deleted, less those of the files that it ended."""
+    once = _once(name)
+    ended = and_(_file.c.data_file_id == once.c.file_id, once.c.begin < _file.c.end_snapshot)
+    both = union_all(
+        select(once.c.begin.label("at"), literal(1, BIGINT).label("sign")),
+        select(_file.c.end_snapshot, literal(-1, BIGINT)).join_from(_file, once, ended),
+    ).subquery()
+    return select(both.c.at, total(both.c.sign)).where(both.c.at >= since).group_by(both.c.at)
+
+
+def _once(name: str) -> Subquery:
+    """Select each deleted position once, with the snapshot that deleted it."""
+    source = queries.inlined_deletes(name)
+    # A position may be there twice: two processes may have written it.
+    key = (source.c.file_id, source.c.row_id)
+    return select(*key, func.min(source.c.begin_snapshot).label("begin")).group_by(*key).subquery()
+
+
+def dead_positions(name: str) -> Subquery:
+    """Select the deleted positions that the catalog keeps, with the interval of their file."""
+    once = _once(name)
+    return (
+        select(once.c.begin, _file.c.begin_snapshot, _file.c.end_snapshot)
+        .join_from(_file, once, _file.c.data_file_id == once.c.file_id)
+        .subquery()
+    )
+
+
+def inlined_changes(
+    connection: Connection, ids: Collection[int], first: int, second: int
+) -> dict[int, int]:
+    """Return by how many rows tables differ between two snapshots in what the catalog keeps.
+
+    Tables with other rows are included if they have as many. Statements of `tables_of_rows`, and
+    one for each two hundred tables of rows.
+    """
+    rows, deletes = tables_of_rows(connection, ids)
+    asked = [_row_changes(name, number, first, second) for name, number in rows.items()]
+    asked += [_position_changes(name, number, first, second) for name, number in deletes.items()]
+    found: dict[int, int] = {}
+    for some in chunks(asked, AT_ONCE):
+        for number, count, changed in connection.execute(union_all(*some)):
+            if changed:
+                found[number] = found.get(number, 0) + count
+    return found
+
+
+def _row_changes(name: str, number: int, first: int, second: int) -> Select[Any]:
+    source = source_of(name)
+    one, other = (_is_at(source.c, at) for at in (first, second))
+    return _difference(number, one, other).select_from(source)
+
+
+def _position_changes(name: str, number: int, first: int, second: int) -> Select[Any]:
+    dead = dead_positions(name)
+    one, other = (and_(dead.c.begin <= at, _is_at(dead.c, at)) for at in (first, second))
+    # A deleted row is a row less.
+    return _difference(number, other, one).select_from(dead)
+
+
+def _is_at(c: Any, at: int) -> ColumnElement[bool]:
+    return and_(c.begin_snapshot <= at, or_(c.end_snapshot.is_(None), c.end_snapshot > at))
+
+
+def _difference(number: int, one: ColumnElement[bool], other: ColumnElement[bool]) -> Select[Any]:
+    came, went = and_(other, ~one), and_(one, ~other)
+    sign = case((came, 1), (went, -1), else_=0)
+    changed = case((or_(came, went), 1), else_=0)
+    return select(literal(number, BIGINT), total(sign), total(changed))
+
+
+def uncertain_snapshots(connection: Connection, table: int, since: int) -> Spans:
+    """Return the snapshots whose rows are merged with those of others, which no number tells apart.
+
+    Two statements.
+    """
+    found: list[tuple[int, int]] = []
+    for source in (_file, _delete):
+        begin, last = source.c.begin_snapshot, source.c.partial_max
+        query = select(begin, last).where(source.c.table_id == table, last >= since, last > begin)
+        found += [(row[0], row[1]) for row in connection.execute(query.distinct())]
+    return Spans(found)
+
+
+class Spans:
+    """Spans of snapshots, both ends included."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+        for first, last in sorted(spans):
+            if self._lasts and first <= self._lasts[-1]:
+                self._lasts[-1] = max(last, self._lasts[-1])
+            else:
+                self._firsts.append(first)
+                self._lasts.append(last)
+
+    def __contains__(self, snapshot: int) -> bool:
+        place = bisect_right(self._firsts, snapshot) - 1
+        return place >= 0 and snapshot <= self._lasts[place]
