@@ -21,7 +21,7 @@ PICTURES := $(addprefix build/pictures/,story.png lake-1600-light.png files-1600
 COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
   --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: help setup demo check test test-main test-beside test-shard test-all everything cover mutants browser chromium soak jars bench bench-peers docs reference coverage dist lock clean java
+.PHONY: help setup demo check test test-main test-beside test-shard test-all cover mutants browser chromium soak jars bench bench-peers docs reference coverage dist lock clean java
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,12 +54,10 @@ test-beside:
 	$(PY) -m pytest tests/object_store -m "s3 and not slow"
 	$(PY) -m pytest tests/web -m "browser and not slow"
 
-everything: setup java chromium jars $(VENV41)/.ready
-
-test-shard: everything  ## the N-th share of the slow tests, such as N=3/8
+test-shard: setup java  ## the N-th share of the slow tests, such as N=3/8
 	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) -m tests.support.shards $(N)
 
-test-all: everything  ## every test: the fast ones, and all eight shares of the slow ones
+test-all: setup java  ## every test: the fast ones, and all eight shares of the slow ones
 	@$(MAKE) --no-print-directory test
 	for n in 1 2 3 4 5 6 7 8; do $(MAKE) --no-print-directory test-shard N=$$n/8 || failed=1; done; exit $$failed
 

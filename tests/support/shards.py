@@ -28,26 +28,38 @@ _MAIN = (
 
 @dataclass(frozen=True)
 class Group:
-    """Tests that need a pytest of their own; `minutes` is what they take, with two cores."""
+    """Tests that need a pytest of their own; `minutes` is what they take, with two cores.
+
+    `targets` of the Makefile bring what they need.
+    """
 
     name: str
     arguments: tuple[str, ...]
     minutes: float
     venv: str = ".venv"
     more: tuple[tuple[str, str], ...] = ()
+    targets: tuple[str, ...] = ()
 
 
+_SPARK41 = (".venv41/.ready", "jars")
 _PAIR = ("-n", "2", "--dist", "worksteal")
 GROUPS = (
     Group("compiled", _PAIR, 9, more=(("SHELDUCK_TEST_SPARK", "compiled"),)),
-    Group("s3", ("tests/object_store", "-m", "s3 and slow and not readers"), 5),
-    Group("cluster", ("-m", "cluster"), 8),
-    Group("connect", ("-m", "connect and slow"), 4),
-    Group("browser", ("tests/web", "-m", "browser and slow"), 2),
-    Group("spark41", (*_PAIR, "-m", "spark41"), 4, ".venv41"),
-    Group("connect41", ("-m", "connect"), 4, ".venv41"),
-    Group("readers", ("-m", "readers", "-s"), 5, ".venv41"),
-    Group("oldest", ("-m", "readers", "-s"), 5, ".venv41", (("SHELDUCK_TEST_ICEBERG", "oldest"),)),
+    Group("s3", ("tests/object_store", "-m", "s3 and slow and not readers"), 5, targets=("jars",)),
+    Group("cluster", ("tests/concurrency", "tests/stories", "-m", "cluster"), 8, targets=("jars",)),
+    Group("connect", ("tests/stories", "-m", "connect and slow"), 4),
+    Group("browser", ("tests/web", "-m", "browser and slow"), 2, targets=("chromium",)),
+    Group("spark41", (*_PAIR, "-m", "spark41"), 4, ".venv41", targets=_SPARK41),
+    Group("connect41", ("tests/stories", "-m", "connect"), 4, ".venv41", targets=_SPARK41),
+    Group("readers", ("-m", "readers", "-s"), 5, ".venv41", targets=_SPARK41),
+    Group(
+        "oldest",
+        ("-m", "readers", "-s"),
+        5,
+        ".venv41",
+        (("SHELDUCK_TEST_ICEBERG", "oldest"),),
+        _SPARK41,
+    ),
 )
 
 
@@ -120,12 +132,14 @@ def main(text: str, minutes: str = "75") -> int:
     print(f"share {text}: {names}; {stretch_told}", flush=True)  # noqa: T201
     stretch = (("SHELDUCK_TEST_STRETCH", f"{share.begin}-{share.end}"),)
     plugin = ("-p", "tests.support.shards")
-    runs = [Group("main", (*_PAIR, *plugin, "-m", _MAIN), 0, more=stretch), *share.groups]
-    return max(map(_run, runs))
+    runs = [Group("main", (*_PAIR, *plugin, "-m", _MAIN), 0, more=stretch, targets=("jars",))]
+    return max(map(_run, [*runs, *share.groups]))
 
 
 def _run(group: Group) -> int:
     print(f"--- {group.name}", flush=True)  # noqa: T201
+    if group.targets:
+        subprocess.run(["make", *group.targets], cwd=ROOT, check=True)
     python = str(ROOT / group.venv / "bin" / "python")
     done = subprocess.run(
         [python, "-m", "pytest", *group.arguments],
