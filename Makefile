@@ -8,6 +8,9 @@ VENV41 := .venv41
 PY := $(VENV)/bin/python
 PY41 := $(VENV41)/bin/python
 PYTEST := -m pytest -n 2 --dist worksteal
+# Each test's seconds of CPU go below build/recorded.
+RECORD := SHELDUCK_RECORD=build/recorded
+RECORDING := -p tests.support.recording
 
 # What runs the code of README.md, of docs and of examples.
 DOCUMENTS := $(addprefix tests/stories/test_,documents.py reference.py messages.py site.py examples.py backup.py smoke.py)
@@ -18,7 +21,7 @@ PICTURES := $(addprefix build/pictures/,story.png lake-1600-light.png files-1600
 COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
   --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: help setup demo check test test-all browser chromium soak jars bench bench-peers docs reference coverage dist lock clean java
+.PHONY: help setup demo check test test-main test-beside test-shard test-all cover mutants browser chromium soak jars bench bench-peers docs reference coverage dist lock clean java
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,28 +36,38 @@ check: setup  ## lint, format, types and layers: no JVM, under a minute
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+	$(PY) -m tests.support.budgets
 
 test: setup java  ## the fast tests
-	$(PY) $(PYTEST)
-	$(PY) -m pytest -m "connect and not slow"
+	rm -rf build/recorded
 	$(PY) -m tests.support.jars s3
-	$(PY) -m pytest tests/object_store -m "s3 and not slow"
 	@$(MAKE) --no-print-directory chromium
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target test-main test-beside
+	$(PY) -m tests.support.budgets build/recorded
+
+test-main:
+	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) $(PYTEST) $(RECORDING)
+
+# What needs a pytest of its own runs beside the others, where a core idles.
+test-beside:
+	$(PY) -m pytest tests/stories/test_attach_connect.py -m "connect and not slow"
+	$(PY) -m pytest tests/object_store -m "s3 and not slow"
 	$(PY) -m pytest tests/web -m "browser and not slow"
 
-# Cluster and Connect tests start a JVM of their own and those of S3 need its connector, so each gets
-# a pytest of its own.
-test-all: setup java chromium jars $(VENV41)/.ready  ## every test, the fast ones with compiled code, and Spark 4.1
-	SHELDUCK_TEST_SPARK=compiled $(PY) $(PYTEST)
-	$(PY) $(PYTEST) --durations=40 --durations-min=5 -m "slow and not soak and not cluster and not connect and not readers and not browser and not s3"
-	$(PY) -m pytest tests/object_store -m s3
-	$(PY) -m pytest -m cluster
-	$(PY) -m pytest -m connect
-	$(PY) -m pytest tests/web -m browser
-	$(PY41) $(PYTEST) -m spark41
-	$(PY41) -m pytest -m connect
-	$(PY41) -m pytest -m readers -s
-	SHELDUCK_TEST_ICEBERG=oldest $(PY41) -m pytest -m readers -s
+test-shard: setup java  ## the N-th share of the slow tests, such as N=3/8
+	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) -m tests.support.shards $(N)
+
+test-all: setup java  ## every test: the fast ones, and all eight shares of the slow ones
+	@$(MAKE) --no-print-directory test
+	for n in 1 2 3 4 5 6 7 8; do $(MAKE) --no-print-directory test-shard N=$$n/8 || failed=1; done; exit $$failed
+
+cover: setup java  ## run the fast tests once more with coverage, and choose those that stay fast
+	rm -rf build/recorded
+	SHELDUCK_COVER=1 $(RECORD) $(PY) $(PYTEST) $(RECORDING)
+	$(PY) -m tests.support.cover build/recorded
+
+mutants: setup java  ## change the code in N=100 places, and count what the fast tests and all tests find
+	$(PY) -m tests.support.mutants $(or $(N),100) $(or $(SEED),1)
 
 browser: setup chromium  ## test the page in a browser, and write docs/pictures
 	rm -rf build/pictures

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
+from tests.support.cover import left_out_tests
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.spark import local_session
 
@@ -22,6 +24,8 @@ settings.register_profile("shelduck", settings.get_profile("default"), deadline=
 settings.load_profile("shelduck")
 
 CATALOGS = ("sqlite", "postgres", "duckdb")
+# Seconds that a slow test may take: other workers and JVMs run beside it.
+SLOW_TIMEOUT = 900
 
 
 @pytest.fixture(scope="session")
@@ -91,16 +95,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of the cases of a test that is `sampled`, mark those slow that the fast set leaves out."""
+    """Mark those slow that the fast set leaves out, and give slow tests their time."""
+    # Whoever chooses the fast set looks at all tests again.
+    left_out = set() if os.environ.get("SHELDUCK_COVER") else left_out_tests()
     counts: Counter[str] = Counter()
     for item in items:
-        found = item.get_closest_marker("sampled")
-        if found is None or item.get_closest_marker("slow") is not None:
-            continue
         test = item.nodeid.partition("[")[0]
-        counts[test] += 1
-        if counts[test] > found.args[0]:
-            item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("slow") is None:
+            sampled = item.get_closest_marker("sampled")
+            counts[test] += 1
+            if item.nodeid in left_out or (sampled and counts[test] > sampled.args[0]):
+                item.add_marker(pytest.mark.slow)
+        if (
+            item.get_closest_marker("slow") is not None
+            and item.get_closest_marker("timeout") is None
+        ):
+            item.add_marker(pytest.mark.timeout(SLOW_TIMEOUT))
 
 
 @pytest.fixture

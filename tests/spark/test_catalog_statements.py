@@ -12,6 +12,7 @@ from psycopg.pq import PipelineStatus
 import shelduck
 from shelduck.catalog.databases.duckdb import DuckDB
 from shelduck.catalog.databases.store import Store
+from tests.support.budgets import within
 
 
 @dataclass
@@ -77,9 +78,10 @@ def test_rows_are_written_with_few_statements(lake, costs, spark, more):
     with costs() as update:
         table.update({"v": "'x'"}, where="id = 10")
 
-    assert append == Cost(11 + more, writes=2)
-    assert (delete, again) == (Cost(10 + more, writes=2), Cost(11 + more, writes=2))
-    assert update == Cost(15 + more, writes=2)
+    assert [cost.writes for cost in (append, delete, again, update)] == [2] * 4
+    within("statements.append", append.statements - more)
+    within("statements.delete", max(delete.statements, again.statements) - more)
+    within("statements.update", update.statements - more)
 
 
 @pytest.mark.every_database
@@ -94,7 +96,7 @@ def test_a_small_load_by_key_asks_no_more_after_others(lake, costs, spark, more)
         found.append(load)
 
     assert found[2:] == [found[2]] * 4
-    assert found[2].statements <= 31 + more
+    within("statements.load", found[2].statements - more)
     assert found[2].writes == 2
 
 
@@ -107,7 +109,9 @@ def test_columns_are_changed_with_few_statements(lake, costs):
     with costs() as rename:
         lake.sql("ALTER TABLE t RENAME COLUMN d TO e")
 
-    assert (add, rename) == (Cost(8, writes=1), Cost(9, writes=1))
+    assert (add.writes, rename.writes) == (1, 1)
+    within("statements.add_column", add.statements)
+    within("statements.rename_column", rename.statements)
 
 
 @pytest.mark.every_database
@@ -118,7 +122,8 @@ def test_a_small_table_is_converted_with_few_statements(lake, costs, spark):
         lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT")
 
     # The order of columns is kept by a trigger, or by options in a DuckDB file: one statement.
-    assert job == Cost(25, writes=2)
+    assert job.writes == 2
+    within("statements.job", job.statements)
 
 
 def test_a_light_alter_opens_a_duckdb_file_once(duckdb_url, data_path, monkeypatch):

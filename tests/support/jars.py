@@ -55,19 +55,40 @@ def locked(user: str | None = None) -> list[Jar]:
     return [jar for line in lines if user in (None, (jar := Jar(*line.split())).user)]
 
 
-def fetch(jar: Jar) -> None:
-    """Have Ivy fetch one JAR, without what it depends on."""
+def fetch(jars: list[Jar]) -> None:
+    """Have Ivy fetch some JARs in one run, without what they depend on."""
     (ivy,) = Path(pyspark.__path__[0], "jars").glob("ivy-*.jar")
     home = os.environ.get("JAVA_HOME")
+    wanted = FOLDER / "cache" / "ivy.xml"
+    wanted.parent.mkdir(exist_ok=True)
+    wanted.write_text(_module(jars))
     command = [
-        *(f"{home}/bin/java" if home else "java", "-jar", str(ivy), "-notransitive"),
+        *(f"{home}/bin/java" if home else "java", "-jar", str(ivy), "-ivy", str(wanted)),
         *("-types", "jar", "-cache", str(FOLDER / "cache")),
-        *("-dependency", *jar.package.split(":")),
         *("-retrieve", f"{FOLDER}/[organisation]_[artifact]-[revision].[ext]"),
     ]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if not jar.is_right:
+    if not all(jar.is_right for jar in jars):
         print(done.stdout[-2000:], done.stderr[-2000:], file=sys.stderr)  # noqa: T201 - a script
+
+
+def _module(jars: list[Jar]) -> str:
+    """Ivy's description of a module that depends on the JARs alone.
+
+    Two versions of one artifact stay apart, since each has a configuration of its own.
+    """
+    named = [(f"jar{n}", *jar.package.split(":")) for n, jar in enumerate(jars)]
+    configurations = "".join(f'<conf name="{name}"/>' for name, *_ in named)
+    dependencies = "".join(
+        f'<dependency org="{group}" name="{artifact}" rev="{version}" transitive="false"'
+        f' conf="{name}->default"/>'
+        for name, group, artifact, version in named
+    )
+    return (
+        '<ivy-module version="2.0"><info organisation="shelduck" module="tests"/>'
+        f"<configurations>{configurations}</configurations>"
+        f"<dependencies>{dependencies}</dependencies></ivy-module>"
+    )
 
 
 def s3_settings() -> dict[str, str]:
@@ -92,13 +113,12 @@ def runs_in_ci() -> bool:
 def main(user: str | None = None) -> None:
     """Fetch what is missing, for some tests or all; without Maven Central only CI fails."""
     FOLDER.mkdir(exist_ok=True)
-    wrong = []
-    for jar in locked(user):
-        if not jar.is_right:
-            print(f"fetching {jar.package}")  # noqa: T201 - a script
-            fetch(jar)
-            wrong += [] if jar.is_right else [jar.package]
-    shutil.rmtree(FOLDER / "cache", ignore_errors=True)
+    missing = [jar for jar in locked(user) if not jar.is_right]
+    if missing:
+        print(f"fetching {len(missing)} JARs")  # noqa: T201 - a script
+        fetch(missing)
+        shutil.rmtree(FOLDER / "cache", ignore_errors=True)
+    wrong = [jar.package for jar in missing if not jar.is_right]
     if wrong:
         print(f"not fetched, or not what jars.lock says: {', '.join(wrong)}")  # noqa: T201
         sys.exit(runs_in_ci())

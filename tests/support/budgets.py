@@ -1,0 +1,134 @@
+"""The numbers of budgets.toml: what the code may cost. They only fall.
+
+    python -m tests.support.budgets             # counts of the source
+    python -m tests.support.budgets FOLDER      # seconds of CPU that a recording of tests took
+
+A number above its budget fails. One that is a tenth below it is told, so that somebody lowers it.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+BUDGETS = ROOT / "budgets.toml"
+DECISIONS = ROOT / "docs" / "decisions"
+# Seconds of CPU differ between runs, and more so where other programs run.
+NOISE = 1.5
+_LOWER = 0.9
+
+
+def budgets() -> dict[str, float]:
+    """Each number by its name, such as `files_entered.append`."""
+    return flat(tomllib.loads(BUDGETS.read_text()))
+
+
+def flat(tables: dict[str, Any]) -> dict[str, float]:
+    """The numbers of all tables, by table and key."""
+    return {f"{table}.{key}": n for table, keys in tables.items() for key, n in keys.items()}
+
+
+def above(name: str, found: float, allowed: float) -> str | None:
+    """The sentence for a number that is over its budget."""
+    if found <= allowed:
+        return None
+    return (
+        f"{name} is {found:g}, and budgets.toml allows {allowed:g}; make it cheaper again, or raise"
+        f" the budget with a page in docs/decisions that names {name}, says what it buys, and"
+        " when it falls again"
+    )
+
+
+def within(name: str, found: float) -> None:
+    """Fail where a number is over its budget, and tell where the budget can be lowered."""
+    allowed = budgets()[name]
+    if sentence := above(name, found, allowed):
+        raise AssertionError(sentence)
+    if found < allowed * _LOWER:
+        print(f"{name} is {found:g}: lower its budget from {allowed:g}")  # noqa: T201
+
+
+def raised(now: dict[str, float], before: list[dict[str, float]], pages: str) -> list[str]:
+    """The names of budgets that are higher than they ever were, without a page that names them."""
+    lowest: dict[str, float] = {}
+    for old in before:
+        for name, number in old.items():
+            lowest[name] = min(number, lowest.get(name, number))
+    return [name for name, n in now.items() if n > lowest.get(name, n) and f"`{name}`" not in pages]
+
+
+def history() -> list[dict[str, float]]:
+    """budgets.toml in each commit that changed it; empty outside of a repository."""
+    log = _git("log", "--format=%H", "--", BUDGETS.name).split()
+    texts = (_git("show", f"{commit}:{BUDGETS.name}") for commit in log)
+    return [flat(tomllib.loads(text)) for text in texts if text]
+
+
+def _git(*command: str) -> str:
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), *command], check=False, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+def counts() -> dict[str, float]:
+    """What can be counted in the source without running it."""
+    source = ROOT / "src" / "shelduck"
+    modules = [path for path in source.rglob("*.py") if path.name != "__init__.py"]
+    folders = Counter(path.relative_to(source).parts[0] for path in modules)
+    texts = [path.read_text() for path in source.rglob("*.py")]
+    found: dict[str, float] = {
+        "source.lines": sum(text.count("\n") for text in texts),
+        "source.modules": len(modules),
+        "source.parameters": max(_longest_list(ast.parse(text)) for text in texts),
+    }
+    return found | {f"modules.{name}": n for name, n in folders.items() if not name.endswith(".py")}
+
+
+def _longest_list(tree: ast.AST) -> int:
+    """The number of parameters of the function that has the most."""
+    functions = (n.args for n in ast.walk(tree) if isinstance(n, ast.FunctionDef))
+    return max((len(a.posonlyargs + a.args + a.kwonlyargs) for a in functions), default=0)
+
+
+def seconds(folder: Path) -> dict[str, float]:
+    """Seconds of CPU by folder of tests, from what tests/support/recording.py wrote."""
+    found: Counter[str] = Counter()
+    for path in folder.glob("*.json"):
+        for name, cost in json.loads(path.read_text())["costs"].items():
+            parts = name.split("/")
+            found[parts[1] if len(parts) > 2 else "shared"] += cost
+    return {f"cpu_seconds.{name}": round(cost, 1) for name, cost in found.items()}
+
+
+def main(folder: str | None = None) -> int:
+    """Compare, print what stands out, and return 1 where something is over its budget."""
+    allowed = budgets()
+    found = counts() if folder is None else seconds(Path(folder))
+    margin = 1 if folder is None else NOISE
+    wrong = []
+    for name, number in sorted(found.items()):
+        if name not in allowed:
+            wrong.append(f"{name} is {number:g}, and budgets.toml has no line for it; add one")
+        elif sentence := above(name, number, allowed[name] * margin):
+            wrong.append(sentence)
+        elif number < allowed[name] * _LOWER:
+            print(f"{name} is {number:g}: lower its budget from {allowed[name]:g}")  # noqa: T201
+    pages = "".join(page.read_text() for page in DECISIONS.glob("*.md"))
+    wrong += [
+        f"{name} was raised, and no page in docs/decisions names `{name}`; add one"
+        for name in raised(allowed, history(), pages)
+    ]
+    print("\n".join(wrong), file=sys.stderr)  # noqa: T201
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,155 @@
+"""The cheapest set of tests that goes every way which any recorded test goes; see `make cover`.
+
+    python -m tests.support.cover FOLDER
+
+A way is a step from one line of `src` to the next. Tests are taken by the seconds that they cost
+for each way that none before them goes, and what a module shares costs its first test. Tests that
+cost almost nothing, guards, and those that look at no code of `src` are all taken.
+tests/left_out.txt gets the others: they are slow. tests/seconds.json gets what each test function
+costs; shares are cut by it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import sqlite3
+import sys
+from collections import defaultdict
+from contextlib import closing
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LEFT_OUT = ROOT / "tests" / "left_out.txt"
+SECONDS = ROOT / "tests" / "seconds.json"
+# Seconds of CPU below which a test is in the fast set without a reason.
+CHEAP = 0.1
+_HEAD = """\
+# Tests that the fast set does not need: others go each way through the code that these go.
+# `make cover` writes this list. To bring a test back, delete its line.
+"""
+
+Way = tuple[str, int, int]
+
+
+class Recorded:
+    """What tests and the fixtures that they share cost, and the ways that they go."""
+
+    def __init__(self, folder: Path) -> None:
+        self.costs: dict[str, float] = {}
+        self.guards: set[str] = set()
+        self.ways: dict[str, set[Way]] = defaultdict(set)
+        for path in sorted(folder.glob("*.json")):
+            told = json.loads(path.read_text())
+            self.guards |= set(told["guards"])
+            for name, cost in told["costs"].items():
+                self.costs[name] = max(cost, self.costs.get(name, 0))
+        query = (
+            "SELECT context, path, fromno, tono FROM arc"
+            " JOIN context ON context.id = context_id JOIN file ON file.id = file_id"
+        )
+        for path in sorted(folder.glob("*.coverage")):
+            with closing(sqlite3.connect(path)) as connection:
+                for context, *way in connection.execute(query):
+                    self.ways[context].add(tuple(way))
+        self.tests = sorted(name for name in self.costs if "::" in name and not _is_shared(name))
+        self._shared: dict[str, list[str]] = defaultdict(list)
+        for name in filter(_is_shared, self.costs):
+            self._shared[module_of(name)].append(name)
+
+    def entry(self, module: str) -> float:
+        """What the fixtures of a module cost whoever is first."""
+        return sum(self.costs[name] for name in self._shared[module])
+
+    def ways_with(self, test: str) -> set[Way]:
+        """The ways of a test and of the fixtures of its module."""
+        shared = (self.ways[name] for name in self._shared[module_of(test)])
+        return self.ways[test].union(*shared)
+
+
+def choose(recorded: Recorded) -> set[str]:
+    """The tests to run: those that stay anyway, and the cheapest that go the ways still missing."""
+    chosen: set[str] = set()
+    gone: set[Way] = set()
+    entered: set[str] = set()
+
+    def take(test: str) -> None:
+        chosen.add(test)
+        gone.update(recorded.ways_with(test))
+        entered.add(module_of(test))
+
+    def price(test: str) -> float:
+        """Seconds for each new way; infinite where there is none."""
+        module = module_of(test)
+        new = len(recorded.ways_with(test) - gone)
+        cost = max(recorded.costs[test], 0.001)
+        return (cost + (0 if module in entered else recorded.entry(module))) / new if new else _NONE
+
+    for test in recorded.tests:
+        cheap = recorded.costs[test] < CHEAP and recorded.entry(module_of(test)) < CHEAP
+        if cheap or test in recorded.guards or not recorded.ways[test]:
+            take(test)
+    waiting = [(price(test), test) for test in recorded.tests if test not in chosen]
+    heapq.heapify(waiting)
+    while waiting:
+        _, test = heapq.heappop(waiting)
+        now = price(test)
+        # A price only rises, so whoever is still the cheapest is next.
+        if now < _NONE and (not waiting or now <= waiting[0][0]):
+            take(test)
+        elif now < _NONE:
+            heapq.heappush(waiting, (now, test))
+    # A module whose lake is made anyway keeps its cheap tests.
+    return chosen | {
+        test
+        for test in recorded.tests
+        if recorded.costs[test] < CHEAP and module_of(test) in entered
+    }
+
+
+_NONE = float("inf")
+
+
+def write(recorded: Recorded, chosen: set[str]) -> None:
+    """Both files in tests; what they say of tests that were not recorded stays."""
+    known = set(recorded.tests)
+    left_out = (left_out_tests() - known) | (known - chosen)
+    LEFT_OUT.write_text(_HEAD + "".join(f"{test}\n" for test in sorted(left_out)))
+    fresh: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for test in recorded.tests:
+        function = test.partition("[")[0].partition("::")[2]
+        fresh[module_of(test)][function].append(recorded.costs[test])
+    told = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
+    for module, functions in fresh.items():
+        means = {name: round(sum(costs) / len(costs), 2) for name, costs in functions.items()}
+        told[module] = told.get(module, {}) | means
+    SECONDS.write_text(json.dumps(told, indent=0, sort_keys=True) + "\n")
+
+
+def left_out_tests() -> set[str]:
+    """The ids in tests/left_out.txt."""
+    lines = LEFT_OUT.read_text().splitlines() if LEFT_OUT.exists() else []
+    return {line for line in lines if line and not line.startswith("#")}
+
+
+def module_of(test: str) -> str:
+    """The file of a test or of a shared fixture."""
+    return test.partition("::")[0]
+
+
+def _is_shared(name: str) -> bool:
+    return name.rpartition("::")[2].startswith("<")
+
+
+def main(folder: str) -> None:
+    recorded = Recorded(Path(folder))
+    chosen = choose(recorded)
+    write(recorded, chosen)
+    total, kept = (sum(recorded.costs[t] for t in names) for names in (recorded.tests, chosen))
+    print(  # noqa: T201 - a script
+        f"{len(chosen)} of {len(recorded.tests)} tests, {kept:.0f} of {total:.0f} seconds of CPU"
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

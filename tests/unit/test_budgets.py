@@ -1,0 +1,50 @@
+"""budgets.toml: numbers that only fall, and what somebody is told who makes one rise."""
+
+from __future__ import annotations
+
+from tests.support import budgets
+
+TODAY = {"files_entered.append": 100.0, "modules.sql": 50.0}
+
+
+def test_a_number_over_its_budget_says_what_to_do():
+    assert budgets.above("files_entered.append", 101, 100) == (
+        "files_entered.append is 101, and budgets.toml allows 100; make it cheaper again, or raise"
+        " the budget with a page in docs/decisions that names files_entered.append, says what it"
+        " buys, and when it falls again"
+    )
+    assert budgets.above("files_entered.append", 100, 100) is None
+
+
+def test_a_budget_that_rises_needs_a_page_that_names_it():
+    risen = TODAY | {"files_entered.append": 101.0}
+    page = "We pay one file more (`files_entered.append`) until rollups have a folder."
+
+    assert budgets.raised(risen, [TODAY], "") == ["files_entered.append"]
+    assert budgets.raised(risen, [TODAY], page) == []
+    assert budgets.raised(TODAY, [TODAY], "") == []
+
+
+def test_a_budget_that_fell_once_does_not_rise_to_where_it_was():
+    fallen = TODAY | {"modules.sql": 40.0}
+
+    assert budgets.raised(TODAY, [fallen, TODAY], "") == ["modules.sql"]
+
+
+def test_a_new_budget_needs_no_page():
+    assert budgets.raised(TODAY | {"source.lines": 1.0}, [TODAY], "") == []
+
+
+def test_a_number_without_a_budget_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(budgets, "budgets", dict)
+    monkeypatch.setattr(budgets, "counts", lambda: {"modules.new": 3})
+
+    assert budgets.main() == 1
+    assert "modules.new is 3, and budgets.toml has no line for it" in capsys.readouterr().err
+
+
+def test_seconds_of_tests_are_added_up_by_folder(tmp_path):
+    (tmp_path / "gw0.json").write_text('{"costs": {"tests/unit/test_a.py::test_b": 1.5, "x": 2}}')
+    (tmp_path / "gw1.json").write_text('{"costs": {"tests/unit/test_c.py::test_d": 0.5}}')
+
+    assert budgets.seconds(tmp_path) == {"cpu_seconds.unit": 2.0, "cpu_seconds.shared": 2.0}
