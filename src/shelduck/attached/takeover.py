@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import uuid
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from shelduck.model.text.characters import LONE_SURROGATE
 from shelduck.model.text.names import split_name
 from shelduck.spark.bridge import has_jvm
 from shelduck.spark.bridge.catalog import asking_for
+from shelduck.spark.calls.latest_views import held_frames
 from shelduck.spark.named_errors import (
     AnalysisException,
     ParseException,
@@ -67,7 +68,9 @@ class SessionSql:
                 lake, statement = found
                 return self._by_lake(lake, statement, text, args, names)
         try:
-            return self._sparks(lambda text: original(text, args, **kwargs), text, unread)
+            # PySpark makes views of the frames among them, which keep their snapshots.
+            with held_frames() if kwargs else nullcontext():
+                return self._sparks(lambda text: original(text, args, **kwargs), text, unread)
         except SparkError as error:
             answer = None if kwargs else self._with_macros(text, args, names, error)
             if answer is None:

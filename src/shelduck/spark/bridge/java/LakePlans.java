@@ -127,6 +127,11 @@ public final class LakePlans {
     }
   }
 
+  /** Makes a temporary view that Spark has just made read the newest tables of lakes. */
+  public void follow(SparkSession session, String name, boolean isGlobal) throws Exception {
+    LatestView.follow(session, name, isGlobal);
+  }
+
   /** One row that the plan holds, so nothing is parsed: name, type and value of each column. */
   public Dataset row(SparkSession session, String fields) {
     List texts = TextRows.rows(fields);

@@ -13,12 +13,15 @@ import scala.Option;
 public final class LakeView {
   private LakeView() {}
 
-  /** {@code hidden} is the name of the view in {@code database}, the database of global views. */
+  /**
+   * {@code hidden} is the name of the view in {@code database}, the database of global views.
+   * {@code newest} is the name of the table as SQL if it is read at the newest snapshot, else null.
+   */
   public static Table of(String catalog, String namespace, String name, String database,
-      String hidden, StructType schema) throws Exception {
+      String hidden, StructType schema, String newest) throws Exception {
     String[] properties = {
       "view.referredTempViewNames", "[[\"" + database + "\",\"" + hidden + "\"]]",
-      "view.query.out.numCols", "0"};
+      "view.query.out.numCols", "0", LatestPlan.TABLE, newest};
     return new V1Table(ViewTable.of(
         new TableIdentifier(name, Option.apply(namespace), Option.apply(catalog)), schema,
         properties, "SELECT * FROM `" + database + "`.`" + hidden + "`"));

@@ -20,12 +20,17 @@ public final class ViewTable {
 
   private ViewTable() {}
 
-  /** {@code properties} are names and values in turns; {@code text} may be null. */
+  /**
+   * {@code properties} are names and values in turns, without those whose value is null;
+   * {@code text} may be null.
+   */
   public static CatalogTable of(TableIdentifier name, StructType schema, String[] properties,
       String text) throws Exception {
     Map named = Map$.MODULE$.empty();
     for (int i = 0; i < properties.length; i += 2) {
-      named = (Map) named.updated(properties[i], properties[i + 1]);
+      if (properties[i + 1] != null) {
+        named = (Map) named.updated(properties[i], properties[i + 1]);
+      }
     }
     Method apply = null;
     Method[] methods = CatalogTable.class.getMethods();
