@@ -127,6 +127,11 @@ public final class LakePlans {
     }
   }
 
+  /** Whether the session has a temporary view of this name. */
+  public boolean hasView(SparkSession session, String name) {
+    return session.sessionState().catalog().getRawTempView(name).isDefined();
+  }
+
   /** Makes a temporary view that Spark has just made read the newest tables of lakes. */
   public void follow(SparkSession session, String name, boolean isGlobal) throws Exception {
     LatestView.follow(session, name, isGlobal);
