@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pyspark.errors import AnalysisException
 
@@ -65,6 +67,25 @@ def test_a_statement_never_changes_the_table_behind_a_temporary_view(spark, lake
 def test_a_view_of_the_lake_does_not_read_a_temporary_view(spark, lake):
     with pytest.raises(InvalidRequest, match="it reads tv, which is not in the lake"):
         spark.sql("CREATE VIEW p AS SELECT * FROM tv")
+
+
+def test_a_table_is_a_table_wherever_spark_tells_of_it(spark, lake):
+    [shown] = spark.sql("SHOW TABLE EXTENDED IN lake.main LIKE 't'").collect()
+    told = json.loads(spark.sql("DESCRIBE EXTENDED t AS JSON").first()[0])
+    view = json.loads(spark.sql("DESC TABLE EXTENDED lake.main.v AS JSON").first()[0])
+
+    assert "VIEW" not in shown.information
+    assert "__shelduck" not in f"{shown.information}{told}{view}"
+    assert (told["type"], [c["name"] for c in told["columns"]]) == ("MANAGED", ["id", "w"])
+    assert (view["type"], view["table_name"]) == ("VIEW", "v")
+
+
+def test_a_lakes_table_has_the_name_of_its_catalog(spark, lake):
+    if spark.version < "4.3":
+        pytest.skip("this Spark takes every view for one of its own catalog")
+    assert rows(spark.sql("SELECT lake.main.t.id, main.t.w FROM lake.main.t")) == [(1, "a")]
+    with pytest.raises(AnalysisException, match=r"`lake`.`main`.`t`.`id`"):
+        spark.sql("SELECT t.idd FROM lake.main.t CROSS JOIN (SELECT 1 AS id)")
 
 
 def test_sparks_functions_are_listed(spark, lake):

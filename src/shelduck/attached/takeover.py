@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+import re
 import uuid
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext, suppress
@@ -47,9 +49,12 @@ from shelduck.statements.run.macros import without_macros
 from shelduck.statements.runner import Runner
 from shelduck.statements.session import SqlSession
 from shelduck.statements.statements import as_frame, run_statement, run_with_macros
-from shelduck.work.results import table_name
+from shelduck.work.results import PlainRows, TableName, table_name
 from shelduck.work.state import LakeState
 
+_AS_JSON = re.compile(r"\s*DESC(RIBE)?\s.*\sAS\s+JSON\s*;?\s*$", re.IGNORECASE | re.DOTALL)
+# What Spark tells of the view that stands for a table.
+_SPARKS_OWN = ("view_", "created_", "last_access", "collation")
 _TIMES = ("versionasof", "timestampasof")
 
 Sql = Callable[..., DataFrame]
@@ -81,7 +86,9 @@ class SessionSql:
         try:
             # PySpark makes views of the frames among them, which keep their snapshots.
             with held_frames() if kwargs else nullcontext():
-                return self._sparks(lambda text: original(text, args, **kwargs), text, unread)
+                rows = self._sparks(lambda text: original(text, args, **kwargs), text, unread)
+            is_json = unread is not None and _AS_JSON.match(text) is not None
+            return self._described(rows) if is_json else rows
         except SparkError as error:
             answer = None if kwargs else self._with_macros(text, args, names, error)
             if answer is None:
@@ -150,6 +157,20 @@ class SessionSql:
             if unread is None or not was_unable(error):
                 raise
             raise as_sparks(unread) from error
+
+    def _described(self, found: DataFrame) -> DataFrame:
+        """Return what DESCRIBE AS JSON says, without how Spark reads a table of a lake."""
+        [(text,)] = found.collect()  # one row of text
+        told = json.loads(text)
+        lake = self.lakes.get(str(told.get("catalog_name")).lower())
+        if lake is None:
+            return found
+        name = TableName(told["namespace"][0], told["table_name"])
+        is_table = AttachedTable(lake.state, told["catalog_name"], name).is_there
+        kept = {k: v for k, v in told.items() if not k.startswith(_SPARKS_OWN)}
+        kept["type"] = "MANAGED" if is_table else "VIEW"
+        row = (json.dumps(kept, separators=(",", ":")),)
+        return as_frame(self._spark, PlainRows("json_metadata string", [row]))
 
     def table(self, name: str) -> AttachedTable | None:
         """Return the table of a lake that a name refers to, None if it refers to none."""
