@@ -1,5 +1,6 @@
 package shelduck.bridge;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import org.apache.spark.sql.classic.SparkSession;
@@ -19,6 +20,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.View;
 import scala.Option;
+import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
@@ -28,16 +30,24 @@ public class LatestView extends TemporaryViewRelation {
   private static final HashSet CHOOSING = new HashSet(Arrays.asList(new Object[] {
       Project.class, Aggregate.class, Filter.class, Sort.class, GlobalLimit.class,
       LocalLimit.class, Join.class, SubqueryAlias.class, LatestPlan.class, View.class}));
+  private static final String STORED = "view.storingAnalyzedPlan";
+  private final CatalogTable told;
   private final SparkSession session;
   private final String name;
   private final HashSet needed;
 
-  public LatestView(
-      CatalogTable about, LogicalPlan made, SparkSession session, String name, HashSet needed) {
+  /** {@code told} is what Spark learns about the view, {@code about} what it was made with. */
+  public LatestView(CatalogTable about, CatalogTable told, LogicalPlan made, SparkSession session,
+      String name, HashSet needed) {
     super(about, Option.apply(made));
+    this.told = told;
     this.session = session;
     this.name = name;
     this.needed = needed;
+  }
+
+  public CatalogTable tableMeta() {
+    return told == null ? super.tableMeta() : told;
   }
 
   public Option plan() {
@@ -61,11 +71,37 @@ public class LatestView extends TemporaryViewRelation {
     if (!collect(made, needed, true)) {
       return;
     }
-    LatestView latest = new LatestView(view.tableMeta(), made, session, name, needed);
+    Option whole = isGlobal ? catalog.getGlobalTempView(name) : catalog.getTempView(name);
+    CatalogTable told = told(view.tableMeta(), (LogicalPlan) whole.get(), session);
+    LatestView latest =
+        new LatestView(view.tableMeta(), told, made, session, name, needed);
     if (isGlobal) {
       catalog.createGlobalTempView(name, latest, true);
     } else {
       catalog.createTempView(name, latest, true);
+    }
+  }
+
+  /**
+   * Spark 4.1 lets no analyzed plan be one that is not resolved, such as that of a view whose table
+   * is gone. Then it must not know that the plan is analyzed.
+   */
+  private static CatalogTable told(CatalogTable about, LogicalPlan view, SparkSession session)
+      throws Exception {
+    LogicalPlan missing = session.sessionState().sqlParser().parsePlan("TABLE missing");
+    try {
+      view.withNewChildren(ScalaSeq.of(Arrays.asList(new Object[] {missing})));
+      return about;
+    } catch (IllegalArgumentException refused) {
+      ArrayList kept = new ArrayList();
+      Iterator properties = ((scala.collection.immutable.Map) about.properties().removed(STORED)).iterator();
+      while (properties.hasNext()) {
+        Tuple2 property = (Tuple2) properties.next();
+        kept.add(property._1());
+        kept.add(property._2());
+      }
+      return ViewTable.of(
+          about.identifier(), about.schema(), (String[]) kept.toArray(new String[0]), null);
     }
   }
 
