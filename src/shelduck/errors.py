@@ -55,6 +55,11 @@ class NotFound(InvalidRequest):
         return cls(f"{kind} {name!r} does not exist{place}{hint}", about=kind)
 
 
+def missing_extra(module: str | None, extra: str) -> str:
+    """Return what to say where a package of an extra is not installed."""
+    return f"{module!r} is not installed; run pip install '.[{extra}]' in your checkout of Shelduck"
+
+
 class AlreadyExists(InvalidRequest):
     """The name that the request wants to give is taken."""
 

@@ -132,7 +132,7 @@ def test_a_driver_that_is_missing_is_named_with_its_extra(module, address, extra
     with pytest.raises(InvalidRequest) as caught:
         shelduck.connect(address, "/tmp/data")
     assert one_sentence(caught.value) == (
-        f"{module!r} is not installed; run pip install 'shelduck[{extra}]'"
+        f"{module!r} is not installed; run pip install '.[{extra}]' in your checkout of Shelduck"
     )
 
 

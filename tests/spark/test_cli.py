@@ -175,6 +175,7 @@ def test_a_worker_does_the_jobs_that_are_queued(url, spark):
         *[(3, "CANCELLED"), (2, "CANCELLED"), (1, "FINISHED")]
     ]
     assert json_lines("jobs", "list", "--open", "-c", url) == []
+    assert run("jobs", "run", "--once", "-c", url) == "no open job\n"
     assert json_lines("sql", "SELECT id FROM t ORDER BY id", "-c", url) == [
         *[{"id": "1"}, {"id": "2"}]
     ]

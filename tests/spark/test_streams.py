@@ -188,8 +188,10 @@ def test_a_transaction_lands_once(copied, base, spark):
     assert ids(lake.table("u")) == [0, 0, 1, 1, 2, 2]
     with pytest.raises(
         InvalidRequest, match=r"cannot commit batch 7 of 'job': batch 8 has already"
-    ):
+    ) as found:
         lake.transaction(once=("job", 7))
+    assert "checkpoint" not in str(found.value)
+    assert "pass a larger number, or another series, to once=(series, number)" in str(found.value)
 
 
 def test_of_two_that_do_the_same_work_one_lands(lake, spark):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-# Changes without a job have negative ids, which `told` shows as 0.
+# Changes without a job have no id, which `told` shows as 0.
 _LIGHT = (0, "FINISHED", "")
 
 
@@ -59,7 +59,7 @@ class DorisCase(Case):
     def told(self) -> list[Row]:
         """Id, state and message of the changes, the newest first; the id is 0 without a job."""
         found = self.lake.sql("SHOW ALTER TABLE COLUMN")
-        return [(max(r.JobId, 0), r.State, r.Msg) for r in found.collect()]
+        return [(r.JobId or 0, r.State, r.Msg) for r in found.collect()]
 
 
 class KuduCase(Case):

@@ -8,6 +8,7 @@ import pytest
 
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.alter import plan_alter
+from shelduck.evolution.alter_plan import AlterStep
 from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
@@ -239,3 +240,15 @@ def test_a_new_column_of_another_type_keeps_what_rows_that_exist_read(later, mad
     assert plan.change is not None
     found = plan.change.columns.get(("n",))
     assert (found.initial_default, found.default) == ("40.0", made)
+
+
+@pytest.mark.parametrize(
+    ("files", "rows", "size", "told"),
+    [
+        (3, 10, 2000, "files to rewrite: 3, rows: 10, bytes: 2000"),
+        (0, 0, 0, "files to rewrite: 0, rows: 0, bytes: 0"),
+        (1, 4, 0, "rows to move from the catalog into new files: 4"),
+    ],
+)
+def test_the_cost_of_a_step_says_where_its_rows_are(files, rows, size, told):
+    assert AlterStep("c", "heavy", "r", files, rows, size).cost == told

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.sql.catalogs import Names, owner, within, without_catalog
+from shelduck.sql.catalogs import Names, owner, temporary_view, within, without_catalog
 from shelduck.sql.parse import parse
 from shelduck.sql.tokens.parts import SessionName
+from shelduck.sql.upkeep.show import with_sparks_functions
 
 ELSEWHERE = Names({"lake", "two"}, "spark_catalog", lambda name: name == "tv")
 INSIDE = Names({"lake", "two"}, "lake", lambda name: name == "tv")
@@ -50,6 +51,78 @@ def only(text):
 def test_the_lake_of_the_target_runs_what_spark_cannot(text, elsewhere, inside):
     statement = only(text)
     assert (owner(statement, ELSEWHERE), owner(statement, INSIDE)) == (elsewhere, inside)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO {} VALUES (1)",
+        "UPDATE {} SET a = 1",
+        "DELETE FROM {}",
+        "MERGE INTO {} AS x USING t ON x.a = t.a WHEN MATCHED THEN DELETE",
+        "TRUNCATE TABLE {}",
+        "ALTER TABLE {} ADD COLUMN b INT",
+        "ALTER TABLE {} RENAME TO u",
+        "ALTER VIEW {} AS SELECT 1 AS a",
+        "ALTER VIEW {} RENAME TO u",
+        "COMMENT ON TABLE {} IS 'x'",
+        "COMMENT ON VIEW {} IS 'x'",
+        "DROP TABLE {}",
+        "DROP VIEW IF EXISTS {}",
+        "DESCRIBE {}",
+        "DESCRIBE EXTENDED {}",
+        "SHOW COLUMNS IN {}",
+        "SHOW CREATE TABLE {}",
+        "SHOW TBLPROPERTIES {}",
+        "SHOW PARTITIONS {}",
+        "DESCRIBE HISTORY {}",
+        "OPTIMIZE {}",
+        "VACUUM {}",
+        "RESTORE TABLE {} TO VERSION AS OF 1",
+        "CANCEL ALTER TABLE COLUMN FROM {}",
+        "ALTER TABLE {} ADD ROLLUP r (a)",
+        "INSERT INTO {} VALUES (1) RETURNING *",
+    ],
+)
+def test_a_temporary_view_comes_before_a_table_of_the_lake(text):
+    for name in ("tv", "global_temp.g", "session.tv"):
+        statement = only(text.format(name))
+        assert owner(statement, INSIDE) is None
+        assert str(temporary_view(statement, INSIDE)) == name
+    for name in ("t", "main.tv", "lake.main.tv"):
+        statement = only(text.format(name))
+        assert owner(statement, INSIDE) == "lake"
+        assert temporary_view(statement, INSIDE) is None
+    assert temporary_view(only(text.format("tv")), ELSEWHERE) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE tv (a INT)",
+        "CREATE OR REPLACE TABLE tv AS SELECT 1 AS a",
+        "CREATE VIEW tv AS SELECT 1 AS a",
+        "CREATE MACRO tv(a) AS a + 1",
+    ],
+)
+def test_what_is_made_under_the_name_of_a_temporary_view_is_the_lakes(text):
+    statement = only(text)
+    assert owner(statement, INSIDE) == "lake"
+    assert temporary_view(statement, INSIDE) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("SHOW FUNCTIONS", "SHOW FUNCTIONS IN spark_catalog.default"),
+        ("show user functions LIKE 'a'", "show user functions IN spark_catalog.default LIKE 'a'"),
+        ("SHOW FUNCTIONS IN lake.main", None),
+        ("SHOW FUNCTIONS FROM lake.main", None),
+        ("SHOW TABLES", None),
+    ],
+)
+def test_functions_are_those_of_sparks_catalog(text, wanted):
+    assert with_sparks_functions(text) == (wanted or text)
 
 
 def test_queries_are_the_lakes_where_spark_does_not_find_it():

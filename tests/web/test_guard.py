@@ -228,7 +228,10 @@ def test_the_command_names_the_extra_that_is_missing(sqlite_url, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", missing)
     found = invoke("ui", "-c", sqlite_url)
-    assert str(found.exception) == "'starlette' is not installed; run pip install 'shelduck[ui]'"
+    assert (
+        str(found.exception)
+        == "'starlette' is not installed; run pip install '.[ui]' in your checkout of Shelduck"
+    )
 
 
 def test_the_command_refuses_what_it_cannot_serve(sqlite_url, lake):

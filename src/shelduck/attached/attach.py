@@ -25,6 +25,7 @@ from shelduck.spark.bridge.catalog import (
 )
 from shelduck.spark.bridge.jvm import java_session
 from shelduck.spark.calls.lake_format import replace_load
+from shelduck.spark.calls.latest_views import replace_views
 from shelduck.spark.calls.replaced_calls import replace_calls
 from shelduck.spark.calls.replacing import give_methods_back, replace_method
 from shelduck.spark.session import DataFrame, SparkSession, session_for
@@ -157,6 +158,7 @@ def _take_over(spark: SparkSession) -> None:
     replace_method(type(spark), "sql", _sql)
     if has_jvm(spark):
         replace_calls(spark, _table)
+        replace_views(lambda session: _with_lakes(session) is not None)
 
 
 def _sql(original: Sql) -> Sql:

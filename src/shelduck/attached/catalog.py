@@ -19,6 +19,7 @@ from shelduck.attached.spark_properties import kept_properties
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.spark.calls.lake_options import refuse_made, refuse_written
+from shelduck.spark.calls.latest_views import held_frames
 from shelduck.spark.calls.write_schema import write_schema
 from shelduck.spark.session import DataFrame, SparkSession, StructType
 from shelduck.sql.ddl.defaults import expression_for_spark
@@ -140,7 +141,8 @@ class AttachedLake:
                 return self.database, known[-1].name, known[-1].schema
         frame = relation_frame(unit, _relation(namespace, name, how, when), _SCOPE)
         hidden = f"__shelduck_{self._unique}_{next(self._numbers)}"
-        frame.createGlobalTempView(hidden)
+        with held_frames():
+            frame.createGlobalTempView(hidden)
         schema = frame.schema.json()
         now = time.monotonic()
         with self._lock:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import copy
+import json
+import re
 import uuid
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 from shelduck.attached.catalog import AttachedLake
 from shelduck.attached.table import AttachedTable
-from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
+from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.text.characters import LONE_SURROGATE
 from shelduck.model.text.names import split_name
 from shelduck.spark.bridge import has_jvm
-from shelduck.spark.bridge.catalog import asking_for
+from shelduck.spark.bridge.catalog import asking_for, is_temporary_view
+from shelduck.spark.calls.latest_views import held_frames
 from shelduck.spark.named_errors import (
-    AnalysisException,
     ParseException,
     SparkError,
     as_sparks,
@@ -27,19 +30,31 @@ from shelduck.spark.named_errors import (
     was_unable,
 )
 from shelduck.spark.session import DataFrame, SparkSession, is_ntz
-from shelduck.sql.catalogs import Names, inside, owner, within, without_catalog
+from shelduck.sql.catalogs import (
+    Names,
+    inside,
+    is_for_tables,
+    owner,
+    temporary_view,
+    within,
+    without_catalog,
+)
 from shelduck.sql.parse import SPARKS, parse
 from shelduck.sql.query.travel import in_sparks_words
 from shelduck.sql.statements import statements as st
 from shelduck.sql.tokens.parameters import with_parameters
+from shelduck.sql.upkeep.show import with_sparks_functions
 from shelduck.statements.relations import refuse_options
 from shelduck.statements.run.macros import without_macros
 from shelduck.statements.runner import Runner
 from shelduck.statements.session import SqlSession
 from shelduck.statements.statements import as_frame, run_statement, run_with_macros
-from shelduck.work.results import table_name
+from shelduck.work.results import PlainRows, TableName, table_name
 from shelduck.work.state import LakeState
 
+_AS_JSON = re.compile(r"\s*DESC(RIBE)?\s.*\sAS\s+JSON\s*;?\s*$", re.IGNORECASE | re.DOTALL)
+# What Spark tells of the view that stands for a table.
+_SPARKS_OWN = ("view_", "created_", "last_access", "collation")
 _TIMES = ("versionasof", "timestampasof")
 
 Sql = Callable[..., DataFrame]
@@ -66,8 +81,14 @@ class SessionSql:
                     )
                 lake, statement = found
                 return self._by_lake(lake, statement, text, args, names)
+        if unread is not None and names.lake(names.current) is not None:
+            text = with_sparks_functions(text)
         try:
-            return self._sparks(lambda text: original(text, args, **kwargs), text, unread)
+            # PySpark makes views of the frames among them, which keep their snapshots.
+            with held_frames() if kwargs else nullcontext():
+                rows = self._sparks(lambda text: original(text, args, **kwargs), text, unread)
+            is_json = unread is not None and _AS_JSON.match(text) is not None
+            return self._described(rows) if is_json else rows
         except SparkError as error:
             answer = None if kwargs else self._with_macros(text, args, names, error)
             if answer is None:
@@ -137,6 +158,20 @@ class SessionSql:
                 raise
             raise as_sparks(unread) from error
 
+    def _described(self, found: DataFrame) -> DataFrame:
+        """Return what DESCRIBE AS JSON says, without how Spark reads a table of a lake."""
+        [(text,)] = found.collect()  # one row of text
+        told = json.loads(text)
+        lake = self.lakes.get(str(told.get("catalog_name")).lower())
+        if lake is None:
+            return found
+        name = TableName(told["namespace"][0], told["table_name"])
+        is_table = AttachedTable(lake.state, told["catalog_name"], name).is_there
+        kept = {k: v for k, v in told.items() if not k.startswith(_SPARKS_OWN)}
+        kept["type"] = "MANAGED" if is_table else "VIEW"
+        row = (json.dumps(kept, separators=(",", ":")),)
+        return as_frame(self._spark, PlainRows("json_metadata string", [row]))
+
     def table(self, name: str) -> AttachedTable | None:
         """Return the table of a lake that a name refers to, None if it refers to none."""
         try:
@@ -145,7 +180,7 @@ class SessionSql:
             return None
         names = self._names()
         catalog = names.lake_of(parts)
-        if catalog is None or (len(parts) == 1 and names.temporary(parts[0])):
+        if catalog is None:
             return None
         parts = inside(parts, catalog)
         if len(parts) > 2:
@@ -156,7 +191,9 @@ class SessionSql:
 
     def _names(self) -> Names:
         current = str(self._spark.catalog.currentCatalog())
-        return Names(self.lakes, current, self._is_temporary, has_jvm(self._spark))
+        temporary = cache(partial(is_temporary_view, self._spark))
+        shared = next((lake.database for lake in self.lakes.values()), "")
+        return Names(self.lakes, current, temporary, has_jvm(self._spark), shared)
 
     def _taken(
         self, text: str, args: Any, names: Names
@@ -179,7 +216,7 @@ class SessionSql:
         lake = owner(statement, names)
         if lake is None:
             _refuse_options(statement, names)
-            return None, None
+            return None, _about_temporary(statement, names)
         if misfit is not None:
             raise misfit
         return (lake, _as_lakes(statement, lake, names)), None
@@ -209,12 +246,6 @@ class SessionSql:
         state.given_spark = self._spark
         return state
 
-    def _is_temporary(self, name: str) -> bool:
-        try:
-            return bool(self._spark.catalog.getTable(name).isTemporary)
-        except AnalysisException:
-            return False
-
 
 def _bound(text: str, args: Any) -> str:
     return with_parameters(text, args) if args else text
@@ -228,9 +259,25 @@ def _as_lakes(statement: st.Statement, lake: str, names: Names) -> st.Statement:
     return statement
 
 
+def _about_temporary(statement: st.Statement, names: Names) -> ShelduckError | None:
+    """Return what to say if Spark does not know a statement about a temporary view."""
+    view = temporary_view(statement, names)
+    if view is None:
+        return None
+    lake, name = names.lake_for(view.parts), view.parts[-1]
+    told = NotFound(
+        f"{view} is a temporary view, which does not support this statement; for a table of the"
+        f" lake, write {lake}.{DEFAULT_SCHEMA}.{name}",
+        about="view instead of table",
+    )
+    if is_for_tables(statement):
+        raise told
+    return told
+
+
 def _refuse_options(statement: st.Statement, names: Names) -> None:
     """Refuse options of a lake's tables in a query that Spark runs: it ignores all but two."""
     query = statement.query if isinstance(statement, st.Explain) else statement
     for relation in query.relations if isinstance(query, st.Query) else ():
-        if names.lake_of(relation.name.parts) is not None:
+        if relation.options and names.lake_of(relation.name.parts) is not None:
             refuse_options(relation, _TIMES)

@@ -30,9 +30,12 @@ def run(
     """
     with connect_existing(catalog, conf or ()) as lake:
         while True:
-            for job in lake.run_jobs():
+            done = lake.run_jobs()
+            for job in done:
                 console.print(str(job), markup=False, highlight=False, soft_wrap=True)
             if once:
+                if not done:
+                    console.print("no open job")
                 return
             time.sleep(poll)
 

@@ -8,7 +8,7 @@ import typer
 
 from shelduck.cli.lakes import wanted_lake
 from shelduck.cli.options import Catalog, console
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, missing_extra
 
 PORT = 8765
 EXAMPLE = "Example: shelduck ui -c sqlite:///lake.db"
@@ -33,9 +33,7 @@ def show(url: str, port: int = PORT, *, allow_changes: bool = False) -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("shelduck"):
             raise
-        raise InvalidRequest(
-            f"{error.name!r} is not installed; run pip install 'shelduck[ui]'"
-        ) from error
+        raise InvalidRequest(missing_extra(error.name, "ui")) from error
 
     def tell(address: str) -> None:
         how = "changes allowed" if allow_changes else "read-only"

@@ -44,6 +44,16 @@ class AlterStep:
         kept = f" ({self.rows_in_catalog} in the catalog)" if self.rows_in_catalog else ""
         return f"{self.rows_to_rewrite}{kept}"
 
+    @property
+    def cost(self) -> str:
+        """What it rewrites, as text."""
+        if self.rows_in_catalog and self.rows_in_catalog == self.rows_to_rewrite:
+            return f"rows to move from the catalog into new files: {self.rows_to_rewrite}"
+        return (
+            f"files to rewrite: {self.files_to_rewrite}, rows: {self.rows_text},"
+            f" bytes: {self.bytes_to_rewrite}"
+        )
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AlterPlan:
@@ -90,10 +100,7 @@ class AlterPlan:
             lines.append(f"  {number}. {step.change}")
             lines.append(f"     {step.weight}: {step.reason}")
             lines += [f"     note: {step.note}"] if step.note else []
-            lines.append(
-                f"     files to rewrite: {step.files_to_rewrite}, rows: {step.rows_text},"
-                f" bytes: {step.bytes_to_rewrite}"
-            )
+            lines.append(f"     {step.cost}")
         if self.is_heavy:
             told = f"{self.estimated_seconds:.0f} s on {self.cores} core(s), {self.speed}"
             lines.append(f"  estimate: {told}")

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from shelduck.spark.bridge.classes import loaded
 from shelduck.spark.bridge.jvm import has_jvm, java_session
 from shelduck.spark.bridge.named import query_of_views, row_of
+from shelduck.spark.calls.latest_views import held_frames
 
 _TABLE = re.compile(r"'UnresolvedRelation \[(.*?)\], \[")
 
@@ -57,7 +58,8 @@ def temporary_views(
     made: list[str] = []
     try:
         for word, frame in frames.items():
-            frame.createTempView(names[word])
+            with held_frames():
+                frame.createTempView(names[word])
             made.append(names[word])
         yield names
     finally:

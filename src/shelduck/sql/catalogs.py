@@ -7,8 +7,18 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from shelduck.sql.statements import statements as st
-from shelduck.sql.statements.macro_statements import ShowMacros
-from shelduck.sql.statements.upkeep_statements import Checkpoint, SetVariable, ShowJobs
+from shelduck.sql.statements.macro_statements import CreateMacro, DropMacro, ShowMacros
+from shelduck.sql.statements.upkeep_statements import (
+    CancelJob,
+    Checkpoint,
+    DescribeHistory,
+    DropFeature,
+    Optimize,
+    Restore,
+    SetVariable,
+    ShowJobs,
+    Vacuum,
+)
 from shelduck.sql.tokens.lexer import Kind, tokenize
 from shelduck.sql.tokens.parts import (
     Call,
@@ -23,6 +33,19 @@ from shelduck.sql.tokens.parts import (
 
 Value = TypeVar("Value")
 
+# A new table, view or macro is the catalog's, whatever temporary views there are.
+_MAKE = (st.CreateTable, st.CreateView, st.PinView, CreateMacro, DropMacro)
+# What they do has no meaning for a temporary view, and no words in Spark.
+_FOR_TABLES = (
+    st.AlterRollups,
+    DescribeHistory,
+    DropFeature,
+    Optimize,
+    Restore,
+    Vacuum,
+    CancelJob,
+)
+_SESSION = "session"
 _SPARKS = (st.ShowSchemas, st.ShowTables, st.UseSchema)
 # They may name no table and no schema.
 _OF_CURRENT = (st.ShowViews, ShowMacros, ShowJobs, Checkpoint, SetVariable)
@@ -33,24 +56,43 @@ class Names:
     """What names mean in a session: lakes by lower name, and the catalog that it uses.
 
     ``temporary`` tells of a name of one part whether it is a temporary view. ``reads`` says that
-    Spark itself finds the lakes' tables, as it does where there is a JVM.
+    Spark itself finds the lakes' tables, as it does where there is a JVM. ``shared`` is the schema
+    of temporary views of all sessions.
     """
 
     lakes: Collection[str]
     current: str
     temporary: Callable[[str], bool]
     reads: bool = True
+    shared: str = "global_temp"
 
     def lake(self, catalog: str) -> str | None:
         """Return the lake that a catalog's name means, None when it means none."""
         return catalog.lower() if catalog.lower() in self.lakes else None
 
     def lake_of(self, parts: tuple[str, ...]) -> str | None:
-        """Return the lake that a name of a table is in, None when it is in none."""
+        """Return the lake that a name of a table is in, None when it is in none.
+
+        As everywhere in Spark, temporary views come before what is in a catalog.
+        """
+        found = self.lake_for(parts)
+        return None if found is not None and self.is_sessions(parts) else found
+
+    def lake_for(self, parts: tuple[str, ...]) -> str | None:
+        """Return the lake in which something new of that name is made, None when it is in none."""
         if len(parts) > 1 and parts[0].lower() in self.lakes:
             return parts[0].lower()
         current = self.current.lower()
         return current if current in self.lakes and len(parts) < 3 else None
+
+    def is_sessions(self, parts: tuple[str, ...]) -> bool:
+        """Return whether a name is that of a temporary view, and so the session's own."""
+        if len(parts) == 1:
+            return self.temporary(parts[0])
+        if len(parts) > 2 or parts[0].lower() in self.lakes:
+            return False
+        schema = parts[0].lower()
+        return schema == self.shared.lower() or (schema == _SESSION and self.temporary(parts[1]))
 
 
 def owner(statement: st.Statement, names: Names) -> str | None:
@@ -75,7 +117,25 @@ def owner(statement: st.Statement, names: Names) -> str | None:
         # Where Spark lists, a name of one part is a catalog's before it is a schema's.
         alone = names.lake(first.parts[0]) if isinstance(statement, st.ShowViews) else None
         return alone or names.lake(first.parts[0] if len(first.parts) > 1 else names.current)
-    return names.lake_of(first.parts)
+    return (names.lake_for if isinstance(statement, _MAKE) else names.lake_of)(first.parts)
+
+
+def temporary_view(statement: st.Statement, names: Names) -> TableName | None:
+    """Return the name of the temporary view that a statement with a lake's words is about.
+
+    None for all others. Spark runs such a statement, if it knows it at all.
+    """
+    if isinstance(statement, (*_MAKE, *_SPARKS, Query, st.Explain, Call)):
+        return None
+    first = next(_targets(statement), None)
+    if not isinstance(first, TableName) or names.lake_for(first.parts) is None:
+        return None
+    return first if names.is_sessions(first.parts) else None
+
+
+def is_for_tables(statement: st.Statement) -> bool:
+    """Return whether Spark has no words for a statement, which only a table of a lake can obey."""
+    return isinstance(statement, _FOR_TABLES)
 
 
 def within(statement: Value, lake: str, names: Names) -> Value:
@@ -165,10 +225,7 @@ def _relation_name(name: TableName, lake: str, names: Names) -> TableName:
     parts = inside(name.parts, lake)
     if parts != name.parts:
         return TableName(parts)
-    is_temporary = len(name.parts) == 1 and names.temporary(name.parts[0])
-    if names.lake_of(name.parts) == lake and not is_temporary:
-        return name
-    return SessionName(name.parts)
+    return name if names.lake_of(name.parts) == lake else SessionName(name.parts)
 
 
 def _changed(value: Any, change: Callable[[Any], Any]) -> Any:

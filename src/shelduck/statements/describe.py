@@ -1,4 +1,4 @@
-"""What DESCRIBE and SHOW CREATE TABLE say of a table."""
+"""What DESCRIBE and SHOW CREATE TABLE say of a table or a view."""
 
 from __future__ import annotations
 
@@ -100,6 +100,37 @@ def column_rows(table: TableVersion, path: Path) -> list[tuple[str, str | None]]
         ("initial_default", found.initial_default),
         ("default", found.default.text if found.default else None),
     ]
+
+
+def view_rows(
+    view: ViewVersion, columns: Sequence[tuple[str, str]], *, extended: bool = False
+) -> list[Row]:
+    """Return name and Spark type of each column of a view, and with ``extended`` its details."""
+    rows: list[Row] = [(name, kind, None) for name, kind in columns]
+    if not extended:
+        return rows
+    return [
+        *rows,
+        ("", "", ""),
+        ("# Detailed View Information", "", ""),
+        ("Database", view.schema.name, None),
+        ("View", view.name, None),
+        ("Type", "VIEW", None),
+        ("View Text", _view_text(view), None),
+        ("Comment", view.definition.comment, None),
+    ]
+
+
+def view_statement(view: ViewVersion) -> str:
+    """Return the statement that makes a view, with its query in Spark's words if it has them."""
+    made = view.definition
+    names = f" ({', '.join(map(quote_name, made.columns))})" if made.columns else ""
+    comment = "" if made.comment is None else f" COMMENT {quote_text(made.comment)}"
+    return f"CREATE VIEW {view.full_name}{names}{comment} AS {_view_text(view)}"
+
+
+def _view_text(view: ViewVersion) -> str:
+    return view.definition.spark_sql or view.definition.sql
 
 
 def pinned_rows(view: ViewVersion, shape: Schema, table: TableVersion) -> list[Row]:

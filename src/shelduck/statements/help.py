@@ -69,8 +69,8 @@ that the older type does not hold fails the query. The view follows later change
         """SHOW ALTER TABLE {COLUMN | ROLLUP} [FROM schema] [WHERE condition] [ORDER BY c] [LIMIT n]
 
 States of a job: PENDING, WAITING_TXN (it waits for writers that began before it), RUNNING,
-FINISHED, CANCELLED. Changes without a job are shown as FINISHED; their JobId is the negative id
-of their snapshot.""",
+FINISHED, CANCELLED. Changes without a job are shown as FINISHED, without a JobId; TransactionId is
+their snapshot.""",
         "SHOW ALTER TABLE COLUMN WHERE TableName = 't' ORDER BY CreateTime DESC LIMIT 1",
     ),
     Topic(

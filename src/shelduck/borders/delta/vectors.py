@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from shelduck.borders.delta.log import Added, Vector, absolute
-from shelduck.errors import CorruptLake, Unsupported
+from shelduck.errors import CorruptLake, Unsupported, missing_extra
 from shelduck.spark.files.file_systems import filesystem
 
 if TYPE_CHECKING:
@@ -59,10 +59,8 @@ def bitmap() -> type[BitMap64]:
     try:
         from pyroaring import BitMap64  # noqa: PLC0415 - an optional extra
     except ImportError as missing:
-        raise Unsupported(
-            "deletion vectors of Delta tables need the package 'pyroaring', which is not"
-            " installed; run pip install 'shelduck[delta]'"
-        ) from missing
+        needed = missing_extra("pyroaring", "delta")
+        raise Unsupported(f"cannot read deletion vectors of Delta tables: {needed}") from missing
     return BitMap64
 
 

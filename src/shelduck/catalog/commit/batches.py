@@ -40,10 +40,16 @@ def landed_in(
     if row.batch_id > batch.batch_id:
         raise InvalidRequest(
             f"cannot commit {batch}: batch {row.batch_id} has already landed (snapshot"
-            f" {row.snapshot_id}), and batch numbers must increase; if the query begins with a new"
-            " checkpoint, give it a new query id"
+            f" {row.snapshot_id}), and batch numbers must increase; {_way_out(batch)}"
         )
     return SnapshotId(row.snapshot_id)
+
+
+def _way_out(batch: Batch) -> str:
+    """Return what to do about a late batch: of a stream, or of ``once=`` of a transaction."""
+    if batch.table_id != ANY_TABLE:
+        return "if the query begins with a new checkpoint, give it a new query id"
+    return "if it has not landed, pass a larger number, or another series, to once=(series, number)"
 
 
 def newest_landed(connection: Connection, series: str) -> int | None:

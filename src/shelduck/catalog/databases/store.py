@@ -34,6 +34,7 @@ from shelduck.errors import (
     InvalidRequest,
     OutcomeUnknown,
     ShelduckError,
+    missing_extra,
 )
 from shelduck.model.text.characters import require_characters
 
@@ -353,9 +354,7 @@ def open_store(url: str) -> Store:
     try:
         return Store(database(address.url))
     except ModuleNotFoundError as error:
-        raise InvalidRequest(
-            f"{error.name!r} is not installed; run pip install 'shelduck[{database.extra}]'"
-        ) from error
+        raise InvalidRequest(missing_extra(error.name, database.extra)) from error
     except ShelduckError:
         raise
     except (SQLAlchemyError, TypeError, ValueError) as error:

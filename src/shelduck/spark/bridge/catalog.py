@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, cast
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from shelduck.model.text.quoting import backticked
-from shelduck.spark.bridge.classes import PACKAGE, loader_of
+from shelduck.spark.bridge.classes import PACKAGE, loaded, loader_of
 from shelduck.spark.bridge.codec import field_rows, rows_of
-from shelduck.spark.bridge.jvm import current_thread, java_gateway, java_session
+from shelduck.spark.bridge.jvm import current_thread, has_jvm, java_gateway, java_session
 from shelduck.spark.bridge.relation import let_java_call
 from shelduck.spark.named_errors import InvalidValue, condition_of, thrown_by_java
 
@@ -88,6 +89,21 @@ def remove_catalog(spark: SparkSession, name: str, token: str) -> None:
 def token_of(spark: SparkSession, name: str) -> str | None:
     """Return the token of a catalog in a session, or in the session from which it was copied."""
     return spark.conf.get(f"{_SETTING}{name}.attached", None)
+
+
+def follow_lakes(spark: SparkSession, view: str, *, is_global: bool) -> None:
+    """Make a temporary view of a DataFrame read the newest tables of lakes each time."""
+    loaded(spark).plans.follow(java_session(spark), view, is_global)
+
+
+def is_temporary_view(spark: SparkSession, name: str) -> bool:
+    """Return whether the session has a temporary view of this name, without looking for tables."""
+    if has_jvm(spark):
+        return bool(loaded(spark).plans.hasView(java_session(spark), name))
+    try:
+        return bool(spark.catalog.getTable(name).isTemporary)
+    except AnalysisException:
+        return False
 
 
 @contextmanager

@@ -63,6 +63,8 @@ _CLASSES = (
     "SafeFilters",
     "LakeParquet",
     "ViewTable",
+    "LatestPlan",
+    "LatestView",
     "LakePlans",
     "CatalogCall",
     "LakeWrite",

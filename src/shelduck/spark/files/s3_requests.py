@@ -1,7 +1,7 @@
 """Requests of S3 that pyarrow does not have.
 
 These are deletions of many files, listings page by page, and uploads that never ended. They need
-boto3, the extra ``shelduck[s3]``. Without it, pyarrow deletes files one by one, each with three
+boto3, the extra ``s3``. Without it, pyarrow deletes files one by one, each with three
 requests, a listing is in memory as a whole, and unfinished uploads are left to the bucket's own
 lifecycle rule.
 """

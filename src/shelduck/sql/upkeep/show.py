@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from shelduck.model.tables.schema import Path
 from shelduck.sql.ddl.create import SCHEMA_WORDS
 from shelduck.sql.query.query import begins_query, read_query
@@ -44,6 +46,9 @@ _LISTED: dict[str, type[ShowTables | ShowViews | ShowMacros]] = {
     "VIEWS": ShowViews,
     "MACROS": ShowMacros,
 }
+_SHOW_FUNCTIONS = re.compile(
+    r"\s*SHOW\s+((ALL|USER|SYSTEM)\s+)?FUNCTIONS\b(?!\s+(FROM|IN)\b)", re.IGNORECASE
+)
 _MODES = ("EXTENDED", "FORMATTED", "COST", "CODEGEN", "LOGICAL")
 
 
@@ -84,6 +89,17 @@ def read_show(cursor: Cursor) -> Show:
         f"SHOW {cursor.peek().text.upper()}",
         f"use SHOW {', '.join(_SHOWN)} or CREATE TABLE",
     )
+
+
+def with_sparks_functions(text: str) -> str:
+    """Return SHOW FUNCTIONS of Spark's own catalog, where it names none; other texts as they are.
+
+    Spark's functions and those of the session are in every catalog, but Spark asks only its own.
+    """
+    found = _SHOW_FUNCTIONS.match(text)
+    if found is None:
+        return text
+    return f"{text[: found.end()]} IN spark_catalog.default{text[found.end() :]}"
 
 
 def read_describe(cursor: Cursor) -> Describe | DescribeHistory:

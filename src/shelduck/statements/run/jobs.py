@@ -41,8 +41,8 @@ _ROLLUP_COLUMNS = (
 def show_jobs(runner: Runner, statement: up.ShowJobs) -> DataFrame | PlainRows:
     """SHOW ALTER TABLE COLUMN, newest first, with Doris' thirteen columns.
 
-    Changes without a job come from the snapshots that made them, also DuckDB's. Their JobId is the
-    negative id of that snapshot, so that it is the id of no job.
+    Changes without a job come from the snapshots that made them, also DuckDB's. They have no JobId;
+    their TransactionId is that snapshot.
     """
     wanted = None if statement.schema is None else statement.schema.schema
     if wanted is not None:
@@ -169,7 +169,7 @@ def _light_row(change: LightChange, versions: ShapeVersions) -> tuple[object, ..
     if change.is_rollup:
         table, _, index = table.rpartition(rollup_table("", ""))
     return (
-        *(-at.id, table, _time(at.time), _time(at.time), index, change.table_id, change.table_id),
+        *(None, table, _time(at.time), _time(at.time), index, change.table_id, change.table_id),
         *(versions.text(change.table_id, at.id), at.id, JobState.FINISHED.value, "", None, 1),
     )
 

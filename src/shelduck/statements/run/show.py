@@ -9,7 +9,7 @@ from typing import Any
 from shelduck.errors import NotFound
 from shelduck.model.tables.properties import shown_properties
 from shelduck.model.tables.rollup import rollup_of
-from shelduck.model.tables.schema import Schema
+from shelduck.model.tables.schema import Schema, path_text
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.view import ViewVersion
 from shelduck.spark.bridge.analyzed import analyzed_plan
@@ -18,6 +18,7 @@ from shelduck.spark.session import DataFrame
 from shelduck.sql.statements import statements as st
 from shelduck.statements import describe as described
 from shelduck.statements.help import topics
+from shelduck.statements.relations import view_frame
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.pins import pinned_shape
 from shelduck.work.results import PlainRows
@@ -71,19 +72,23 @@ def show_tables(runner: Runner, statement: st.ShowTables) -> PlainRows:
 
 
 def show_columns(runner: Runner, statement: st.ShowColumns) -> PlainRows:
-    """SHOW COLUMNS."""
-    rows = [(n,) for n in runner.version(statement.name).columns.names]
-    return PlainRows("col_name string", rows)
+    """SHOW COLUMNS of a table or a view."""
+    found = _table_or_view(runner, statement.name)
+    if isinstance(found, ViewVersion):
+        return PlainRows("col_name string", [(name,) for name, _ in _columns(runner, found)])
+    return PlainRows("col_name string", [(n,) for n in found.columns.names])
 
 
 def show_create_table(runner: Runner, statement: st.ShowCreateTable) -> PlainRows:
-    """SHOW CREATE TABLE, also of a pinned view."""
-    found = _table_or_pinned(runner, statement.name)
+    """SHOW CREATE TABLE, also of a view."""
+    found = _table_or_view(runner, statement.name)
     view = runner.view()
-    if isinstance(found, ViewVersion):
+    if not isinstance(found, ViewVersion):
+        text = described.create_statement(found, list(rollups_of(view, found)))
+    elif found.definition.pin is None:
+        text = described.view_statement(found)
+    else:
         text = described.pinned_statement(found, _pinned(view, found)[1])
-        return PlainRows("createtab_stmt string", [(text,)])
-    text = described.create_statement(found, list(rollups_of(view, found)))
     return PlainRows("createtab_stmt string", [(text,)])
 
 
@@ -99,11 +104,10 @@ def show_properties(runner: Runner, statement: st.ShowProperties) -> PlainRows:
 
 
 def describe(runner: Runner, statement: st.Describe) -> PlainRows:
-    """DESCRIBE a table, a column or a pinned view, with the columns that Spark gives."""
-    found = _table_or_pinned(runner, statement.name)
+    """DESCRIBE a table, a column or a view, with the columns that Spark gives."""
+    found = _table_or_view(runner, statement.name)
     if isinstance(found, ViewVersion):
-        shown = described.pinned_rows(found, *_pinned(runner.view(), found))
-        return PlainRows(_DESCRIBED, shown)
+        return _described_view(runner, found, statement)
     if statement.indexes:
         view = runner.view()
         rollups = [(spec.name, t) for t in rollups_of(view, found) if (spec := rollup_of(t))]
@@ -117,15 +121,37 @@ def describe(runner: Runner, statement: st.Describe) -> PlainRows:
     return PlainRows(_DESCRIBED, lines)
 
 
-def _table_or_pinned(runner: Runner, name: st.TableName) -> TableVersion | ViewVersion:
-    """Return a table, or a view that is pinned to one; NotFound for all else."""
+def _table_or_view(runner: Runner, name: st.TableName) -> TableVersion | ViewVersion:
+    """Return a table or a view; NotFound for all else."""
     try:
         return runner.version(name)
     except NotFound:
         view = runner.view().workspace.view(runner.name(name))
-        if view is None or view.definition.pin is None:
+        if view is None:
             raise
         return view
+
+
+def _described_view(runner: Runner, view: ViewVersion, statement: st.Describe) -> PlainRows:
+    columns = _columns(runner, view)
+    if statement.column is not None:
+        wanted = path_text(statement.column)
+        found = [(n, kind) for n, kind in columns if n.lower() == wanted.lower()]
+        if not found:
+            known = [n for n, _ in columns]
+            raise NotFound.named("column", wanted, known, where=view.full_name)
+        rows = [("col_name", found[0][0]), ("data_type", found[0][1]), ("comment", None)]
+        return PlainRows("info_name string, info_value string", rows)
+    if view.definition.pin is not None:
+        shown = described.pinned_rows(view, *_pinned(runner.view(), view))
+        return PlainRows(_DESCRIBED, shown)
+    return PlainRows(_DESCRIBED, described.view_rows(view, columns, extended=statement.extended))
+
+
+def _columns(runner: Runner, view: ViewVersion) -> list[tuple[str, str]]:
+    """Return name and Spark type of the columns that a view has now."""
+    frame = view_frame(runner.view(), view, None, ())
+    return [(field.name, field.dataType.simpleString()) for field in frame.schema]
 
 
 def _pinned(unit: UnitOfWork, view: ViewVersion) -> tuple[Schema, TableVersion]:

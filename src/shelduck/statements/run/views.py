@@ -11,6 +11,7 @@ from shelduck.model.tables.view import ViewDefinition, ViewVersion
 from shelduck.model.text.quoting import backticked, double_quoted, quote_text
 from shelduck.sql.query.translate import CATALOG, duckdb_query, refusal_query, require_columns
 from shelduck.sql.statements import statements as st
+from shelduck.sql.tokens.parts import SessionName
 from shelduck.statements.relations import Scope, frame_of, require_harmless
 from shelduck.statements.run.show import is_like
 from shelduck.statements.runner import Answer, Runner
@@ -162,6 +163,12 @@ def _define(
         raise Unsupported(f"view {name} cannot read {function}(...); read it in a query instead")
     if any(relation.computed for relation in query.relations):
         raise Unsupported(f"view {name} cannot compute a time; write the id of a snapshot")
+    for relation in query.relations:
+        if isinstance(relation.name, SessionName):
+            raise InvalidRequest(
+                f"cannot create view {name}: it reads {relation.name}, which is not in the lake;"
+                " use CREATE TEMPORARY VIEW"
+            )
     schema = runner.state.default_schema
     # The view's own name counts as being read: a query that reaches it would never end.
     scope = Scope(schema, views=(str(name).lower(),))

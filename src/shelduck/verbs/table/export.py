@@ -9,7 +9,7 @@ from shelduck.borders.iceberg.survey import Survey, survey
 from shelduck.borders.report import Exported, ExportReport
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.changes import touches
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, missing_extra
 from shelduck.operations.read.rows import TableRows
 from shelduck.verbs.table.delta import DeltaExportVerbs, delta_report
 from shelduck.verbs.table.export_base import Place
@@ -72,9 +72,7 @@ class ExportVerbs(DeltaExportVerbs):
         try:
             from shelduck.borders.iceberg.export import export  # noqa: PLC0415 - optional extra
         except ModuleNotFoundError as error:
-            raise InvalidRequest(
-                f"{error.name!r} is not installed; run pip install 'shelduck[iceberg]'"
-            ) from error
+            raise InvalidRequest(missing_extra(error.name, "iceberg")) from error
         return export(self._state.spark, found, location, before)
 
     def _is_shown(self, found: Survey, before: Published) -> bool:

@@ -177,13 +177,25 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
     String[] found = (String[]) asked(
         new String[] {"load", namespace, table.name(), how, when}).get(0);
     try {
-      return LakeView.of(name, namespace.replace('\u0001', '.'), table.name(), found[0],
-          found[1], schema(found, 2));
+      return LakeView.of(name, table.namespace(), table.name(), found[0],
+          found[1], schema(found, 2), how.equals(NONE) ? sqlName(table) : null);
     } catch (RuntimeException error) {
       throw error;
     } catch (Exception error) {
       throw new IllegalStateException(error.getMessage(), error);
     }
+  }
+
+  private String sqlName(Identifier table) {
+    StringBuilder text = new StringBuilder(quoted(name));
+    for (int i = 0; i < table.namespace().length; i++) {
+      text.append('.').append(quoted(table.namespace()[i]));
+    }
+    return text.append('.').append(quoted(table.name())).toString();
+  }
+
+  private static String quoted(String part) {
+    return "`" + part.replace("`", "``") + "`";
   }
 
   private LakeTable staged(String how, Identifier table, StructType schema,

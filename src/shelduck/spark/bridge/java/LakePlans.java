@@ -127,6 +127,16 @@ public final class LakePlans {
     }
   }
 
+  /** Whether the session has a temporary view of this name. */
+  public boolean hasView(SparkSession session, String name) {
+    return session.sessionState().catalog().getRawTempView(name).isDefined();
+  }
+
+  /** Makes a temporary view that Spark has just made read the newest tables of lakes. */
+  public void follow(SparkSession session, String name, boolean isGlobal) throws Exception {
+    LatestView.follow(session, name, isGlobal);
+  }
+
   /** One row that the plan holds, so nothing is parsed: name, type and value of each column. */
   public Dataset row(SparkSession session, String fields) {
     List texts = TextRows.rows(fields);

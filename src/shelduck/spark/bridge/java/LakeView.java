@@ -1,6 +1,10 @@
 package shelduck.bridge;
 
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.V1Table;
 import org.apache.spark.sql.types.StructType;
@@ -13,14 +17,32 @@ import scala.Option;
 public final class LakeView {
   private LakeView() {}
 
-  /** {@code hidden} is the name of the view in {@code database}, the database of global views. */
-  public static Table of(String catalog, String namespace, String name, String database,
-      String hidden, StructType schema) throws Exception {
+  /**
+   * {@code hidden} is the name of the view in {@code database}, the database of global views.
+   * {@code newest} is the name of the table as SQL if it is read at the newest snapshot, else null.
+   */
+  public static Table of(String catalog, String[] namespace, String name, String database,
+      String hidden, StructType schema, String newest) throws Exception {
+    ArrayList whole = new ArrayList(Arrays.asList(namespace));
+    whole.add(0, catalog);
+    whole.add(name);
+    String schemas = String.join(".", (CharSequence[]) namespace);
     String[] properties = {
       "view.referredTempViewNames", "[[\"" + database + "\",\"" + hidden + "\"]]",
-      "view.query.out.numCols", "0"};
-    return new V1Table(ViewTable.of(
-        new TableIdentifier(name, Option.apply(namespace), Option.apply(catalog)), schema,
-        properties, "SELECT * FROM `" + database + "`.`" + hidden + "`"));
+      "view.query.out.numCols", "0", LatestPlan.TABLE, newest};
+    return new Shown(ViewTable.of(
+        new TableIdentifier(name, Option.apply(schemas), Option.apply(catalog)), schema,
+        properties, "SELECT * FROM `" + database + "`.`" + hidden + "`", ScalaSeq.of(whole)));
+  }
+
+  /** How it is read is of no use to people: SHOW TABLE EXTENDED prints all properties. */
+  public static final class Shown extends V1Table {
+    public Shown(CatalogTable about) {
+      super(about);
+    }
+
+    public java.util.Map properties() {
+      return new HashMap();
+    }
   }
 }

@@ -9,6 +9,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Map$;
+import scala.collection.immutable.Seq;
 
 /**
  * What Spark's catalog knows about a view. The case class gets more fields in every version of
@@ -20,12 +21,26 @@ public final class ViewTable {
 
   private ViewTable() {}
 
-  /** {@code properties} are names and values in turns; {@code text} may be null. */
+  /**
+   * {@code properties} are names and values in turns, without those whose value is null;
+   * {@code text} may be null.
+   */
   public static CatalogTable of(TableIdentifier name, StructType schema, String[] properties,
       String text) throws Exception {
+    return of(name, schema, properties, text, null);
+  }
+
+  /**
+   * {@code whole} are the parts of the name as messages and columns have it, where Spark knows such
+   * names: else it takes every view for one of its own catalog.
+   */
+  public static CatalogTable of(TableIdentifier name, StructType schema, String[] properties,
+      String text, Seq whole) throws Exception {
     Map named = Map$.MODULE$.empty();
     for (int i = 0; i < properties.length; i += 2) {
-      named = (Map) named.updated(properties[i], properties[i + 1]);
+      if (properties[i + 1] != null) {
+        named = (Map) named.updated(properties[i], properties[i + 1]);
+      }
     }
     Method apply = null;
     Method[] methods = CatalogTable.class.getMethods();
@@ -45,6 +60,13 @@ public final class ViewTable {
     }
     fields[PROPERTIES] = named;
     fields[TEXT] = Option.apply(text);
-    return (CatalogTable) apply.invoke(null, fields);
+    CatalogTable made = (CatalogTable) apply.invoke(null, fields);
+    for (int i = TEXT + 1; whole != null && i < fields.length; i++) {
+      if (made.productElementName(i).equals("multipartIdentifier")) {
+        fields[i] = Option.apply(whole);
+        return (CatalogTable) apply.invoke(null, fields);
+      }
+    }
+    return made;
   }
 }

@@ -1,0 +1,57 @@
+"""Temporary views of DataFrames: each use of one reads the newest tables of the session's lakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.classic.dataframe import DataFrame
+
+from shelduck.spark.bridge.catalog import follow_lakes
+from shelduck.spark.calls.replacing import replace_method
+
+HasLakes = Callable[[SparkSession], bool]
+
+_GLOBAL = {
+    "createTempView": False,
+    "createOrReplaceTempView": False,
+    "registerTempTable": False,
+    "createGlobalTempView": True,
+    "createOrReplaceGlobalTempView": True,
+}
+_held: ContextVar[bool] = ContextVar("held", default=False)
+
+
+def replace_views(has_lakes: HasLakes) -> None:
+    """Replace the methods that make views of frames, until the methods are restored.
+
+    A frame itself holds the snapshot that it was made from. Spark would hold it in a view, too.
+    """
+    for method, is_global in _GLOBAL.items():
+        if hasattr(DataFrame, method):
+            replace_method(DataFrame, method, partial(_replaced, has_lakes, is_global))
+
+
+@contextmanager
+def held_frames() -> Iterator[None]:
+    """Let views that this thread makes hold the snapshots of their frames."""
+    token = _held.set(True)
+    try:
+        yield
+    finally:
+        _held.reset(token)
+
+
+def _replaced(
+    has_lakes: HasLakes, is_global: bool, original: Callable[..., None]
+) -> Callable[..., None]:
+    def call(self: Any, name: str) -> None:
+        original(self, name)
+        if not _held.get() and has_lakes(self.sparkSession):
+            follow_lakes(self.sparkSession, name, is_global=is_global)
+
+    return call
