@@ -243,12 +243,13 @@ def test_a_new_column_of_another_type_keeps_what_rows_that_exist_read(later, mad
 
 
 @pytest.mark.parametrize(
-    ("files", "rows", "size", "told"),
+    ("files", "rows", "size", "kept", "told"),
     [
-        (3, 10, 2000, "files to rewrite: 3, rows: 10, bytes: 2000"),
-        (0, 0, 0, "files to rewrite: 0, rows: 0, bytes: 0"),
-        (1, 4, 0, "rows to move from the catalog into new files: 4"),
+        (3, 10, 2000, 0, "files to rewrite: 3, rows: 10, bytes: 2000"),
+        (3, 10, 2000, 4, "files to rewrite: 3, rows: 10 (4 in the catalog), bytes: 2000"),
+        (0, 0, 0, 0, "files to rewrite: 0, rows: 0, bytes: 0"),
+        (1, 4, 0, 4, "rows to move from the catalog into new files: 4"),
     ],
 )
-def test_the_cost_of_a_step_says_where_its_rows_are(files, rows, size, told):
-    assert AlterStep("c", "heavy", "r", files, rows, size).cost == told
+def test_the_cost_of_a_step_says_where_its_rows_are(files, rows, size, kept, told):
+    assert AlterStep("c", "heavy", "r", files, rows, size, rows_in_catalog=kept).cost == told
