@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import base64
 import sqlite3
 import subprocess
 import sys
 import threading
+import zlib
 from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import Mock
 
 import duckdb
 import psycopg
@@ -23,6 +27,7 @@ from shelduck.errors import (
     InvalidRequest,
     OutcomeUnknown,
     ShelduckError,
+    Unsupported,
 )
 
 pytestmark = pytest.mark.every_database
@@ -443,6 +448,75 @@ def test_duckdb_file_is_free_between_units_of_work(duckdb_store, duckdb_url):
         subprocess.run(command, check=True)
         with duckdb.connect() as inside:
             inside.execute(f"ATTACH '{path}' AS l")
+
+
+@pytest.fixture
+def newer_duckdb(monkeypatch):
+    """Make DuckDB choose the newest storage version by itself, as newer ones do."""
+    connect = duckdb.connect
+    newest = {"storage_compatibility_version": "latest"}
+    monkeypatch.setattr(duckdb, "connect", lambda path=":memory:": connect(path, config=newest))
+    return connect
+
+
+def storage_version(path):
+    return int.from_bytes(path.read_bytes()[12:20], "little")
+
+
+def test_a_duckdb_file_is_made_so_that_every_duckdb_since_1_0_opens_it(
+    newer_duckdb, tmp_path, data_path
+):
+    newer_duckdb(config={"storage_compatibility_version": "latest"}).execute(
+        f"ATTACH '{tmp_path}/newest.db' AS newest"
+    ).close()
+    with lake(f"duckdb:///{tmp_path}/it's.ducklake", data_path) as store:
+        write(store, lambda connection: add_snapshot(connection, 1))
+
+    assert storage_version(tmp_path / "newest.db") > 64
+    assert storage_version(tmp_path / "it's.ducklake") == 64
+
+
+def test_a_duckdb_file_is_made_so_where_no_file_can_be_linked(
+    newer_duckdb, tmp_path, data_path, monkeypatch
+):
+    monkeypatch.setattr(Path, "hardlink_to", Mock(side_effect=OSError("no links here")))
+    with lake(f"duckdb:///{tmp_path}/l.ducklake", data_path) as store:
+        assert snapshot_ids(store) == [0]
+
+    assert storage_version(tmp_path / "l.ducklake") == 64
+    assert [file.name for file in tmp_path.glob("l.ducklake*")] == ["l.ducklake"]
+
+
+def test_a_duckdb_file_keeps_the_storage_version_that_it_has(tmp_path, data_path):
+    with duckdb.connect() as other:
+        other.execute(f"ATTACH '{tmp_path}/l.ducklake' AS l (STORAGE_VERSION 'v1.4.0')")
+    with lake(f"duckdb:///{tmp_path}/l.ducklake", data_path) as store:
+        write(store, lambda connection: add_snapshot(connection, 1))
+
+    assert storage_version(tmp_path / "l.ducklake") == 67
+
+
+# What DuckDB 2.0.1 makes of a new file, by `duckdb.connect("l.ducklake").close()`.
+OF_DUCKDB_2 = (
+    "eNrt17EKQQEUBmDFYPEAyjPoXhFmlJLBQMlgYTdxX0A2D+EVrJLFM7CYbXYTw01KkUUZvm/5O53TGc52Zs3DcpVd"
+    "bOrdWuucTHxlWsgH+fB9vzIqV8KwOK4Gn/d0xqf+dXtZ9zLD+WS3LyUAAACAnziWoyg3qLcf9e3FczIVRzqOhtMB"
+    "AACA/x8AAAD4G3d8NzlN"
+)
+
+
+def test_a_duckdb_file_of_a_newer_duckdb_is_refused_at_once(tmp_path, data_path):
+    file = tmp_path / "l.ducklake"
+    file.write_bytes(zlib.decompress(base64.b64decode(OF_DUCKDB_2)))
+
+    with pytest.raises(Unsupported) as told, lake(f"duckdb:///{file}", data_path):
+        pass
+
+    assert str(told.value) == (
+        f"DuckDB {duckdb.__version__} cannot open {file}: the file has the storage version 999,"
+        " and this DuckDB reads versions between 64 and 68; install the DuckDB that made it, or use"
+        " that one to copy it: ATTACH the file and a new one with (STORAGE_VERSION 'v1.0.0'), then"
+        " COPY FROM DATABASE"
+    )
 
 
 def test_session_keeps_the_duckdb_file_and_then_frees_it(duckdb_store, duckdb_url):

@@ -106,7 +106,15 @@ def test_a_number_with_nine_digits_is_no_date(lake):
         job.wait()
 
 
-@pytest.mark.parametrize(("target", "using"), [("uuid", "'no uuid'"), ("utinyint", "-1")])
+@pytest.mark.parametrize(
+    ("target", "using"),
+    [
+        ("uuid", "'no uuid'"),
+        ("utinyint", "-1"),
+        ("string", "cast(X'FF' as string)"),
+        ("date", "date_from_unix_date(-2147483648)"),
+    ],
+)
 def test_an_expression_makes_values_of_the_column_or_fails(lake, target, using):
     job = lake.table("bytes").alter(
         change_type("n", target, using=f"if(n = 20240229, {using}, NULL)")
@@ -118,6 +126,20 @@ def test_an_expression_makes_values_of_the_column_or_fails(lake, target, using):
     ).wait()
 
     assert rows(lake.sql("SELECT n FROM bytes")) == [(None,)] * 3
+
+
+def test_an_expression_makes_no_nested_value_that_other_readers_lack(lake):
+    job = lake.table("texts").alter(
+        change_type("l", "array<binary>", using="array(X'FF')"),
+    )
+    job.wait()
+    job = lake.table("texts").alter(
+        change_type("l", "array<string>", using="transform(l, x -> cast(x as string))")
+    )
+    with pytest.raises(InvalidRequest, match=r"column l\.element of main\.texts .*X'FF'"):
+        job.wait()
+
+    assert job.state is JobState.CANCELLED
 
 
 def test_an_expression_that_fails_on_a_value_cancels_its_job_and_names_it(lake):

@@ -23,6 +23,7 @@ from shelduck.model.tables.schema import (
     path_text,
 )
 from shelduck.model.tables.shadow import Conversion
+from shelduck.model.tables.shadow import shadow_name as name_of_field
 from shelduck.model.tables.table import Snapshot, TableVersion
 from shelduck.model.types.data_types import (
     FLOATS,
@@ -186,7 +187,7 @@ def with_shadows(table: TableVersion, shadows: Sequence[Shadow]) -> TableVersion
 
 def shadow_name(shadow: Shadow) -> str:
     """Return the name of a shadow in rows that are being written."""
-    return f"__shelduck_shadow_{shadow.field.id}"
+    return name_of_field(shadow.field)
 
 
 def _require_usable(change: ChangeType, told: str) -> None:

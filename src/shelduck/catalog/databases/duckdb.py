@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -31,11 +33,15 @@ from shelduck.catalog.databases.duckdb_lease import (
     seconds_to_keep,
 )
 from shelduck.catalog.databases.failures import Failure
-from shelduck.errors import CatalogUnavailable, InvalidRequest
+from shelduck.errors import CatalogUnavailable, InvalidRequest, Unsupported
 from shelduck.model.text.characters import LONE_SURROGATE
 
 BUSY_SECONDS = 10.0
 _MAGIC_AT, _MAGIC = 8, b"DUCK"
+# The oldest that DuckDB 1.5 writes: its number in the file is 64. By default, a newer DuckDB makes
+# files that no older one opens.
+_STORAGE_VERSION = "v1.0.0"
+_UNREAD_VERSION = re.compile(r"file with version number (\d+), but we can only read (.+?)\.")
 
 
 class DuckDB:
@@ -145,13 +151,14 @@ class DuckDB:
             while True:
                 try:
                     return self._open(dialect, cargs, cparams)
-                except self._driver.IOException:
+                except self._driver.IOException as error:
+                    self._refuse_unread(error)
                     if time.monotonic() > deadline or not self._may_become_free():
                         raise
                     has_asked = True
                     wish.say()
                     time.sleep(random.uniform(0.01, 0.05))  # noqa: S311 - jitter, not a secret
-        except (self._driver.BinderException, self._driver.ConnectionException) as error:
+        except self._taken as error:
             raise CatalogUnavailable(
                 f"another DuckDB instance in this process has {self.path} open; DETACH or"
                 f" close it there first ({error})"
@@ -159,6 +166,13 @@ class DuckDB:
         finally:
             if has_asked:
                 wish.end()
+
+    @property
+    def _taken(self) -> tuple[type[Exception], ...]:
+        """The errors of a file that another instance of this process has."""
+        names = ("BinderException", "ConnectionException", "ResourceInUseException")
+        # DuckDB 1.5 lacks the last one.
+        return tuple(getattr(self._driver, name) for name in names if hasattr(self._driver, name))
 
     def _open(self, dialect: Dialect, cargs: tuple[Any, ...], cparams: dict[str, Any]) -> Any:
         self._create_whole()
@@ -181,14 +195,34 @@ class DuckDB:
             return
         new = self.path.with_name(f"{self.path.name}.{uuid4()}.new")
         try:
-            self._driver.connect(str(new)).close()
+            self._create(new)
             # Unlike a rename, a link never replaces a file.
             self.path.hardlink_to(new)
         except (OSError, self._driver.IOException):
             # The file exists now, or none can be linked here: opening it says what is wrong.
-            pass
+            if not self.path.exists():
+                with suppress(self._driver.Error):
+                    self._create(self.path)
         finally:
             new.unlink(missing_ok=True)
+
+    def _create(self, path: Path) -> None:
+        """Put an empty database that every DuckDB since 1.0 opens into a new file."""
+        place = str(path).replace("'", "''")
+        with self._driver.connect() as other:
+            other.execute(f"ATTACH '{place}' AS made (STORAGE_VERSION '{_STORAGE_VERSION}')")
+
+    def _refuse_unread(self, error: Exception) -> None:
+        """Raise Unsupported if the DuckDB that is installed cannot read the file's version."""
+        found = _UNREAD_VERSION.search(str(error))
+        if found is None:
+            return
+        raise Unsupported(
+            f"DuckDB {self._driver.__version__} cannot open {self.path}: the file has the storage"
+            f" version {found[1]}, and this DuckDB reads {found[2]}; install the DuckDB that made"
+            " it, or use that one to copy it: ATTACH the file and a new one with (STORAGE_VERSION"
+            f" '{_STORAGE_VERSION}'), then COPY FROM DATABASE"
+        ) from error
 
     def _may_become_free(self) -> bool:
         # The file is valid and we may open it, but another process holds its lock.

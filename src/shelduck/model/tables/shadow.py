@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shelduck.model.tables.schema import FieldId, Path
+from shelduck.model.tables.schema import Field, FieldId, Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +31,13 @@ class Conversion:
     parts: tuple[FieldId, ...] = ()
     named: tuple[tuple[Path, FieldId], ...] = ()
     may_be_null: bool = False
+
+
+def shadow_name(field: Field) -> str:
+    """Return the name of a replacement in rows that are being written, by its id."""
+    return f"__shelduck_shadow_{field.id}"
+
+
+def is_shadow(field: Field) -> bool:
+    """Return whether a column of rows that are being written is a replacement."""
+    return field.name == shadow_name(field)

@@ -36,7 +36,7 @@ def append_rows(
     """
     fitting = assign(rows, table, render_expression=expression_for_spark, by_position=by_position)
     if limits.new:
-        batch = small_rows(fitting, table.columns, limits.new)
+        batch = small_rows(fitting, table, limits.new)
         if batch is not None and batch.can_be_kept:
             return inlined(table, batch)
     if in_one_task:

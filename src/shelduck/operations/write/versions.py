@@ -92,7 +92,7 @@ def _in_catalog(table: TableVersion, versions: Versions) -> InlinedBatch:
     if versions.inserted is not None:
         fresh = kept.versions(versions.inserted, table, with_row_ids=False)
         parts.append(with_values(fresh, {ROW_ID_COLUMN: "CAST(NULL AS BIGINT)"}))
-    return collected_rows(parts, table.columns, ROW_ID_COLUMN)
+    return collected_rows(parts, table, ROW_ID_COLUMN)
 
 
 @dataclass(frozen=True, slots=True)

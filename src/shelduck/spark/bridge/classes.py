@@ -52,6 +52,7 @@ _CLASSES = (
     "WholeBatches",
     "ReadKept",
     "FieldIds",
+    "HeldValues",
     "IdWriteSupport",
     "ChangeWriter",
     "ChangeWriters",

@@ -111,7 +111,8 @@ class Bridge:
 
         The list ``tags`` has the paths ``("tags",)`` and ``("tags", "list", "element")``, the map
         ``m`` has ``("m",)``, ``("m", "key_value", "key")`` and ``("m", "key_value", "value")``. The
-        write fails if a field is left without an id or an id without a field. Raises Unsupported
+        write fails if a field is left without an id or an id without a field, and for a value of
+        `shelduck.model.tables.held`, which it tells by the id of its field. Raises Unsupported
         for a name in whose place Spark would put a setting.
         """
         option = id_rows(ids)
@@ -122,6 +123,10 @@ class Bridge:
     def change_options(self) -> dict[str, str]:
         """Return the option of a write of changed rows; see `shelduck.spark.write.changes`."""
         return {"shelduck.changes": "true"}
+
+    def moved_options(self, ids: Iterable[int]) -> dict[str, str]:
+        """Return the option of a write with columns whose values are not checked again."""
+        return {"shelduck.moved.ids": rows_of([str(number)] for number in ids)}
 
     def reports(self) -> Reports:
         """Return what `save` fills; take the reports even if it fails, or Java keeps them."""

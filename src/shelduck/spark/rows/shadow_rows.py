@@ -18,6 +18,7 @@ from shelduck.spark.rows.assign import Assigning
 from shelduck.spark.rows.conversions import converted, fitted, lost, needs_fit
 from shelduck.spark.rows.shown import shown
 from shelduck.spark.rows.store_rules import fail
+from shelduck.spark.rows.unheld import held_or_null, may_be_unheld
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.types import spark_type, struct_type
 from shelduck.sql.query.harmless import refuse_harmful
@@ -152,7 +153,7 @@ def _made(rows: DataFrame, shadow: Shadow) -> Column:
     made = _cast(shadow, using)
     target = shadow.field.type
     assert isinstance(target, Primitive | Decimal)
-    return fitted(made, target) if needs_fit(target) else made
+    return held_or_null(fitted(made, target) if needs_fit(target) else made, target)
 
 
 def _cast(shadow: Shadow, using: str) -> Column:
@@ -203,7 +204,9 @@ def _may_misfit(shadow: Shadow) -> bool:
     if shadow.conversion.using is None or shadow.conversion.on_error_null:
         return False
     target = shadow.field.type
-    return isinstance(target, Primitive | Decimal) and needs_fit(target)
+    if not isinstance(target, Primitive | Decimal):
+        return False
+    return needs_fit(target) or may_be_unheld(target)
 
 
 def _misfits(rows: DataFrame, shadow: Shadow) -> Column:

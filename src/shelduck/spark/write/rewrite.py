@@ -11,6 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
 from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.tables.schema import FieldId
+from shelduck.model.tables.shadow import is_shadow
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import bridge_for
@@ -55,7 +57,9 @@ def write_together(
             *[F.lit(None).cast(f.dataType).alias(f.name) for f in together.schema]
         )
         together = together.unionAll(nothing)
-    written = write_files(spark, together, table, lineage=tuple(kept), arranges=False)
+    written = write_files(
+        spark, together, table, lineage=tuple(kept), arranges=False, moved=_moved(table)
+    )
     if len(alone) == 1:
         return [written.files]
     return [tuple(f for f in written.files if _task(f) == n) for n in range(len(alone))]
@@ -72,7 +76,7 @@ def write_arranged(spark: SparkSession, rows: DataFrame, table: TableVersion) ->
     ``rows`` are those of `shelduck.spark.scan.read.read_rows` with the origin ROW_ID.
     """
     own = versions(rows, table, with_row_ids=True).coalesce(1)
-    return write_files(spark, own, table, lineage=(ROW_ID_COLUMN,), sorts=True)
+    return write_files(spark, own, table, lineage=(ROW_ID_COLUMN,), sorts=True, moved=_moved(table))
 
 
 def at_once(spark: SparkSession) -> int:
@@ -85,6 +89,11 @@ def at_once(spark: SparkSession) -> int:
 def file_ids(rows: DataFrame) -> set[int]:
     """Return the ids of the data files from which rows with the origin FILE_ID come."""
     return {row[0] for row in rows.select(F.col(Origin.FILE_ID)).distinct().collect()}
+
+
+def _moved(table: TableVersion) -> list[FieldId]:
+    """Return the columns whose values come from files: all but those that a job makes."""
+    return [f.id for f in table.columns if not is_shadow(f)]
 
 
 def _order(table: TableVersion) -> tuple[Column, ...]:

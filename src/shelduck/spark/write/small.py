@@ -13,7 +13,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.tables.held import is_moment, may_be_unheld
 from shelduck.model.tables.schema import Field, Kind, Schema
+from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.model.types import temporal
 from shelduck.model.types.data_types import FLOATS, Decimal
@@ -21,40 +23,59 @@ from shelduck.model.types.literals import float_text
 from shelduck.spark.bridge.named import Named, has_its_rows, select_named
 from shelduck.spark.local_rows import is_local, local_size
 from shelduck.spark.rows.assign import telling_failures
+from shelduck.spark.rows.unheld import require_held
 
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def small_rows(df: DataFrame, columns: Schema, limit: int) -> InlinedBatch | None:
+def small_rows(df: DataFrame, table: TableVersion, limit: int) -> InlinedBatch | None:
     """Return the rows of ``df`` if Spark's plan already has them and they are within ``limit``.
 
-    ``df`` has the ``columns`` of `shelduck.spark.rows.assign.assign`. None if a job would have to
-    compute the rows, which does not run, or if there are too many. A value that does not fit its
-    column is InvalidRequest.
+    ``df`` has the columns of ``table``, as `shelduck.spark.rows.assign.assign` returns them. None
+    if a job would have to compute the rows, which does not run, or if there are too many. A value
+    that does not fit its column, or that other readers do not hold, is InvalidRequest.
     """
     if not has_its_rows(df):
         return None
+    columns = table.columns
     carried = select_named(df, _carried_all(columns))
     with telling_failures():
         size = local_size(carried)
     if size is None or size > limit:
         return None
     # Spark returns the rows of a local relation without a job.
-    return InlinedBatch(columns, _rows(columns, carried.collect()))
+    rows = _rows(columns, carried.collect())
+    if may_be_unheld(rows):
+        require_held(df, table)
+    return InlinedBatch(columns, rows)
 
 
-def collected_rows(parts: Sequence[DataFrame], columns: Schema, row_id: str) -> InlinedBatch:
+def collected_rows(parts: Sequence[DataFrame], table: TableVersion, row_id: str) -> InlinedBatch:
     """Return rows that were computed before; unless their plans hold them, one job brings them.
 
-    Each part has ``columns``, and behind them the row ids, NULL for rows that have none yet.
+    A value that other readers do not hold is InvalidRequest. Each part has the columns of
+    ``table``, and behind them the row ids, NULL for rows that have none yet.
     """
+    columns = table.columns
     named = [*_carried_all(columns), Named(row_id, row_id)]
     carried = [select_named(part, named) for part in parts]
     if not all(map(is_local, carried)):
         carried = [reduce(DataFrame.unionAll, carried)]
-    found = [row for part in carried for row in part.collect()]
+    try:
+        found = [row for part in carried for row in part.collect()]
+    except UnicodeDecodeError:
+        # Over Spark Connect, texts come as bytes.
+        _require_held(parts, table)
+        raise
     rows = _rows(columns, [row[:-1] for row in found])
+    if may_be_unheld(rows):
+        _require_held(parts, table)
     return InlinedBatch(columns, rows, tuple(row[-1] for row in found))
+
+
+def _require_held(parts: Sequence[DataFrame], table: TableVersion) -> None:
+    for part in parts:
+        require_held(part, table)
 
 
 def _carried_all(columns: Schema) -> list[Named]:
@@ -64,7 +85,7 @@ def _carried_all(columns: Schema) -> list[Named]:
 
 def _carried_as(field: Field) -> str | SparkColumn:
     name = backticked(field.name)
-    return _carried(F.col(name), field) if any(map(_is_moment, field.leaves())) else name
+    return _carried(F.col(name), field) if _has_moment(field) else name
 
 
 def _rows(columns: Schema, found: Sequence[Sequence[Any]]) -> tuple[tuple[object, ...], ...]:
@@ -77,7 +98,7 @@ def _rows(columns: Schema, found: Sequence[Sequence[Any]]) -> tuple[tuple[object
 
 def _carried(value: SparkColumn, field: Field) -> SparkColumn:
     """Return the value in a form that Python can hold at any size: timestamps as numbers."""
-    if not any(_is_moment(leaf) for leaf in field.leaves()):
+    if not _has_moment(field):
         return value
     if field.shape is Kind.STRUCT:
         members = [_carried(value.getField(c.name), c).alias(c.name) for c in field.children]
@@ -102,8 +123,8 @@ def _carried(value: SparkColumn, field: Field) -> SparkColumn:
     return value - F.lit("1970-01-01 00:00:00").cast(T.TimestampNTZType())
 
 
-def _is_moment(leaf: Field) -> bool:
-    return str(leaf.shape) in ("date", *temporal.MICROSECONDS)
+def _has_moment(field: Field) -> bool:
+    return any(not isinstance(f.shape, Kind) and is_moment(f.shape) for f in field.leaves())
 
 
 def _texts(field: Field) -> Callable[[Any], object]:

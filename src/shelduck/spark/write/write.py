@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
@@ -25,6 +25,7 @@ from shelduck.model.files.data_files import NewDataFile
 from shelduck.model.files.layout import Layout
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.options import TableOptions
+from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import why_not_written
 from shelduck.model.text.names import write_directory
@@ -36,6 +37,7 @@ from shelduck.spark.files.results import Results, delete_write, placed_results, 
 from shelduck.spark.files.stats import file_stats
 from shelduck.spark.files.storage import delete_directory, delete_file
 from shelduck.spark.rows.assign import failure_of
+from shelduck.spark.rows.unheld import refusing_unheld, unheld_failure
 from shelduck.spark.stopping import stopped_on_error
 from shelduck.spark.stores.store_errors import storage_failure
 from shelduck.spark.types import same_type, struct_type
@@ -82,6 +84,7 @@ def write_files(
     arranges: bool = True,
     spreads: bool = True,
     changes: bool = False,
+    moved: Collection[FieldId] = (),
 ) -> WrittenFiles:
     """Write the rows of ``df`` into files of ``table`` that no snapshot has, and return them.
 
@@ -90,7 +93,7 @@ def write_files(
     the table's option counts. Without ``arranges``, rows stay as they come, each part of ``df`` in
     one file without a partition. Without ``spreads``, the parts of ``df`` stay as they are: a small
     write is not worth a shuffle. ``changes``, which needs the bridge: behind the lineage are the
-    columns of `shelduck.spark.write.changes`.
+    columns of `shelduck.spark.write.changes`. Columns that are ``moved`` are not checked.
 
     ``df`` has the columns of the table as `shelduck.spark.rows.assign.assign` returns them,
     followed by those of ``lineage``, which are `ROW_ID_COLUMN` and `SNAPSHOT_COLUMN`: rows that are
@@ -109,10 +112,10 @@ def write_files(
     require_writable(table.path)
     of_table = {"shelduck.table": table.full_name}
     with _removed_if_failed(spark, table, write), timed(WRITE_DURATION, of_table):
-        found = _write(spark, bridge, *parts, write=write, options=options, changes=changes)
-        origins = None
-        if changes:
-            found, origins = _origins(spark, found)
+        found = _write(
+            spark, bridge, *parts, write=write, options=options, changes=changes, moved=moved
+        )
+        found, origins = _origins(spark, found) if changes else (found, None)
         written = _look_at(spark, clustering, found, progress, extra=len(lineage))
         written = replace(_in_partitions(clustering, write.name, written), origins=origins)
     if not written.files and found.directory != table.path:
@@ -158,7 +161,8 @@ def _removed_if_failed(spark: SparkSession, table: TableVersion, write: _Write) 
             with suppress(OSError):
                 delete_write(table.path, write.name, told)
             what = f"write to {table.full_name}"
-            failed = failure_of(error) or storage_failure(error, table.path, what)
+            failed = failure_of(error) or unheld_failure(error, table)
+            failed = failed or storage_failure(error, table.path, what)
             if failed is None:
                 raise
             raise failed from error
@@ -214,16 +218,25 @@ def _write(
     write: _Write,
     options: TableOptions,
     changes: bool,
+    moved: Collection[FieldId],
 ) -> Results:
     """Write the rows and return the files."""
     root = clustering.table.path
     place = root + write.name
+    if bridge is None:
+        rows = refusing_unheld(rows, physical.fields, moved)
     parts = (rows, physical, clustering)
     told = None
     if bridge is not None and write.reports is not None:
         reports = write.reports
         write_by_bridge(
-            bridge, *parts, place=place, reports=reports, options=options, changes=changes
+            bridge,
+            *parts,
+            place=place,
+            reports=reports,
+            options=options,
+            changes=changes,
+            moved=moved,
         )
         told = write.told()
         if clustering.keys:

@@ -31,6 +31,11 @@ public final class FieldIds {
     return result;
   }
 
+  /** The id of the field at a path; null if it has none. */
+  public Integer id(List path) {
+    return (Integer) ids.get(path);
+  }
+
   public MessageType applied(MessageType schema) {
     return new MessageType(schema.getName(), fields(schema, new ArrayList()));
   }
@@ -46,7 +51,7 @@ public final class FieldIds {
   private Type field(Type type, List path) {
     Type result = type.isPrimitive()
         ? type : type.asGroupType().withNewFields(fields(type.asGroupType(), path));
-    Integer id = (Integer) ids.get(path);
+    Integer id = id(path);
     return id == null ? result : result.withId(id.intValue());
   }
 

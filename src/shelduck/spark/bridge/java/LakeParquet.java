@@ -128,6 +128,10 @@ public class LakeParquet extends ParquetFileFormat {
     }
     Configuration conf = job.getConfiguration();
     conf.set(FieldIds.OPTION, (String) ids.get());
+    Option moved = options.get(HeldValues.MOVED);
+    if (!moved.isEmpty()) {
+      conf.set(HeldValues.MOVED, (String) moved.get());
+    }
     conf.set("parquet.write.support.class", IdWriteSupport.class.getName());
     conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS");
     conf.setBoolean("spark.sql.parquet.writeLegacyFormat", false);
