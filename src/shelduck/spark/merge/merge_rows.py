@@ -11,12 +11,24 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.tables.table import TableVersion
 from shelduck.spark.bridge import Named, column_of, select_named
-from shelduck.spark.merge.merge_clauses import Action, Merge, MergeClause, assigned
+from shelduck.spark.merge.merge_clauses import (
+    Action,
+    Merge,
+    MergeClause,
+    assigned,
+    lacking_columns,
+)
 from shelduck.spark.merge.merge_scopes import CLAUSE, Names, taken_rows
-from shelduck.spark.rows.assign import Assigning, RenderExpression
+from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression
 from shelduck.spark.rows.assignments import Assignments
 from shelduck.spark.types import spark_type
 from shelduck.spark.write.changes import ACTION
+
+_EVERY_FIELD = Demand(
+    "the source",
+    "give every column and field, list the columns, or use MERGE WITH SCHEMA EVOLUTION, which"
+    " leaves them out",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +73,9 @@ def merged_rows(
         origins=origins,
         shares=shares,
     )
-    assigning = Assigning(table.full_name, render_expression)
+    demand = None if merge.schema_evolution else _EVERY_FIELD
+    assigning = Assigning(table.full_name, render_expression, demand)
+    assigning.lacking += lacking_columns(table, source, merge)
     made = [
         (n, a.columns(assigning, found.schema, names.values[n], None if is_new else names.now))
         for n, (a, clause) in enumerate(zip(assignments, merge.clauses, strict=True))

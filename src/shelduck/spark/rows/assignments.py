@@ -14,17 +14,22 @@ from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, select_named
-from shelduck.spark.rows.assign import Assigning, RenderExpression
+from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression
 
 Value = Column | str
+_EVERY_FIELD = Demand("the new value", "give every field, or set only some, by their paths")
 
 
 @dataclass(frozen=True, slots=True)
 class SetValue:
-    """One assignment to a column or a struct's field; the value is None for the default."""
+    """One assignment to a column or a struct's field; the value is None for the default.
+
+    With ``keeps``, fields that the value's structs lack stay as they are in a row of the table.
+    """
 
     path: Path
     value: Value | None
+    keeps: bool = False
 
     def __post_init__(self) -> None:
         if self.value is not None and not isinstance(self.value, Column | str):
@@ -86,7 +91,10 @@ class Assignments:
         for place, field in enumerate(self.table.columns):
             below = {p[1:]: given[n] for p, n in self._places.items() if p[0] == field.name}
             if () in below or (now is None and not below):
-                made.append(assigning.column(field, below.get(())))
+                number = self._places.get((field.name,))
+                is_kept = now is not None and number is not None and self.values[number].keeps
+                today = F.col(now[place]) if now is not None and is_kept else None
+                made.append(assigning.column(field, below.get(()), today))
             elif now is not None and not below:
                 made.append(now[place])
             else:
@@ -119,7 +127,7 @@ def updated_rows(
     ]
     kept = [Named(name, backticked(name)) for name in keep]
     found = select_named(matches, today + kept + values)
-    assigning = Assigning(table.full_name, render_expression)
+    assigning = Assigning(table.full_name, render_expression, _EVERY_FIELD)
     changed = assignments.columns(assigning, found.schema, names, now)
     assigning.finish()
     named = [Named(f.name, c) for f, c in zip(table.columns, changed, strict=True)]
