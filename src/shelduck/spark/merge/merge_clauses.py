@@ -13,6 +13,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
+from shelduck.spark.bridge import Sql
 from shelduck.spark.rows.assignments import SetValue
 from shelduck.spark.scan.matching import Condition, as_condition
 from shelduck.spark.write.changes import DELETED, INSERTED, UPDATED
@@ -129,9 +130,14 @@ class Merge:
 
     def source_column(self, source: DataFrame, name: str) -> Column:
         """Return a column of the source in the form that conditions and values use."""
+        found = self.source_value(source, name)
+        return F.expr(found) if isinstance(found, Sql) else found
+
+    def source_value(self, source: DataFrame, name: str) -> Sql | Column:
+        """Return a column of the source as SQL if it has an alias."""
         if self.source_alias is None:
             return source[backticked(name)]
-        return F.col(f"{backticked(self.source_alias)}.{backticked(name)}")
+        return Sql(f"{backticked(self.source_alias)}.{backticked(name)}")
 
 
 def evolving_columns(merge: Merge, source: T.StructType) -> T.StructType:
@@ -160,7 +166,7 @@ def assigned(
     return tuple(
         SetValue(
             (field.name,),
-            merge.source_column(source, given[field.name.lower()]),
+            merge.source_value(source, given[field.name.lower()]),
             keeps=merge.schema_evolution,
         )
         for field in table.columns
