@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING
 
 import shelduck
@@ -68,18 +69,22 @@ def _filled(lake: Lake, spark: SparkSession, columns: int) -> Mapping[str, Calla
         lake.sql(f"INSERT INTO {name} SELECT CAST(id AS INT) AS id, {values} FROM range({_ROWS})")
     table, keyed = lake.table(f"w{columns}"), lake.table(f"k{columns}")
     one = f"SELECT CAST({{}} AS INT) AS id, {', '.join(f'{n} AS {c}' for n, c in enumerate(names))}"
-    merge = (
-        f"MERGE INTO w{columns} t USING ({one.format('7')} UNION ALL {one.format('max(id) + 1')}"
-        f" FROM w{columns}) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
-        " WHEN NOT MATCHED THEN INSERT *"
-    )
+    fresh = count(_ROWS)
+
+    def merge() -> None:
+        rows = f"{one.format(7)} UNION ALL {one.format(next(fresh))}"
+        lake.sql(
+            f"MERGE INTO w{columns} t USING ({rows}) s ON t.id = s.id"
+            " WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        )
+
     return {
-        "INSERT": partial(lake.sql, f"INSERT INTO w{columns} {one.format('1000')}"),
+        "INSERT": partial(lake.sql, f"INSERT INTO w{columns} {one.format(100_000)}"),
         "UPDATE one": lambda: table.update({"c0": "5"}, where="id = 3"),
         "UPDATE all": lambda: table.update(dict.fromkeys(names, "5"), where="id = 4"),
-        "DELETE": lambda: table.delete("id = 1000"),
-        "MERGE": partial(lake.sql, merge),
-        "evolve": lambda: table.append(spark.sql(one.format("1000")), evolve="all"),
-        "load": lambda: keyed.append(spark.sql(one.format("7"))),
+        "DELETE": lambda: table.delete("id = 100000"),
+        "MERGE": merge,
+        "evolve": lambda: table.append(spark.sql(one.format(100_000)), evolve="all"),
+        "load": lambda: keyed.append(spark.sql(one.format(7))),
         "read": lambda: table.read().collect(),
     }
