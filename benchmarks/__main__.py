@@ -32,6 +32,7 @@ from benchmarks import (
     storm,
     together,
     ui,
+    wide,
 )
 from benchmarks.harness import duration
 from benchmarks.peers import measuring
@@ -54,6 +55,7 @@ BENCHMARKS = {
     "processes": processes.run,
     "storm": storm.run,
     "ui": ui.run,
+    "wide": wide.run,
     "scale": scale.run,
     "long": long_session.run,
     "peers": measuring.run,

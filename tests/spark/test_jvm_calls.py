@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from py4j.java_gateway import GatewayClient
 
+from shelduck.spark.merge import merge_rows
 from tests.support.budgets import within
 
 STATEMENTS = [
@@ -22,6 +23,7 @@ MERGE = (
     "MERGE INTO t USING changes AS s ON t.id = s.id"
     " WHEN MATCHED THEN UPDATE SET a = s.a WHEN NOT MATCHED THEN INSERT *"
 )
+CALLS_OF_A_COLUMN = 1
 VERBS = {
     "read": lambda lake, _: lake.table("t").read(),
     # One call makes the row that `lake.sql` returns.
@@ -34,24 +36,63 @@ VERBS = {
 }
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_makes_few_calls(verb, lake, spark, monkeypatch):
-    act = VERBS[verb]
-    rows = lake.table("t").read().where("id BETWEEN 20 AND 29")
-    rows.createOrReplaceTempView("changes")
+@pytest.fixture
+def counted(monkeypatch):
+    """How many calls the next acts make."""
     calls = Counter()
     real = GatewayClient.send_command
 
     def send(client, command, *args, **kwargs):
         # Objects are let go whenever Python collects them: these commands are not counted.
-        calls[verb] += command[0] != "m"
+        calls["all"] += command[0] != "m"
         return real(client, command, *args, **kwargs)
+
+    def count(act):
+        calls.clear()
+        act()
+        return calls["all"]
 
     # PySpark would ask the JVM at each call of a column which line of the user it belongs to.
     monkeypatch.setattr("pyspark.errors.utils._enable_debugging_cache", False)
-    act(lake, rows)
     monkeypatch.setattr(GatewayClient, "send_command", send)
+    return count
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_makes_few_calls(verb, lake, counted):
+    act = VERBS[verb]
+    rows = lake.table("t").read().where("id BETWEEN 20 AND 29")
+    rows.createOrReplaceTempView("changes")
     act(lake, rows)
 
-    assert calls[verb] > 0
-    within(f"jvm_calls.{verb}", calls[verb])
+    calls = counted(lambda: act(lake, rows))
+
+    assert calls > 0
+    within(f"jvm_calls.{verb}", calls)
+
+
+def test_a_merge_plans_the_same_few_columns_for_every_table_and_makes_few_calls_for_one(
+    lake, counted, monkeypatch
+):
+    widths = []
+    real = merge_rows.taken_rows
+
+    def taken(*args, **kwargs):
+        found = real(*args, **kwargs)
+        widths.append(len(found.columns))
+        return found
+
+    monkeypatch.setattr(merge_rows, "taken_rows", taken)
+    calls = []
+    for count in (20, 40):
+        names = [f"c{n}" for n in range(count)]
+        lake.create_table(f"w{count}", {"id": "int", **dict.fromkeys(names, "int")})
+        row = ", ".join(["7 AS id", *(f"{n} AS {name}" for n, name in enumerate(names))])
+        text = (
+            f"MERGE INTO w{count} t USING (SELECT {row}) s ON t.id = s.id"
+            " WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        )
+        calls.append(counted(lambda text=text: lake.sql(text)))
+
+    assert widths[0] == widths[1]
+    assert calls[1] - calls[0] <= 20 * CALLS_OF_A_COLUMN

@@ -126,8 +126,9 @@ def set_values(
 ) -> list[SetValue]:
     """Return assignments of a statement as values, with placeholders replaced by table names."""
     found = []
+    names = table.columns.names
     for a in assignments:
-        path = target.column(a.path, table.columns.names)
+        path = target.column(a.path, names)
         text = None if a.value is None else as_time(named(a.value.text), table.columns.find(path))
         found.append(SetValue(path, text))
     return found

@@ -14,6 +14,7 @@ from shelduck.operations.write.inlining import NOTHING_INLINED, Limits
 from shelduck.operations.write.unique_keys import folding_of, require_unique
 from shelduck.operations.write.update import require_free_names
 from shelduck.operations.write.versions import Versions, write_versions
+from shelduck.spark.bridge.named import unaliased
 from shelduck.spark.merge.merge_clauses import Action, Merge, When
 from shelduck.spark.merge.merge_rows import by_action, merged_rows, tally
 from shelduck.spark.merge.merge_scopes import columns_of_match
@@ -64,7 +65,7 @@ def merge_rows(
 
 def _changed(spark: SparkSession, rows: TableRows, source: DataFrame, merge: Merge) -> DataFrame:
     """Return a row for each change; of a small source, the files that can match are read."""
-    target = rows.frame(spark, origins=ORIGINS)
+    target = unaliased(rows.frame(spark, origins=ORIGINS))
     kept = small_source(source)
     if kept is not None:
         source = kept.rows

@@ -5,7 +5,14 @@ from __future__ import annotations
 from shelduck.spark.bridge.codec import Constant, Deletes, FileEntry, field_rows
 from shelduck.spark.bridge.faults import DAMAGED, file_fault
 from shelduck.spark.bridge.jvm import checkpoint, has_jvm
-from shelduck.spark.bridge.named import Named, column_of, equal_columns, select_named, select_names
+from shelduck.spark.bridge.named import (
+    Named,
+    Sql,
+    column_of,
+    equal_columns,
+    select_named,
+    select_names,
+)
 from shelduck.spark.bridge.relation import Bridge, Lister, bridge_for
 from shelduck.spark.bridge.reports import Report, Reports
 
@@ -19,6 +26,7 @@ __all__ = [
     "Named",
     "Report",
     "Reports",
+    "Sql",
     "bridge_for",
     "checkpoint",
     "column_of",

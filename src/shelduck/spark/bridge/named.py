@@ -17,11 +17,17 @@ from shelduck.spark.bridge.codec import texts as texts_of
 from shelduck.spark.bridge.jvm import has_jvm, java_column, java_frame, java_session
 
 
+class Sql(str):
+    """An expression as SQL that Shelduck has made: no text of a user, whose quotes may be open."""
+
+    __slots__ = ()
+
+
 class Named(NamedTuple):
     """A column to select under a name.
 
-    ``source`` is an expression, or the name of a column as in `F.col`. ``kind`` is the type of a
-    cast; None does not cast. If ``metadata`` is None, the source's metadata stays.
+    ``source`` is an expression, `Sql`, or the name of a column as in `F.col`. ``kind`` is the type
+    of a cast; None does not cast. If ``metadata`` is None, the source's metadata stays.
     """
 
     name: str
@@ -41,6 +47,8 @@ class Named(NamedTuple):
 
 def column_of(source: str | Column) -> Column:
     """Return the source of a `Named` column as a column."""
+    if isinstance(source, Sql):
+        return F.expr(source)
     return F.col(source) if isinstance(source, str) else source
 
 
@@ -55,6 +63,7 @@ def select_named(rows: DataFrame, columns: Sequence[Named]) -> DataFrame:
             c.source if isinstance(c.source, str) else None,
             None if c.kind is None else c.kind.json(),
             None if c.metadata is None else json.dumps(c.metadata),
+            "sql" if isinstance(c.source, Sql) else None,
         )
         for c in columns
     ]
@@ -83,6 +92,14 @@ def own(rows: DataFrame) -> DataFrame:
     if not has_jvm(spark):
         return rows
     return DataFrame(loaded(spark).plans.own(java_frame(rows)), spark)
+
+
+def unaliased(rows: DataFrame) -> DataFrame:
+    """Return the same rows by a plan that renames no column to its own name."""
+    spark = rows.sparkSession
+    if not has_jvm(spark):
+        return rows
+    return DataFrame(loaded(spark).plans.unaliased(java_frame(rows)), spark)
 
 
 def again(rows: DataFrame) -> DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -11,9 +10,10 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.schema import Field, Kind, Path, path_text
+from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
+from shelduck.spark.bridge import Sql
 from shelduck.spark.rows.assignments import SetValue
 from shelduck.spark.scan.matching import Condition, as_condition
 from shelduck.spark.write.changes import DELETED, INSERTED, UPDATED
@@ -130,9 +130,14 @@ class Merge:
 
     def source_column(self, source: DataFrame, name: str) -> Column:
         """Return a column of the source in the form that conditions and values use."""
+        found = self.source_value(source, name)
+        return F.expr(found) if isinstance(found, Sql) else found
+
+    def source_value(self, source: DataFrame, name: str) -> Sql | Column:
+        """Return a column of the source as SQL if it has an alias."""
         if self.source_alias is None:
             return source[backticked(name)]
-        return F.col(f"{backticked(self.source_alias)}.{backticked(name)}")
+        return Sql(f"{backticked(self.source_alias)}.{backticked(name)}")
 
 
 def evolving_columns(merge: Merge, source: T.StructType) -> T.StructType:
@@ -150,49 +155,28 @@ def evolving_columns(merge: Merge, source: T.StructType) -> T.StructType:
 def assigned(
     clause: MergeClause, table: TableVersion, source: DataFrame, merge: Merge
 ) -> tuple[SetValue, ...]:
-    """Return what a clause assigns, with ``*`` expanded.
+    """Return what a clause assigns, with ``*`` expanded to the columns that the source has.
 
-    If the schema evolves, columns and struct fields that the source lacks stay as they are, or get
-    their default. Otherwise they are InvalidRequest.
+    If the schema evolves, the others stay as they are, or get their default, and so do fields that
+    the source's structs lack. Otherwise `lacking_columns` are a problem.
     """
     if clause.values is not None:
         return clause.values
-    found: list[SetValue] = []
-    missing: list[Path] = []
-    schema = source.schema
-    for field in table.columns:
-        given = _named(schema, field.name)
-        if given is None:
-            missing.append((field.name,))
-            continue
-        value = merge.source_column(source, given.name)
-        found += _spread(field, given.dataType, (field.name,), value, missing)
-    if missing and not merge.schema_evolution:
-        names = ", ".join(path_text(p) for p in missing)
-        raise InvalidRequest(
-            f"{clause} * of {table.full_name}: the source does not have {names}; list the columns,"
-            " or use schema evolution to leave them unchanged"
+    given = {name.lower(): name for name in source.columns}
+    return tuple(
+        SetValue(
+            (field.name,),
+            merge.source_value(source, given[field.name.lower()]),
+            keeps=merge.schema_evolution,
         )
-    return tuple(found)
+        for field in table.columns
+        if field.name.lower() in given
+    )
 
 
-def _spread(
-    field: Field, given: T.DataType, path: Path, value: Column, missing: list[Path]
-) -> Sequence[SetValue]:
-    """Return the assignment of a whole value, or of its fields if the source lacks some."""
-    if field.shape is not Kind.STRUCT or not isinstance(given, T.StructType):
-        return [SetValue(path, value)]
-    before = len(missing)
-    below: list[SetValue] = []
-    for child in field.children:
-        part = _named(given, child.name)
-        if part is None:
-            missing.append((*path, child.name))
-            continue
-        inner = value.getField(part.name)
-        below += _spread(child, part.dataType, (*path, child.name), inner, missing)
-    return [SetValue(path, value)] if len(missing) == before else below
-
-
-def _named(struct: T.StructType, name: str) -> T.StructField | None:
-    return next((f for f in struct.fields if f.name.lower() == name.lower()), None)
+def lacking_columns(table: TableVersion, source: DataFrame, merge: Merge) -> list[str]:
+    """Return the columns that the source must have for ``*``, and does not have."""
+    if merge.schema_evolution or all(c.values is not None for c in merge.clauses):
+        return []
+    given = {name.lower() for name in source.columns}
+    return [path_text((f.name,)) for f in table.columns if f.name.lower() not in given]

@@ -10,13 +10,25 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.tables.table import TableVersion
-from shelduck.spark.bridge import Named, column_of, select_named
-from shelduck.spark.merge.merge_clauses import Action, Merge, MergeClause, assigned
-from shelduck.spark.merge.merge_scopes import CLAUSE, Names, taken_rows
-from shelduck.spark.rows.assign import Assigning, RenderExpression
+from shelduck.spark.bridge import Named, Sql, column_of, select_named
+from shelduck.spark.merge.merge_clauses import (
+    Action,
+    Merge,
+    MergeClause,
+    assigned,
+    lacking_columns,
+)
+from shelduck.spark.merge.merge_scopes import CLAUSE, Names, taken_rows, values_of
+from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression
 from shelduck.spark.rows.assignments import Assignments
 from shelduck.spark.types import spark_type
 from shelduck.spark.write.changes import ACTION
+
+_EVERY_FIELD = Demand(
+    "the source",
+    "give every column and field, list the columns, or use MERGE WITH SCHEMA EVOLUTION, which"
+    " leaves them out",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,34 +58,30 @@ def merged_rows(
     at once. ``shares`` is as in `taken_rows`.
     """
     assignments = [Assignments(table, assigned(c, table, source, merge)) for c in merge.clauses]
-    names = Names.of(table, [len(a.values) for a in assignments])
-    values = [
-        dict(zip(a.given(given), a.expressions(), strict=True))
-        for a, given in zip(assignments, names.values, strict=True)
-    ]
+    clauses = list(zip(merge.clauses, assignments, strict=True))
+    needs = {n for c, a in clauses if c.action is Action.UPDATE for n in a.needed()}
+    names = Names.of(table, [len(a.values) for a in assignments], needs)
+    values = [a.struct(given) for a, given in zip(assignments, names.values, strict=True)]
     found = taken_rows(
-        target,
-        source,
-        table,
-        merge,
-        names=names,
-        values=values,
-        origins=origins,
-        shares=shares,
+        target, source, table, merge, names=names, values=values, origins=origins, shares=shares
     )
-    assigning = Assigning(table.full_name, render_expression)
+    schema = values_of(found)
+    demand = None if merge.schema_evolution else _EVERY_FIELD
+    assigning = Assigning(table.full_name, render_expression, demand)
+    assigning.lacking += lacking_columns(table, source, merge)
     made = [
-        (n, a.columns(assigning, found.schema, names.values[n], None if is_new else names.now))
-        for n, (a, clause) in enumerate(zip(assignments, merge.clauses, strict=True))
+        (n, a.columns(assigning, schema, names.values[n], None if is_new else names.now))
+        for n, (clause, a) in enumerate(clauses)
         if (is_new := clause.action is Action.INSERT) or clause.action is Action.UPDATE
     ]
     assigning.finish()
     takes = {n: F.col(CLAUSE) == n for n in range(len(merge.clauses))}
-    actions = _case([(n, _action(c)) for n, c in enumerate(merge.clauses)], takes, T.LongType())
+    nothing = F.lit(None)
+    actions = _case([(n, _action(c)) for n, c in enumerate(merge.clauses)], takes)
     columns = [
-        Named(
-            f.name, _case([(n, parts[at]) for n, parts in made], takes, spark_type(f.type, f.name))
-        )
+        Named(f.name, _case([(n, parts[at]) for n, parts in made], takes))
+        if made
+        else Named(f.name, nothing, spark_type(f.type, f.name))
         for at, f in enumerate(table.columns)
     ]
     kept = [Named(o, o) for o in origins]
@@ -108,15 +116,11 @@ def by_action(rows: DataFrame, *actions: Action) -> DataFrame:
     return rows.where(f"{ACTION} IN ({', '.join(str(a.value) for a in actions)})")
 
 
-def _case(
-    parts: Sequence[tuple[int, str | Column]], takes: Mapping[int, Column], kind: T.DataType
-) -> Column:
+def _case(parts: Sequence[tuple[int, str | Column]], takes: Mapping[int, Column]) -> Sql | Column:
     """Return the part whose number is the row's clause, NULL for no part."""
-    if not parts:
-        return F.lit(None).cast(kind)
     if all(isinstance(value, str) for _, value in parts):
         cases = " ".join(f"WHEN {CLAUSE} = {number} THEN {value}" for number, value in parts)
-        return F.expr(f"CASE {cases} END")
+        return Sql(f"CASE {cases} END")
     number, value = parts[0]
     case = F.when(takes[number], column_of(value))
     for other, its_value in parts[1:]:

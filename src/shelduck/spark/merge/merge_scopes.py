@@ -6,7 +6,7 @@ without an alias is a column of that one, and a name of the other is an error, n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.errors import AnalysisException
@@ -25,6 +25,7 @@ from shelduck.spark.types import spark_type
 
 CLAUSE = "__shelduck_clause"
 _TARGET, _SOURCE = "__shelduck_target", "__shelduck_source"
+_NOW, _REST, _VALUE = "__shelduck_now", "__shelduck_rest", "__shelduck_value"
 _IS_OURS, _MATCHES = "__shelduck_ours", "__shelduck_matches"
 # Rows without a match are spread over so many places.
 _PLACES = 1000
@@ -32,23 +33,45 @@ _PLACES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of columns after the join, where names of users are not used.
+    """The names of values after the join, where names of users are not used.
 
-    ``now`` are the current columns of the table, ``values`` those with the values of each clause.
+    Values are fields of a few structs: Spark's work for a filter grows with the square of the
+    columns that are renamed below it. ``now`` are the current values of the table's columns: those
+    that a clause ``needs`` are in one struct, the others in another. ``values`` are those that each
+    clause assigns, in a struct for each.
     """
 
     now: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]
+    needs: frozenset[int]
 
     @classmethod
-    def of(cls, table: TableVersion, assigned: Sequence[int]) -> Names:
+    def of(cls, table: TableVersion, assigned: Sequence[int], needs: Collection[int]) -> Names:
         """Return names for a table and the number of values that each clause assigns."""
-        now = tuple(f"__shelduck_now_{n}" for n in range(len(table.columns.names)))
-        values = [
-            tuple(f"__shelduck_value_{n}_{k}" for k in range(count))
-            for n, count in enumerate(assigned)
-        ]
-        return cls(now, tuple(values))
+        places = range(len(table.columns.fields))
+        now = tuple(f"{_NOW if n in needs else _REST}.c{n}" for n in places)
+        values = [tuple(f"{_VALUE}_{n}.v{k}" for k in range(c)) for n, c in enumerate(assigned)]
+        return cls(now, tuple(values), frozenset(needs))
+
+    def structs(self, merge: Merge) -> dict[str, list[int]]:
+        """Return the structs of current values, and which columns of the table each has."""
+        rest = [n for n in range(len(self.now)) if n not in self.needs]
+        found = {_NOW: sorted(self.needs)}
+        if merge.of(When.NOT_MATCHED_BY_SOURCE):
+            found[_REST] = rest
+        return {name: places for name, places in found.items() if places}
+
+
+def values_of(found: DataFrame) -> dict[str, T.StructField]:
+    """Return the values of the clauses in `taken_rows` under the names that `Names` gives them."""
+    return {
+        f"{struct.name}.{value.name}": T.StructField(
+            f"{struct.name}.{value.name}", value.dataType, nullable=True
+        )
+        for struct in found.schema.fields
+        if struct.name.startswith(_VALUE) and isinstance(struct.dataType, T.StructType)
+        for value in struct.dataType.fields
+    }
 
 
 def taken_rows(
@@ -58,15 +81,15 @@ def taken_rows(
     merge: Merge,
     *,
     names: Names,
-    values: Sequence[Mapping[str, Column]],
+    values: Sequence[Column | None],
     origins: Sequence[str],
     shares: bool = False,
 ) -> DataFrame:
     """Return the joined rows that a clause takes: `CLAUSE` is its number.
 
-    It is followed by the table's columns as ``names.now``, NULL in new rows, the origins, and the
-    ``values`` of each clause under their names, NULL in rows of other clauses. With ``shares``,
-    every executor gets the rows of ``source``, which are kept and few.
+    It is followed by the origins, the table's columns as ``names.now``, NULL in new rows, and the
+    struct of ``values`` of each clause, NULL in rows of other clauses. With ``shares``, every
+    executor gets the rows of ``source``, which are kept and few.
     """
     work = _Scopes(merge, values, table, names, origins)
     if not shares:
@@ -77,7 +100,8 @@ def taken_rows(
         frame = work.evaluated(frame, target, tuple(When))
     else:
         frame = _in_parts(target, source, work)
-    kept = (CLAUSE, *names.now, *[n for v in values for n in v])
+    structs = [f"{_VALUE}_{n}" for n, v in enumerate(values) if v is not None]
+    kept = (CLAUSE, *(name for name in names.structs(merge) if name == _NOW), *structs)
     back = [Named(o, _hidden(o)) for o in origins]
     found = select_named(frame, [*back, *(Named(n, n) for n in kept)])
     idle = [n for n, c in enumerate(merge.clauses) if c.action is Action.NOTHING]
@@ -120,7 +144,7 @@ class _Scopes:
     """The clauses, evaluated; ``hidden`` are the columns that every scope passes to the next."""
 
     merge: Merge
-    values: Sequence[Mapping[str, Column]]
+    values: Sequence[Column | None]
     table: TableVersion
     names: Names
     origins: Sequence[str]
@@ -130,7 +154,7 @@ class _Scopes:
         """Return the rows with the clauses for these kinds of them, and `CLAUSE`."""
         merge = self.merge
         clauses = [c for c in merge.clauses if c.when in kinds]
-        self.hidden += [*self.names.now, *map(_hidden, self.origins), _TARGET]
+        self.hidden += [*self.names.structs(merge), *map(_hidden, self.origins), _TARGET]
         if When.MATCHED in kinds:
             frame = self.evaluate(frame, When.MATCHED)
         if When.NOT_MATCHED in kinds and merge.of(When.NOT_MATCHED):
@@ -165,12 +189,9 @@ class _Scopes:
         ]
         number = _number(when)
         taken = {n: F.expr(f"{number} = {n}") for n, _ in clauses}
-        guarded = [
-            F.when(taken[n], value).alias(name)
-            for n, _ in clauses
-            for name, value in self.values[n].items()
-        ]
-        self.hidden += [number, *[name for n, _ in clauses for name in self.values[n]]]
+        given = {f"{_VALUE}_{n}": (n, v) for n, _ in clauses if (v := self.values[n]) is not None}
+        guarded = [F.when(taken[n], value).alias(name) for name, (n, value) in given.items()]
+        self.hidden += [number, *given]
         try:
             return frame.select("*", _first(cases).alias(number)).select("*", *guarded)
         except AnalysisException as error:
@@ -200,18 +221,29 @@ def _joined(target: DataFrame, source: DataFrame, work: _Scopes, how: str) -> Da
             return _without_target(unmatched, work)
     ours = _called(target.withColumn(_TARGET, F.lit(True)), merge)
     joined = ours.join(_theirs(theirs, merge), on, how)
-    named = [(f.name, n) for f, n in zip(work.table.columns, work.names.now, strict=True)]
-    named += [(o, _hidden(o)) for o in work.origins]
+    names, structs = work.table.columns.names, work.names.structs(merge)
     if merge.target_qualifier:
-        return joined.select("*", *[target[backticked(name)].alias(n) for name, n in named])
+        marks = [target[o].alias(_hidden(o)) for o in work.origins]
+        now = [
+            F.struct(*[target[backticked(names[n])].alias(f"c{n}") for n in places]).alias(struct)
+            for struct, places in structs.items()
+        ]
+        return joined.select("*", *now, *marks)
     alias = backticked(merge.target_alias)
-    return joined.selectExpr("*", *[f"{alias}.{backticked(name)} AS {n}" for name, n in named])
+    texts = [f"{alias}.{o} AS {_hidden(o)}" for o in work.origins]
+    for struct, places in structs.items():
+        parts = ", ".join(f"'c{n}', {alias}.{backticked(names[n])}" for n in places)
+        texts.append(f"named_struct({parts}) AS {struct}")
+    return joined.selectExpr("*", *texts)
 
 
 def _without_target(rows: DataFrame, work: _Scopes) -> DataFrame:
     """Return rows of the source as those that match no row of the table."""
-    fields = zip(work.table.columns, work.names.now, strict=True)
-    now = [_nothing(spark_type(f.type, f.name), n) for f, n in fields]
+    fields = work.table.columns.fields
+    now = []
+    for struct, places in work.names.structs(work.merge).items():
+        kinds = {f"c{n}": spark_type(fields[n].type, fields[n].name) for n in places}
+        now.append(_nothing(T.StructType([T.StructField(*one) for one in kinds.items()]), struct))
     marks = [_nothing(T.LongType(), _hidden(o)) for o in work.origins]
     return rows.select("*", *now, *marks, _nothing(T.BooleanType(), _TARGET))
 

@@ -24,6 +24,14 @@ RenderExpression = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
+class Demand:
+    """A write that needs every column and field: who must give them, and what else can be done."""
+
+    giver: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """How values become values of a field: ``convert`` None means that nothing has to be done.
 
@@ -96,11 +104,16 @@ def telling_failures() -> Iterator[None]:
 
 @dataclass
 class Assigning:
-    """One assignment to a table's columns, and what is wrong with it so far."""
+    """One assignment to a table's columns, and what is wrong with it so far.
+
+    A field that a struct lacks gets its default, else NULL. With a ``demand`` it is a problem.
+    """
 
     table: str
     render_expression: RenderExpression
+    demand: Demand | None = None
     problems: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
 
     def by_name(self, given: T.StructType, columns: tuple[Field, ...]) -> list[int | None]:
         """Return the index of each column among the given ones, by name; None if it is missing."""
@@ -123,17 +136,19 @@ class Assigning:
             )
         return [n if n < len(given) else None for n in range(len(columns))]
 
-    def column(self, target: Field, given: T.StructField | None) -> str | Column:
+    def column(
+        self, target: Field, given: T.StructField | None, now: Column | None = None
+    ) -> str | Column:
         """Return the value of a top-level column from a given one, its default without one.
 
-        If a given column needs no change, it stays a name.
+        If a given column needs no change, it stays a name. ``now`` is as in `step`.
         """
         path = quote_name(target.name)
         may_be_null = not target.nullable and (given is None or given.nullable)
         if given is None:
             value = self.missing(target, path, top=True)
         else:
-            step = self.step(given.dataType, target, path)
+            step = self.step(given.dataType, target, path, now)
             if step.convert is None and not may_be_null:
                 return given.name
             value = F.col(given.name)
@@ -161,14 +176,17 @@ class Assigning:
             self.problems.append(f"column {path} is missing and its default fails: {error}")
             return F.lit(None)
 
-    def step(self, given: T.DataType, target: Field, path: str) -> Step:
-        """Return how values of a Spark type become values of a field."""
+    def step(self, given: T.DataType, target: Field, path: str, now: Column | None = None) -> Step:
+        """Return how values of a Spark type become values of a field.
+
+        With the value that the field has ``now``, fields that a struct lacks keep theirs.
+        """
         if not target.is_leaf:
             if isinstance(given, T.NullType):
                 self.check_writable(target, path)
                 kind = self._spark_type(target)
                 return Step(lambda value: value.cast(kind))
-            return self._nested_step(given, target, path)
+            return self._nested_step(given, target, path, now)
         assert not isinstance(target.shape, Kind)
         return self._leaf_step(given, target.shape, path)
 
@@ -186,7 +204,8 @@ class Assigning:
             return Step(store_rules.within(leaf, convert, place), plain=False)
         return Step(convert, store_rules.is_plain_cast(given, leaf))
 
-    def _nested_step(self, given: T.DataType, target: Field, path: str) -> Step:
+    def _nested_step(self, given: T.DataType, target: Field, path: str, now: Column | None) -> Step:
+        # Elements of lists and maps have no older value: nothing tells which one it would be.
         if isinstance(given, T.ArrayType) and target.shape is Kind.LIST:
             inner = self.step(given.elementType, target.children[0], f"{path}.element")
             return self._whole(target, [inner], lambda v: F.transform(v, _applied(inner)))
@@ -195,7 +214,7 @@ class Assigning:
             value = self.step(given.valueType, target.children[1], f"{path}.value")
             return self._whole(target, [key, value], lambda v: _mapped(v, key, value))
         if isinstance(given, T.StructType) and target.shape is Kind.STRUCT:
-            return self._struct_step(given, target, path)
+            return self._struct_step(given, target, path, now)
         self.problems.append(
             f"column {path}: {given.simpleString()} cannot be stored as {target.type}"
         )
@@ -209,7 +228,9 @@ class Assigning:
             return Step(lambda value: value.cast(kind))
         return Step(build, plain=False)
 
-    def _struct_step(self, given: T.StructType, target: Field, path: str) -> Step:
+    def _struct_step(
+        self, given: T.StructType, target: Field, path: str, now: Column | None
+    ) -> Step:
         places = {name.lower(): n for n, name in enumerate(given.names)}
         for name in given.names:
             if target.child(name) is None:
@@ -220,10 +241,11 @@ class Assigning:
         for child in target.children:
             at = places.get(child.name.lower())
             below = f"{path}.{quote_name(child.name)}"
+            today = None if now is None else now.getField(child.name)
             if at is None:
-                steps.append((None, _constant(self.missing(child, below, top=False))))
+                steps.append((None, _constant(self._lacked(child, below, today))))
             else:
-                steps.append((at, self.step(given[at].dataType, child, below)))
+                steps.append((at, self.step(given[at].dataType, child, below, today)))
         if [at for at, _ in steps] == list(range(len(given))) and all(s.plain for _, s in steps):
             kind = self._spark_type(target)
             same_names = given.names == [c.name for c in target.children]
@@ -231,6 +253,15 @@ class Assigning:
                 return Step()
             return Step(lambda value: value.cast(kind))
         return Step(lambda value: _built(value, given, target, steps), plain=False)
+
+    def _lacked(self, target: Field, path: str, now: Column | None) -> Column:
+        """Return the value of a field of a struct that lacks it."""
+        if now is not None:
+            self.check_writable(target, path)
+            return now
+        if self.demand is not None:
+            self.lacking.append(path)
+        return self.missing(target, path, top=False)
 
     def check_writable(self, target: Field, path: str) -> None:
         """Note the leaves of a field that Spark cannot write."""
@@ -249,8 +280,12 @@ class Assigning:
 
     def finish(self) -> None:
         """Raise InvalidRequest with a list of everything that was found wrong."""
-        if self.problems:
-            listed = "".join(f"\n  - {problem}" for problem in self.problems)
+        problems = list(self.problems)
+        if self.demand is not None and self.lacking:
+            names = ", ".join(dict.fromkeys(self.lacking))
+            problems.append(f"{self.demand.giver} does not have {names}; {self.demand.advice}")
+        if problems:
+            listed = "".join(f"\n  - {problem}" for problem in problems)
             raise InvalidRequest(f"the rows do not fit {self.table}:{listed}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -13,18 +13,23 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.spark.bridge import Named, select_named
-from shelduck.spark.rows.assign import Assigning, RenderExpression
+from shelduck.spark.bridge import Named, Sql, select_named
+from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression
 
 Value = Column | str
+_EVERY_FIELD = Demand("the new value", "give every field, or set only some, by their paths")
 
 
 @dataclass(frozen=True, slots=True)
 class SetValue:
-    """One assignment to a column or a struct's field; the value is None for the default."""
+    """One assignment to a column or a struct's field; the value is None for the default.
+
+    With ``keeps``, fields that the value's structs lack stay as they are in a row of the table.
+    """
 
     path: Path
     value: Value | None
+    keeps: bool = False
 
     def __post_init__(self) -> None:
         if self.value is not None and not isinstance(self.value, Column | str):
@@ -50,12 +55,15 @@ class Assignments:
         self.table = table
         self.values = tuple(values)
         self._places: dict[Path, int] = {}
+        self._below: dict[str, list[Path]] = {}
         for number, given in enumerate(values):
             path = _known_path(table.columns, given.path, table.full_name)
-            for other in self._places:
+            others = self._below.setdefault(path[0], [])
+            for other in others:
                 shorter = min(len(path), len(other))
                 if path[:shorter] == other[:shorter]:
                     raise InvalidRequest(f"{path_text(given.path)} is assigned twice")
+            others.append(path)
             self._places[path] = number
 
     def given(self, names: Sequence[str]) -> list[str]:
@@ -66,10 +74,29 @@ class Assignments:
         """Return the assigned values; a default has none."""
         return [value for v in self.values if (value := v.expression) is not None]
 
+    def struct(self, names: Sequence[str]) -> Column | None:
+        """Return all values in one struct, if there are any; the names end with those of fields."""
+        fields = [name.rpartition(".")[2] for name in self.given(names)]
+        if not fields:
+            return None
+        texts = [v.value for v in self.values if isinstance(v.value, Sql)]
+        if len(texts) == len(fields):
+            parts = [f"'{name}', {text}" for name, text in zip(fields, texts, strict=True)]
+            return F.expr(f"named_struct({', '.join(parts)})")
+        values = zip(fields, self.expressions(), strict=True)
+        return F.struct(*[value.alias(name) for name, value in values])
+
+    def needed(self) -> Iterator[int]:
+        """Yield the places of the columns whose current value decides about the new one."""
+        for place, field in enumerate(self.table.columns):
+            number = self._places.get((field.name,))
+            if number is None or (self.values[number].keeps and field.shape is Kind.STRUCT):
+                yield place
+
     def columns(
         self,
         assigning: Assigning,
-        schema: T.StructType,
+        schema: Mapping[str, T.StructField],
         names: Sequence[str],
         now: Sequence[str] | None,
     ) -> list[str | Column]:
@@ -84,15 +111,23 @@ class Assignments:
         ]
         made: list[str | Column] = []
         for place, field in enumerate(self.table.columns):
-            below = {p[1:]: given[n] for p, n in self._places.items() if p[0] == field.name}
+            paths = self._below.get(field.name, ())
+            below = {p[1:]: given[self._places[p]] for p in paths}
             if () in below or (now is None and not below):
-                made.append(assigning.column(field, below.get(())))
+                made.append(assigning.column(field, below.get(()), self._today(field, place, now)))
             elif now is not None and not below:
                 made.append(now[place])
             else:
                 today = None if now is None else F.col(now[place])
                 made.append(_inside(assigning, field, (field.name,), today, below))
         return made
+
+    def _today(self, field: Field, place: int, now: Sequence[str] | None) -> Column | None:
+        """Return the current value of a column of which fields that the new one lacks stay."""
+        number = self._places.get((field.name,))
+        if now is None or number is None or field.shape is not Kind.STRUCT:
+            return None
+        return F.col(now[place]) if self.values[number].keeps else None
 
 
 def updated_rows(
@@ -119,8 +154,9 @@ def updated_rows(
     ]
     kept = [Named(name, backticked(name)) for name in keep]
     found = select_named(matches, today + kept + values)
-    assigning = Assigning(table.full_name, render_expression)
-    changed = assignments.columns(assigning, found.schema, names, now)
+    assigning = Assigning(table.full_name, render_expression, _EVERY_FIELD)
+    types = {f.name: f for f in found.schema.fields}
+    changed = assignments.columns(assigning, types, names, now)
     assigning.finish()
     named = [Named(f.name, c) for f, c in zip(table.columns, changed, strict=True)]
     return select_named(found, named + kept)

@@ -14,7 +14,7 @@ from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.data_types import Decimal, Primitive, Text
 from shelduck.planning.shadows import Shadow, shadow_name
 from shelduck.spark.named_errors import AnalysisException, SparkError, data_fault, first_line
-from shelduck.spark.rows.assign import Assigning
+from shelduck.spark.rows.assign import Assigning, Demand
 from shelduck.spark.rows.conversions import converted, fitted, lost, needs_fit
 from shelduck.spark.rows.shown import shown
 from shelduck.spark.rows.store_rules import fail
@@ -165,7 +165,8 @@ def _cast(shadow: Shadow, using: str) -> Column:
 def _assigned(rows: DataFrame, shadow: Shadow, using: str) -> Column:
     """Return the result of an expression as a nested column, with struct fields by name."""
     [given] = rows.select(_expression(using)).schema
-    assigning = Assigning(f"the job that changes {shadow.old.name}", str)
+    demand = Demand("the result of USING", "give every field, NULL if it has no value")
+    assigning = Assigning(f"the job that changes {shadow.old.name}", str, demand)
     step = assigning.step(given.dataType, shadow.field, shadow.old.name)
     assigning.finish()
     made = _expression(using)

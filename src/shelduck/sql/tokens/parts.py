@@ -200,6 +200,8 @@ class Target:
         ``columns`` are the names of the table's columns: ``t.a`` is column ``a`` of ``t`` if ``t``
         has one, else field ``a`` of the column ``t``.
         """
+        if len(path) == 1:
+            return path
         known = {c.lower() for c in columns}
         names = tuple(p.lower() for p in self.name.parts)
         owners: set[Path] = {(self.alias.lower(),)}

@@ -115,7 +115,7 @@ class EditVerbs(TableHandle):
             source_alias: What they call the source.
             schema_evolution: Add columns and fields that only the source has and widen types, in
                 the same snapshot, where a clause takes all columns or names the new one; columns
-                that only the table has stay as they are.
+                and fields that only the table has stay as they are where all columns are set.
 
         Raises:
             InvalidRequest: there is no clause, types or values do not fit, or several rows of the

@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
@@ -166,6 +167,15 @@ public final class LakePlans {
         ? Dataset.ofRows(session(rows), LakeRows.of((LocalRelation) plan)) : rows;
   }
 
+  /**
+   * The same rows without columns that are renamed to the name that they have. Spark's optimizer
+   * removes these too, but first compares each with all others for every filter above them.
+   */
+  public Dataset unaliased(Dataset rows) {
+    LogicalPlan plan = rows.queryExecution().analyzed();
+    return Dataset.ofRows(session(rows), RemoveRedundantAliases$.MODULE$.apply(plan));
+  }
+
   /** The same rows with columns of their own: those of two reads can be told apart in a join. */
   public Dataset again(Dataset rows) {
     LogicalPlan plan = rows.queryExecution().analyzed();
@@ -226,8 +236,8 @@ public final class LakePlans {
 
   /**
    * Columns of {@code rows}, each given by its name, its source column, the JSON of the type to
-   * cast to and that of its metadata. A null source is the next one of {@code made}; a null type is
-   * no cast; null metadata keeps the source's.
+   * cast to and that of its metadata, and whether the source is SQL. A null source is the next one
+   * of {@code made}; a null type is no cast; null metadata keeps the source's.
    */
   public Dataset select(Dataset rows, String named, List made) {
     List texts = TextRows.rows(named);
@@ -235,7 +245,8 @@ public final class LakePlans {
     int next = 0;
     for (int i = 0; i < columns.length; i++) {
       String[] text = (String[]) texts.get(i);
-      Column column = text[1] == null ? (Column) made.get(next++) : functions.col(text[1]);
+      Column column = text[1] == null ? (Column) made.get(next++)
+          : text[4] == null ? functions.col(text[1]) : functions.expr(text[1]);
       if (text[2] != null) {
         column = column.cast(DataType.fromJson(text[2]));
       }
