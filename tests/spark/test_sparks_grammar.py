@@ -18,10 +18,10 @@ from shelduck.sql.tokens.parts import Query
 from tests.support.spark_grammar import Drawing, Edge, sparks_grammar
 from tests.support.spark_meanings import ours, sparks
 
-# Words that our parser looks for, and that may be names; FROM begins a query, as in DuckDB.
+# Words that our parser looks for, and that may be names.
 KEYWORDS = """TYPE COMMENT FIRST AFTER COLUMN COLUMNS TO SET DROP ADD PARTITION IF VALUES TABLE
     REPLACE NAME BY VERSION HISTORY EXTENDED ALL KEY DEFAULT ROLLUP FEATURE REWRITE SORTED DATA
-    USING MATCHED VIEW ORDER""".split()
+    USING MATCHED VIEW ORDER FROM""".split()
 NAMES = [*["a", "b", "c"] * len(KEYWORDS), *KEYWORDS]
 TABLES = ["t", "s.t", "TYPE", "s.PARTITION", "HISTORY"]
 _SAMPLED = [
