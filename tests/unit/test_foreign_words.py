@@ -15,6 +15,7 @@ from shelduck.model.tables.properties import (
     checked_properties,
 )
 from shelduck.sql import foreign_words
+from shelduck.sql.ddl.partitioning import partition_keys
 from shelduck.sql.parse import parse
 from shelduck.statements.calls.procedures import PROCEDURES
 
@@ -113,6 +114,20 @@ def test_a_property_of_delta_is_refused_with_what_to_do(key, told):
 def test_a_property_that_is_nearly_a_known_one_is_a_typo():
     with pytest.raises(NotFound, match=r"did you mean 'delta\.enableTypeWidening'"):
         checked_properties({"delta.enableTypeWidning": "true"}, "main.t")
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("cluster_by(id)", "CLUSTER BY is not supported: '(cluster_by(id))'; use SORTED BY (...)"),
+        ("truncate(2, name)", "partitioning by truncate() is not supported"),
+    ],
+)
+def test_a_transform_that_spark_passes_on_is_told_in_its_own_words(key, told):
+    with pytest.raises(Unsupported) as refused:
+        partition_keys([key])
+
+    assert str(refused.value).startswith(told)
 
 
 def test_what_is_advised_exists():

@@ -1,4 +1,4 @@
-"""Statements and procedures of Delta, Iceberg, Databricks and Hive that a lake does not have.
+"""Statements, procedures and transforms that Delta, Iceberg, Databricks and Hive have alone.
 
 Each has a sentence that says what to write instead. They are looked up only where a text could not
 be read, so that they cost nothing else. Names of properties are in
@@ -7,8 +7,9 @@ be read, so that they cost nothing else. Names of properties are in
 To add a statement, add a line to ``_STATEMENTS``: a pattern of the words that make it known, and
 what follows ``; `` in the error. In a pattern ``<name>`` is a name with or without dots, ``…`` any
 words before the query, ``[A B]`` words that may be missing, and ``A|B`` one of both. What follows
-the pattern does not matter, and the first pattern that fits counts. To add a procedure, add a line
-to ``_PROCEDURES``. ``tests/unit/test_foreign_words.py`` reads every line.
+the pattern does not matter, and the first pattern that fits counts. To add a procedure or a
+transform of partition keys, add a line to ``_PROCEDURES`` or ``_TRANSFORMS``. Tests in
+``tests/unit/test_foreign_words.py`` read every line.
 """
 
 from __future__ import annotations
@@ -19,6 +20,15 @@ from dataclasses import dataclass
 from functools import cache
 
 from shelduck.sql.tokens.lexer import Kind, Token
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignWords:
+    """What a statement asks for, in its own words, and what to write instead."""
+
+    what: str
+    instead: str
+
 
 _TABLE = "CREATE [OR REPLACE] [EXTERNAL] TABLE [IF NOT EXISTS] <name>"
 _ALTER = "ALTER TABLE [IF EXISTS] <name>"
@@ -113,6 +123,12 @@ _PROCEDURES = {
     "set_current_snapshot": "use RESTORE TABLE t TO VERSION AS OF n",
     "snapshot": "use CALL add_files('t', 'folder')",
 }
+# Spark gives CLUSTER BY and clusterBy() to a catalog as a transform.
+_TRANSFORMS = {
+    "CLUSTER_BY": ForeignWords("CLUSTER BY", _SORT),
+    "TRUNCATE": ForeignWords("partitioning by truncate()", "use columns or bucket(N, c)"),
+    "VOID": ForeignWords("partitioning by void()", "leave it out"),
+}
 # The words of a statement that are looked at.
 _MOST = 200
 _NAME = r"(?:\w\S*|`) "
@@ -121,14 +137,6 @@ _PARTS = {
     # Not into a query, whose words mean something else.
     "…": r"((?:(?!SELECT |FROM |VALUES )\S+ )*?)",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignWords:
-    """What a statement asks for, in its own words, and what to write instead."""
-
-    what: str
-    instead: str
 
 
 def foreign_statement(tokens: Sequence[Token]) -> ForeignWords | None:
@@ -144,6 +152,11 @@ def foreign_statement(tokens: Sequence[Token]) -> ForeignWords | None:
 def foreign_procedure(name: str) -> str | None:
     """Return what to write instead of another system's procedure, None for an unknown one."""
     return _PROCEDURES.get(name)
+
+
+def foreign_transform(word: str) -> ForeignWords | None:
+    """Return what another system's transform of a partition key asks for, None for an unknown."""
+    return _TRANSFORMS.get(word)
 
 
 def _word(token: Token) -> str:
