@@ -68,6 +68,7 @@ ROW_VERBS = "INSERT MERGE UPDATE DELETE".split()
 OTHERWISE = {
     r"DESC\w* HISTORY \w": "Delta's statement: the history of a table, not a column of HISTORY",
     r"DESC\w* \S+ ALL$": "Doris' statement: a table with its rollups, not its column ALL",
+    r"ALTER .* DROP COLUMNS? .* , REWRITE$": "our own action, which is refused beside a DROP",
 }
 """The statements that mean something else here on purpose, and why."""
 COVERED = {

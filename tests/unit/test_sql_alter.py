@@ -361,7 +361,7 @@ def test_a_new_name_that_is_a_keyword_is_put_in_quotes():
         ("ADD COLUMNS a INT, DROP BIGINT", "DROP"),
         ("ADD COLUMN a INT, CHANGE DATE COMMENT 'x'", "CHANGE"),
         ("ALTER COLUMN a FIRST, RENAME TYPE INT", "RENAME"),
-        ("DROP COLUMNS a, REWRITE", "REWRITE"),
+        ("DROP COLUMNS a, ADD", "ADD"),
     ],
 )
 def test_a_word_that_spark_reads_as_one_more_column_is_not_the_next_action(text, word):

@@ -267,7 +267,9 @@ def _goes_on(cursor: Cursor, bracket: bool, item: Callable[[Cursor], object]) ->
         or (cursor.peek(1).key == "REWRITE" and not cursor.peek(2).may_name)
     )
     if begins_action and not bracket:
-        _refuse_item(cursor, item)
+        # Beside other changes than those of the layout, REWRITE itself is refused.
+        if cursor.peek(1).key != "REWRITE":
+            _refuse_item(cursor, item)
         return False
     cursor.expect(",")
     return True
