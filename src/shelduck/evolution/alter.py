@@ -173,9 +173,9 @@ class _Fold:
         name = self.table.full_name
         if self._waiting.names:
             self._waiting.finish()
-        refuse_empty(self.after, name)
         before = table_keys(self.table)
         self.arrangement = self.keys.finish(self.after.columns, self.arrangement)
+        refuse_empty(self.after, name)
         if self.keys.keys != before:
             properties = with_keys(self.after.properties, self.keys.keys)
             self.after = replace(self.after, properties=properties)
