@@ -53,6 +53,22 @@ STATEMENTS = [
             ],
         ),
         ("ALTER TABLE t ADD COLUMN s.c INT", "id, s", [(1, (1, "x", None)), (2, None)]),
+        (
+            "ALTER TABLE t DROP COLUMN s.a, DROP COLUMN s.b, ADD COLUMN s.c INT",
+            "id, s",
+            [(1, (None,)), (2, None)],
+        ),
+        (
+            "ALTER TABLE t RENAME s.a TO b, RENAME s.b TO a, RENAME n TO f, RENAME f TO n",
+            "id, s.a, s.b, f",
+            [(1, "x", 1, 10), (2, None, None, None)],
+        ),
+        ("ALTER TABLE t DROP (id, n, f, name, s, l, m), ADD id INT", "id", [(None,), (None,)]),
+        (
+            "ALTER TABLE t CHANGE COLUMN id TYPE BIGINT, s.a COMMENT 'x', name FIRST",
+            "name, id",
+            [("one", 1), (None, 2)],
+        ),
         ("ALTER TABLE t ADD COLUMN s.c INT DEFAULT 5", "id, s", [(1, (1, "x", 5)), (2, None)]),
         ("ALTER TABLE t ADD COLUMN s.c INT FIRST", "id, s", [(1, (None, 1, "x")), (2, None)]),
         ("ALTER TABLE t ADD COLUMN s.c INT AFTER a", "id, s", [(1, (1, None, "x")), (2, None)]),
@@ -368,7 +384,7 @@ STRUCTS_ONLY = "only structs have fields to add, drop or rename"
         (
             "ALTER TABLE t ADD CONSTRAINT c CHECK (n > 0)",
             Unsupported,
-            "only columns can be changed",
+            "DuckLake supports only NOT NULL and defaults",
         ),
         ("ALTER TABLE t ADD COLUMN `` INT", InvalidRequest, "expected a column, not an empty name"),
         (

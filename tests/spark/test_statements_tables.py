@@ -193,8 +193,8 @@ def test_what_is_there_or_gone_already_makes_no_snapshot(copied, base, statement
         ("CREATE TABLE t (a INT) LOCATION '/x'", Unsupported, "below the lake's data path"),
         (
             "CREATE TABLE t (a INT) TBLPROPERTIES ('delta.nope' = 'v')",
-            NotFound,
-            "property 'delta.nope' does not exist in t; did you mean 'delta.enableTypeWidening'",
+            Unsupported,
+            "t cannot have the property 'delta.nope' of Delta; leave it out, or choose a name",
         ),
         (
             "CREATE TABLE t AS SELECT NULL AS a",

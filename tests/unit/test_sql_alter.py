@@ -314,3 +314,58 @@ def test_a_right_keyword_is_not(text):
 def test_a_check_is_refused_by_its_name(text):
     with pytest.raises(Unsupported, match="the constraint CHECK is not supported"):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("CHANGE COLUMN f TYPE BIGINT", ChangeType(("f",), BIGINT)),
+        ("CHANGE s.f TYPE BIGINT", ChangeType(("s", "f"), BIGINT)),
+        ("CHANGE type type BIGINT", ChangeType(("type",), BIGINT)),
+        ("CHANGE COLUMN f COMMENT 'x'", SetComment(("f",), "x")),
+        ("CHANGE COLUMN comment comment BIGINT", ChangeType(("comment",), BIGINT)),
+        ("CHANGE f FIRST", MoveColumn(("f",), Position())),
+        ("CHANGE first first BIGINT", ChangeType(("first",), BIGINT)),
+        ("CHANGE f AFTER a", MoveColumn(("f",), Position("a"))),
+        ("CHANGE f SET NOT NULL", SetNullable(("f",), nullable=False)),
+        ("CHANGE f DROP NOT NULL", SetNullable(("f",), nullable=True)),
+        ("CHANGE f SET DEFAULT 4", SetDefault(("f",), Default("4"))),
+        ("CHANGE f DROP DEFAULT", SetDefault(("f",), None)),
+        ("CHANGE set set BIGINT", ChangeType(("set",), BIGINT)),
+    ],
+)
+def test_change_column_says_what_alter_column_says(text, change):
+    assert changes(f"ALTER TABLE tbl {text}") == [change]
+
+
+def test_change_column_takes_sparks_list():
+    assert changes("ALTER TABLE tbl CHANGE COLUMN a TYPE BIGINT, b COMMENT 'x', c FIRST") == [
+        ChangeType(("a",), BIGINT),
+        SetComment(("b",), "x"),
+        MoveColumn(("c",), Position()),
+    ]
+
+
+def test_a_new_name_that_is_a_keyword_is_put_in_quotes():
+    assert changes("ALTER TABLE tbl CHANGE a `type` BIGINT") == [
+        ChangeType(("a",), BIGINT),
+        RenameColumn(("a",), "type"),
+    ]
+    with pytest.raises(InvalidRequest, match="expected the comment as a string"):
+        parse("ALTER TABLE tbl CHANGE COLUMN id COMMENT STRING")
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("ADD COLUMNS a INT, DROP BIGINT", "DROP"),
+        ("ADD COLUMN a INT, CHANGE DATE COMMENT 'x'", "CHANGE"),
+        ("ALTER COLUMN a FIRST, RENAME TYPE INT", "RENAME"),
+        ("DROP COLUMNS a, ADD", "ADD"),
+    ],
+)
+def test_a_word_that_spark_reads_as_one_more_column_is_not_the_next_action(text, word):
+    with pytest.raises(InvalidRequest) as caught:
+        parse(f"ALTER TABLE tbl {text}")
+    told = f"expected COLUMN behind {word} (or, if {word} is a column, quotes around it)"
+    assert told in str(caught.value)

@@ -15,6 +15,7 @@ from shelduck.evolution.arrangement import (
     refuse_lost_keys,
 )
 from shelduck.evolution.keys import KeyDraft
+from shelduck.evolution.waiting_names import WaitingNames
 from shelduck.evolution.weights import (
     REFOLDING,
     Simple,
@@ -25,6 +26,7 @@ from shelduck.evolution.weights import (
     weight_of_promotion,
 )
 from shelduck.model.changes.change import AlterTable
+from shelduck.model.changes.column_defaults import with_default
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns, expanded
 from shelduck.model.changes.schema_change import (
     AddColumn,
@@ -32,12 +34,13 @@ from shelduck.model.changes.schema_change import (
     DropColumn,
     MoveColumn,
     RenameColumn,
+    SchemaChange,
     SchemaDraft,
     SetComment,
     SetDefault,
     SetNullable,
-    apply_changes,
-    with_default,
+    apply_change,
+    refuse_empty,
 )
 from shelduck.model.changes.table_change import ArrangementChange, RewriteOlderFiles, TableChange
 from shelduck.model.tables.column_index import walk
@@ -135,6 +138,7 @@ class _Fold:
         self.rewrites = False
         self.keys = KeyDraft.of(table)
         self.keys.sorts(self.arrangement, table.columns)
+        self._waiting = WaitingNames(table.full_name)
         self._known = None if known is None else {c.clause: c for c in known}
         self._clauses: list[TableChange] = []
 
@@ -149,6 +153,8 @@ class _Fold:
         else:
             parts = [change]
         weights = [self._apply(part, clause, by=change) for part in parts]
+        while self._waiting.names and (freed := self._waiting.freed(self.after.columns)):
+            self._follow(freed)
         reason = "; ".join(dict.fromkeys(w.reason for w in weights)) or "nothing changes"
         whole = Weight(any(w.is_heavy for w in weights), reason)
         return AlterStep(str(asked), str(whole), whole.reason, note=self._note(asked, change))
@@ -165,8 +171,11 @@ class _Fold:
     def finish(self) -> None:
         """Raise errors that only all changes together show."""
         name = self.table.full_name
+        if self._waiting.names:
+            self._waiting.finish()
         before = table_keys(self.table)
         self.arrangement = self.keys.finish(self.after.columns, self.arrangement)
+        refuse_empty(self.after, name)
         if self.keys.keys != before:
             properties = with_keys(self.after.properties, self.keys.keys)
             self.after = replace(self.after, properties=properties)
@@ -234,11 +243,18 @@ class _Fold:
             return self._retype(change, clause, is_restated=isinstance(by, ModifyColumn))
         if isinstance(change, DropColumn):
             _refuse_shorter_keys(known.columns, change, name)
-        self.after = apply_changes(known, [change], name)
-        self.arrangement = follow(self.arrangement, change, known.columns)
         folded = self.keys.rows_fold
-        self.keys.follow(change, self.after.columns, known.columns)
+        if isinstance(change, RenameColumn):
+            change = self._waiting.unless_taken(change, known.columns)
+        self._follow(change)
         return weight_of(change) if folded is self.keys.rows_fold else REFOLDING
+
+    def _follow(self, change: SchemaChange) -> None:
+        """Apply a change of columns, and have the arrangement and the keys follow it."""
+        before = self.after.columns
+        self.after = apply_change(self.after, change, self.table.full_name)
+        self.arrangement = follow(self.arrangement, change, before)
+        self.keys.follow(change, self.after.columns, before)
 
     def _retype(self, change: ChangeType, clause: int, *, is_restated: bool) -> Weight:
         name = self.table.full_name
@@ -253,6 +269,8 @@ class _Fold:
             raise InvalidRequest(f"the type of {path_text(change.path)} of {name} changes twice")
         if old.id > self.table.max_column_id and len(change.path) == 1:
             return self._retype_new(old, change)
+        # No job converts the values of a struct that has none.
+        refuse_empty(self.after, name)
         self._require_length(old, change)
         heavy = weight_of_conversion(change, top)
         if heavy is None and is_restated:
@@ -261,7 +279,7 @@ class _Fold:
             columns, number = self.after.columns, self.after.next_id
             self._place(plan_shadow(self.table, columns, change, number, clause))
             return heavy
-        self.after = apply_changes(self.after, [change], name)
+        self.after = apply_change(self.after, change, name)
         return weight_of_promotion(top, self.after.columns.get(change.path[:1], name))
 
     def _require_length(self, old: Field, change: ChangeType) -> None:

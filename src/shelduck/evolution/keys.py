@@ -57,7 +57,8 @@ class KeyDraft:
     """The key model of a table while clauses of one ALTER are applied, None if it has none.
 
     ``rows_fold``: a key of an AGGREGATE table is dropped, so that rows become equal. ``is_sorted``:
-    the table is sorted by its keys, and stays so.
+    the table is sorted by its keys, and stays so. ``dropped`` are the columns that are gone, with
+    whether they were keys: `finish` judges them.
     """
 
     table: str
@@ -65,6 +66,7 @@ class KeyDraft:
     partition: tuple[PartitionColumn, ...] = ()
     rows_fold: bool = False
     is_sorted: bool = False
+    dropped: tuple[tuple[Field, bool], ...] = ()
 
     @classmethod
     def of(cls, table: TableVersion) -> KeyDraft:
@@ -130,6 +132,7 @@ class KeyDraft:
         keys = self.keys
         if keys is None:
             return arrangement
+        self._refuse_dropped(keys, arrangement)
         ordered = [f.id for f in columns if f.id in keys.columns]
         # The model keeps a key that another writer dropped, so that loads refuse the table.
         lost = [i for i in keys.columns if i not in ordered]
@@ -147,7 +150,7 @@ class KeyDraft:
                 f"{name} is a field of a column of {self.table}: only columns can be keys or have"
                 " an aggregation type"
             )
-        if keys is None or not keys.columns:
+        if keys is None or not (keys.columns or self._lost_keys):
             raise InvalidRequest(
                 f"{self.table} has no key model, so {name} cannot be a key or have an aggregation"
                 " type: duplicate tables without keys do not support key columns"
@@ -179,7 +182,8 @@ class KeyDraft:
             return change
         there = [f for f in columns if f.id in keys.columns]
         if not there:
-            return change
+            is_first = self._lost_keys and self._is_key(change) and change.position is None
+            return replace(change, position=Position()) if is_first else change
         last = there[-1]
         at = change.position
         if self._is_key(change):
@@ -207,31 +211,39 @@ class KeyDraft:
         here = f"column {quote_name(field.name)} of {self.table}"
         if field.id in keys.distributed_by:
             raise InvalidRequest(f"Distribution {here} cannot be dropped")
-        if any(p.column_id == field.id for p in self.partition):
-            raise InvalidRequest(f"Partition {here} cannot be dropped")
         if field.id == keys.sequence:
             raise InvalidRequest(
                 f"cannot drop sequence {here}: it determines the last row of each key"
             )
-        if field.id not in keys.columns:
-            return
-        if keys.model is KeyModel.UNIQUE:
+        if field.id in keys.columns and keys.model is KeyModel.UNIQUE:
             raise InvalidRequest(
                 f"cannot drop key {here}, which is a UNIQUE KEY table: several rows could get the"
                 " same key"
             )
-        if len(keys.columns) == 1:
-            raise InvalidRequest(f"no key column left: {here} is the last one")
-        if keys.model is KeyModel.AGGREGATE:
-            self._refuse_replaced(here)
+        self.dropped += ((field, field.id in keys.columns),)
 
-    def _refuse_replaced(self, here: str) -> None:
-        assert self.keys is not None
-        if any(how.replaces for _, how in self.keys.aggregations):
-            raise InvalidRequest(
-                f"cannot drop key {here}: the table has value column with REPLACE aggregation"
-                " method, and the last of the combined rows is unknown"
-            )
+    @property
+    def _lost_keys(self) -> list[Field]:
+        return [field for field, is_key in self.dropped if is_key]
+
+    def _refuse_dropped(self, keys: TableKeys, arrangement: Arrangement) -> None:
+        """Raise InvalidRequest for a dropped column that the table still needs after all."""
+        parts = {p.column_id for p in arrangement.partition}
+        for field, _ in self.dropped:
+            if field.id in parts:
+                raise InvalidRequest(
+                    f"Partition column {quote_name(field.name)} of {self.table} cannot be dropped"
+                )
+        for field in self._lost_keys[-1:]:
+            here = f"column {quote_name(field.name)} of {self.table}"
+            if not keys.columns:
+                raise InvalidRequest(f"no key column left: {here} is the last one")
+            replaces = any(how.replaces for _, how in keys.aggregations)
+            if keys.model is KeyModel.AGGREGATE and replaces:
+                raise InvalidRequest(
+                    f"cannot drop key {here}: the table has value column with REPLACE aggregation"
+                    " method, and the last of the combined rows is unknown"
+                )
 
     def _modify(self, change: ModifyColumn, columns: Schema) -> None:
         keys, field = self.keys, columns.find(change.path)

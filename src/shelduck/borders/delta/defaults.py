@@ -9,7 +9,7 @@ from typing import Any
 
 from shelduck.borders.delta.schema import DeltaField
 from shelduck.errors import ShelduckError
-from shelduck.model.changes.schema_change import with_default
+from shelduck.model.changes.column_defaults import with_default
 from shelduck.model.tables.schema import Default, Field, Kind
 from shelduck.model.types.data_types import Leaf, Primitive, Text, type_text
 from shelduck.spark.values import default_sql

@@ -12,11 +12,11 @@ from operator import attrgetter
 from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
+from shelduck.model.changes.column_defaults import checked_default
 from shelduck.model.changes.definition import Definition, Position
 from shelduck.model.changes.retype import Retyping
 from shelduck.model.tables.properties import Properties
 from shelduck.model.tables.schema import (
-    NO_DEFAULT,
     Default,
     Field,
     FieldId,
@@ -31,7 +31,6 @@ from shelduck.model.tables.schema import (
 from shelduck.model.text.names import require_storable
 from shelduck.model.text.quoting import quote_text
 from shelduck.model.types.data_types import DataType
-from shelduck.model.types.literals import canonical_text, fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +158,8 @@ class SchemaDraft:
 
     ``next_id`` is the first column id that the table has never used. ``unsafe_bounds`` are the
     leaves whose min/max texts a promotion made invalid; ``must_hold_no_null`` are the columns that
-    became NOT NULL and whose rows must be checked before the commit.
+    became NOT NULL and whose rows must be checked before the commit. ``emptied`` are the structs,
+    None for the table, that lost their last field, and which one that was.
     """
 
     columns: Schema
@@ -168,6 +168,7 @@ class SchemaDraft:
     properties: Properties = field(default_factory=dict)
     unsafe_bounds: frozenset[FieldId] = frozenset()
     must_hold_no_null: frozenset[FieldId] = frozenset()
+    emptied: dict[FieldId | None, Path] = field(default_factory=dict)
 
 
 def apply_changes(draft: SchemaDraft, changes: Sequence[SchemaChange], table: str) -> SchemaDraft:
@@ -176,13 +177,30 @@ def apply_changes(draft: SchemaDraft, changes: Sequence[SchemaChange], table: st
     Raises NotFound, AlreadyExists, InvalidRequest or Unsupported, naming ``table`` and the column.
     """
     for change in changes:
-        if type(change) not in _APPLY:
-            raise InvalidRequest(
-                f"cannot alter {table}: expected a change such as add_column(...) or"
-                f" drop_column(...), got {change!r}"
-            )
-        draft = _APPLY[type(change)](draft, change, table)
+        draft = apply_change(draft, change, table)
+    refuse_empty(draft, table)
     return draft
+
+
+def apply_change(draft: SchemaDraft, change: SchemaChange, table: str) -> SchemaDraft:
+    """Return the draft after one of several changes; `refuse_empty` judges the last one."""
+    if type(change) not in _APPLY:
+        raise InvalidRequest(
+            f"cannot alter {table}: expected a change such as add_column(...) or"
+            f" drop_column(...), got {change!r}"
+        )
+    return _APPLY[type(change)](draft, change, table)
+
+
+def refuse_empty(draft: SchemaDraft, table: str) -> None:
+    """Raise InvalidRequest for a table or struct without fields: later changes added none."""
+    for parent, path in draft.emptied.items():
+        found = None if parent is None else draft.columns.by_id(parent)
+        if (parent is None and not draft.columns.fields) or (found and not found.children):
+            whole = f"field of {path_text(path[:-1])}" if parent else "column"
+            raise InvalidRequest(
+                f"cannot drop {path_text(path)}: it is the last {whole} of {table}"
+            )
 
 
 def _add(draft: SchemaDraft, change: AddColumn, table: str) -> SchemaDraft:
@@ -194,7 +212,7 @@ def _add(draft: SchemaDraft, change: AddColumn, table: str) -> SchemaDraft:
         raise AlreadyExists.named("column", path_text(change.path), table)
     made = new_field(change.path[-1], change.type, draft.next_id, nullable=change.nullable)
     if change.default is not None:
-        made = replace(made, default=_checked_default(change.default, made, change.path, table))
+        made = replace(made, default=checked_default(change.default, made, change.path, table))
         if not change.default.literal:
             raise Unsupported(
                 f"cannot add column {path_text(change.path)} to {table} with the default"
@@ -228,16 +246,15 @@ def _drop(draft: SchemaDraft, change: DropColumn, table: str) -> SchemaDraft:
     found = draft.columns.get(change.path, table)
     parent = _parent(draft.columns, change.path, table)
     siblings = parent.children if parent else draft.columns.fields
+    emptied = draft.emptied
     if len(siblings) == 1:
-        whole = f"field of {path_text(change.path[:-1])}" if parent else "column"
-        raise InvalidRequest(
-            f"cannot drop {path_text(change.path)}: it is the last {whole} of {table}"
-        )
+        emptied = {**emptied, (parent.id if parent else None): change.path}
     gone = {f.id for f in found.walk()}
     return replace(
         draft,
         columns=draft.columns.replace(change.path, None),
         comments={k: v for k, v in draft.comments.items() if k not in gone},
+        emptied=emptied,
     )
 
 
@@ -271,7 +288,7 @@ def _set_default(draft: SchemaDraft, change: SetDefault, table: str) -> SchemaDr
     found = draft.columns.get(change.path, table)
     default = change.default
     if default is not None:
-        default = _checked_default(default, found, change.path, table)
+        default = checked_default(default, found, change.path, table)
     return _put(draft, change.path, replace(found, default=default))
 
 
@@ -366,35 +383,3 @@ def _placed(
             )
         at = names.index(lowered) + 1
     return in_places([*siblings[:at], made, *siblings[at:]])
-
-
-def with_default(column: Field, default: Default | None, table: str) -> Field:
-    """Return a new column with its default, checked; a literal is also the initial default."""
-    if default is None:
-        return column
-    checked = _checked_default(default, column, (column.name,), table)
-    initial = checked.text if checked.literal else None
-    return replace(column, default=checked, initial_default=initial)
-
-
-def _checked_default(default: Default, column: Field, path: Path, table: str) -> Default:
-    if not column.is_leaf:
-        raise Unsupported(
-            f"cannot set a default for {path_text(path)} of {table}, which is {column.type}:"
-            " DuckLake supports no defaults for structs, lists and maps; set the default of a"
-            " field of the struct, or leave it NULL"
-        )
-    if not default.literal:
-        return default
-    assert not isinstance(column.shape, Kind)
-    if default.text == NO_DEFAULT:
-        raise Unsupported(
-            f"the text {NO_DEFAULT!r} cannot be the default of {path_text(path)} of {table}:"
-            " DuckLake writes it for columns without a default"
-        )
-    try:
-        return Default(canonical_text(column.shape, fitted(column.shape, default.text)))
-    except InvalidRequest as error:
-        raise InvalidRequest(
-            f"cannot set the default {default.text!r} of {path_text(path)} of {table}: {error}"
-        ) from error

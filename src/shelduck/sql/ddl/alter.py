@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
-from shelduck.errors import Unsupported
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.definition import Definition
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns
 from shelduck.model.changes.schema_change import (
@@ -24,7 +25,7 @@ from shelduck.sql.ddl.columns import (
     CONSTRAINTS,
     read_definition,
 )
-from shelduck.sql.ddl.details import read_details
+from shelduck.sql.ddl.details import begins_detail, read_details
 from shelduck.sql.ddl.partitioning import read_partition_keys
 from shelduck.sql.ddl.rollups import begins_rollup_change, mixed_changes, read_rollup_changes
 from shelduck.sql.ddl.sorting import read_sort_keys
@@ -51,8 +52,6 @@ _OTHER_ACTIONS = {
     "UNSET": "use UNSET TBLPROPERTIES",
     "RESET": "use RESET PARTITIONED BY or RESET SORTED BY",
     "REPLACE": "drop and add columns one by one",
-    "CLUSTER": "use SET SORTED BY (...)",
-    "RECOVER": "leave it out",
     **dict.fromkeys(("PARTITION", "PARTITIONED"), "use SET PARTITIONED BY (...)"),
     **dict.fromkeys(("SORT", "SORTED"), "use SET SORTED BY (...)"),
 }
@@ -219,7 +218,7 @@ def _add(cursor: Cursor) -> list[TableChange]:
     if_not_exists = cursor.accept_if("NOT", "EXISTS")
     bracket = cursor.accept("(")
     found = [read_definition(cursor)]
-    while _goes_on(cursor, bracket):
+    while _goes_on(cursor, bracket, read_definition):
         found.append(read_definition(cursor))
     if bracket:
         cursor.expect(")")
@@ -245,7 +244,7 @@ def _drop(cursor: Cursor) -> list[TableChange]:
     if_exists = cursor.accept_if("EXISTS")
     bracket = cursor.accept("(")
     paths = [cursor.path()]
-    while _goes_on(cursor, bracket):
+    while _goes_on(cursor, bracket, Cursor.path):
         paths.append(cursor.path())
     if bracket:
         cursor.expect(")")
@@ -253,8 +252,13 @@ def _drop(cursor: Cursor) -> list[TableChange]:
     return [DropColumn(path, if_exists, rollup) for path in paths]
 
 
-def _goes_on(cursor: Cursor, bracket: bool) -> bool:
-    """Take the comma when the same action has one more column behind it."""
+def _goes_on(cursor: Cursor, bracket: bool, item: Callable[[Cursor], object]) -> bool:
+    """Take the comma when the same action has one more column behind it, which ``item`` reads.
+
+    The next action goes before a column of its name; what Spark reads as such a column is refused.
+    """
+    if not cursor.sees(","):
+        return False
     begins_action = (
         cursor.peek(1).key in _ACTIONS
         or _begins_arrangement(cursor, 1)
@@ -262,10 +266,30 @@ def _goes_on(cursor: Cursor, bracket: bool) -> bool:
         or _begins_order(cursor, 1)
         or (cursor.peek(1).key == "REWRITE" and not cursor.peek(2).may_name)
     )
-    if cursor.sees(",") and (bracket or not begins_action):
-        cursor.expect(",")
-        return True
-    return False
+    if begins_action and not bracket:
+        # Beside other changes than those of the layout, REWRITE itself is refused.
+        if cursor.peek(1).key != "REWRITE":
+            _refuse_item(cursor, item)
+        return False
+    cursor.expect(",")
+    return True
+
+
+def _refuse_item(cursor: Cursor, item: Callable[[Cursor], object]) -> None:
+    comma = cursor.at
+    word = cursor.peek(1)
+    cursor.expect(",")
+    try:
+        item(cursor)
+        is_item = cursor.sees(",") or cursor.peek().kind is Kind.END
+    except (InvalidRequest, Unsupported):
+        is_item = False
+    cursor.at = comma
+    if is_item:
+        cursor.at += 2
+        raise cursor.failure(
+            f"COLUMN behind {word.key} (or, if {word.text} is a column, quotes around it)"
+        )
 
 
 def _rename(cursor: Cursor) -> list[TableChange]:
@@ -284,9 +308,17 @@ def _rename(cursor: Cursor) -> list[TableChange]:
 
 
 def _change(cursor: Cursor) -> list[TableChange]:
-    """Read Hive's CHANGE: old name, new name, type, comment and place."""
+    """Read CHANGE: as ALTER COLUMN, as in Spark, or Hive's old name, new name, type and the rest.
+
+    The words of ALTER COLUMN are no new names; in Hive's form only the old name itself is.
+    """
+    start = cursor.at
     cursor.accept("COLUMN")
     path = cursor.path()
+    same_name = cursor.peek().key == path[-1].upper()
+    if begins_detail(cursor, or_name=same_name):
+        cursor.at = start
+        return _alter_columns(cursor)
     new_name = cursor.name("the column's name a second time")
     changes: list[TableChange] = [ChangeType(path, cursor.type())]
     changes += read_details(cursor, path)
@@ -328,7 +360,7 @@ def _order(cursor: Cursor) -> OrderColumns:
 def _alter_columns(cursor: Cursor) -> list[TableChange]:
     cursor.accept_any("COLUMN", "COLUMNS")
     changes = _alter_column(cursor)
-    while _goes_on(cursor, bracket=False):
+    while _goes_on(cursor, False, _alter_column):
         changes += _alter_column(cursor)
     return changes
 

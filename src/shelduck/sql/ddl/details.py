@@ -16,6 +16,37 @@ from shelduck.sql.query.expressions import skip_expression
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind
 
+_BEHIND = {
+    "SET": ("NOT", "DEFAULT", "TYPE", "DATA"),
+    "DROP": ("NOT", "DEFAULT"),
+    "FIRST": (",", "PROPERTIES"),
+}
+_EXPECTED = {
+    "SET": "TYPE, DEFAULT or NOT NULL",
+    "DROP": "DEFAULT or NOT NULL",
+    "FIRST": "the end of the statement",
+    "COMMENT": "the comment as a string",
+}
+
+
+def begins_detail(cursor: Cursor, *, or_name: bool) -> bool:
+    """Tell what is said of a column from a name that stands in its place.
+
+    Raises InvalidRequest for a word of this module that can only be a name, unless ``or_name``.
+    """
+    word, behind = cursor.peek().key, cursor.peek(1)
+    if word in ("TYPE", "AFTER"):
+        return True
+    if word not in _EXPECTED:
+        return False
+    fits = {"COMMENT": behind.kind is Kind.STRING, "FIRST": behind.kind is Kind.END}
+    if fits.get(word) or behind.key in _BEHIND.get(word, ()):
+        return True
+    if or_name:
+        return False
+    cursor.take()
+    raise cursor.failure(f"{_EXPECTED[word]} (put a name that is also a keyword in quotes)")
+
 
 def read_details(cursor: Cursor, path: Path) -> list[TableChange]:
     """Take all that is said of the column at a path, which may be nothing."""

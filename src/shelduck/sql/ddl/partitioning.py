@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shelduck.model.tables.partition import BUCKET, CALENDAR, PartitionBy, Transform
+from shelduck.sql.foreign_words import foreign_transform
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind, tokenize
 
@@ -53,6 +54,8 @@ def _transformed(cursor: Cursor) -> list[PartitionBy]:
     function = cursor.peek()
     word = function.key
     known = word in _SINGULARS or word in _PLURALS or word in ("BUCKET", "IDENTITY")
+    if not known and (foreign := foreign_transform(word)) is not None:
+        raise cursor.refusal(foreign.what, foreign.instead)
     if not known:
         raise cursor.refusal(
             f"partitioning by {function.text.lower()}()",

@@ -69,6 +69,16 @@ def _refuse_directory(cursor: Cursor) -> None:
 def _refuse_clauses(cursor: Cursor) -> None:
     if cursor.sees("IF"):
         raise cursor.refusal("INSERT ... IF NOT EXISTS", "leave it out")
+    if cursor.peek(1).key == "REPLACE" and cursor.peek(2).key in ("ON", "USING"):
+        # Behind an alias, which could begin a query: FROM, TABLE.
+        cursor.take()
+        _refuse_replace(cursor)
+
+
+def _refuse_replace(cursor: Cursor) -> None:
+    cursor.expect("REPLACE")
+    if cursor.peek().key in ("USING", "ON"):
+        raise cursor.refusal(f"REPLACE {cursor.peek().key}", "use REPLACE WHERE or MERGE INTO")
 
 
 def _columns_or_by_name(cursor: Cursor) -> tuple[tuple[str, ...] | None, bool]:
@@ -102,9 +112,7 @@ def _replace_where(cursor: Cursor, mode: str, partition: tuple[PartitionValue, .
         raise cursor.failure("a query (REPLACE WHERE is written after INSERT INTO t)")
     if partition:
         raise cursor.failure("a query (write the partition in the condition of REPLACE WHERE)")
-    cursor.take()
-    if cursor.peek().key in ("USING", "ON"):
-        raise cursor.refusal(f"REPLACE {cursor.peek().key}", "use REPLACE WHERE or MERGE INTO")
+    _refuse_replace(cursor)
     cursor.expect("WHERE")
     return skip_expression(cursor, before_query=True, what="a condition")
 

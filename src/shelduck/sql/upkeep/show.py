@@ -39,7 +39,7 @@ Show = (
     | ShowCreateTable
     | ShowProperties
 )
-_NO_TABLES = (*SCHEMA_WORDS, "FUNCTION", "CATALOG", "QUERY", "DETAIL")
+_NO_TABLES = (*SCHEMA_WORDS, "FUNCTION", "PROCEDURE", "CATALOG", "QUERY", "DETAIL")
 _SHOWN = ("SCHEMAS", "TABLES", "VIEWS", "MACROS", "COLUMNS", "PARTITIONS", "TBLPROPERTIES")
 _LISTED: dict[str, type[ShowTables | ShowViews | ShowMacros]] = {
     "TABLES": ShowTables,
