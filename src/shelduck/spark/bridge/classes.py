@@ -66,6 +66,7 @@ _CLASSES = (
     "LakePlans",
     "CatalogCall",
     "LakeWrite",
+    "LakeWriteStrategy",
     "LakeTable",
     "LakeView",
     "LakeCatalog",

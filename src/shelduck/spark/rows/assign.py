@@ -251,7 +251,7 @@ class Assigning:
         """Raise InvalidRequest with a list of everything that was found wrong."""
         if self.problems:
             listed = "".join(f"\n  - {problem}" for problem in self.problems)
-            raise InvalidRequest(f"the rows do not fit {self.table}:{listed}")
+            raise InvalidRequest(f"the rows do not fit {self.table}:{listed}", about="rows")
 
 
 def _unwritable(path: str, leaf: Leaf) -> str:
