@@ -364,17 +364,21 @@ def test_a_moment_that_is_the_default_is_that_of_the_write(spark, lake, url):
     assert duck(url, f"SELECT {recent}, day IS NULL FROM m") == [(True, False)]
 
 
-def test_a_default_that_spark_cannot_fill_in_is_no_null(spark, lake, url):
+def test_a_default_that_is_no_constant_is_filled_in(spark, lake, url):
     lake.sql("CREATE TABLE u (id INT, key STRING DEFAULT uuid())")
+    spark.range(3).selectExpr("CAST(id AS INT) AS id").writeTo("lake.main.u").append()
+    spark.sql("WITH q AS (SELECT 3 AS id) INSERT INTO lake.main.u (id) SELECT id FROM q")
+    assert duck(url, "SELECT count(DISTINCT key), min(length(key)) FROM u") == [(4, 36)]
+
+
+def test_a_default_that_spark_cannot_fill_in_is_no_null(spark, lake, url):
     with DuckDBOracle(url) as oracle:
         oracle.execute("CREATE TABLE o (id INT, k INT DEFAULT least(3, 4))")
-    for name, column in (("u", "key"), ("o", "k")):
-        with pytest.raises(AnalysisException, match=f"`{column}` has a DEFAULT value"):
-            spark.sql("SELECT 1 AS id").writeTo(f"lake.main.{name}").append()
-        assert duck(url, f"SELECT * FROM {name}") == []
-    spark.sql("SELECT 1 AS id, 'k' AS key").writeTo("lake.main.u").append()
+    with pytest.raises(Exception, match="column k is missing and its default fails"):
+        spark.sql("SELECT 1 AS id").writeTo("lake.main.o").append()
+    assert duck(url, "SELECT * FROM o") == []
     spark.sql("SELECT 1 AS id, 5 AS k").writeTo("lake.main.o").append()
-    assert duck(url, "SELECT id, key, k FROM u JOIN o USING (id)") == [(1, "k", 5)]
+    assert duck(url, "SELECT id, k FROM o") == [(1, 5)]
 
 
 # Partitions
@@ -491,8 +495,9 @@ def test_columns_are_not_added_unasked(spark, lake, source):
         lambda: wider.write.option("mergeSchema", False).saveAsTable("lake.main.t", mode="append"),
     )
     for call in calls:
-        with pytest.raises(AnalysisException, match=r"EXTRA_COLUMNS|TOO_MANY_DATA_COLUMNS"):
+        with pytest.raises(AnalysisException, match="the table has no column extra") as caught:
             call()
+        assert caught.value.getCondition() == "INCOMPATIBLE_DATA_FOR_TABLE"
     with pytest.raises(AnalysisException, match="already exists"):
         wider.write.option("mergeSchema", "true").saveAsTable("lake.main.t")
     assert newest(lake) == before
@@ -515,7 +520,7 @@ def test_options_say_what_rows_change_and_where_the_rest_goes(spark, lake, url):
     ]
     with pytest.raises(InvalidRequest, match="one or several of none, add, widen, all, not 'drop'"):
         odd.writeTo("lake.main.t").option("evolve", "drop").append()
-    with pytest.raises(AnalysisException, match="CANNOT_SAFELY_CAST"):
+    with pytest.raises(AnalysisException, match="string cannot be stored as int32"):
         odd.writeTo("lake.main.t").option("evolve", "none").append()
     assert newest(lake) == before + 2
 

@@ -157,7 +157,7 @@ def test_insert_overwrite_follows_the_sessions_mode(copied, spark):
     lake.sql("INSERT OVERWRITE t PARTITION (region = 'eu') VALUES (5, 5), (6, 6)")
     assert found(lake) == [(1, "us", 1), (5, "eu", 5), (6, "eu", 6)]
     lake.sql("INSERT INTO t PARTITION (region = 'asia') (id) VALUES (7)")
-    lake.sql("INSERT INTO t PARTITION (region) VALUES (8, 8, 'us')")
+    lake.sql("INSERT INTO t PARTITION (region) VALUES (8, 'us', 8)")
     assert found(lake)[3:] == [(7, "asia", 7), (8, "us", 8)]
     lake.sql("INSERT OVERWRITE t VALUES (1, 'us', 1)")
     with duckdb(catalog) as oracle:

@@ -6,6 +6,7 @@ import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.parse import parse
+from shelduck.sql.rows.insert import text_of
 from shelduck.sql.statements.row_statements import (
     Assignment,
     Delete,
@@ -327,3 +328,25 @@ def test_returning_is_a_query_over_the_changed_rows(text, rows):
 )
 def test_a_column_may_be_called_returning(text):
     assert not isinstance(one(text), Returning)
+
+
+@pytest.mark.parametrize(
+    ("statement", "targets"),
+    [
+        ("INSERT INTO t SELECT 1, 2, 3", ("k", "p", "v")),
+        ("INSERT INTO t PARTITION (p) SELECT 1, 2, 3", ("k", "p", "v")),
+        ("INSERT INTO t PARTITION (P = 1) SELECT 1, 3", ("k", "v")),
+        ("INSERT INTO t PARTITION (p = 1, k) SELECT 1, 3", ("k", "v")),
+        ("INSERT INTO t PARTITION (p = 1) (v) SELECT 3", ("v",)),
+    ],
+)
+def test_a_partition_clause_moves_no_column_of_a_query(statement, targets):
+    [found] = parse(statement)
+    assert found.targets(("k", "p", "v")) == targets
+
+
+@pytest.mark.parametrize(
+    ("literal", "text"), [("'7'", "7"), ("7", None), ("-1", None), ("DATE '2026-01-31'", None)]
+)
+def test_a_literal_may_be_a_text(literal, text):
+    assert text_of(literal) == text

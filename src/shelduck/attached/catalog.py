@@ -7,7 +7,7 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,11 +16,14 @@ from itertools import pairwise
 from shelduck.api.lake import Lake
 from shelduck.api.transaction import Transaction
 from shelduck.attached.spark_properties import kept_properties
-from shelduck.errors import InvalidRequest, NotFound
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.model.tables.partition import IDENTITY, named_keys
 from shelduck.model.tables.table import DEFAULT_SCHEMA
+from shelduck.model.text.quoting import quote_name
 from shelduck.spark.calls.lake_options import refuse_made, refuse_written
 from shelduck.spark.calls.latest_views import held_frames
 from shelduck.spark.calls.write_schema import write_schema
+from shelduck.spark.rows.store_rules import require_text
 from shelduck.spark.session import DataFrame, SparkSession, StructType
 from shelduck.sql.ddl.defaults import expression_for_spark
 from shelduck.sql.statements import statements as st
@@ -71,12 +74,12 @@ class AttachedLake:
             case "load":
                 return [self._load(query, namespace, name, *more)]
             case "schema":
-                return [(self._schema(self._table(namespace, name)),)]
+                return [self._schema(self._table(namespace, name))]
             case "write":
                 assert rows is not None
-                staged, *how_to = more
+                staged, *told = more
                 refuse = refuse_made if staged else refuse_written
-                self._write(self._target(namespace, name, staged), rows, refuse, *how_to)
+                self._write(self._target(namespace, name, staged), rows, refuse, told)
             case "commit" | "abort":
                 transaction, _ = self._staged.pop(more[0])
                 getattr(transaction, "commit" if what == "commit" else "rollback")()
@@ -166,21 +169,32 @@ class AttachedLake:
         table: Table,
         rows: DataFrame,
         refuse: Callable[[Mapping[str, str], str], None],
-        mode: str,
-        condition: str,
-        *options: str,
+        told: Sequence[str],
     ) -> None:
-        refuse(dict(zip(options[::2], options[1::2], strict=True)), f"a write into {table.name}")
+        """Write rows as `LakeWrite` tells: see there."""
+        mode, condition, matching, size, *more = told
+        fixed, options = _by_name(more[: int(size)]), _by_name(more[int(size) :])
+        refuse(options, f"a write into {table.name}")
+        if matching not in ("by name", "by position"):
+            raise Unsupported(
+                f"cannot write to {table.name}: this Spark does not tell whether columns go by name"
+                " or by position; use lake.table(name).append or INSERT INTO"
+            )
+        for column, text in fixed.items():
+            # Spark casts it, and may round it.
+            field = table.columns.get((column,), str(table.name))
+            require_text(field.type, text, f"column {quote_name(column)} of {table.name}")
+        by_position = matching == "by position"
         if mode == "append":
-            table.append(rows)
+            table.append(rows, by_position=by_position)
         elif mode == "overwrite":
-            table.overwrite(rows)
+            table.overwrite(rows, by_position=by_position)
         else:
-            table.overwrite(rows, where=condition)
+            table.overwrite(rows, where=condition, by_position=by_position)
 
     def _stage(self, how: str, name: TableName, schema: str, keys: str, *told: str) -> str:
         """Create a table in its own transaction; return the token of the transaction."""
-        given = dict(zip(told[::2], told[1::2], strict=True))
+        given = _by_name(told)
         properties = kept_properties(given, name)
         transaction = self.lake.transaction()
         text = str(name)
@@ -200,14 +214,27 @@ class AttachedLake:
         self._staged[token] = (transaction, name)
         return token
 
-    def _schema(self, table: Table) -> str:
-        return write_schema(table.columns, expression_for_spark).json()
+    def _schema(self, table: Table) -> tuple[str, ...]:
+        """Return the columns as those of a table to write to, and the names of partition keys."""
+        found = view_of(self.state, None).workspace.table(table.name)
+        keys = [
+            k for k in named_keys(found.partition, found.columns) if k.transform.kind == IDENTITY
+        ]
+        return (
+            write_schema(found.columns, expression_for_spark).json(),
+            *(k.column for k in keys),
+        )
 
     def _table(self, namespace: str, name: str) -> Table:
         return Table(self.state, self._name(namespace, name))
 
     def _name(self, namespace: str, name: str) -> TableName:
         return TableName(namespace or DEFAULT_SCHEMA, name)
+
+
+def _by_name(told: Sequence[str]) -> dict[str, str]:
+    """Return values by name, told as each name and its value."""
+    return dict(zip(told[::2], told[1::2], strict=True))
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

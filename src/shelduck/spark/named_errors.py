@@ -148,6 +148,12 @@ class NoStatement(_Named, InvalidRequest, ParseException):
     condition = "PARSE_SYNTAX_ERROR"
 
 
+class UnfitRows(_Named, InvalidRequest, AnalysisException):
+    """Rows have other columns or types than their table takes."""
+
+    condition = "INCOMPATIBLE_DATA_FOR_TABLE"
+
+
 class InvalidQuery(_Named, InvalidRequest, AnalysisException):
     """Spark cannot plan a query."""
 
@@ -184,6 +190,7 @@ _NAMED: dict[tuple[type[ShelduckError], str], type[_Named]] = {
     (AlreadyExists, "view"): TableExists,
     (AlreadyExists, "column"): ColumnExists,
     (InvalidRequest, "text"): NoStatement,
+    (InvalidRequest, "rows"): UnfitRows,
 }
 
 

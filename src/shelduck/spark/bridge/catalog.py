@@ -28,6 +28,7 @@ Its first text is the one from `asking_for`, or empty. Its second text names the
 """
 
 CLASS = f"{PACKAGE}.LakeCatalog"
+_STRATEGY = f"{PACKAGE}.LakeWriteStrategy"
 _SETTING = "spark.sql.catalog."
 _QUERY = "shelduck.query"
 _SOURCE = "spark.shelduck.source"
@@ -44,6 +45,7 @@ def put_catalog(spark: SparkSession, name: str, answer: Answer) -> str:
     _of_calls(loader, "ASKED").put(token, _Answering(spark, answer))
     spark.conf.set(f"{_SETTING}{name}.attached", token)
     spark.conf.set(f"{_SETTING}{name}", CLASS)
+    loader.loadClass(_STRATEGY).getConstructors()[0].newInstance(None).install(java_session(spark))
     thread = current_thread(spark)
     before = thread.getContextClassLoader()
     thread.setContextClassLoader(loader)

@@ -69,6 +69,7 @@ _CLASSES = (
     "LakePlans",
     "CatalogCall",
     "LakeWrite",
+    "LakeWriteStrategy",
     "LakeTable",
     "LakeView",
     "LakeCatalog",

@@ -1,8 +1,7 @@
 """``df.writeTo`` and ``df.write`` of a table of a lake, if Spark's own writers are not enough.
 
-The lake itself replaces partitions, and lets rows change columns (``mergeSchema``, ``evolve``). To
-replace partitions, Spark would need writers in the JVM. And it compares columns before the catalog
-sees any rows.
+The lake itself replaces partitions, for which Spark would need writers in the JVM, and lets rows
+change columns (``mergeSchema``, ``evolve``).
 """
 
 from __future__ import annotations

@@ -286,7 +286,7 @@ class Assigning:
             problems.append(f"{self.demand.giver} does not have {names}; {self.demand.advice}")
         if problems:
             listed = "".join(f"\n  - {problem}" for problem in problems)
-            raise InvalidRequest(f"the rows do not fit {self.table}:{listed}")
+            raise InvalidRequest(f"the rows do not fit {self.table}:{listed}", about="rows")
 
 
 def _unwritable(path: str, leaf: Leaf) -> str:

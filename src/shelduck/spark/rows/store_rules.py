@@ -14,15 +14,17 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.errors import Unsupported
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.writable import is_writable
-from shelduck.model.types.data_types import UNSIGNED, Decimal, Leaf, Text
+from shelduck.model.types.data_types import UNSIGNED, DataType, Decimal, Leaf, Text
 from shelduck.model.types.literals import canonical_text, integer_range
 from shelduck.model.types.temporal import MICROSECONDS
 from shelduck.spark.types import spark_type
 from shelduck.spark.values import literal, literal_text
 
 MARK = "shelduck: "
+TEXTS = frozenset({"varchar", "json", "uuid", "time", "timetz"})
+"""Types whose values Spark holds as text."""
 Conversion = Callable[[Column], Column]
 
 _TEXT = (T.StringType, T.CharType, T.VarcharType)
@@ -90,6 +92,19 @@ def _stored_text(leaf: Leaf, text: str, column: str) -> str:
             f"the default of column {column!r} is {canonical!r} ({leaf}), which Spark cannot write"
         )
     return canonical
+
+
+def require_text(kind: DataType, text: str, place: str) -> None:
+    """Raise InvalidRequest if a cast of a text to a type would lose a part of it.
+
+    Texts and bytes are checked when they are stored; ``place`` is where the value goes.
+    """
+    if not isinstance(kind, Leaf) or str(kind) in {*TEXTS, "blob"}:
+        return
+    try:
+        canonical_text(kind, text)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{place}: {error}") from error
 
 
 def refusal(source: T.DataType, leaf: Leaf) -> str | None:

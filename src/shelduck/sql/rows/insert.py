@@ -14,7 +14,7 @@ from shelduck.sql.query.rewriting import Rewriting, Span, edited
 from shelduck.sql.statements.row_statements import DefaultCell, Insert, PartitionValue
 from shelduck.sql.tokens.arguments import literal_text
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind, Token, tokenize
+from shelduck.sql.tokens.lexer import Kind, Token, string_of, tokenize
 from shelduck.sql.tokens.parts import Query, Selection
 
 
@@ -143,6 +143,12 @@ def as_time(text: str, field: Field | None) -> str:
     tokens = tokenize(text)
     is_text = len(tokens) == 2 and tokens[0].kind is Kind.STRING
     return f"CAST({text} AS {kind})" if is_text else text
+
+
+def text_of(literal: str) -> str | None:
+    """Return the text that a literal means, None if it is none, such as a number."""
+    first, *rest = tokenize(literal)
+    return string_of(first) if first.kind is Kind.STRING and len(rest) == 1 else None
 
 
 def is_values(source: Query) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,10 +34,10 @@ class Insert:
     """INSERT INTO, INSERT OVERWRITE or INSERT INTO ... REPLACE WHERE.
 
     ``columns`` is None when the text lists none. With ``by_name`` the source's columns go to the
-    columns of their names, else by position: those of ``partition`` that have a value are not among
-    them, the others stand last. ``defaults`` are words in ``source.text`` to replace by the default
-    of the column at that position. ``replaced`` are the rows that the source's rows replace, None
-    but for REPLACE WHERE. ``default_values``: one row of defaults instead of a source.
+    columns of their names, else by position; see `targets`. ``defaults`` are words in
+    ``source.text`` to replace by the default of the column at that position. ``replaced`` are the
+    rows that the source's rows replace, None but for REPLACE WHERE. ``default_values``: one row of
+    defaults instead of a source.
     """
 
     name: TableName
@@ -54,6 +55,17 @@ class Insert:
     def overwrite(self) -> bool:
         """True for INSERT OVERWRITE."""
         return self.mode == "overwrite"
+
+    def targets(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns, of those of the table, to which the source's go by position.
+
+        They are those that the text lists, else all in the table's order, without those that have
+        a value in ``partition``.
+        """
+        if self.columns is not None:
+            return self.columns
+        fixed = {p.column.lower() for p in self.partition if p.value is not None}
+        return tuple(name for name in columns if name.lower() not in fixed)
 
 
 @dataclass(frozen=True, slots=True)

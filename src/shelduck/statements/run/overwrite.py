@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
+from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.operations.done import Done
@@ -19,9 +20,10 @@ from shelduck.operations.write.overwrite import (
     overwrite_where,
 )
 from shelduck.spark.query import replaces_partitions, with_values
+from shelduck.spark.rows.store_rules import TEXTS, require_text
 from shelduck.spark.scan.matching import Where
 from shelduck.spark.session import DataFrame
-from shelduck.sql.rows.insert import is_values
+from shelduck.sql.rows.insert import is_values, text_of
 from shelduck.sql.statements import row_statements as st
 from shelduck.sql.tokens.parts import Query
 from shelduck.statements.describe import spark_text
@@ -39,12 +41,6 @@ def insert_over(runner: Runner, statement: st.Insert, source: Query) -> Result:
         raise InvalidRequest(
             f"INSERT WITH SCHEMA EVOLUTION INTO {statement.name} matches columns by name; write BY"
             " NAME before the query, or list the columns"
-        )
-
-    if statement.defaults and statement.partition and statement.columns is None:
-        raise InvalidRequest(
-            f"INSERT … {statement.name} PARTITION cannot contain DEFAULT without a list of columns;"
-            " list the columns"
         )
 
     evolution = FULL_EVOLUTION if statement.schema_evolution else NO_EVOLUTION
@@ -95,11 +91,7 @@ def _named(statement: st.Insert, table: TableVersion, rows: DataFrame) -> DataFr
     """Return the rows under the names of their target columns."""
     fixed = _fixed(statement, table)
     if not statement.by_name:
-        listed = statement.columns
-        if listed is None:
-            given = {p.column.lower(): p for p in statement.partition}
-            front = [n for n in table.columns.names if n.lower() not in given]
-            listed = (*front, *(p.column for p in statement.partition if p.value is None))
+        listed = statement.targets(table.columns.names)
         if len(listed) != len(rows.columns):
             raise InvalidRequest(
                 f"INSERT into {table.full_name} needs rows with {len(listed)} column(s),"
@@ -110,7 +102,7 @@ def _named(statement: st.Insert, table: TableVersion, rows: DataFrame) -> DataFr
 
 
 def _fixed(statement: st.Insert, table: TableVersion) -> dict[str, str]:
-    """Return the values of the PARTITION clause by column, as SQL cast to its type."""
+    """Return the values of the PARTITION clause by column, as SQL."""
     identities = {k.column_id for k in table.partition if k.transform == "identity"}
     found: dict[str, str] = {}
     for given in statement.partition:
@@ -121,5 +113,23 @@ def _fixed(statement: st.Insert, table: TableVersion) -> dict[str, str]:
                 " REPLACE WHERE instead of PARTITION, or leave it out"
             )
         if given.value is not None:
-            found[field.name] = f"CAST({given.value} AS {spark_text(field)})"
+            found[field.name] = _value(field, given.value, table.full_name)
     return found
+
+
+def _value(field: Field, literal: str, table: str) -> str:
+    """Return a literal of the PARTITION clause as SQL, to be stored as any other value.
+
+    As in Spark, a text can be a value of each type, and each literal can be a text.
+    """
+    kind = spark_text(field)
+    if literal.upper() == "NULL":
+        return f"CAST(NULL AS {kind})"
+    if str(field.type) in TEXTS:
+        # VARCHAR(n) would cut it.
+        return f"CAST({literal} AS STRING)"
+    text = text_of(literal)
+    if text is None:
+        return literal
+    require_text(field.type, text, f"column {quote_name(field.name)} of {table}")
+    return f"CAST({literal} AS {kind})"

@@ -108,7 +108,7 @@ def _with_defaults(statement: st.Insert, columns: Schema) -> st.Query:
     """Return the source with every DEFAULT replaced by the SQL of its column's default."""
     text = statement.source.text
     for cell in statement.defaults:
-        names = statement.columns or tuple(columns.names)
+        names = statement.targets(columns.names)
         if cell.position >= len(names):
             raise InvalidRequest(f"INSERT INTO {statement.name}: DEFAULT is after the last column")
         field = columns.get((names[cell.position],), str(statement.name))
@@ -118,7 +118,7 @@ def _with_defaults(statement: st.Insert, columns: Schema) -> st.Query:
 
 def _times(statement: st.Insert, columns: Schema) -> list[str | None]:
     """Return for each place of the rows the type of its column, where that is a date or a time."""
-    names = statement.columns or tuple(columns.names)
+    names = statement.targets(columns.names)
     fields = [next((f for f in columns if f.name.lower() == n.lower()), None) for n in names]
     return [time_word(f) for f in fields]
 

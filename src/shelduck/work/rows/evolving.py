@@ -90,7 +90,8 @@ def telling_plan(
         listed = "".join(f"\n  - {line}" for line in lines)
         raise InvalidRequest(
             f'{error}\ncast the rows, append them with rescue="_rescued", or change the'
-            f" table:{listed}"
+            f" table:{listed}",
+            about=error.about,
         ) from error
 
 

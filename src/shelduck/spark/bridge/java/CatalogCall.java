@@ -3,7 +3,9 @@ package shelduck.bridge;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiFunction;
+import org.apache.spark.QueryContext;
 import org.apache.spark.SparkContext;
+import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
@@ -13,6 +15,8 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.execution.QueryExecutionException;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.unsafe.Platform;
+import scala.Option;
+import scala.collection.immutable.Map$;
 
 /**
  * A request of a {@link LakeCatalog} or a {@link LakeProvider} to Python: {@code asked} gets rows of text, and a Dataset if
@@ -89,6 +93,10 @@ public final class CatalogCall {
     }
     if (condition.equals("SCHEMA_ALREADY_EXISTS")) {
       return new NamespaceAlreadyExistsException(new String[] {request[1]});
+    }
+    if (condition.equals("INCOMPATIBLE_DATA_FOR_TABLE")) {
+      return new AnalysisException(found[1], Option.empty(), Option.empty(), Option.empty(),
+          Option.apply(condition), Map$.MODULE$.empty(), new QueryContext[0]);
     }
     // PySpark shows only the message of either; Spark treats an IllegalStateException as a bug.
     return condition.equals("FAILED")

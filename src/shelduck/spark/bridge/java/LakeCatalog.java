@@ -71,7 +71,9 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
   public Table loadTable(Identifier table, Set privileges) {
     String namespace = joined(table.namespace());
     List rows = asked(new String[] {"schema", namespace, table.name()});
-    return new LakeTable(call, namespace, table.name(), schema((String[]) rows.get(0), 0), null);
+    String[] found = (String[]) rows.get(0);
+    String[] keys = (String[]) Arrays.copyOfRange(found, 1, found.length);
+    return new LakeTable(call, namespace, table.name(), schema(found, 0), keys, null);
   }
 
   public Table createTable(
@@ -215,7 +217,7 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
     }
     List rows = asked((String[]) request.toArray(new String[0]));
     return new LakeTable(
-        call, namespace, table.name(), schema, ((String[]) rows.get(0))[0]);
+        call, namespace, table.name(), schema, new String[0], ((String[]) rows.get(0))[0]);
   }
 
   private static StructType schema(String[] row, int place) {

@@ -6,28 +6,33 @@ import java.util.Set;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A table of a lake for writes: all rows are passed to Python as one Dataset. A {@code staged}
- * table exists once its changes are committed.
+ * A table of a lake for writes: all rows are passed to Python as one Dataset. It accepts any schema,
+ * so that Spark casts, fills and reorders nothing: Python does, by one rule for all writes. A {@code
+ * staged} table exists once its changes are committed.
  */
 public class LakeTable implements SupportsWrite, StagedTable {
   private final CatalogCall call;
   private final String namespace;
   private final String name;
   private final StructType schema;
+  private final String[] keys;
   private final String staged;
 
-  /** {@code staged} is null for an existing table. */
-  public LakeTable(
-      CatalogCall call, String namespace, String name, StructType schema, String staged) {
+  /** {@code keys} are partition keys; {@code staged} is null for an existing table. */
+  public LakeTable(CatalogCall call, String namespace, String name, StructType schema,
+      String[] keys, String staged) {
     this.call = call;
     this.namespace = namespace;
     this.name = name;
     this.schema = schema;
+    this.keys = keys;
     this.staged = staged;
   }
 
@@ -39,9 +44,18 @@ public class LakeTable implements SupportsWrite, StagedTable {
     return schema;
   }
 
+  public Transform[] partitioning() {
+    Transform[] found = new Transform[keys.length];
+    for (int i = 0; i < keys.length; i++) {
+      found[i] = Expressions.identity("`" + keys[i].replace("`", "``") + "`");
+    }
+    return found;
+  }
+
   public Set capabilities() {
     return new HashSet(Arrays.asList(new Object[] {TableCapability.V1_BATCH_WRITE,
-        TableCapability.TRUNCATE, TableCapability.OVERWRITE_BY_FILTER}));
+        TableCapability.ACCEPT_ANY_SCHEMA, TableCapability.TRUNCATE,
+        TableCapability.OVERWRITE_BY_FILTER}));
   }
 
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {

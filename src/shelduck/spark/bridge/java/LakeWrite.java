@@ -14,7 +14,10 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.sources.InsertableRelation;
 
-/** One write of rows: appended, or replacing all rows or those of a condition. */
+/**
+ * One write of rows: appended, or replacing all rows or those of a condition. Python gets the rows
+ * as the query has them, and fits them to the columns.
+ */
 public class LakeWrite implements SupportsOverwriteV2, SupportsTruncate, V1Write, InsertableRelation {
   private final CatalogCall call;
   private final String namespace;
@@ -23,6 +26,8 @@ public class LakeWrite implements SupportsOverwriteV2, SupportsTruncate, V1Write
   private final Map options;
   private String mode = "append";
   private String condition = "";
+  private String matching = "";
+  private List fixed = new ArrayList();
 
   public LakeWrite(
       CatalogCall call, String namespace, String name, String staged, Map options) {
@@ -31,6 +36,15 @@ public class LakeWrite implements SupportsOverwriteV2, SupportsTruncate, V1Write
     this.name = name;
     this.staged = staged;
     this.options = options;
+  }
+
+  /**
+   * Says whether columns go by name or by position, and the texts that a PARTITION clause gives, each
+   * behind the name of its column; see {@link LakeWriteStrategy}.
+   */
+  public void match(boolean byName, List fixed) {
+    matching = byName ? "by name" : "by position";
+    this.fixed = fixed;
   }
 
   public WriteBuilder truncate() {
@@ -63,7 +77,9 @@ public class LakeWrite implements SupportsOverwriteV2, SupportsTruncate, V1Write
 
   public void insert(Dataset rows, boolean overwrite) {
     List request = new ArrayList(Arrays.asList(
-        new String[] {"write", namespace, name, staged, mode, condition}));
+        new String[] {"write", namespace, name, staged, mode, condition, matching,
+            Integer.toString(fixed.size())}));
+    request.addAll(fixed);
     Iterator given = options.entrySet().iterator();
     while (given.hasNext()) {
       Map.Entry option = (Map.Entry) given.next();
