@@ -123,7 +123,18 @@ def read_rows(
     if any(rows.rows for rows in inlined):
         make = local or partial(frame_of_inlined, spark, inlined)
         frames.append(make(plan.columns, origins))
-    return _united(spark, frames, _schema(plan, origins))
+    found = _united(spark, frames, _schema(plan, origins))
+    return found if origins else _commented(found, plan)
+
+
+def _commented(found: DataFrame, plan: ScanPlan) -> DataFrame:
+    """Return rows whose columns have their comments as Spark keeps them."""
+    comments = plan.table.comments
+    if not any(f.id in comments for f in plan.columns):
+        return found
+    told = {f.name: {"comment": comments[f.id]} for f in plan.columns if f.id in comments}
+    named = [Named(f.name, backticked(f.name), metadata=told.get(f.name)) for f in plan.columns]
+    return select_named(found, named)
 
 
 def _united(spark: SparkSession, frames: Sequence[DataFrame], shape: T.StructType) -> DataFrame:
