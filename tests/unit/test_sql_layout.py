@@ -102,7 +102,7 @@ def test_a_layout_that_cannot_be_read_is_refused(text, message):
         ("SET SORTED BY (s.a)", "only top-level columns can be in a sort key"),
         ("SET SORTED BY (random())", "may have different meanings in Spark and DuckDB"),
         ("SET SORTED BY ((SELECT 1))", "may have different meanings in Spark and DuckDB"),
-        ("SET LOCATION 'x'", "use SET PARTITIONED BY, SET SORTED BY or SET TBLPROPERTIES"),
+        ("SET LOCATION 'x'", "below its data path; leave it out"),
     ],
 )
 def test_a_layout_that_is_not_supported_says_so(text, message):

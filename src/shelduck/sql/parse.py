@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shelduck.errors import Unsupported
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.ddl.alter import read_alter, read_comment
 from shelduck.sql.ddl.create import read_create, read_drop
 from shelduck.sql.ddl.views import read_alter_view
+from shelduck.sql.foreign_words import foreign_statement
 from shelduck.sql.query.query import begins_query, read_query
 from shelduck.sql.rows.insert import read_insert
 from shelduck.sql.rows.merge_into import read_merge
@@ -106,6 +107,17 @@ def _split(tokens: list[Token]) -> list[list[Token]]:
 
 
 def _statement(cursor: Cursor) -> Statement:
+    try:
+        return _read(cursor)
+    except (InvalidRequest, Unsupported):
+        found = foreign_statement(cursor.tokens)
+        if found is None:
+            raise
+        refusal = cursor.refusal(found.what, found.instead)
+    raise refusal
+
+
+def _read(cursor: Cursor) -> Statement:
     if cursor.peek().key in RETURNING_VERBS and (at := returning_at(cursor)) is not None:
         return with_returning(cursor, at, _statement)
     for words, read in _READERS.items():

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from shelduck.errors import InvalidRequest, NewerFormat, NotFound, Unsupported
+from shelduck.model.tables.foreign_properties import foreign_property
 from shelduck.model.tables.keys import KEYS, table_keys
 from shelduck.model.tables.lengths import LENGTHS
 from shelduck.model.tables.options import OPTION_NAMES
@@ -29,7 +30,7 @@ FORGOTTEN_TYPES = "shelduck.typeChangesForgottenAt"
 
 _COMMENT = "comment"
 _HIDDEN = frozenset({FORGOTTEN_TYPES, KEYS, LENGTHS, ROLLUP, ROLLUPS})
-_OURS = ("delta.", "shelduck.")
+_OURS = "shelduck."
 # Properties of later versions that older code may ignore.
 _HINTS = "shelduck.hint."
 _OF_CLUSTERS = frozenset(
@@ -95,9 +96,9 @@ PropertyChange = SetProperties | UnsetProperties
 def apply_properties(known: Properties, change: PropertyChange, table: str) -> dict[str, str]:
     """Return the properties after a change.
 
-    Raises NotFound for an unknown name that begins like Delta's and Shelduck's names or is nearly
-    one of them, and for unsetting a property that is not set; InvalidRequest for a value that a
-    property does not accept.
+    Raises NotFound for an unknown name that begins like Shelduck's names or is nearly a known one,
+    and for unsetting a property that is not set; Unsupported for a name of Delta that a lake does
+    not have; InvalidRequest for a value that a property does not accept.
     """
     found = dict(known)
     if isinstance(change, SetProperties):
@@ -108,6 +109,7 @@ def apply_properties(known: Properties, change: PropertyChange, table: str) -> d
         if key is None:
             if change.if_exists:
                 continue
+            _refuse_foreign(given, table)
             raise NotFound.named("property", given, shown_properties(found), where=table)
         if key == TYPE_WIDENING_FEATURE:
             raise InvalidRequest(
@@ -215,9 +217,11 @@ def _checked(key: str, value: str, table: str) -> tuple[str, str]:
         )
     known = next((k for k in _VALUES if k.lower() == key.lower()), None)
     if known is None:
-        if key.lower().startswith(_OURS) or _is_all_but_known(key):
-            raise NotFound.named("property", key, _VALUES, where=table)
-        return key, value
+        if not _is_all_but_known(key):
+            _refuse_foreign(key, table)
+            if not key.lower().startswith(_OURS):
+                return key, value
+        raise NotFound.named("property", key, _VALUES, where=table)
     text = value.lower()
     text = _SPELLINGS.get(text, text)
     if text not in _VALUES[known]:
@@ -225,6 +229,12 @@ def _checked(key: str, value: str, table: str) -> tuple[str, str]:
             f"property {known} of {table} cannot be {value!r}; use {' or '.join(_VALUES[known])}"
         )
     return known, text
+
+
+def _refuse_foreign(key: str, table: str) -> None:
+    foreign = foreign_property(key, table)
+    if foreign is not None:
+        raise Unsupported(foreign)
 
 
 def _is_all_but_known(key: str) -> bool:

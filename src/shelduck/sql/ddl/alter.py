@@ -51,8 +51,6 @@ _OTHER_ACTIONS = {
     "UNSET": "use UNSET TBLPROPERTIES",
     "RESET": "use RESET PARTITIONED BY or RESET SORTED BY",
     "REPLACE": "drop and add columns one by one",
-    "CLUSTER": "use SET SORTED BY (...)",
-    "RECOVER": "leave it out",
     **dict.fromkeys(("PARTITION", "PARTITIONED"), "use SET PARTITIONED BY (...)"),
     **dict.fromkeys(("SORT", "SORTED"), "use SET SORTED BY (...)"),
 }

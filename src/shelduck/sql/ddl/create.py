@@ -34,7 +34,6 @@ PROVIDERS = frozenset(("shelduck", "ducklake", "parquet"))
 _CLAUSES = {
     "LOCATION": "the files of a table are below the lake's data path; leave it out",
     "OPTIONS": "leave it out",
-    "CLUSTER": "use SORTED BY (...)",
     "CLUSTERED": "use PARTITIONED BY (bucket(N, c)) and SORTED BY (...)",
     "PARTITION": "use PARTITIONED BY (...)",
     "LIKE": "list the columns, or use CREATE TABLE ... AS SELECT ... LIMIT 0",

@@ -82,7 +82,7 @@ def read_create_rollup(cursor: Cursor, or_replace: bool) -> AlterRollups:
         raise cursor.refusal("OR REPLACE of a materialized view", "drop it first")
     if cursor.sees("IF", "NOT", "EXISTS"):
         raise cursor.refusal("IF NOT EXISTS of a materialized view", "leave it out")
-    name = cursor.name("a materialized view")
+    name = _name(cursor)
     properties = read_job_properties(cursor, {})
     if not cursor.sees("AS"):
         raise cursor.failure("AS and a query (every write keeps a materialized view up to date)")
@@ -110,12 +110,20 @@ def read_create_rollup(cursor: Cursor, or_replace: bool) -> AlterRollups:
 def read_drop_rollup(cursor: Cursor) -> AlterRollups:
     """Read the statement behind ``DROP MATERIALIZED VIEW``."""
     if_exists = cursor.accept_if("EXISTS")
-    name = cursor.name("a materialized view")
+    name = _name(cursor)
     if not cursor.accept("ON"):
         raise cursor.failure("ON and the table of the materialized view")
     table = cursor.table_name()
     cursor.end()
     return AlterRollups(table, (DropRollup(name),), if_exists)
+
+
+def _name(cursor: Cursor) -> str:
+    name = cursor.name("a materialized view")
+    if cursor.sees("."):
+        cursor.at -= 1
+        raise cursor.failure("one name without a schema (a materialized view is in its table's)")
+    return name
 
 
 def _added(cursor: Cursor) -> AddRollup:

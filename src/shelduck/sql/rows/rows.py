@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from shelduck.sql.query.expressions import (
     expression_of,
     skip_expression,
@@ -84,13 +86,18 @@ def _joined(
     return texts, texts.target(alias), *source.rewritten(texts), on
 
 
-def selection(cursor: Cursor, found: Found, alias: str | None) -> Selection:
-    """Take WHERE and its condition, or nothing, up to the statement's end."""
-    condition = _condition(cursor)
+def selection(
+    cursor: Cursor, found: Found, alias: str | None, ends: Collection[str] = ()
+) -> Selection:
+    """Take WHERE and its condition, or nothing, up to the statement's end.
+
+    The words of ``ends`` close the condition, and nothing may follow it.
+    """
+    condition = _condition(cursor, ends)
     cursor.end()
     texts = Rewriting(cursor, [] if condition is None else [condition], target=found)
     return Selection(texts.target(alias), expression_of(texts, condition))
 
 
-def _condition(cursor: Cursor) -> Span | None:
-    return skip_expression(cursor, what="a condition") if cursor.accept("WHERE") else None
+def _condition(cursor: Cursor, ends: Collection[str] = ()) -> Span | None:
+    return skip_expression(cursor, ends, what="a condition") if cursor.accept("WHERE") else None

@@ -59,9 +59,7 @@ def read_call_statement(cursor: Cursor) -> Call:
 def read_optimize(cursor: Cursor) -> Optimize:
     """Read the statement behind ``OPTIMIZE``."""
     found, _ = take_target(cursor, "WHERE", alias=False)
-    if cursor.sees("ZORDER"):
-        raise cursor.refusal("ZORDER BY", "use ALTER TABLE t SET SORTED BY (...), then OPTIMIZE")
-    return Optimize(selection(cursor, found, None))
+    return Optimize(selection(cursor, found, None, ends=("ZORDER",)))
 
 
 def read_vacuum(cursor: Cursor) -> Vacuum:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shelduck.errors import NotFound
+from shelduck.errors import NotFound, Unsupported
+from shelduck.sql.foreign_words import foreign_procedure
 from shelduck.sql.tokens.parts import Call
 from shelduck.statements import transactions
 from shelduck.statements.arguments import bind
@@ -41,8 +42,16 @@ PROCEDURES: dict[str, Procedure] = {
 
 
 def call(runner: Runner, statement: Call) -> Answer:
-    """CALL: run a procedure. Raises NotFound, with similar names, for one that does not exist."""
-    procedure = PROCEDURES.get(statement.procedure)
+    """CALL: run a procedure.
+
+    Raises NotFound, with similar names, for one that does not exist, and Unsupported for one that
+    only another system has.
+    """
+    name = statement.procedure
+    procedure = PROCEDURES.get(name)
     if procedure is None:
-        raise NotFound.named("procedure", statement.procedure, sorted(PROCEDURES))
+        instead = foreign_procedure(name)
+        if instead is not None:
+            raise Unsupported(f"procedure {name!r} of Iceberg is not supported; {instead}")
+        raise NotFound.named("procedure", name, sorted(PROCEDURES))
     return procedure(runner, **bind(procedure, statement))

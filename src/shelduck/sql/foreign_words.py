@@ -1,0 +1,176 @@
+"""Statements and procedures of Delta, Iceberg, Databricks and Hive that a lake does not have.
+
+Each has a sentence that says what to write instead. They are looked up only where a text could not
+be read, so that they cost nothing else. Names of properties are in
+`shelduck.model.tables.foreign_properties`.
+
+To add a statement, add a line to ``_STATEMENTS``: a pattern of the words that make it known, and
+what follows ``; `` in the error. In a pattern ``<name>`` is a name with or without dots, ``…`` any
+words before the query, ``[A B]`` words that may be missing, and ``A|B`` one of both. What follows
+the pattern does not matter, and the first pattern that fits counts. To add a procedure, add a line
+to ``_PROCEDURES``. ``tests/unit/test_foreign_words.py`` reads every line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from shelduck.sql.tokens.lexer import Kind, Token
+
+_TABLE = "CREATE [OR REPLACE] [EXTERNAL] TABLE [IF NOT EXISTS] <name>"
+_ALTER = "ALTER TABLE [IF EXISTS] <name>"
+_COPY = "use CREATE TABLE c AS SELECT * FROM t, with VERSION AS OF n for an older snapshot"
+_SORT = "use SORTED BY (...)"
+_SET_SORT = "use ALTER TABLE t SET SORTED BY (...) REWRITE"
+_BRANCH = "use VERSION AS OF n, and expire_snapshots(retain_last => n) to keep n snapshots"
+_KEYS = "use ALTER TABLE t SET PARTITIONED BY (...) with all keys, as in (days(ts), bucket(4, id))"
+_NO_PARTITION = "partitions come with their rows"
+_FILES = "the files of a lake are Parquet below its data path; leave it out"
+_RIGHTS = "give rights on the catalog's database and on the folder of the files"
+_PIPELINE = "use spark.readStream and Table.merge in foreachBatch"
+
+_STATEMENTS = {
+    # Delta and Databricks
+    "UNDROP": "use CREATE TABLE t AS SELECT * FROM t VERSION AS OF n, with n before the drop",
+    "FSCK": "use CALL check('t'), or CALL check(repair => true)",
+    "REORG TABLE": "use CALL rewrite_data_files('t')",
+    "GENERATE": "use CALL export_delta('t', 'folder') or CALL export_iceberg('t', 'folder')",
+    "CLONE": _COPY,
+    f"{_TABLE} [SHALLOW|DEEP] CLONE": _COPY,
+    f"{_TABLE} … CLUSTER BY": _SORT,
+    f"{_TABLE} … SKEWED BY": _SORT,
+    f"{_ALTER} CLUSTER BY NONE": "use ALTER TABLE t RESET SORTED BY",
+    f"{_ALTER} CLUSTER BY": _SET_SORT,
+    f"{_ALTER} SET|UNSET TAGS": "use SET TBLPROPERTIES ('tag' = 'value')",
+    f"{_ALTER} ALTER|CHANGE [COLUMN] <name> SET|UNSET TAGS": "use COMMENT 'text'",
+    f"{_ALTER} ALTER|CHANGE [COLUMN] <name> SET|DROP MASK": "use a view",
+    f"{_ALTER} ALTER|CHANGE [COLUMN] <name> SYNC IDENTITY": "provide the values",
+    f"{_ALTER} SET|DROP ROW FILTER": "use a view",
+    f"{_ALTER} [SET] OWNER TO": _RIGHTS,
+    f"{_ALTER} SET|UNSET MANAGED": _FILES,
+    f"{_ALTER} DEFAULT COLLATION": "DuckLake has no collations; leave it out",
+    f"{_ALTER} ENABLE|DISABLE|INHERIT PREDICTIVE OPTIMIZATION": "use CALL maintain()",
+    "OPTIMIZE <name> … ZORDER BY": "use ALTER TABLE t SET SORTED BY (...), then OPTIMIZE",
+    "OPTIMIZE <name> FULL": "use ALTER TABLE t REWRITE",
+    "VACUUM <name> LITE|FULL": "VACUUM t asks the catalog, which is fast; leave it out",
+    "INSERT INTO|OVERWRITE [TABLE] <name> … REPLACE USING|ON": "use REPLACE WHERE or MERGE INTO",
+    "CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] <name> … RETURNS|LANGUAGE": (
+        "use CREATE MACRO f(x) AS x + 1, or register a function of Spark"
+    ),
+    "CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] <name> AS '": "register a function of Spark",
+    "CREATE [OR REFRESH] LIVE|STREAMING": _PIPELINE,
+    "REFRESH MATERIALIZED VIEW": "every write keeps a materialized view up to date; leave it out",
+    "REFRESH STREAMING TABLE": _PIPELINE,
+    "APPLY CHANGES INTO": "use MERGE INTO",
+    "CREATE|DROP [OR REPLACE] BLOOMFILTER|SEARCH|VECTOR INDEX": _SET_SORT,
+    "CREATE|DROP INDEX": _SET_SORT,
+    # Iceberg
+    f"{_ALTER} ADD|DROP|REPLACE PARTITION FIELD": _KEYS,
+    f"{_ALTER} WRITE [DISTRIBUTED BY PARTITION] [LOCALLY] ORDERED BY": (
+        "use ALTER TABLE t SET SORTED BY (c DESC NULLS LAST)"
+    ),
+    f"{_ALTER} WRITE UNORDERED": "use ALTER TABLE t RESET SORTED BY",
+    f"{_ALTER} WRITE DISTRIBUTED BY": (
+        "rows of one partition are written together in any case; leave it out"
+    ),
+    f"{_ALTER} SET|DROP IDENTIFIER FIELDS": "use CREATE TABLE t (...) UNIQUE KEY (id)",
+    f"{_ALTER} CREATE|REPLACE|DROP [OR REPLACE] BRANCH|TAG": _BRANCH,
+    # Hive
+    f"{_ALTER} ADD [IF NOT EXISTS] PARTITION (": f"{_NO_PARTITION}; leave it out",
+    f"{_ALTER} DROP [IF EXISTS] PARTITION (": "use DELETE FROM t WHERE",
+    f"{_ALTER} PARTITION … RENAME TO": "use UPDATE t SET",
+    f"{_ALTER} RECOVER PARTITIONS": f"{_NO_PARTITION}; leave it out",
+    f"{_ALTER} EXCHANGE PARTITION": "use INSERT INTO t REPLACE WHERE",
+    f"{_ALTER} TOUCH|ARCHIVE|UNARCHIVE": "leave it out",
+    f"{_ALTER} [PARTITION …] CONCATENATE": "use OPTIMIZE t",
+    f"{_ALTER} [PARTITION …] COMPACT": "use OPTIMIZE t",
+    f"{_ALTER} [PARTITION …] SET LOCATION|FILEFORMAT|SERDE|SERDEPROPERTIES": _FILES,
+    f"{_ALTER} UNSET SERDEPROPERTIES": _FILES,
+    f"{_ALTER} [NOT] SKEWED|CLUSTERED": "use SET PARTITIONED BY (...) and SET SORTED BY (...)",
+    f"{_ALTER} NOT SORTED": "use RESET SORTED BY",
+    "CREATE EXTERNAL TABLE": "use CREATE TABLE, then CALL add_files('t', 'folder')",
+}
+
+_PROCEDURES = {
+    "ancestors_of": "use DESCRIBE HISTORY t",
+    "cherrypick_snapshot": "use INSERT INTO t SELECT * FROM t VERSION AS OF n",
+    "compute_partition_stats": "every write keeps statistics; leave it out",
+    "compute_table_stats": "every write keeps statistics; leave it out",
+    "create_changelog_view": "use table_changes('t', start, end)",
+    "fast_forward": "a lake has no branches; leave it out",
+    "migrate": "use CALL add_files('t', 'folder')",
+    "publish_changes": "use a transaction: BEGIN and COMMIT",
+    "register_table": "use CALL add_files('t', 'folder')",
+    "remove_orphan_files": "use CALL remove_orphans()",
+    "rewrite_manifests": "a lake has no manifests; leave it out",
+    "rewrite_position_delete_files": "use CALL rewrite_data_files('t')",
+    "rewrite_table_path": "use CALL export_iceberg('t', 'folder')",
+    "rollback_to_snapshot": "use RESTORE TABLE t TO VERSION AS OF n",
+    "rollback_to_timestamp": "use RESTORE TABLE t TO TIMESTAMP AS OF '...'",
+    "set_current_snapshot": "use RESTORE TABLE t TO VERSION AS OF n",
+    "snapshot": "use CALL add_files('t', 'folder')",
+}
+# The words of a statement that are looked at.
+_MOST = 200
+_NAME = r"(?:\w\S*|`) "
+_PARTS = {
+    "<name>": rf"({_NAME}(?:\. {_NAME})*)",
+    # Not into a query, whose words mean something else.
+    "…": r"((?:(?!SELECT |FROM |VALUES )\S+ )*?)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignWords:
+    """What a statement asks for, in its own words, and what to write instead."""
+
+    what: str
+    instead: str
+
+
+def foreign_statement(tokens: Sequence[Token]) -> ForeignWords | None:
+    """Return what another system's statement asks for, None for one that is not known."""
+    text = "".join(f"{_word(token)} " for token in tokens[:_MOST])
+    for pattern, instead in _STATEMENTS.items():
+        found = _compiled(pattern).match(text)
+        if found is not None:
+            return ForeignWords(_told(found.groups(), pattern), instead)
+    return None
+
+
+def foreign_procedure(name: str) -> str | None:
+    """Return what to write instead of another system's procedure, None for an unknown one."""
+    return _PROCEDURES.get(name)
+
+
+def _word(token: Token) -> str:
+    if token.kind is Kind.WORD or token.kind is Kind.SYMBOL:
+        return token.key
+    return "`" if token.may_name else "'"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    parts = []
+    for part in re.findall(r"\[|\]|[^\[\] ]+", pattern):
+        if part in "[]":
+            parts.append("(?:" if part == "[" else ")?")
+        elif part in _PARTS:
+            parts.append(_PARTS[part])
+        else:
+            parts.append(f"((?:{'|'.join(map(re.escape, part.split('|')))}) )")
+    return re.compile("".join(parts))
+
+
+def _told(found: Sequence[str | None], pattern: str) -> str:
+    """Return the words of a pattern as they were found, with dots for what was between them."""
+    kinds = re.findall(r"[^\[\] ]+", pattern)
+    words: list[str] = []
+    for text, kind in zip(found, kinds, strict=True):
+        word = "..." if kind in _PARTS else (text or "").strip()
+        if text and word not in ("(", "'") and words[-1:] != [word]:
+            words.append(word)
+    return " ".join(words)

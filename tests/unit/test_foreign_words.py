@@ -1,0 +1,123 @@
+"""Statements, procedures and properties that only other systems have: what to write instead."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from shelduck.errors import NotFound, Unsupported
+from shelduck.model.tables import foreign_properties
+from shelduck.model.tables.properties import (
+    SetProperties,
+    UnsetProperties,
+    apply_properties,
+    checked_properties,
+)
+from shelduck.sql import foreign_words
+from shelduck.sql.parse import parse
+from shelduck.statements.calls.procedures import PROCEDURES
+
+PATTERNS = foreign_words._STATEMENTS
+ADVICE = [*PATTERNS.values(), *foreign_words._PROCEDURES.values()]
+ADVICE += foreign_properties._PROPERTIES.values()
+
+TOLD = {
+    "UNDROP TABLE lake.main.t": "UNDROP is not supported",
+    "FSCK REPAIR TABLE t": "use CALL check('t')",
+    "REORG TABLE t APPLY (PURGE)": "use CALL rewrite_data_files('t')",
+    "CREATE TABLE c SHALLOW CLONE t": "CREATE TABLE ... SHALLOW CLONE is not supported",
+    "CREATE OR REPLACE TABLE `c d`.e DEEP CLONE t VERSION AS OF 2": "use CREATE TABLE c AS SELECT",
+    "CREATE TABLE IF NOT EXISTS c CLONE t": "CREATE TABLE IF NOT EXISTS ... CLONE is not supported",
+    "CREATE TABLE c (id INT) CLUSTER BY (id)": "CREATE TABLE ... CLUSTER BY is not supported",
+    "CREATE TABLE c CLUSTER BY (id) AS SELECT 1 AS id": "use SORTED BY (...)",
+    "ALTER TABLE t CLUSTER BY (id)": "use ALTER TABLE t SET SORTED BY (...) REWRITE",
+    "ALTER TABLE t CLUSTER BY NONE": "use ALTER TABLE t RESET SORTED BY",
+    "ALTER TABLE t ALTER COLUMN a.b SET TAGS ('x' = 'y')": "ALTER COLUMN ... SET TAGS is not",
+    "OPTIMIZE t FULL": "OPTIMIZE ... FULL is not supported: 'OPTIMIZE t FULL'; use ALTER TABLE t",
+    "OPTIMIZE t WHERE a = 1 ZORDER BY (b)": "OPTIMIZE ... ZORDER BY is not supported",
+    "VACUUM t LITE": "VACUUM ... LITE is not supported",
+    "INSERT INTO t AS t REPLACE ON t.a = s.a (SELECT 2 AS a) AS s": "use REPLACE WHERE or MERGE",
+    "INSERT INTO t REPLACE USING (day) SELECT 1": "INSERT INTO ... REPLACE USING is not supported",
+    "CREATE FUNCTION main.f(x INT) RETURNS INT RETURN x + 1": "use CREATE MACRO f(x) AS x + 1",
+    "CREATE FUNCTION f AS 'com.example.F'": "register a function of Spark",
+    "ALTER TABLE t ADD PARTITION FIELD bucket(4, id) AS b": "ADD PARTITION FIELD is not supported",
+    "ALTER TABLE t REPLACE PARTITION FIELD day WITH days(at)": "SET PARTITIONED BY (...)",
+    "ALTER TABLE t WRITE ORDERED BY id DESC NULLS LAST": "SET SORTED BY (c DESC NULLS LAST)",
+    "ALTER TABLE t WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY id": "SET SORTED BY",
+    "ALTER TABLE t SET IDENTIFIER FIELDS id": "UNIQUE KEY (id)",
+    "ALTER TABLE t CREATE BRANCH dev RETAIN 7 DAYS": "CREATE BRANCH is not supported",
+    "ALTER TABLE t CREATE OR REPLACE TAG v1 AS OF VERSION 2": "use VERSION AS OF n",
+    "ALTER TABLE t ADD IF NOT EXISTS PARTITION (day = '2026-01-05')": "partitions come with",
+    "ALTER TABLE t DROP IF EXISTS PARTITION (day = '2026-01-05')": "use DELETE FROM t WHERE",
+    "ALTER TABLE t PARTITION (a = 1) CONCATENATE": "use OPTIMIZE t",
+    "CREATE EXTERNAL TABLE t (a INT) STORED AS PARQUET": "CALL add_files('t', 'folder')",
+}
+
+
+@pytest.mark.parametrize(("text", "told"), TOLD.items(), ids=TOLD)
+def test_a_statement_of_another_system_is_refused_with_what_to_write(text, told):
+    with pytest.raises(Unsupported) as refused:
+        parse(text)
+
+    assert told in str(refused.value)
+    assert "did you mean" not in str(refused.value)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_every_pattern_is_known_by_its_own_words(pattern):
+    example = re.sub(r"\[[^]]*\] ?", "", pattern).replace("<name>", "s.t").replace("…", "(a INT)")
+    text = re.sub(r"(\S+?)\|\S+", r"\1", example).replace("'", "'x'").replace(" (", " (a = 1)", 1)
+
+    with pytest.raises(Unsupported) as refused:
+        parse(text)
+
+    assert str(refused.value).endswith(f"; {PATTERNS[pattern]}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE c AS SELECT * FROM t CLUSTER BY id",
+        "CREATE TABLE clone (shallow INT, branch INT, tag INT)",
+        "ALTER TABLE t ADD COLUMN partition INT",
+        "ALTER TABLE t RENAME COLUMN write TO owner",
+        "INSERT INTO t SELECT replace, using FROM u",
+        "OPTIMIZE full",
+        "VACUUM lite",
+    ],
+)
+def test_the_same_words_are_names_elsewhere(text):
+    assert len(parse(text)) == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("delta.appendOnly", "main.t cannot have the property 'delta.appendOnly' of Delta"),
+        ("Delta.EnableChangeDataFeed", "every table has a change feed"),
+        ("delta.logRetentionDuration", "use CALL set_option('expire_older_than', '30 days')"),
+        ("delta.autoOptimize.optimizeWrite", "use CALL maintain()"),
+        ("delta.feature.deletionVectors", "no table features but typeWidening"),
+        ("delta.nobodyKnowsIt", "choose a name that does not begin with delta."),
+    ],
+)
+def test_a_property_of_delta_is_refused_with_what_to_do(key, told):
+    for change in (SetProperties(((key, "true"),)), UnsetProperties((key,))):
+        with pytest.raises(Unsupported) as refused:
+            apply_properties({"delta.enableTypeWidening": "true"}, change, "main.t")
+        assert told in str(refused.value)
+        assert "did you mean" not in str(refused.value)
+
+
+def test_a_property_that_is_nearly_a_known_one_is_a_typo():
+    with pytest.raises(NotFound, match=r"did you mean 'delta\.enableTypeWidening'"):
+        checked_properties({"delta.enableTypeWidning": "true"}, "main.t")
+
+
+def test_what_is_advised_exists():
+    called = {name for text in ADVICE for name in re.findall(r"CALL (\w+)\(", text)}
+
+    assert called
+    assert called <= set(PROCEDURES)
+    assert not set(foreign_words._PROCEDURES) & set(PROCEDURES)
