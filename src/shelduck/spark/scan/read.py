@@ -123,14 +123,13 @@ def read_rows(
     if any(rows.rows for rows in inlined):
         make = local or partial(frame_of_inlined, spark, inlined)
         frames.append(make(plan.columns, origins))
-    found = _united(spark, frames, _schema(plan, origins))
-    return found if origins else _commented(found, plan)
+    return _commented(_united(spark, frames, _schema(plan, origins)), plan, origins)
 
 
-def _commented(found: DataFrame, plan: ScanPlan) -> DataFrame:
-    """Return rows whose columns have their comments as Spark keeps them."""
+def _commented(found: DataFrame, plan: ScanPlan, origins: Sequence[Origin]) -> DataFrame:
+    """Return rows for people with the comments of their columns as Spark keeps them."""
     comments = plan.table.comments
-    if not any(f.id in comments for f in plan.columns):
+    if origins or not any(f.id in comments for f in plan.columns):
         return found
     told = {f.name: {"comment": comments[f.id]} for f in plan.columns if f.id in comments}
     named = [Named(f.name, backticked(f.name), metadata=told.get(f.name)) for f in plan.columns]

@@ -60,7 +60,7 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
     def stage(unit: UnitOfWork) -> None:
         if rows is None and statement.if_not_exists and unit.workspace.has_table(name):
             return
-        if statement.or_replace and unit.workspace.has_table(name):
+        if statement.must_exist or (statement.or_replace and unit.workspace.has_table(name)):
             drop_with_rollups(unit, unit.workspace.table(name))
         unit.workspace.create_table(
             name, columns, comments, arrangement=arrangement, properties=properties
