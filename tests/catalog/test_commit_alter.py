@@ -345,7 +345,9 @@ def test_a_reserved_name_is_refused_while_rows_are_in_the_catalog(lake):
 
 
 @pytest.mark.every_database
-@pytest.mark.parametrize("before", ["", "DELETE FROM t", "CALL ducklake_flush_inlined_data('lake')"])
+@pytest.mark.parametrize(
+    "before", ["", "DELETE FROM t", "CALL ducklake_flush_inlined_data('lake')"]
+)
 def test_a_table_with_a_reserved_name_takes_no_rows_into_the_catalog(lake, before):
     lake.tell("CREATE TABLE t (a INTEGER, b INTEGER)", inline=10)
     if before:
