@@ -23,6 +23,7 @@ from shelduck.spark.bridge.catalog import (
     remove_catalog,
     token_of,
 )
+from shelduck.spark.bridge.connect_faults import forget_over_connect, tell_over_connect
 from shelduck.spark.bridge.jvm import java_session
 from shelduck.spark.calls.lake_format import replace_load
 from shelduck.spark.calls.replaced_calls import replace_calls
@@ -88,6 +89,8 @@ def attach(
     try:
         if has_jvm(spark):
             _tokens[_id(spark), key] = name, put_catalog(spark, name, attached.answer)
+        else:
+            tell_over_connect(name)
         _know_format(spark)
         _take_over(spark)
         if default:
@@ -152,6 +155,8 @@ def detach(spark: SparkSession, name: str = "lake") -> None:
             detach(other.spark, name)
     if has_jvm(spark):
         _leave(spark, key)
+    elif not any(key in s.lakes for s in _sessions.values()):
+        forget_over_connect(name)
     if token is not None:
         remove_catalog(spark, *token)
     if found is not None:

@@ -35,6 +35,7 @@ __all__ = [
     "InvalidArgument",
     "InvalidValue",
     "MissingArgument",
+    "NotOverConnect",
     "ParseException",
     "RefusedArgument",
     "SparkError",
@@ -189,6 +190,12 @@ class MissingArgument(_Named, NotFound, IllegalArgumentException):
 
 class TakenArgument(_Named, AlreadyExists, IllegalArgumentException):
     """Spark asks a catalog of a lake for a name that is taken."""
+
+
+class NotOverConnect(_Named, Unsupported, AnalysisException):
+    """Spark Connect knows no catalogs of this process."""
+
+    condition = "REQUIRES_SINGLE_PART_NAMESPACE"
 
 
 class FailedWork(_Named, SparkFailed):

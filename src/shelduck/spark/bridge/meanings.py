@@ -21,6 +21,14 @@ _MEANINGS: tuple[tuple[str, Callable[[str], ShelduckError], str], ...] = (
         "this session has no data source {0!r}; leave out the format: " + _TABLES,
     ),
     (
+        r"Failed to find the data source: shelduck\b",
+        RefusedArgument,
+        (
+            "this session does not know the data source 'shelduck'; call shelduck.register(spark)"
+            " to read, and write with df.writeTo('lake.main.t') or lake.table('t').append(df)"
+        ),
+    ),
+    (
         r"LakeProvider does not allow create table|Data source shelduck does not support streamed",
         RefusedArgument,
         (
