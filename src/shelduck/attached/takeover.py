@@ -89,7 +89,7 @@ class SessionSql:
 
     def _several(self, text: str, args: Any, kwargs: dict[str, Any], names: Names) -> list[str]:
         """Return the statements of a text about lakes if it has more than one."""
-        if ";" not in text or kwargs or not self._concerns_lakes(text, names):
+        if ";" not in text or kwargs or not self._concerns_lakes(text, names, args):
             return []
         with told_as_sparks(), suppress(InvalidRequest):
             found = statements_in(_bound(text, args))
@@ -143,8 +143,11 @@ class SessionSql:
         state.default_schema = self._schema(self.lakes[lake], names) or state.default_schema
         return Runner(state, None, SqlSession(state))
 
-    def _concerns_lakes(self, text: str, names: Names) -> bool:
+    def _concerns_lakes(self, text: str, names: Names, args: Any = None) -> bool:
         lowered = text.lower()
+        if args and "identifier" in lowered:
+            # The name may be in a parameter.
+            lowered += str(args).lower()
         return names.current.lower() in self.lakes or any(n in lowered for n in self.lakes)
 
     def _sparks(
@@ -197,7 +200,7 @@ class SessionSql:
         self, text: str, args: Any, names: Names
     ) -> tuple[tuple[str, st.Statement] | None, ShelduckError | None]:
         """Return whose statement it is, or why it cannot be parsed, if that may matter."""
-        if not self._concerns_lakes(text, names):
+        if not self._concerns_lakes(text, names, args):
             return None, None
         misfit = None
         try:
