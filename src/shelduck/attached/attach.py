@@ -75,10 +75,6 @@ def attach(
         Unsupported: ``default`` over Spark Connect, where only ``spark.sql`` finds the lake.
     """
     name = name or (_named_by_settings(spark) if url is None else "lake")
-    known = _session(spark).lakes.get(name.lower())
-    if known is not None and known.is_shared:
-        # The session got it from the one that made it.
-        detach(spark, name)
     _require_free(spark, name, default=default)
     where = _address(spark, name, url, data_path)
     found = connect(
@@ -89,8 +85,6 @@ def attach(
     try:
         if has_jvm(spark):
             _tokens[_id(spark), key] = name, put_catalog(spark, name, attached.answer)
-        else:
-            tell_over_connect(name)
         _know_format(spark)
         _take_over(spark)
         if default:
@@ -102,6 +96,10 @@ def attach(
 
 
 def _require_free(spark: SparkSession, name: str, *, default: bool) -> None:
+    known = _session(spark).lakes.get(name.lower())
+    if known is not None and known.is_shared:
+        # The session has it from the one that made it.
+        detach(spark, name)
     if name.lower() in _session(spark).lakes or _setting(spark, name) not in (None, CLASS):
         raise AlreadyExists(f"catalog {name!r} already exists in this session; detach it first")
     if default:
@@ -214,6 +212,9 @@ def _take_over(spark: SparkSession) -> None:
     if has_jvm(spark):
         replace_calls(spark, _table)
         replace_method(type(spark), "newSession", _new_session)
+    else:
+        for name in _session(spark).lakes:
+            tell_over_connect(name)
 
 
 def _sql(original: Sql) -> Sql:

@@ -11,7 +11,13 @@ from typing import Any
 
 from shelduck.attached.catalog import AttachedLake
 from shelduck.attached.table import AttachedTable
-from shelduck.attached.texts import immediate_in, refuse_transaction, statements_in
+from shelduck.attached.texts import (
+    immediate_in,
+    is_script,
+    refuse_transaction,
+    script_refusal,
+    statements_in,
+)
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.text.characters import LONE_SURROGATE
@@ -262,6 +268,8 @@ def _told_of_lake(
     It must not if the text is about an object of a lake, and nobody but the lake can answer.
     """
     tokens = _tokens(text)
+    if tokens is not None and is_script(text):
+        return script_refusal(text)
     named = None if tokens is None else named_object(tokens)
     if tokens is None or named is None:
         return None if error.about == SPARKS else error

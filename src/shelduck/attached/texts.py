@@ -12,6 +12,7 @@ from shelduck.sql.tokens.lexer import Kind, string_of, tokenize
 _TRANSACTION = re.compile(
     r"\s*(BEGIN|START|COMMIT|ROLLBACK)(\s+(TRANSACTION|WORK))?\s*;?\s*", re.IGNORECASE
 )
+_BEGIN = re.compile(r"\bBEGIN\b", re.IGNORECASE)
 _IMMEDIATE = re.compile(r"\s*EXECUTE\s+IMMEDIATE\b", re.IGNORECASE)
 
 
@@ -29,13 +30,28 @@ def statements_in(text: str) -> list[str]:
     """
     if ";" not in text:
         return [text]
-    keys = [token.key for token in tokenize(text)[:4]]
-    if keys[1:2] == [":"]:
-        keys = keys[2:]
-    if keys[0] == "BEGIN" and keys[1] not in (";", "TRANSACTION", "WORK"):
+    if is_script(text):
         return [text]
     found = pieces(text)
     return found if len(found) > 1 else [text]
+
+
+def is_script(text: str) -> bool:
+    """Return whether a text is a script of Spark: BEGIN … END, perhaps with a label before it."""
+    if _BEGIN.search(text) is None:
+        return False
+    keys = [token.key for token in tokenize(text)[:4]]
+    if keys[1:2] == [":"]:
+        keys = keys[2:]
+    return keys[0] == "BEGIN" and keys[1] not in ("", ";", "TRANSACTION", "WORK")
+
+
+def script_refusal(text: str) -> Unsupported:
+    """Return the error of a script that changes a lake."""
+    return Unsupported(
+        f"a script cannot change a lake: {' '.join(text.split())[:100]!r}; run its statements one"
+        " by one with spark.sql"
+    )
 
 
 def refuse_transaction(text: str) -> None:

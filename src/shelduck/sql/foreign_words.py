@@ -109,10 +109,6 @@ _STATEMENTS = {
     "DESCRIBE|DESC [TABLE] [EXTENDED|FORMATTED] <name> PARTITION (": (
         "use SELECT * FROM t.partitions WHERE"
     ),
-    "BEGIN": (
-        "a script (BEGIN ... END) cannot change a lake; run its statements one by one, or write"
-        " BEGIN; ...; COMMIT"
-    ),
     "TRUNCATE TABLE <name> PARTITION": "use DELETE FROM t WHERE",
     f"{_ALTER} SET SERDE|SERDEPROPERTIES|FILEFORMAT": _FILES,
 }
