@@ -337,10 +337,27 @@ def test_a_name_with_a_per_cent_sign_is_a_column_of_the_table_for_inlined_rows(l
 
 
 def test_a_reserved_name_is_refused_while_rows_are_in_the_catalog(lake):
-    lake.tell("CREATE TABLE t (a INTEGER)", inline=10)
+    lake.tell("CREATE TABLE t (a INTEGER)", "INSERT INTO t VALUES (1)", inline=10)
 
-    with pytest.raises(InvalidRequest, match=r"main\.t cannot have a column 'Row_Id'"):
-        lake.alter("t", AddColumn(("Row_Id",), parse_type("int")))
+    for change in (AddColumn(("Row_Id",), parse_type("int")), RenameColumn(("a",), "end_snapshot")):
+        with pytest.raises(InvalidRequest, match=r"main\.t cannot have a column .* flush_inlined"):
+            lake.alter("t", change)
+
+
+@pytest.mark.every_database
+@pytest.mark.parametrize(
+    "before", ["", "DELETE FROM t", "CALL ducklake_flush_inlined_data('lake')"]
+)
+def test_a_table_with_a_reserved_name_takes_no_rows_into_the_catalog(lake, before):
+    lake.tell("CREATE TABLE t (a INTEGER, b INTEGER)", inline=10)
+    if before:
+        lake.tell("INSERT INTO t VALUES (1, 1)", before, inline=10)
+    lake.alter("t", RenameColumn(("b",), "row_id"), AddColumn(("c",), parse_type("int")))
+    lake.tell("INSERT INTO t VALUES (2, 2, 2)", "UPDATE t SET a = a + 1", inline=10)
+
+    kept = [(2, 1, None)] if before.startswith("CALL") else []
+    assert lake.ask("FROM t ORDER BY a") == [*kept, (3, 2, 2)]
+    assert lake.ask("SELECT count(*) FROM ducklake_list_files('lake', 't')") != [(0,)]
 
 
 def test_duckdb_inlines_on_after_a_rename_and_a_change_of_nullability(lake):

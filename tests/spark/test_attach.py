@@ -503,10 +503,22 @@ def test_a_query_reads_what_it_loaded_however_many_commits_come_between(spark, l
     assert there == [before[-1], newest]
 
 
+def test_a_new_session_has_the_lakes_of_the_one_that_made_it(spark, lake, url, tmp_path):
+    new = spark.newSession()
+    assert new.table("lake.main.t").count() == 3
+    new.sql("UPDATE lake.main.t SET w = 'z' WHERE id = 1")
+    shelduck.attach(new, "lake", f"sqlite:///{tmp_path}/other.db", f"{tmp_path}/other/")
+    assert rows(new.sql("SHOW TABLES IN lake.main")) == []
+    shelduck.detach(new, "lake")
+    assert rows(spark.sql("SELECT count(*) FROM lake.main.t")) == [(3,)]
+    newer = spark.newSession()
+    shelduck.detach(spark, "lake")
+    with pytest.raises(shelduck.NotFound, match=r"is not attached .* shelduck\.attach"):
+        newer.sql("SELECT * FROM lake.main.t")
+
+
 def test_a_new_session_attaches_for_itself(spark, lake, url):
     new = spark.newSession()
-    with pytest.raises(AnalysisException):
-        new.sql("SELECT * FROM lake.main.t")
     shelduck.attach(new, "mine", url)
     try:
         assert rows(new.sql("SELECT count(*) FROM mine.main.t")) == [(3,)]

@@ -53,6 +53,17 @@ def test_statements_go_to_the_lake_and_others_to_spark(sqlite_url, data_path, tm
         assert rows(spark.sql("SELECT m FROM lake.main.t WHERE id > ? ORDER BY 1", [1])) == [(9,)]
         with pytest.raises(shelduck.Unsupported, match="over Spark Connect"):
             shelduck.attach(spark, "other", sqlite_url, default=True)
+        assert rows(spark.sql("SHOW TABLES IN lake")) == [("main", "t", False)]
+        for act in (
+            lambda: spark.table("lake.main.t").collect(),
+            lambda: spark.range(1).write.mode("append").saveAsTable("lake.main.t"),
+            lambda: spark.range(1).writeTo("lake.main.t").append(),
+            lambda: spark.catalog.listTables("lake.main"),
+            lambda: spark.sql("CACHE TABLE lake.main.t"),
+            lambda: spark.sql("USE lake"),
+        ):
+            with pytest.raises(shelduck.Unsupported, match=r"^Spark itself .* find lake.*; use"):
+                act()
         shelduck.detach(spark, "lake")
         with pytest.raises(Exception, match="lake"):
             spark.sql("SELECT * FROM lake.main.t").collect()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from shelduck.api.connect import connect
@@ -23,6 +23,7 @@ from shelduck.spark.bridge.catalog import (
     remove_catalog,
     token_of,
 )
+from shelduck.spark.bridge.connect_faults import forget_over_connect, tell_over_connect
 from shelduck.spark.bridge.jvm import java_session
 from shelduck.spark.calls.lake_format import replace_load
 from shelduck.spark.calls.latest_views import replace_views
@@ -31,8 +32,10 @@ from shelduck.spark.calls.replacing import give_methods_back, replace_method
 from shelduck.spark.session import DataFrame, SparkSession, session_for
 
 _SETTING = "spark.sql.catalog."
+_DEFAULT = "spark.sql.defaultCatalog"
 _SPARKS = "spark_catalog"
 _URI = re.compile(r"spark\.sql\.catalog\.([^.]+)\.uri")
+NewSession = Callable[[SparkSession], SparkSession]
 _sessions: dict[str, SessionSql] = {}
 # What reads tables by format over Spark Connect, and the sessions that `register` was called for.
 _sources: dict[str, LakeSources] = {}
@@ -86,7 +89,7 @@ def attach(
         _know_format(spark)
         _take_over(spark)
         if default:
-            spark.catalog.setCurrentCatalog(name)
+            _use(spark, name)
     except BaseException:
         detach(spark, name)
         raise
@@ -94,6 +97,10 @@ def attach(
 
 
 def _require_free(spark: SparkSession, name: str, *, default: bool) -> None:
+    known = _session(spark).lakes.get(name.lower())
+    if known is not None and known.is_shared:
+        # The session has it from the one that made it.
+        detach(spark, name)
     if name.lower() in _session(spark).lakes or _setting(spark, name) not in (None, CLASS):
         raise AlreadyExists(f"catalog {name!r} already exists in this session; detach it first")
     if default:
@@ -141,8 +148,14 @@ def detach(spark: SparkSession, name: str = "lake") -> None:
     token = _tokens.pop((_id(spark), key), None)
     if found is None and token is None:
         raise NotFound.named("catalog", name, list(session.lakes))
-    if has_jvm(spark) and spark.catalog.currentCatalog().lower() == key:
-        spark.catalog.setCurrentCatalog(_SPARKS)
+    if found is not None and not found.is_shared:
+        same = [s.lakes.get(key) for s in _sessions.values()]
+        for other in [lake for lake in same if lake is not None and lake.lake is found.lake]:
+            detach(other.spark, name)
+    if has_jvm(spark):
+        _leave(spark, key)
+    elif not any(key in s.lakes for s in _sessions.values()):
+        forget_over_connect(name)
     if token is not None:
         remove_catalog(spark, *token)
     if found is not None:
@@ -153,12 +166,57 @@ def detach(spark: SparkSession, name: str = "lake") -> None:
             replace_load(remote, _read)
 
 
+def _use(spark: SparkSession, name: str) -> None:
+    """Let names without a catalog mean this one, in the batches of streams too.
+
+    A stream runs them in a copy of the session, which begins with the default catalog.
+    """
+    spark.conf.set(_DEFAULT, name)
+    spark.catalog.setCurrentCatalog(name)
+
+
+def _leave(spark: SparkSession, key: str) -> None:
+    if _is_default(spark, key):
+        spark.conf.unset(_DEFAULT)
+    if spark.catalog.currentCatalog().lower() == key:
+        spark.catalog.setCurrentCatalog(_SPARKS)
+
+
+def _new_session(original: NewSession) -> NewSession:
+    def new_session(self: SparkSession) -> SparkSession:
+        made = original(self)
+        found = _sessions.get(_id(self))
+        for key, lake in [] if found is None else list(found.lakes.items()):
+            _share(self, made, key, lake)
+        return made
+
+    return new_session
+
+
+def _share(spark: SparkSession, other: SparkSession, key: str, lake: AttachedLake) -> None:
+    """Make a lake of one session a catalog of another, for as long as the first has it."""
+    name, _ = _tokens[_id(spark), key]
+    shared = _session(other).lakes[key] = AttachedLake(lake.lake, other, is_shared=True)
+    _tokens[_id(other), key] = name, put_catalog(other, name, shared.answer)
+    _know_format(other)
+    if _is_default(spark, key):
+        _use(other, name)
+
+
+def _is_default(spark: SparkSession, key: str) -> bool:
+    return str(spark.conf.get(_DEFAULT, _SPARKS)).lower() == key
+
+
 def _take_over(spark: SparkSession) -> None:
     """Intercept the statements of all sessions of a class; Spark runs those without lakes."""
     replace_method(type(spark), "sql", _sql)
     if has_jvm(spark):
         replace_calls(spark, _table)
         replace_views(lambda session: _with_lakes(session) is not None)
+        replace_method(type(spark), "newSession", _new_session)
+    else:
+        for name in _session(spark).lakes:
+            tell_over_connect(name)
 
 
 def _sql(original: Sql) -> Sql:

@@ -20,8 +20,8 @@ from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.tables.partition import IDENTITY, named_keys
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.text.quoting import quote_name
+from shelduck.spark.bridge.catalog import held_frames
 from shelduck.spark.calls.lake_options import refuse_made, refuse_written
-from shelduck.spark.calls.latest_views import held_frames
 from shelduck.spark.calls.write_schema import write_schema
 from shelduck.spark.rows.store_rules import require_text
 from shelduck.spark.session import DataFrame, SparkSession, StructType
@@ -50,10 +50,11 @@ class _HiddenView:
 
 
 class AttachedLake:
-    """One lake under one name in one session."""
+    """One lake under one name in one session; ``is_shared`` if another session closes it."""
 
-    def __init__(self, lake: Lake, spark: SparkSession) -> None:
+    def __init__(self, lake: Lake, spark: SparkSession, *, is_shared: bool = False) -> None:
         self.lake = lake
+        self.is_shared = is_shared
         self.state = lake._state  # noqa: SLF001 - the lake's other half
         self.spark = spark
         self.database = str(spark.conf.get("spark.sql.globalTempDatabase", "global_temp"))
@@ -97,13 +98,14 @@ class AttachedLake:
             del self._pinned[query]
 
     def close(self) -> None:
-        """Drop the hidden views and close the lake."""
+        """Drop the hidden views, and close the lake unless it is another session's."""
         with self._lock:
             for found in self._views.values():
                 for hidden in found:
                     self.spark.catalog.dropGlobalTempView(hidden.name)
             self._views.clear()
-        self.lake.close()
+        if not self.is_shared:
+            self.lake.close()
 
     def _about_names(self, what: str, namespace: str, name: str, more: list[str]) -> Rows:
         match what:

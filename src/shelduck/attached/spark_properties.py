@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shelduck.errors import Unsupported
-from shelduck.spark.calls.lake_options import refuse_made
-from shelduck.sql.ddl.create import PROVIDERS
+from shelduck.spark.calls.lake_options import refuse_format, refuse_made
 from shelduck.work.results import TableName
 
 _OPTION = "option."
@@ -28,12 +27,7 @@ def kept_properties(given: Mapping[str, str], table: TableName) -> dict[str, str
     Raises Unsupported for a format or place of its own, which tables of a lake do not have, and
     InvalidRequest for an option.
     """
-    provider = given.get("provider")
-    if provider is not None and provider.lower() not in PROVIDERS:
-        raise Unsupported(
-            f"table {table} cannot have the format {provider}: its files are Parquet; leave out"
-            " USING or the writer's format"
-        )
+    refuse_format(given.get("provider"), table)
     for key, reason in _REFUSED.items():
         if any(k == key or (key.endswith(".") and k.startswith(key)) for k in given):
             raise Unsupported(f"table {table} cannot have {reason}")

@@ -14,13 +14,19 @@ from typing import Any
 
 from shelduck.attached.catalog import AttachedLake
 from shelduck.attached.table import AttachedTable
+from shelduck.attached.texts import (
+    immediate_in,
+    is_script,
+    refuse_transaction,
+    script_refusal,
+    statements_in,
+)
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.text.characters import LONE_SURROGATE
 from shelduck.model.text.names import split_name
 from shelduck.spark.bridge import has_jvm
-from shelduck.spark.bridge.catalog import asking_for, is_temporary_view
-from shelduck.spark.calls.latest_views import held_frames
+from shelduck.spark.bridge.catalog import asking_for, held_frames, is_temporary_view
 from shelduck.spark.named_errors import (
     ParseException,
     SparkError,
@@ -39,9 +45,11 @@ from shelduck.sql.catalogs import (
     within,
     without_catalog,
 )
+from shelduck.sql.named_object import is_sparks_too, named_object
 from shelduck.sql.parse import SPARKS, parse
 from shelduck.sql.query.travel import in_sparks_words
 from shelduck.sql.statements import statements as st
+from shelduck.sql.tokens.lexer import Token, tokenize
 from shelduck.sql.tokens.parameters import with_parameters
 from shelduck.sql.upkeep.show import with_sparks_functions
 from shelduck.statements.relations import refuse_options
@@ -68,9 +76,19 @@ class SessionSql:
         self._spark = spark
 
     def run(self, original: Sql, text: str, args: Any, kwargs: dict[str, Any]) -> DataFrame:
-        """Run one statement as `SparkSession.sql` does; ``original`` is that method."""
+        """Run a text as `SparkSession.sql` does; ``original`` is that method.
+
+        Of several statements, each is run and the last one answers.
+        """
         names = self._names()
+        several = self._several(text, args, kwargs, names)
+        if several:
+            *before, text = several
+            for one in before:
+                self.run(original, one, None, {})
+            return self.run(original, text, None, {})
         with told_as_sparks():
+            text = self._unfolded(text, args, names)
             found, unread = self._taken(text, args, names)
             if found is not None:
                 if kwargs:
@@ -94,6 +112,28 @@ class SessionSql:
             if answer is None:
                 raise
             return answer
+
+    def _several(self, text: str, args: Any, kwargs: dict[str, Any], names: Names) -> list[str]:
+        """Return the statements of a text about lakes if it has more than one."""
+        if ";" not in text or kwargs or not self._concerns_lakes(text, names, args):
+            return []
+        with told_as_sparks(), suppress(InvalidRequest):
+            found = statements_in(_bound(text, args))
+            return found if len(found) > 1 else []
+        return []
+
+    def _unfolded(self, text: str, args: Any, names: Names) -> str:
+        """Return the statement that is meant: that in EXECUTE IMMEDIATE if it is a lake's."""
+        refuse_transaction(text)
+        inner = immediate_in(text)
+        if inner is None or self._taken(inner.text, args, names)[0] is None:
+            return text
+        if not inner.is_whole:
+            raise Unsupported(
+                "EXECUTE IMMEDIATE with USING or INTO cannot change a lake: "
+                f"{inner.text!r}; pass the statement to spark.sql, and values as args={{...}}"
+            )
+        return inner.text
 
     def _by_lake(
         self, lake: str, statement: st.Statement, text: str, args: Any, names: Names
@@ -129,8 +169,11 @@ class SessionSql:
         state.default_schema = self._schema(self.lakes[lake], names) or state.default_schema
         return Runner(state, None, SqlSession(state))
 
-    def _concerns_lakes(self, text: str, names: Names) -> bool:
+    def _concerns_lakes(self, text: str, names: Names, args: Any = None) -> bool:
         lowered = text.lower()
+        if args and "identifier" in lowered:
+            # The name may be in a parameter.
+            lowered += str(args).lower()
         return names.current.lower() in self.lakes or any(n in lowered for n in self.lakes)
 
     def _sparks(
@@ -199,7 +242,7 @@ class SessionSql:
         self, text: str, args: Any, names: Names
     ) -> tuple[tuple[str, st.Statement] | None, ShelduckError | None]:
         """Return whose statement it is, or why it cannot be parsed, if that may matter."""
-        if not self._concerns_lakes(text, names):
+        if not self._concerns_lakes(text, names, args):
             return None, None
         misfit = None
         try:
@@ -209,7 +252,7 @@ class SessionSql:
                 bound, misfit = text, error
             statements = self._parsed(bound)
         except (InvalidRequest, Unsupported) as error:
-            return None, None if error.about == SPARKS else error
+            return None, _told_of_lake(bound, error, names)
         if len(statements) != 1:
             return None, None
         [statement] = statements
@@ -245,6 +288,35 @@ class SessionSql:
         state = copy.copy(lake.state)
         state.given_spark = self._spark
         return state
+
+
+def _told_of_lake(
+    text: str, error: InvalidRequest | Unsupported, names: Names
+) -> ShelduckError | None:
+    """Return why a text cannot be read if that may matter; raise it if Spark must not try.
+
+    It must not if the text is about an object of a lake, and nobody but the lake can answer.
+    """
+    tokens = _tokens(text)
+    if tokens is not None and is_script(text):
+        return script_refusal(text)
+    named = None if tokens is None else named_object(tokens)
+    if tokens is None or named is None:
+        return None if error.about == SPARKS else error
+    if names.lake_of(named) is None or (len(named) == 1 and names.temporary(named[0])):
+        return None
+    if error.about == SPARKS:
+        return None
+    if isinstance(error, Unsupported) or not is_sparks_too(tokens):
+        raise error
+    return error
+
+
+def _tokens(text: str) -> list[Token] | None:
+    try:
+        return tokenize(text)
+    except InvalidRequest:
+        return None
 
 
 def _bound(text: str, args: Any) -> str:

@@ -59,6 +59,7 @@ from shelduck.model.tables.schema import (
     FieldId,
     Kind,
     Schema,
+    comments_below,
     new_field,
     path_text,
     spent,
@@ -240,7 +241,9 @@ class _Fold:
             self.after = replace(known, properties=properties)
             return weight_of(change)
         if isinstance(change, ChangeType):
-            return self._retype(change, clause, is_restated=isinstance(by, ModifyColumn))
+            weight = self._retype(change, clause, is_restated=isinstance(by, ModifyColumn))
+            self._comment_fields(change)
+            return weight
         if isinstance(change, DropColumn):
             _refuse_shorter_keys(known.columns, change, name)
         folded = self.keys.rows_fold
@@ -281,6 +284,12 @@ class _Fold:
             return heavy
         self.after = apply_change(self.after, change, name)
         return weight_of_promotion(top, self.after.columns.get(change.path[:1], name))
+
+    def _comment_fields(self, change: ChangeType) -> None:
+        """Take over the comments that a type has for its fields; fields without one keep theirs."""
+        told = comments_below(self.after.columns.get(change.path), change.type)
+        if told:
+            self.after = replace(self.after, comments=self.after.comments | told)
 
     def _require_length(self, old: Field, change: ChangeType) -> None:
         """Refuse a length that older texts may exceed; a job checks those that it computes."""

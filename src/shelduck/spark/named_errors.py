@@ -10,6 +10,7 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import (
     AnalysisException,
+    IllegalArgumentException,
     ParseException,
     PySparkException,
     UnsupportedOperationException,
@@ -28,11 +29,18 @@ from shelduck.errors import (
 
 __all__ = [
     "AnalysisException",
+    "ColumnNotFound",
     "DamagedFile",
     "FailedWork",
+    "InvalidArgument",
     "InvalidValue",
+    "MissingArgument",
+    "NotOverConnect",
     "ParseException",
+    "RefusedArgument",
     "SparkError",
+    "TableNotFound",
+    "TakenArgument",
     "UnreachedFile",
     "as_sparks",
     "condition_of",
@@ -173,6 +181,28 @@ class UnreachedFile(_Named, StorageUnavailable):
 
     condition = "FAILED_READ_FILE"
     about = "storage"
+
+
+class RefusedArgument(_Named, Unsupported, IllegalArgumentException):
+    """A catalog of a lake cannot do what Spark asks it for."""
+
+
+class InvalidArgument(_Named, InvalidRequest, IllegalArgumentException):
+    """Spark asks a catalog of a lake for something that has to be mended."""
+
+
+class MissingArgument(_Named, NotFound, IllegalArgumentException):
+    """Spark asks a catalog of a lake about something that does not exist."""
+
+
+class TakenArgument(_Named, AlreadyExists, IllegalArgumentException):
+    """Spark asks a catalog of a lake for a name that is taken."""
+
+
+class NotOverConnect(_Named, Unsupported, AnalysisException):
+    """Spark Connect knows no catalogs of this process."""
+
+    condition = "REQUIRES_SINGLE_PART_NAMESPACE"
 
 
 class FailedWork(_Named, SparkFailed):
@@ -323,7 +353,7 @@ def was_unable(error: Exception) -> bool:
 
     Spark finds some of these cases so late in its planning that it takes them for a bug.
     """
-    if isinstance(error, UnsupportedOperationException):
+    if isinstance(error, UnsupportedOperationException | Unsupported):
         return True
     text = str(error)
     return any(f"[{condition}" in text for condition in _UNABLE)

@@ -12,10 +12,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
+from shelduck.spark.bridge.catalog import held_frames
 from shelduck.spark.bridge.classes import loaded
 from shelduck.spark.bridge.jvm import has_jvm, java_session
 from shelduck.spark.bridge.named import query_of_views, row_of
-from shelduck.spark.calls.latest_views import held_frames
 
 _TABLE = re.compile(r"'UnresolvedRelation \[(.*?)\], \[")
 

@@ -116,13 +116,17 @@ def data_type_of(spark: T.DataType, column: str = "") -> DataType:
 
 
 def members_of(struct: T.StructType, column: str = "") -> list[Member]:
-    """Return the columns of a DataFrame's schema, for a new table; all of them nullable.
+    """Return the columns of a DataFrame's schema with their comments; all of them nullable.
 
     If a DataFrame holds no null now, later rows may still hold one, so NOT NULL is never taken
     over.
     """
     return [
-        Member(f.name, data_type_of(f.dataType, f"{column}.{f.name}" if column else f.name))
+        Member(
+            f.name,
+            data_type_of(f.dataType, f"{column}.{f.name}" if column else f.name),
+            comment=f.metadata.get("comment"),
+        )
         for f in struct.fields
     ]
 

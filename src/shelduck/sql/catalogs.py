@@ -101,7 +101,7 @@ def owner(statement: st.Statement, names: Names) -> str | None:
     Queries are Spark's, but for those with a table function of a lake, a computed time or a virtual
     column, which Spark does not know.
     """
-    if isinstance(statement, _SPARKS):
+    if isinstance(statement, _SPARKS) and (names.reads or not isinstance(statement, st.ShowTables)):
         return None
     if isinstance(statement, Query):
         return _owner_of_query(statement, names)
@@ -115,7 +115,8 @@ def owner(statement: st.Statement, names: Names) -> str | None:
     first = targets[0]
     if isinstance(first, SchemaName):
         # Where Spark lists, a name of one part is a catalog's before it is a schema's.
-        alone = names.lake(first.parts[0]) if isinstance(statement, st.ShowViews) else None
+        lists = isinstance(statement, st.ShowViews | st.ShowTables)
+        alone = names.lake(first.parts[0]) if lists else None
         return alone or names.lake(first.parts[0] if len(first.parts) > 1 else names.current)
     return (names.lake_for if isinstance(statement, _MAKE) else names.lake_of)(first.parts)
 
@@ -148,7 +149,9 @@ def within(statement: Value, lake: str, names: Names) -> Value:
         match value:
             case Call():
                 return replace(value, catalog=None)
-            case st.ShowViews(SchemaName((only,))) if only.lower() == lake:
+            case st.ShowViews(SchemaName((only,))) | st.ShowTables(SchemaName((only,))) if (
+                only.lower() == lake
+            ):
                 return replace(value, schema=None)
             case TableName():
                 return TableName(inside(value.parts, lake))

@@ -40,6 +40,7 @@ _KEYS = "use ALTER TABLE t SET PARTITIONED BY (...) with all keys, as in (days(t
 _NO_PARTITION = "partitions come with their rows"
 _FILES = "the files of a lake are Parquet below its data path; leave it out"
 _RIGHTS = "give rights on the catalog's database and on the folder of the files"
+_LOAD = "use INSERT INTO t SELECT * FROM parquet.`folder`, or CALL add_files('t', 'folder')"
 _PIPELINE = "use spark.readStream and Table.merge in foreachBatch"
 
 _STATEMENTS = {
@@ -102,6 +103,24 @@ _STATEMENTS = {
     f"{_ALTER} [NOT] SKEWED|CLUSTERED": "use SET PARTITIONED BY (...) and SET SORTED BY (...)",
     f"{_ALTER} NOT SORTED": "use RESET SORTED BY",
     "CREATE EXTERNAL TABLE": "use CREATE TABLE, then CALL add_files('t', 'folder')",
+    # Spark parses some of these, and others only to refuse them
+    "ANALYZE TABLE|TABLES": "every write keeps statistics; leave it out",
+    "MSCK REPAIR TABLE": f"{_NO_PARTITION}; leave it out",
+    "REPAIR TABLE": f"{_NO_PARTITION}; leave it out",
+    "COPY INTO": _LOAD,
+    "LOAD DATA": _LOAD,
+    "IMPORT TABLE": _LOAD,
+    "EXPORT TABLE": "use CALL export_delta('t', 'folder') or CALL export_iceberg('t', 'folder')",
+    "GRANT|REVOKE|DENY": _RIGHTS,
+    "SHOW GRANTS|GRANT": _RIGHTS,
+    "LOCK|UNLOCK TABLE": "commits that exclude each other are refused as conflicts; leave it out",
+    "CONVERT TO DELTA|ICEBERG": "use CREATE TABLE t (...), then CALL add_files('t', 'folder')",
+    "DESCRIBE|DESC DETAIL <name>": "use DESCRIBE EXTENDED t, or CALL table_info()",
+    "DESCRIBE|DESC [TABLE] [EXTENDED|FORMATTED] <name> PARTITION (": (
+        "use SELECT * FROM t.partitions WHERE"
+    ),
+    "TRUNCATE TABLE <name> PARTITION": "use DELETE FROM t WHERE",
+    f"{_ALTER} SET SERDE|SERDEPROPERTIES|FILEFORMAT": _FILES,
 }
 
 _PROCEDURES = {

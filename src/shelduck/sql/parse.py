@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.ddl.alter import read_alter, read_comment
-from shelduck.sql.ddl.create import read_create, read_drop
+from shelduck.sql.ddl.create import read_create, read_drop, read_replace
 from shelduck.sql.ddl.views import read_alter_view
 from shelduck.sql.foreign_words import foreign_statement
 from shelduck.sql.query.query import begins_query, read_query
@@ -36,6 +36,7 @@ _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("ALTER", "VIEW"): read_alter_view,
     ("COMMENT", "ON"): read_comment,
     ("CREATE",): read_create,
+    ("REPLACE", "TABLE"): read_replace,
     ("DROP",): read_drop,
     ("INSERT",): read_insert,
     ("DELETE",): read_delete,

@@ -34,6 +34,7 @@ def table_rows(table: TableVersion, changes: TypeChanges | None = None) -> list[
     With the type changes from `Table.type_changes`, they follow, as do ids and other details.
     """
     rows: list[Row] = [(f.name, spark_text(f), table.comments.get(f.id)) for f in table.columns]
+    rows += _fields(table)
     rows += _keys("# Keys", "Key", _key_texts(table))
     rows += _keys("# Partitioning", "Part", partition_texts(table))
     rows += _keys("# Sort Order", "Sort", sort_texts(table))
@@ -41,7 +42,7 @@ def table_rows(table: TableVersion, changes: TypeChanges | None = None) -> list[
         return rows
     rows += [("", "", ""), ("# Column Details", "", "")]
     for top in table.columns:
-        rows += [(path, detail, None) for path, detail in _details(top, ())]
+        rows += [(path, detail, table.comments.get(f.id)) for f, path, detail in _details(top, ())]
     told = [(path, _change_text(c), None) for path, found in changes.items() for c in found]
     rows += [("", "", ""), ("# Type Changes", "", ""), *told] if told else []
     rows += [
@@ -222,7 +223,21 @@ def spark_text(field: Field) -> str:
     return spark_type(field.type, field.name).simpleString()
 
 
-def _details(field: Field, above: Path) -> list[tuple[str, str]]:
+def _fields(table: TableVersion) -> list[Row]:
+    """Return the fields of columns that have comments, by path, with their types."""
+    columns = {f.id for f in table.columns}
+    if all(owner is None or owner in columns for owner in table.comments):
+        return []
+    nested = [one for top in table.columns for one in _details(top, ())[1:]]
+    told: list[Row] = [
+        (path, spark_text(field), table.comments[field.id])
+        for field, path, _ in nested
+        if field.id in table.comments
+    ]
+    return [("", "", ""), ("# Fields", "", ""), *told] if told else []
+
+
+def _details(field: Field, above: Path) -> list[tuple[Field, str, str]]:
     path = (*above, field.name)
     told = [f"id {field.id}", str(field.type)]
     if not field.nullable and not above:
@@ -231,7 +246,7 @@ def _details(field: Field, above: Path) -> list[tuple[str, str]]:
         told.append(f"initial default {field.initial_default!r}")
     if field.default is not None:
         told.append(f"default {field.default.text!r}")
-    found = [(path_text(path), ", ".join(told))]
+    found = [(field, path_text(path), ", ".join(told))]
     for child in field.children:
         found += _details(child, path)
     return found

@@ -23,6 +23,7 @@ from shelduck.model.tables.schema import (
     Kind,
     Path,
     Schema,
+    comments_below,
     in_places,
     new_field,
     path_text,
@@ -229,14 +230,13 @@ def _add(draft: SchemaDraft, change: AddColumn, table: str) -> SchemaDraft:
         )
     used = sum(1 for _ in made.walk())
     placed = _placed(siblings, made, change.position, table)
-    comments = dict(draft.comments)
-    if change.comment is not None:
-        comments[made.id] = change.comment
+    told: dict[FieldId | None, str]
+    told = {} if change.comment is None else {made.id: change.comment}
     return replace(
         draft,
         columns=_with_siblings(draft.columns, change.path[:-1], placed),
         next_id=draft.next_id + used,
-        comments=comments,
+        comments=draft.comments | comments_below(made, change.type) | told,
     )
 
 

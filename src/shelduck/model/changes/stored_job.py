@@ -41,7 +41,15 @@ _TYPE = one_of(
     decimal=record(data_types.Decimal, precision=NUMBER, scale=NUMBER),
     struct=record(
         data_types.Struct,
-        members=each(record(data_types.Member, name=TEXT, type=later(_type), nullable=FLAG)),
+        members=each(
+            record(
+                data_types.Member,
+                name=TEXT,
+                type=later(_type),
+                nullable=FLAG,
+                comment=maybe(TEXT),
+            )
+        ),
     ),
     list=record(data_types.List, element=later(_type)),
     map=record(data_types.Map, key=later(_type), value=later(_type)),

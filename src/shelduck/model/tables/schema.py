@@ -228,6 +228,31 @@ def new_field(name: str, data_type: DataType, next_id: int, *, nullable: bool = 
     return Field(FieldId(next_id), name, shape, tuple(children), nullable, order=next_id)
 
 
+def comments_below(made: Field, data_type: DataType) -> dict[FieldId | None, str]:
+    """Return the comments that a type has for its fields, by the ids of the fields below ``made``.
+
+    Fields that only one of them has are left out.
+    """
+    found: dict[FieldId | None, str] = {}
+    for member in _parts(data_type):
+        child = made.child(member.name)
+        if child is not None:
+            if member.comment is not None:
+                found[child.id] = member.comment
+            found |= comments_below(child, member.type)
+    return found
+
+
+def comments_of(columns: Schema, members: Sequence[Member]) -> dict[FieldId | None, str]:
+    """Return the comments of new columns, and of all fields in them."""
+    found: dict[FieldId | None, str] = {}
+    for made, member in zip(columns, members, strict=True):
+        if member.comment is not None:
+            found[made.id] = member.comment
+        found |= comments_below(made, member.type)
+    return found
+
+
 def require_free_name(name: str, table: str | None = None) -> None:
     """Refuse a column's name that readers and writers of rows need for their own columns."""
     if is_reserved(name):

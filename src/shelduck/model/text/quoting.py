@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from shelduck.errors import InvalidRequest
+
 # Behind a bracket, these begin a query.
 _QUERY_WORDS = frozenset(("select", "with", "from", "values", "table"))
 
@@ -27,3 +29,35 @@ def double_quoted(name: str) -> str:
 def quote_text(text: str) -> str:
     """Return a text as a string literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def unquoted_text(literal: str) -> str:
+    """Return the text of a string literal in single or double quotes, as Spark reads it.
+
+    Raises InvalidRequest for the escape of a character that does not exist.
+    """
+    quote = literal[0]
+    return _ESCAPE.sub(lambda m: _unescape(m, quote), literal[1:-1])
+
+
+_ESCAPE = re.compile(
+    r"""\\u(?P<u4>[0-9A-Fa-f]{4})|\\U(?P<u8>[0-9A-Fa-f]{8})|\\(?P<octal>[01][0-7]{2})
+    |\\(?P<like>[%_])|\\(?P<char>.)|(?P<twice>''|"")""",
+    re.VERBOSE | re.DOTALL,
+)
+_CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+
+
+def _unescape(match: re.Match[str], quote: str) -> str:
+    if match["twice"]:
+        return quote if match["twice"] == quote * 2 else match["twice"]
+    if match["u4"] or match["u8"]:
+        code = int(match["u4"] or match["u8"], 16)
+        if code > 0x10FFFF:
+            raise InvalidRequest(f"{match[0]} is not a valid character", about="text")
+        return chr(code)
+    if match["octal"]:
+        return chr(int(match["octal"], 8))
+    if match["like"]:
+        return match[0]
+    return _CONTROL.get(match["char"], match["char"])

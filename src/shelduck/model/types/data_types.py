@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.quoting import quote_name, quote_text, unquoted_text
 from shelduck.model.types.spellings import SPARK_WORDS, SPELLINGS
 
 
@@ -58,11 +58,17 @@ class Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One named field of a struct type."""
+    """One named field of a struct type; types that differ only in comments are equal."""
 
     name: str
     type: DataType
     nullable: bool = True
+    comment: str | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        text = f"{quote_name(self.name)}: {type_text(self.type)}"
+        text += "" if self.nullable else " NOT NULL"
+        return text if self.comment is None else f"{text} COMMENT {quote_text(self.comment)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +191,13 @@ def type_text(data_type: DataType) -> str:
         case Map(key, value):
             return f"MAP<{type_text(key)}, {type_text(value)}>"
         case Struct(members):
-            inside = ", ".join(
-                f"{quote_name(m.name)}: {type_text(m.type)}{'' if m.nullable else ' NOT NULL'}"
-                for m in members
-            )
-            return f"STRUCT<{inside}>"
+            return f"STRUCT<{', '.join(map(str, members))}>"
 
 
-_TOKEN = re.compile(r"""\s*(?:(`(?:[^`]|``)*`|"(?:[^"]|"")*")|([^\W\d]\w*)|(\d+)|(.))""", re.DOTALL)
+_TOKEN = re.compile(
+    r"""\s*(?:(`(?:[^`]|``)*`|"(?:[^"\\]|\\.|"")*"|'(?:[^'\\]|\\.|'')*')|([^\W\d]\w*)|(\d+)|(.))""",
+    re.DOTALL,
+)
 _CLOSING = {"<": ">", "(": ")"}
 
 
@@ -278,7 +283,7 @@ class _TypeParser:
                 self._take()
                 self._expect("null")
                 nullable = False
-            members.append(Member(name, kind, nullable))
+            members.append(Member(name, kind, nullable, self._comment()))
             if self._peek() != ",":
                 break
             self._take()
@@ -287,6 +292,15 @@ class _TypeParser:
         if len(set(names)) != len(names):
             raise InvalidRequest(f"two fields of a struct have the same name: {self.text!r}")
         return Struct(tuple(members))
+
+    def _comment(self) -> str | None:
+        if self._peek().lower() != "comment":
+            return None
+        self._take()
+        text = self._take()
+        if text[0] not in "'\"" or len(text) < 2:
+            raise self._error()
+        return unquoted_text(text)
 
     def _decimal(self) -> Decimal:
         precision, scale = (10, 0) if self._peek() != "(" else (0, 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ClassVar, cast
 
 from pyspark.errors import AnalysisException
@@ -30,6 +31,7 @@ Its first text is the one from `asking_for`, or empty. Its second text names the
 CLASS = f"{PACKAGE}.LakeCatalog"
 _STRATEGY = f"{PACKAGE}.LakeWriteStrategy"
 _SETTING = "spark.sql.catalog."
+_held: ContextVar[bool] = ContextVar("held", default=False)
 _QUERY = "shelduck.query"
 _SOURCE = "spark.shelduck.source"
 
@@ -94,8 +96,22 @@ def token_of(spark: SparkSession, name: str) -> str | None:
 
 
 def follow_lakes(spark: SparkSession, view: str, *, is_global: bool) -> None:
-    """Make a temporary view of a DataFrame read the newest tables of lakes each time."""
-    loaded(spark).plans.follow(java_session(spark), view, is_global)
+    """Make a temporary view of a DataFrame read the newest tables of lakes each time.
+
+    Inside of `held_frames` it holds the snapshots of its frame.
+    """
+    if not _held.get():
+        loaded(spark).plans.follow(java_session(spark), view, is_global)
+
+
+@contextmanager
+def held_frames() -> Iterator[None]:
+    """Let views that this thread makes hold the snapshots of their frames."""
+    token = _held.set(True)
+    try:
+        yield
+    finally:
+        _held.reset(token)
 
 
 def is_temporary_view(spark: SparkSession, name: str) -> bool:

@@ -8,15 +8,34 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors.exceptions import captured
 
 from shelduck import errors
-from shelduck.errors import CorruptLake, ShelduckError, SparkFailed, StorageUnavailable
-from shelduck.spark.named_errors import DamagedFile, FailedWork, UnreachedFile
+from shelduck.errors import (
+    AlreadyExists,
+    CorruptLake,
+    InvalidRequest,
+    NotFound,
+    ShelduckError,
+    SparkFailed,
+    StorageUnavailable,
+    Unsupported,
+)
+from shelduck.spark import named_errors
+from shelduck.spark.bridge.meanings import sentence_for
+from shelduck.spark.named_errors import (
+    DamagedFile,
+    FailedWork,
+    InvalidArgument,
+    MissingArgument,
+    RefusedArgument,
+    TakenArgument,
+    UnreachedFile,
+)
 from shelduck.spark.stores.store_errors import meaning_of
 
 # As in DamagedLake.java and LakeFileIndex.java.
@@ -28,6 +47,7 @@ _FILE = re.compile(r"\b(data|delete) file (.+?) of (.+?) cannot be read: ")
 # More causes than any exception has; a chain may be a circle.
 _MOST_CAUSES = 20
 _installing = threading.Lock()
+_Kinds = Mapping[type[ShelduckError], type[ShelduckError]]
 
 
 def file_fault(text: str) -> ShelduckError | None:
@@ -38,7 +58,7 @@ def file_fault(text: str) -> ShelduckError | None:
             told = rest.split("\n", 1)[0].split(" SQLSTATE:", 1)[0]
             return make(_OWN_SCHEME.sub("s3://", told.replace("file:///", "/")))
     _, found, rest = text.partition(_UNLISTED)
-    return _named(rest.split("\n\tat ", 1)[0]) if found else None
+    return _named(rest.split("\n\tat ", 1)[0], _OF_QUERIES) if found else None
 
 
 def tell_of_files() -> None:
@@ -70,15 +90,17 @@ def _told(thrown: Any) -> ShelduckError | None:
     if kind.endswith(".StreamingQueryException"):
         # Callers expect that class, and it has the message.
         return None
-    if kind.endswith(".QueryExecutionException"):
+    known = next((of for name, of in _ANSWERS.items() if kind.endswith(name)), None)
+    if known is not None:
         # What a catalog or a data source of a lake answers.
-        found = _named(str(thrown.getMessage()))
+        found = _named(str(thrown.getMessage()), known)
         if found is not None:
             return found
     for _ in range(_MOST_CAUSES):
         if thrown is None:
             return None
-        found = file_fault(str(thrown.getMessage() or ""))
+        message = str(thrown.getMessage() or "")
+        found = file_fault(message) or sentence_for(message)
         if found is not None:
             return found
         thrown = thrown.getCause()
@@ -95,18 +117,27 @@ def _unreached(told: str) -> UnreachedFile:
     return UnreachedFile(told)
 
 
-def _named(told: str) -> ShelduckError | None:
-    """Return the error of a text that begins with its class, None if that is not one of a lake."""
+def _named(told: str, known: _Kinds) -> ShelduckError | None:
+    """Return the error of a text that begins with its class, None if that is not one of a lake.
+
+    ``known`` are classes that have a name of Spark too.
+    """
     name, _, text = told.partition(": ")
-    kind = getattr(errors, name, None) or _BY_NAME.get(name)
+    kind = getattr(errors, name, None) or getattr(named_errors, name, None)
     if not (isinstance(kind, type) and issubclass(kind, ShelduckError)):
         return None
-    return _OF_QUERIES.get(kind, kind)(text)
+    return known.get(kind, kind)(text)
 
 
-_OF_QUERIES: dict[type[ShelduckError], type[ShelduckError]] = {
+_OF_QUERIES: _Kinds = {
     CorruptLake: DamagedFile,
     SparkFailed: FailedWork,
     StorageUnavailable: UnreachedFile,
 }
-_BY_NAME = {kind.__name__: kind for kind in _OF_QUERIES.values()}
+_OF_ARGUMENTS: _Kinds = {
+    AlreadyExists: TakenArgument,
+    InvalidRequest: InvalidArgument,
+    NotFound: MissingArgument,
+    Unsupported: RefusedArgument,
+}
+_ANSWERS = {".QueryExecutionException": _OF_QUERIES, ".IllegalArgumentException": _OF_ARGUMENTS}

@@ -123,6 +123,12 @@ def options_of(java: Any) -> dict[str, str]:
     return found
 
 
+def format_of(java: Any) -> str | None:
+    """Return the format that was set for a writer in Java, None if none was."""
+    found = field_of(java, "source").get(java)
+    return None if found is None else str(found)
+
+
 def optimized_plan(df: DataFrame) -> Any:
     """Return the optimized logical plan of a DataFrame; None if there is no JVM."""
     if not hasattr(df, "_jdf"):

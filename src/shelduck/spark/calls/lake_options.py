@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.evolution import Evolution, evolution_of
+from shelduck.sql.ddl.create import PROVIDERS
 
 MERGE_SCHEMA = "mergeSchema"
 EVOLVE = "evolve"
@@ -61,6 +62,15 @@ def refuse_others(given: Mapping[str, str], known: tuple[str, ...], what: str) -
         raise InvalidRequest(
             f"{what} does not support the option {name!r}; {instead or f'leave it out ({listed})'}",
             about="option",
+        )
+
+
+def refuse_format(provider: str | None, table: object) -> None:
+    """Raise Unsupported for a format that tables of a lake do not have; None is no format."""
+    if provider is not None and provider.lower() not in PROVIDERS:
+        raise Unsupported(
+            f"table {table} cannot have the format {provider}: its files are Parquet; leave out"
+            " USING or the writer's format"
         )
 
 

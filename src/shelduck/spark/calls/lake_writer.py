@@ -12,12 +12,13 @@ from typing import Any
 from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2
 
 from shelduck.errors import Unsupported
-from shelduck.spark.bridge.jvm import options_of
+from shelduck.spark.bridge.jvm import format_of, options_of
 from shelduck.spark.calls.lake_options import (
     EVOLUTION,
     OVERWRITE_MODE,
     REPLACE_WHERE,
     evolution_asked,
+    refuse_format,
     refuse_others,
     refuse_written,
 )
@@ -45,6 +46,11 @@ class LakeWriter(DataFrameWriterV2):
         self._given.update({key: _text(value) for key, value in options.items()})
         return super().options(**options)
 
+    def using(self, provider: str) -> DataFrameWriterV2:
+        """Set the format of a new table, whose files are Parquet in any case."""
+        refuse_format(provider, self._table.name)
+        return super().using(provider)
+
     def append(self) -> None:
         """Append the rows, which may change the columns of the table if an option says so."""
         evolution = evolution_asked(self._given)
@@ -67,6 +73,7 @@ def save_as_table(
     given = given_by_name(("format", "mode", "partitionBy"), how, more)
     writer.mode(given.pop("mode", None))
     kind, keys = given.pop("format", None), given.pop("partitionBy", None)
+    refuse_format(kind or format_of(writer._jwrite), table.name)  # noqa: SLF001
     writer.options(**given)
     told = options_of(writer._jwrite)  # noqa: SLF001 - nothing else tells them
     is_there, mode = table.is_there, _mode(writer)

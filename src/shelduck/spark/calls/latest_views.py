@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -23,7 +21,6 @@ _GLOBAL = {
     "createGlobalTempView": True,
     "createOrReplaceGlobalTempView": True,
 }
-_held: ContextVar[bool] = ContextVar("held", default=False)
 
 
 def replace_views(has_lakes: HasLakes) -> None:
@@ -36,22 +33,12 @@ def replace_views(has_lakes: HasLakes) -> None:
             replace_method(DataFrame, method, partial(_replaced, has_lakes, is_global))
 
 
-@contextmanager
-def held_frames() -> Iterator[None]:
-    """Let views that this thread makes hold the snapshots of their frames."""
-    token = _held.set(True)
-    try:
-        yield
-    finally:
-        _held.reset(token)
-
-
 def _replaced(
     has_lakes: HasLakes, is_global: bool, original: Callable[..., None]
 ) -> Callable[..., None]:
     def call(self: Any, name: str) -> None:
         original(self, name)
-        if not _held.get() and has_lakes(self.sparkSession):
+        if has_lakes(self.sparkSession):
             follow_lakes(self.sparkSession, name, is_global=is_global)
 
     return call

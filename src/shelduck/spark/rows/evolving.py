@@ -29,6 +29,7 @@ class Difference:
     path: Path
     field: Field | None
     given: T.DataType
+    comment: str | None = None
 
     @property
     def type(self) -> DataType:
@@ -42,7 +43,7 @@ class Difference:
         Raises Unsupported if a lake has no type for the values.
         """
         if self.field is None:
-            return AddColumn(self.path, self.type)
+            return AddColumn(self.path, self.type, comment=self.comment)
         return ChangeType(self.path, self.wider or self.type)
 
     @property
@@ -97,7 +98,8 @@ def _members(fields: tuple[Field, ...], given: T.StructType, path: Path) -> Iter
     for member in given.fields:
         field = known.get(member.name.lower())
         if field is None:
-            yield Difference((*path, member.name), None, member.dataType)
+            told = member.metadata.get("comment")
+            yield Difference((*path, member.name), None, member.dataType, told)
         else:
             yield from _below(field, member.dataType, (*path, field.name))
 

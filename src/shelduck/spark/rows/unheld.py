@@ -28,8 +28,8 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.model.types.data_types import Leaf
 from shelduck.spark.bridge import Named, select_named
+from shelduck.spark.rows.moments import micros
 from shelduck.spark.types import spark_type
-from shelduck.spark.write.moments import micros
 
 # As in HeldValues.java: a mark, the id of a field, and its value.
 _UNHELD = "shelduck cannot write the value of a field: "

@@ -123,7 +123,17 @@ def read_rows(
     if any(rows.rows for rows in inlined):
         make = local or partial(frame_of_inlined, spark, inlined)
         frames.append(make(plan.columns, origins))
-    return _united(spark, frames, _schema(plan, origins))
+    return _commented(_united(spark, frames, _schema(plan, origins)), plan, origins)
+
+
+def _commented(found: DataFrame, plan: ScanPlan, origins: Sequence[Origin]) -> DataFrame:
+    """Return rows for people with the comments of their columns as Spark keeps them."""
+    comments = plan.table.comments
+    if origins or not any(f.id in comments for f in plan.columns):
+        return found
+    told = {f.name: {"comment": comments[f.id]} for f in plan.columns if f.id in comments}
+    named = [Named(f.name, backticked(f.name), metadata=told.get(f.name)) for f in plan.columns]
+    return select_named(found, named)
 
 
 def _united(spark: SparkSession, frames: Sequence[DataFrame], shape: T.StructType) -> DataFrame:

@@ -19,7 +19,7 @@ from shelduck.model.types.data_types import FLOATS, Decimal, Leaf
 from shelduck.model.types.temporal import MICROSECONDS
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.rows import store_rules
-from shelduck.spark.write.moments import clock_micros, floor_div, micros, zone_seconds
+from shelduck.spark.rows.moments import clock_micros, floor_div, micros, zone_seconds
 
 _MASK = 0xFFFFFFFF
 _AS_THEY_ARE = frozenset({"boolean", "int8", "int16", "int32", "int64", "timestamp_ns"})

@@ -31,8 +31,7 @@ from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.bounds import bound_text
 from shelduck.model.types.data_types import FLOATS, Leaf
 from shelduck.model.types.temporal import MICROSECONDS
-from shelduck.spark.rows import store_rules
-from shelduck.spark.write import moments
+from shelduck.spark.rows import moments, store_rules
 from shelduck.spark.write.bucket_hash import bucket
 
 _MARK = "\u0001"

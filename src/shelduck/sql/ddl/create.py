@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from shelduck.sql.ddl.columns import read_definition
@@ -64,6 +65,11 @@ def read_create(
         f"CREATE {cursor.peek().text.upper()}",
         f"use CREATE SCHEMA, TABLE, VIEW, MACRO or MATERIALIZED VIEW{cursor.spelling()}",
     )
+
+
+def read_replace(cursor: Cursor) -> CreateTable:
+    """Read the statement behind ``REPLACE TABLE``: CREATE OR REPLACE of a table that exists."""
+    return replace(_create_table(cursor, or_replace=True), must_exist=True)
 
 
 def read_drop(cursor: Cursor) -> DropSchema | DropTable | DropView | DropMacro | AlterRollups:

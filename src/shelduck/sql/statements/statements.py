@@ -115,6 +115,7 @@ class ColumnDefinition:
 class CreateTable:
     """CREATE TABLE, with columns or with a query that gives them.
 
+    ``must_exist`` says that it is REPLACE TABLE: there must be a table to replace.
     ``partitioned_by`` and ``sorted_by`` are how its files are laid out. ``doris_properties`` are
     those of PROPERTIES, but for the sequence column, which ``keys`` has.
     """
@@ -123,6 +124,7 @@ class CreateTable:
     columns: tuple[ColumnDefinition, ...] = ()
     if_not_exists: bool = False
     or_replace: bool = False
+    must_exist: bool = False
     comment: str | None = None
     as_query: Query | None = None
     partitioned_by: tuple[PartitionBy, ...] = ()

@@ -6,6 +6,7 @@ import difflib
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Path
+from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, declared_type
 from shelduck.sql.tokens.lexer import Kind, Token, name_of, place, string_of
 from shelduck.sql.tokens.parts import SchemaName, TableName
@@ -172,11 +173,21 @@ class Cursor:
     def table_name(self) -> TableName:
         """Take the name of a table with its schema and catalog, if they are written."""
         start = self.at
-        parts = self.path("a table")
+        parts = self._identifier() or self.path("a table")
         if len(parts) > 3:
             self.at = start
             raise self.failure("a table as table, schema.table or catalog.schema.table")
         return TableName(parts)
+
+    def _identifier(self) -> Path:
+        """Take ``IDENTIFIER('name')``, which Spark has for names in parameters; else nothing."""
+        if not (self.sees("IDENTIFIER", "(") and self.peek(2).text.startswith("'")):
+            return ()
+        self.at += 2
+        name = self.string()
+        if not self.accept(")"):
+            raise self.failure("')' (the name in IDENTIFIER is one text; build it before)")
+        return split_name(name)
 
     def schema_name(self) -> SchemaName:
         """Take the name of a schema with its catalog, if it is written."""

@@ -18,6 +18,7 @@ from enum import Enum
 from shelduck.errors import InvalidRequest
 from shelduck.model.text.characters import LONE_SURROGATE
 from shelduck.model.text.names import LONGEST
+from shelduck.model.text.quoting import unquoted_text
 
 
 class Kind(Enum):
@@ -155,32 +156,10 @@ def string_of(token: Token) -> str:
     if text[0] == "$":
         tag = text.index("$", 1) + 1
         return text[tag:-tag]
-    quote = text[0]
-    return _ESCAPE.sub(lambda m: _unescape(m, quote), text[1:-1])
+    return unquoted_text(text)
 
 
-_ESCAPE = re.compile(
-    r"""\\u(?P<u4>[0-9A-Fa-f]{4})|\\U(?P<u8>[0-9A-Fa-f]{8})|\\(?P<octal>[01][0-7]{2})
-    |\\(?P<like>[%_])|\\(?P<char>.)|(?P<twice>''|"")""",
-    re.VERBOSE | re.DOTALL,
-)
 _COMMENT = re.compile(r"/\*|\*/")
-_CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
-
-
-def _unescape(match: re.Match[str], quote: str) -> str:
-    if match["twice"]:
-        return quote if match["twice"] == quote * 2 else match["twice"]
-    if match["u4"] or match["u8"]:
-        code = int(match["u4"] or match["u8"], 16)
-        if code > 0x10FFFF:
-            raise InvalidRequest(f"{match[0]} is not a valid character", about="text")
-        return chr(code)
-    if match["octal"]:
-        return chr(int(match["octal"], 8))
-    if match["like"]:
-        return match[0]
-    return _CONTROL.get(match["char"], match["char"])
 
 
 def _after_comment(text: str, at: int) -> int:

@@ -11,7 +11,7 @@ from shelduck.evolution.keys import keyed_table
 from shelduck.jobs.jobs import SchemaChangeJob, job_properties
 from shelduck.model.changes.column_defaults import with_default
 from shelduck.model.tables.properties import checked_properties, refuse_doris
-from shelduck.model.tables.schema import FieldId, Schema, new_schema
+from shelduck.model.tables.schema import FieldId, Schema, comments_of, new_schema
 from shelduck.model.types.data_types import Member
 from shelduck.operations.done import Done
 from shelduck.operations.write.append import append_rows
@@ -60,7 +60,7 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
     def stage(unit: UnitOfWork) -> None:
         if rows is None and statement.if_not_exists and unit.workspace.has_table(name):
             return
-        if statement.or_replace and unit.workspace.has_table(name):
+        if statement.must_exist or (statement.or_replace and unit.workspace.has_table(name)):
             drop_with_rollups(unit, unit.workspace.table(name))
         unit.workspace.create_table(
             name, columns, comments, arrangement=arrangement, properties=properties
@@ -141,17 +141,16 @@ def _columns(
             f"CREATE TABLE {statement.name} has both columns and AS SELECT; leave out one of them"
         )
     if rows is not None:
-        columns = new_schema(members_of(rows.schema))
+        members = members_of(rows.schema)
     else:
-        columns = new_schema([Member(c.name, c.type, c.nullable) for c in statement.columns])
-    comments: dict[FieldId | None, str] = {}
+        members = [Member(c.name, c.type, c.nullable, c.comment) for c in statement.columns]
+    columns = new_schema(members)
+    comments = comments_of(columns, members)
     if statement.comment is not None:
         comments[None] = statement.comment
     fields = []
     for made, wanted in zip(columns, statement.columns or columns.fields, strict=True):
         if isinstance(wanted, st.ColumnDefinition):
-            if wanted.comment is not None:
-                comments[made.id] = wanted.comment
             made = with_default(made, wanted.default, str(statement.name))  # noqa: PLW2901
         fields.append(made)
     return Schema(tuple(fields)), comments

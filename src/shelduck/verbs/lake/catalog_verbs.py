@@ -10,7 +10,7 @@ from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement, new_arra
 from shelduck.evolution.keys import keyed_table
 from shelduck.model.tables.keys import KeySpec
 from shelduck.model.tables.properties import checked_properties
-from shelduck.model.tables.schema import FieldId, Schema, new_schema
+from shelduck.model.tables.schema import FieldId, Schema, comments_of, new_schema
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import Member, declared_type
 from shelduck.spark.failures import TellsOfSpark
@@ -99,8 +99,11 @@ class CatalogVerbs(TellsOfSpark):
             InvalidRequest: a name or type cannot be parsed, or a column is listed twice.
             Unsupported: DuckLake does not support a Spark type.
         """
-        made = new_schema(_members(columns, ntz=self._state.ntz))
-        comments: dict[FieldId | None, str] = {None: comment} if comment else {}
+        members = _members(columns, ntz=self._state.ntz)
+        made = new_schema(members)
+        comments = comments_of(made, members)
+        if comment:
+            comments[None] = comment
         arrangement = new_arrangement(
             made, partition_keys(partitioned_by), sort_keys(sorted_by), name
         )

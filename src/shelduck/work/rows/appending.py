@@ -177,8 +177,10 @@ def _fitted(
     is_free = done.alter is None or now.max_column_id == planned.max_column_id
     if now.columns == planned.columns and is_free:
         if done.alter is not None:
-            # New columns have no comments; those of the table may have changed.
-            return replace(done, alter=replace(done.alter, table=now, comments=now.comments))
+            # Those of the table may have changed since.
+            new = {c: t for c, t in done.alter.comments.items() if c not in planned.comments}
+            comments = now.comments | new
+            return replace(done, alter=replace(done.alter, table=now, comments=comments))
         return replace(done, changes=tuple(_planned_for(now, c) for c in done.changes))
     seen = moved(done.table, now, given, replaced_columns(unit, done.table, now))
     is_made_anew = done.alter is not None or any(isinstance(c, InlineRows) for c in done.changes)

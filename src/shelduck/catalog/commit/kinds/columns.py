@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from sqlalchemy import (
-    Select,
     bindparam,
-    cast,
-    column,
     delete,
-    exists,
     select,
     union_all,
     update,
 )
-from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.adoptions import refuse_other_numbers
 from shelduck.catalog.commit.draft import Draft
@@ -37,6 +31,7 @@ from shelduck.catalog.commit.rows.inlined_tables import (
     ASK_OF_CONVERTED,
     needs_another,
     renew_inlined_tables,
+    rows_in,
 )
 from shelduck.catalog.commit.rows.new_columns import insert_columns, reserve_columns
 from shelduck.catalog.commit.rows.postponed import postpone
@@ -48,7 +43,6 @@ from shelduck.catalog.read.column_rows import with_parents
 from shelduck.catalog.read.inlined import AT_ONCE
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import AlterTable, Entry, Verb
 from shelduck.model.tables.column_index import walk
@@ -183,20 +177,12 @@ def _require_only_files(draft: Draft, work: TableWork, known: frozenset[int]) ->
     """
     names = [row.table_name for row in draft.opening.rows("inlined_of_converted", work.id) or ()]
     found: set[int] = set()
-    for some in chunks([_LIVE_FILES, *map(_has_rows, names)], AT_ONCE):
+    for some in chunks([_LIVE_FILES, *(rows_in(name, _IN_CATALOG) for name in names)], AT_ONCE):
         found.update(draft.connection.execute(union_all(*some), {"of_table": work.id}).scalars())
     if _IN_CATALOG in found:
         raise Conflict(f"another commit wrote inlined rows to {work.name}")
     if others := found - known:
         raise Conflict(f"another commit wrote {len(others)} data file(s) of {work.name}")
-
-
-def _has_rows(name: str) -> Select[Any]:
-    """Ask for one row if a table of inlined rows has rows that no snapshot has ended."""
-    rows = sql_table(name, column("end_snapshot", BIGINT))
-    return select(cast(_IN_CATALOG, BIGINT)).where(
-        exists().select_from(rows).where(rows.c.end_snapshot.is_(None))
-    )
 
 
 def _change_columns(draft: Draft, table: TableId, old: TableVersion, new: Schema) -> bool:

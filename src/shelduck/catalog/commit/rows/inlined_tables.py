@@ -7,17 +7,33 @@ without a new one, its inserts would fail or, worse, leave rows that nobody can 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import and_, bindparam, exists, func, insert, or_, select
+from sqlalchemy import (
+    Select,
+    and_,
+    bindparam,
+    cast,
+    column,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+)
+from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.asking import OF_CONVERTED, OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.kept_places import LIMIT, name_to_set
 from shelduck.catalog.commit.work import TableWork
 from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
 from shelduck.catalog.schema import tables
+from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.catalog.schema.inlined_columns import (
     can_inline,
     inlined_table_text,
@@ -25,6 +41,7 @@ from shelduck.catalog.schema.inlined_columns import (
 )
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.column_index import walk
+from shelduck.model.tables.options import OptionSetting, Scope
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema, TableId
 from shelduck.model.types.data_types import Leaf
 
@@ -94,6 +111,12 @@ _RECORD_VERSIONS = insert(tables.schema_versions).from_select(
     .group_by(_c.schema_version, _c.table_id),
 )
 _INSERT_OPTION = insert(tables.metadata)
+_REMOVE_OPTION = delete(tables.metadata).where(
+    tables.metadata.c.key == bindparam("gone"),
+    tables.metadata.c.scope == Scope.TABLE.value,
+    tables.metadata.c.scope_id == bindparam("of_table"),
+)
+_NAMES = select(_c.table_name).where(_c.table_id == bindparam("of_table"))
 
 
 def add_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | None:
@@ -121,6 +144,14 @@ def _make(draft: Draft, table: TableId, columns: Schema) -> str:
     return name
 
 
+def rows_in(name: str, told: int = 1) -> Select[Any]:
+    """Ask for one row, ``told``, if a table of inlined rows has rows that no snapshot has ended."""
+    rows = sql_table(name, column("end_snapshot", BIGINT))
+    return select(cast(told, BIGINT)).where(
+        exists().select_from(rows).where(rows.c.end_snapshot.is_(None))
+    )
+
+
 def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
     """Make a table for inlined rows if DuckDB would otherwise keep using one with the old columns.
 
@@ -136,9 +167,10 @@ def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
     for number in dict.fromkeys(row.table_id for row in found):
         work = changed[number]
         assert work.columns is not None
-        _refuse_reserved(work)
         if can_inline(draft.connection.dialect.name, work.columns):
             _make(draft, work.id, work.columns)
+        elif name := next(filter(is_reserved, work.columns.names), None):
+            _stop_inlining(draft, work, name)
 
 
 def needs_another(work: TableWork) -> bool:
@@ -182,12 +214,21 @@ def _differ(old: Sequence[Field], new: Sequence[Field]) -> bool:
     return sorted(told(old), key=repr) != sorted(told(new), key=repr)
 
 
-def _refuse_reserved(work: TableWork) -> None:
-    assert work.old is not None
-    assert work.columns is not None
-    for name in (f.name for f in work.old.columns.changes(work.columns)[1]):
-        if is_reserved(name):
-            raise InvalidRequest(
-                f"{work.name} cannot have a column {name!r}: DuckLake uses the name for the rows"
-                " of this table that are in the catalog; choose another"
-            )
+def _stop_inlining(draft: Draft, work: TableWork, name: str) -> None:
+    """Let nobody inline rows into a table that gets a column of a reserved name.
+
+    Four statements, and one for each of its tables of inlined rows. Raises InvalidRequest if one of
+    these has rows, for which DuckLake uses the name.
+    """
+    names = draft.connection.execute(_NAMES, {"of_table": work.id}).scalars().all()
+    if any(draft.connection.execute(rows_in(known)).first() for known in names):
+        raise InvalidRequest(
+            f"{work.name} cannot have a column {name!r}: DuckLake uses the name for the rows of"
+            f" this table that are in the catalog; choose another, or CALL"
+            f" flush_inlined_data('{work.name}') first"
+        )
+    limit = OptionSetting(LIMIT, "0", Scope.TABLE, work.id)
+    key = name_to_set(draft.connection, limit)
+    draft.connection.execute(_REMOVE_OPTION, {"gone": key, "of_table": work.id})
+    option = {"key": key, "value": "0", "scope": "table", "scope_id": work.id}
+    draft.connection.execute(_INSERT_OPTION, option)

@@ -38,9 +38,9 @@ public final class CatalogCall {
     setting = name == null
         ? "spark.shelduck.source" : "spark.sql.catalog." + name + ".attached";
     hint = name == null
-        ? "the data source 'shelduck' is not registered in this session; call"
+        ? "NotFound: the data source 'shelduck' is not registered in this session; call"
             + " shelduck.register(spark)"
-        : "the lake '" + name + "' is not attached in this session; call shelduck.attach(spark, '"
+        : "NotFound: the lake '" + name + "' is not attached in this session; call shelduck.attach(spark, '"
             + name + "', ...)";
   }
 

@@ -157,14 +157,15 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
 
   public void createNamespace(String[] namespace, Map properties) {
     if (properties.containsKey("comment") || properties.containsKey("location")) {
-      throw new UnsupportedOperationException("schemas of a lake have no comment and no location;"
-          + " leave out COMMENT and LOCATION");
+      throw new IllegalArgumentException("Unsupported: schemas of a lake have no comment and no"
+          + " location; leave out COMMENT and LOCATION");
     }
     asked("create schema", joined(namespace));
   }
 
   public void alterNamespace(String[] namespace, NamespaceChange[] changes) {
-    throw new UnsupportedOperationException("schemas of a lake have no properties");
+    throw new IllegalArgumentException(
+        "Unsupported: schemas of a lake have no properties; leave them out");
   }
 
   public boolean dropNamespace(String[] namespace, boolean cascade) {
