@@ -104,7 +104,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("slow") is None:
             sampled = item.get_closest_marker("sampled")
             counts[test] += 1
-            if item.nodeid in left_out or (sampled and counts[test] > sampled.args[0]):
+            is_left_out = item.nodeid in left_out and item.get_closest_marker("guard") is None
+            if is_left_out or (sampled and counts[test] > sampled.args[0]):
                 item.add_marker(pytest.mark.slow)
         if (
             item.get_closest_marker("slow") is not None

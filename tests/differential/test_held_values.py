@@ -12,6 +12,8 @@ from shelduck.spark.write import write
 from tests.support.odd_values import HELD, UNHELD
 from tests.support.oracle import DuckDBOracle
 
+pytestmark = pytest.mark.guard
+
 
 @pytest.fixture
 def lake(sqlite_url, data_path, spark):

@@ -14,6 +14,8 @@ from shelduck.catalog.databases.duckdb import DuckDB
 from shelduck.catalog.databases.store import Store
 from tests.support.budgets import within
 
+pytestmark = pytest.mark.guard
+
 
 @dataclass
 class Cost:

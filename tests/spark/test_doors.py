@@ -13,6 +13,8 @@ from shelduck.cli.app import app
 from tests.support.attaching import duck
 from tests.support.lakes import rows
 
+pytestmark = pytest.mark.guard
+
 STATEMENTS = """
 CREATE TABLE a (id INT NOT NULL COMMENT 'i', s STRUCT<bar: INT COMMENT 'told', x: INT> COMMENT 's')
 CREATE TABLE b (l ARRAY<STRUCT<a: INT COMMENT 'it\\'s'>>, m MAP<INT, STRUCT<v: INT COMMENT "dq">>)

@@ -13,6 +13,8 @@ import shelduck
 from tests.support.attaching import attached_lake
 from tests.support.lakes import rows
 
+pytestmark = pytest.mark.guard
+
 RAW = re.compile(r"SQLSTATE|Py4J|py4j|\bat org\.|JVM|'Project|\[[A-Z_.]{8,}\]|\n")
 
 

@@ -10,6 +10,8 @@ from py4j.java_gateway import GatewayClient
 from shelduck.spark.merge import merge_rows
 from tests.support.budgets import within
 
+pytestmark = pytest.mark.guard
+
 STATEMENTS = [
     "CALL set_option('data_inlining_row_limit', '0')",
     "CREATE TABLE t (id INT NOT NULL, a INT, b STRING, c DOUBLE, d DATE, e BOOLEAN)",

@@ -14,6 +14,8 @@ from tests.support import no_rows
 from tests.support.attaching import attached_lake, url_of
 from tests.support.lakes import newest, rows
 
+pytestmark = pytest.mark.guard
+
 TWO = ("UPDATE by key", "MERGE of nothing")
 
 

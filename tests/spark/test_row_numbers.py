@@ -7,6 +7,8 @@ import pytest
 import shelduck
 from tests.support.lakes import newest, rows
 
+pytestmark = pytest.mark.guard
+
 FEW = [
     "INSERT INTO t VALUES (1, 1, TIMESTAMP'2024-02-29 23:30:00'), (2, NULL, NULL), (3, 2, NULL)",
     "UPDATE t SET id = id + 0 WHERE id < 3",

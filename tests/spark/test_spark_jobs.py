@@ -7,6 +7,8 @@ import pytest
 from tests.support.budgets import within
 from tests.support.jobs import jobs_of
 
+pytestmark = pytest.mark.guard
+
 STATEMENTS = [
     "CALL set_option('data_inlining_row_limit', '0')",
     "CREATE TABLE t (id INT, a INT, b STRING)",

@@ -18,6 +18,8 @@ from shelduck.sql.tokens.parts import Query
 from tests.support.spark_grammar import Drawing, Edge, sparks_grammar
 from tests.support.spark_meanings import ours, sparks
 
+pytestmark = pytest.mark.guard
+
 # Words that our parser looks for, and that may be names.
 KEYWORDS = """TYPE COMMENT FIRST AFTER COLUMN COLUMNS TO SET DROP ADD PARTITION IF VALUES TABLE
     REPLACE NAME BY VERSION HISTORY EXTENDED ALL KEY DEFAULT ROLLUP FEATURE REWRITE SORTED DATA

@@ -12,6 +12,8 @@ import pytest
 import shelduck
 from tests.support.budgets import within
 
+pytestmark = pytest.mark.guard
+
 STATEMENTS = ["CREATE TABLE t (id INT, v INT)", "INSERT INTO t SELECT id, id FROM range(100)"]
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
 SOURCE = f"{Path(shelduck.__file__).parent}/"
