@@ -288,7 +288,26 @@ def test_duckdb_never_creates_the_file_of_a_lake_where_another_process_may(
 ):
     opened = []
 
-    def connect(path):
+    class Attaching:
+        """A connection that notes which files it attaches."""
+
+        def __init__(self, inner):
+            self._inner = inner
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self._inner.close()
+
+        def execute(self, text):
+            path = Path(text.split("'")[1])
+            opened.append((path, path.exists()))
+            self._inner.execute(text)
+
+    def connect(path=":memory:"):
+        if path == ":memory:":
+            return Attaching(real_connect())
         opened.append((Path(path), Path(path).exists()))
         return real_connect(path)
 
@@ -302,6 +321,7 @@ def test_duckdb_never_creates_the_file_of_a_lake_where_another_process_may(
     path = store.database.path
     assert (path, True) in opened
     assert (path, False) not in opened
+    assert [where.parent for where, exists in opened if not exists] == [tmp_path]
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -312,7 +332,7 @@ def test_a_lake_that_appears_while_another_is_created_stays(
     first = open_store(lake_url)
     path = first.database.path
 
-    def connect(to):
+    def connect(to=":memory:"):
         new = real_connect(to)
         if Path(to) != path and not path.exists():
             monkeypatch.setattr(duckdb, "connect", real_connect)

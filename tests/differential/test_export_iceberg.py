@@ -565,7 +565,7 @@ def test_without_pyiceberg_the_error_says_what_to_install(lake, tmp_path, monkey
     monkeypatch.setitem(sys.modules, "pyiceberg", None)
 
     assert lake.table("t").plan_export("iceberg").is_ready
-    with pytest.raises(InvalidRequest, match=r"pip install 'shelduck\[iceberg\]'"):
+    with pytest.raises(InvalidRequest, match=r"pip install '\.\[iceberg\]'"):
         lake.table("t").export_iceberg(tmp_path / "out")
 
 

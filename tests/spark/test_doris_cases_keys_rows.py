@@ -65,7 +65,7 @@ def play(request, lake):
 
 def shown(lake):
     return [
-        (max(r.JobId, 0), r.State, r.Msg) for r in lake.sql("SHOW ALTER TABLE COLUMN").collect()
+        (r.JobId or 0, r.State, r.Msg) for r in lake.sql("SHOW ALTER TABLE COLUMN").collect()
     ]
 
 

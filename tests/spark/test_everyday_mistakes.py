@@ -112,7 +112,7 @@ CALLS = {
     ),
     "a clustered table": (
         lambda s, f: f.writeTo("lake.main.x").clusterBy("id").create(),
-        "partitioning by cluster_by() is not supported",
+        "CLUSTER BY is not supported",
     ),
 }
 

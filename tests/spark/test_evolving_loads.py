@@ -86,7 +86,7 @@ def test_what_is_heavy_is_refused_with_the_plan_that_would_do_it(copied, base, s
     assert "column id: string cannot be stored as int32" in told
     assert (
         "id of the rows is STRING, of the table INT: ALTER TABLE main.t ALTER COLUMN id TYPE"
-        " STRING (heavy, 2 file(s) with 3 row(s): values of int32"
+        " STRING (heavy, 2 file(s) with 3 row(s), 1 of them in the catalog: values of int32"
     ) in told
     assert "ALTER TABLE main.t ALTER COLUMN d TYPE DOUBLE (heavy" in told
     assert "m of the rows is ARRAY<INT>, of the table MAP<INT, STRING>: cannot change m" in told

@@ -152,7 +152,7 @@ def test_deletion_vectors_without_pyroaring(lake, delta, monkeypatch):
     file = delta.add("1.parquet", vector=words | {"cardinality": 1})
     delta.commit(protocol("deletionVectors"), metadata([A]), file)
     monkeypatch.setitem(sys.modules, "pyroaring", None)
-    refused(lake, delta, shelduck.Unsupported, r"pip install 'shelduck\[delta\]'")
+    refused(lake, delta, shelduck.Unsupported, r"pip install '\.\[delta\]'")
 
 
 def test_null_where_the_table_says_not_null(lake, delta):

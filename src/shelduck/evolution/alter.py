@@ -242,7 +242,7 @@ class _Fold:
             return weight_of(change)
         if isinstance(change, ChangeType):
             weight = self._retype(change, clause, is_restated=isinstance(by, ModifyColumn))
-            self._comment_fields(change)
+            self._comment_fields(change, clause)
             return weight
         if isinstance(change, DropColumn):
             _refuse_shorter_keys(known.columns, change, name)
@@ -285,9 +285,14 @@ class _Fold:
         self.after = apply_change(self.after, change, name)
         return weight_of_promotion(top, self.after.columns.get(change.path[:1], name))
 
-    def _comment_fields(self, change: ChangeType) -> None:
+    def _comment_fields(self, change: ChangeType, clause: int) -> None:
         """Take over the comments that a type has for its fields; fields without one keep theirs."""
-        told = comments_below(self.after.columns.get(change.path), change.type)
+        shadow = next((s for s in self.shadows if s.conversion.clause == clause), None)
+        # A column that a job converts may have got another name since.
+        made = self.after.columns.find(change.path[:1]) if shadow is None else shadow.field
+        for name in change.path[1:]:
+            made = None if made is None else made.child(name)
+        told = {} if made is None else comments_below(made, change.type)
         if told:
             self.after = replace(self.after, comments=self.after.comments | told)
 

@@ -215,12 +215,9 @@ class KeyDraft:
             raise InvalidRequest(
                 f"cannot drop sequence {here}: it determines the last row of each key"
             )
-        if field.id in keys.columns and keys.model is KeyModel.UNIQUE:
-            raise InvalidRequest(
-                f"cannot drop key {here}, which is a UNIQUE KEY table: several rows could get the"
-                " same key"
-            )
         self.dropped += ((field, field.id in keys.columns),)
+        if all(p.column_id != field.id for p in self.partition):
+            self._refuse_lost_unique(keys)
 
     @property
     def _lost_keys(self) -> list[Field]:
@@ -234,6 +231,7 @@ class KeyDraft:
                 raise InvalidRequest(
                     f"Partition column {quote_name(field.name)} of {self.table} cannot be dropped"
                 )
+        self._refuse_lost_unique(keys)
         for field in self._lost_keys[-1:]:
             here = f"column {quote_name(field.name)} of {self.table}"
             if not keys.columns:
@@ -244,6 +242,13 @@ class KeyDraft:
                     f"cannot drop key {here}: the table has value column with REPLACE aggregation"
                     " method, and the last of the combined rows is unknown"
                 )
+
+    def _refuse_lost_unique(self, keys: TableKeys) -> None:
+        for field in self._lost_keys if keys.model is KeyModel.UNIQUE else ():
+            raise InvalidRequest(
+                f"cannot drop key column {quote_name(field.name)} of {self.table}, which is a"
+                " UNIQUE KEY table: several rows could get the same key"
+            )
 
     def _modify(self, change: ModifyColumn, columns: Schema) -> None:
         keys, field = self.keys, columns.find(change.path)

@@ -79,8 +79,10 @@ def _edges(name: str, since: int) -> list[Select[Any]]:
     source = source_of(name)
     begin, end = source.c.begin_snapshot, source.c.end_snapshot
     shown = or_(end.is_(None), end > begin)
+    # A snapshot begins or ends a row once, also where a damaged table has it twice.
+    count = func.count(source.c.row_id.distinct())
     return [
-        select(literal(sign, BIGINT), edge, func.count()).where(shown, edge >= since).group_by(edge)
+        select(literal(sign, BIGINT), edge, count).where(shown, edge >= since).group_by(edge)
         for sign, edge in ((_ADDED, begin), (_DELETED, end))
     ]
 

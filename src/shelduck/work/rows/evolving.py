@@ -131,5 +131,6 @@ def _line(state: LakeState, table: TableVersion, one: Difference) -> str:
     [step] = plan.steps
     cost = step.weight
     if plan.is_heavy:
-        cost += f", {step.files_to_rewrite} file(s) with {step.rows_text} row(s)"
+        kept = f", {step.rows_in_catalog} of them in the catalog" if step.rows_in_catalog else ""
+        cost += f", {step.files_to_rewrite} file(s) with {step.rows_to_rewrite} row(s){kept}"
     return f"{told}: ALTER TABLE {table.full_name} {clause} ({cost}: {step.reason})"
