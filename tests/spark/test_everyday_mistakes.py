@@ -110,6 +110,10 @@ CALLS = {
         lambda s, f: s.table("lake.main.t").select("_metadata.file_path"),
         "CALL list_files('t')",
     ),
+    "other partition keys than the table's": (
+        lambda s, f: f.write.mode("append").partitionBy("name").saveAsTable("lake.main.t"),
+        "does not fit a table that is partitioned by",
+    ),
     "a clustered table": (
         lambda s, f: f.writeTo("lake.main.x").clusterBy("id").create(),
         "CLUSTER BY is not supported",

@@ -70,6 +70,15 @@ _MEANINGS: tuple[tuple[str, Callable[[str], ShelduckError], str], ...] = (
         ),
     ),
     (
+        r"The provided partitioning does not match of the table\.\s*"
+        r"- provided: (.*?)\s*- table: (.*?)\s*(?:\n|$)",
+        RefusedArgument,
+        (
+            "partitionBy({0}) does not fit a table that is partitioned by {1}; leave out"
+            " partitionBy, or change the table first: ALTER TABLE t SET PARTITIONED BY (...)"
+        ),
+    ),
+    (
         r"\[NOT_SUPPORTED_COMMAND_FOR_V2_TABLE\] (?:ALTER TABLE \.\.\. )?(.+?) is not supported",
         RefusedArgument,
         "{0} is not supported for tables of such a catalog as a lake; leave it out",
