@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from shelduck.errors import CorruptLake, NotFound, Unsupported
@@ -258,3 +260,30 @@ def test_a_stored_type_is_read_in_a_way_that_spark_was_seen_to_get_right(
     kind, encoding, target, expected
 ):
     assert reading(stored("a", kind, 1, encoding=encoding), ducklake_type(target)) == expected
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_plan_of_twice_the_columns_takes_twice_the_steps(by_name):
+    steps = [steps_of_plan(count, by_name) for count in (100, 200, 400)]
+
+    assert steps[2] - steps[1] < 2.2 * (steps[1] - steps[0])
+
+
+def steps_of_plan(count, by_name):
+    """The functions that a plan of so many columns calls, Python's own ones too."""
+    version = table(*(column(f"c{n}", "int32", n) for n in range(1, count + 1)))
+    fields = [stored(f"c{n}", "int32", None if by_name else n) for n in range(1, count + 1)]
+    names = tuple(MappedName(f"c{n}", n, is_partition=False) for n in range(1, count + 1))
+    mappings = {7: NameMapping(7, names)} if by_name else {}
+    one = file(1, *fields, mapping_id=7) if by_name else file(1, *fields)
+    seen = [0]
+
+    def look(frame, event, _):
+        seen[0] += event in ("call", "c_call")
+
+    sys.setprofile(look)
+    try:
+        plan_scan(version, [one], mappings)
+    finally:
+        sys.setprofile(None)
+    return seen[0]

@@ -7,7 +7,6 @@ an id is matched by position, and its nested parts are absent.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -81,15 +80,17 @@ def resolve(
     ``columns`` are all columns of the table in order, by which a match by position counts. Raises
     Unsupported or CorruptLake, naming the column and both types, if there is no correct reading.
     """
-    names = frozenset(f.name.lower() for f in layout.fields)
+    stored = _Siblings(layout.fields)
+    names = frozenset(stored.by_name)
     if mapping is not None:
-        nodes = tuple(_by_name(f, layout.fields, mapping.names, ()) for f in fields)
+        mapped = _Mapped(mapping.names)
+        nodes = tuple(_by_name(f, stored, mapped, ()) for f in fields)
         return Resolved(nodes, names)
     if any(f.id is None for f in layout.fields):
         place = {c.id: n for n, c in enumerate(columns)}
-        nodes = tuple(_by_position(f, layout.fields, place[f.id]) for f in fields)
+        nodes = tuple(_by_position(f, stored, place[f.id]) for f in fields)
         return Resolved(nodes, names)
-    nodes = tuple(_by_id(f, layout.fields, ()) for f in fields)
+    nodes = tuple(_by_id(f, stored, ()) for f in fields)
     return Resolved(
         nodes,
         names,
@@ -98,12 +99,32 @@ def resolve(
     )
 
 
+class _Siblings:
+    """The columns of a file, or the parts of one, by id and by lower-case name."""
+
+    def __init__(self, fields: Sequence[PhysicalField]) -> None:
+        self.fields = fields
+        self.by_id: dict[int | None, list[PhysicalField]] = {}
+        self.by_name: dict[str, list[PhysicalField]] = {}
+        for field in fields:
+            self.by_id.setdefault(field.id, []).append(field)
+            self.by_name.setdefault(field.name.lower(), []).append(field)
+
+
+class _Mapped:
+    """The names that files without ids have, by the id of the field."""
+
+    def __init__(self, names: Sequence[MappedName]) -> None:
+        self.by_id = {m.field_id: m for m in reversed(names)}
+        self.keys = {m.field_id: n for n, m in enumerate(m for m in names if m.is_partition)}
+
+
 def _name_of(layout: Layout, field_id: int) -> str | None:
     return next((f.name for f in layout.fields if f.id == field_id), None)
 
 
-def _by_id(field: Field, siblings: Sequence[PhysicalField], path: tuple[str, ...]) -> Node:
-    stored = [s for s in siblings if s.id == field.id]
+def _by_id(field: Field, siblings: _Siblings, path: tuple[str, ...]) -> Node:
+    stored = siblings.by_id.get(field.id, [])
     if len(stored) > 1:
         raise CorruptLake(
             f"two columns in the file have the field id {field.id} of {_at(field, path)}"
@@ -114,40 +135,40 @@ def _by_id(field: Field, siblings: Sequence[PhysicalField], path: tuple[str, ...
     found = _node(field, stored[0], siblings, path)
     if field.is_leaf or found.null:
         return found
-    children = tuple(_by_id(c, stored[0].children, below) for c in field.children)
+    parts = _Siblings(stored[0].children)
+    children = tuple(_by_id(c, parts, below) for c in field.children)
     return _nested(found, children, stored[0], path)
 
 
-def _by_position(field: Field, stored: Sequence[PhysicalField], at: int) -> Node:
-    if at >= len(stored):
+def _by_position(field: Field, siblings: _Siblings, at: int) -> Node:
+    if at >= len(siblings.fields):
         return Node(field)
-    found = _node(field, stored[at], stored, ())
+    stored = siblings.fields[at]
+    found = _node(field, stored, siblings, ())
     if field.is_leaf or found.null:
         return found
-    return _nested(found, tuple(Node(c) for c in field.children), stored[at], ())
+    return _nested(found, tuple(Node(c) for c in field.children), stored, ())
 
 
 def _by_name(
     field: Field,
-    siblings: Sequence[PhysicalField],
-    mapped: Sequence[MappedName],
+    siblings: _Siblings,
+    mapped: _Mapped,
     path: tuple[str, ...],
 ) -> Node:
-    match = next((m for m in mapped if m.field_id == field.id), None)
+    match = mapped.by_id.get(field.id)
     if match is None:
         return Node(field)
     if match.is_partition:
-        keys = [m.field_id for m in mapped if m.is_partition]
-        return Node(field, constant=keys.index(field.id))
-    wanted = match.source_name.lower()
-    stored = next((s for s in siblings if s.name.lower() == wanted), None)
-    return Node(field) if stored is None else _mapped(field, stored, siblings, match, path)
+        return Node(field, constant=mapped.keys[field.id])
+    stored = siblings.by_name.get(match.source_name.lower())
+    return Node(field) if stored is None else _mapped(field, stored[0], siblings, match, path)
 
 
 def _mapped(
     field: Field,
     stored: PhysicalField,
-    siblings: Sequence[PhysicalField],
+    siblings: _Siblings,
     match: MappedName,
     path: tuple[str, ...],
 ) -> Node:
@@ -156,25 +177,25 @@ def _mapped(
         return found
     below = (*path, field.name)
     children: list[Node] = []
+    parts, mapped = _Siblings(stored.children), _Mapped(match.children)
     for at, child in enumerate(field.children):
         if field.shape is Kind.STRUCT:
-            children.append(_by_name(child, stored.children, match.children, below))
+            children.append(_by_name(child, parts, mapped, below))
             continue
         # The parts of a list or map are known by position: names are list, item, element ...
-        inside = next((m for m in match.children if m.field_id == child.id), None)
+        inside = mapped.by_id.get(child.id)
         part = stored.children[at]
-        known = Node(child) if inside is None else _mapped(child, part, (part,), inside, below)
+        alone = _Siblings((part,))
+        known = Node(child) if inside is None else _mapped(child, part, alone, inside, below)
         children.append(known)
     return _nested(found, tuple(children), stored, path)
 
 
-def _node(
-    field: Field, stored: PhysicalField, siblings: Sequence[PhysicalField], path: tuple[str, ...]
-) -> Node:
+def _node(field: Field, stored: PhysicalField, siblings: _Siblings, path: tuple[str, ...]) -> Node:
     """Return the node of a field that is in the file; its children are found later."""
     if str(stored.shape) == "unknown":
         return Node(field, stored.name, null=True)
-    same = Counter(s.name.lower() for s in siblings)[stored.name.lower()]
+    same = len(siblings.by_name[stored.name.lower()])
     if same > 1:
         raise Unsupported(
             f"cannot read {_at(field, path)}: the file has {same} columns named {stored.name!r} if"

@@ -70,8 +70,7 @@ _MEANINGS: tuple[tuple[str, Callable[[str], ShelduckError], str], ...] = (
         ),
     ),
     (
-        r"The provided partitioning does not match of the table\.\s*"
-        r"- provided: (.*?)\s*- table: (.*?)\s*(?:\n|$)",
+        r"does not match of the table\.\s*- provided: (.*?)\s*- table: (.*?)\s*(?:\n|$)",
         RefusedArgument,
         (
             "partitionBy({0}) does not fit a table that is partitioned by {1}; leave out"
