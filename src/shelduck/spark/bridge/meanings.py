@@ -70,10 +70,10 @@ _MEANINGS: tuple[tuple[str, Callable[[str], ShelduckError], str], ...] = (
         ),
     ),
     (
-        r"does not match of the table\.\s*- provided: (.*?)\s*- table: (.*?)\s*(?:\n|$)",
+        r"The provided partitioning [^-]*- provided: (.*?)\s*- table: (.*?)\s*(?:\n|$)",
         RefusedArgument,
         (
-            "partitionBy({0}) does not fit a table that is partitioned by {1}; leave out"
+            "partitionBy {0} does not fit a table that is partitioned by {1}; leave out"
             " partitionBy, or change the table first: ALTER TABLE t SET PARTITIONED BY (...)"
         ),
     ),
