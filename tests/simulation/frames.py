@@ -11,12 +11,12 @@ from shelduck.model.changes.staged import StagedRows
 from shelduck.model.files.data_files import NewDataFile, NewDeleteFile
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
 from shelduck.model.tables.rollup import Measure, rollup_of
+from shelduck.model.tables.shadow import shadow_name
 from shelduck.model.types.data_types import Primitive
 from shelduck.operations.done import Done
 from shelduck.operations.read.rows import TableRows
 from shelduck.operations.write.delete import deleted, truncate_rows
 from shelduck.operations.write.overwrite import overwrite_table
-from shelduck.planning.shadows import shadow_name
 from shelduck.spark.deletes.delete_files import DeadRows
 from shelduck.spark.write.write import WrittenFiles, _removed_if_failed, _Write, fresh_name
 from tests.simulation.files import StandIn
@@ -137,7 +137,7 @@ class StandInSpark:
 
     def add_shadows(self, rows: Rows, shadows: Sequence[Any], *, counted: bool = False) -> Rows:
         """Take the place of `add_shadows`: a number becomes its text, or the other way round."""
-        kinds = {shadow_name(s): (s.old.name, str(s.field.type)) for s in shadows}
+        kinds = {shadow_name(s.field): (s.old.name, str(s.field.type)) for s in shadows}
         made = tuple(
             row | {new: _converted(row[old], kind) for new, (old, kind) in kinds.items()}
             for row in rows.rows

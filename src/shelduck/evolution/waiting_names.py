@@ -34,7 +34,7 @@ class WaitingNames:
         return RenameColumn(change.path, now)
 
     def freed(self, columns: Schema) -> RenameColumn | None:
-        """Return the rename of a column whose name is free by now, None if none is."""
+        """Return the rename of a column whose new name has become free, None if there is none."""
         for number, name in self.names.items():
             path = _path_of(number, columns.fields)
             if path is None or columns.find((*path[:-1], name)) is None:

@@ -22,8 +22,7 @@ from shelduck.model.tables.schema import (
     new_field,
     path_text,
 )
-from shelduck.model.tables.shadow import Conversion
-from shelduck.model.tables.shadow import shadow_name as name_of_field
+from shelduck.model.tables.shadow import Conversion, shadow_name
 from shelduck.model.tables.table import Snapshot, TableVersion
 from shelduck.model.types.data_types import (
     FLOATS,
@@ -176,18 +175,13 @@ def with_shadows(table: TableVersion, shadows: Sequence[Shadow]) -> TableVersion
 
     Shadows get other names, because sibling columns cannot share a name.
     """
-    fields = tuple(replace(s.field, name=shadow_name(s)) for s in shadows)
+    fields = tuple(replace(s.field, name=shadow_name(s.field)) for s in shadows)
     first = {s.field.id: table.first_names.get(s.field.id, s.old.name) for s in shadows}
     return replace(
         table,
         columns=Schema((*table.columns.fields, *fields)),
         first_names=table.first_names | first,
     )
-
-
-def shadow_name(shadow: Shadow) -> str:
-    """Return the name of a shadow in rows that are being written."""
-    return name_of_field(shadow.field)
 
 
 def _require_usable(change: ChangeType, told: str) -> None:

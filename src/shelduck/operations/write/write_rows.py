@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.tables.shadow import shadow_name
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.planning.shadows import Shadow, known_shadows, shadow_name, with_shadows
+from shelduck.planning.shadows import Shadow, known_shadows, with_shadows
 from shelduck.spark.rows.shadow_rows import LOST, add_shadows
 from shelduck.spark.session import AnalysisException, DataFrame, SparkSession
 from shelduck.spark.write.changes import MARKS
@@ -58,7 +59,7 @@ def _with_shadows(
 ) -> DataFrame | None:
     if not shadows:
         return None
-    names = (*table.columns.names, *(shadow_name(s) for s in shadows), *behind)
+    names = (*table.columns.names, *(shadow_name(s.field) for s in shadows), *behind)
     try:
         found = add_shadows(rows, shadows).select(*map(backticked, names))
         # Over Spark Connect, only a request for the schema finds names that do not exist.

@@ -9,10 +9,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.tables.shadow import shadow_name
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.data_types import Decimal, Primitive, Text
-from shelduck.planning.shadows import Shadow, shadow_name
+from shelduck.planning.shadows import Shadow
 from shelduck.spark.named_errors import AnalysisException, SparkError, data_fault, first_line
 from shelduck.spark.rows.assign import Assigning, Demand
 from shelduck.spark.rows.conversions import converted, fitted, lost, needs_fit
@@ -45,7 +46,9 @@ def add_shadows(rows: DataFrame, shadows: Sequence[Shadow], *, counted: bool = F
     """
     return rows.withColumns(
         {
-            shadow_name(s): _made(rows, s) if counted and counts_losses(s) else _checked(rows, s)
+            shadow_name(s.field): _made(rows, s)
+            if counted and counts_losses(s)
+            else _checked(rows, s)
             for s in shadows
         }
     )
