@@ -55,7 +55,9 @@ test-beside:
 	$(PY) -m pytest tests/web -m "browser and not slow"
 
 test-shard: setup java  ## the N-th share of the slow tests, such as N=3/8
+	rm -rf build/recorded
 	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) -m tests.support.shards $(N)
+	$(PY) -m tests.support.cover build/recorded
 
 test-all: setup java  ## every test: the fast ones, and all eight shares of the slow ones
 	@$(MAKE) --no-print-directory test

@@ -110,11 +110,15 @@ def choose(recorded: Recorded) -> set[str]:
 _NONE = float("inf")
 
 
-def write(recorded: Recorded, chosen: set[str]) -> None:
-    """Both files in tests; what they say of tests that were not recorded stays."""
+def write_left_out(recorded: Recorded, chosen: set[str]) -> None:
+    """Write tests/left_out.txt; what it says of tests that were not recorded stays."""
     known = set(recorded.tests)
     left_out = (left_out_tests() - known) | (known - chosen)
     LEFT_OUT.write_text(_HEAD + "".join(f"{test}\n" for test in sorted(left_out)))
+
+
+def write_seconds(recorded: Recorded) -> None:
+    """Write tests/seconds.json; what it says of tests that were not recorded stays."""
     fresh: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for test in recorded.tests:
         function = test.partition("[")[0].partition("::")[2]
@@ -143,8 +147,11 @@ def _is_shared(name: str) -> bool:
 
 def main(folder: str) -> None:
     recorded = Recorded(Path(folder))
+    write_seconds(recorded)
+    if not any(recorded.ways.values()):
+        return  # a recording of seconds alone says nothing about the fast set
     chosen = choose(recorded)
-    write(recorded, chosen)
+    write_left_out(recorded, chosen)
     total, kept = (sum(recorded.costs[t] for t in names) for names in (recorded.tests, chosen))
     print(  # noqa: T201 - a script
         f"{len(chosen)} of {len(recorded.tests)} tests, {kept:.0f} of {total:.0f} seconds of CPU"

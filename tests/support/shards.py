@@ -4,7 +4,7 @@
 
 Most tests run in one pytest with two workers: each share has a stretch of them, in the order of
 their ids. Groups that need a process of their own are in one share each, whole. Seconds are those
-of tests/seconds.json, which a share brings up to date with SHELDUCK_RECORD.
+of tests/seconds.json, which `make test-shard` brings up to date.
 """
 
 from __future__ import annotations
@@ -141,8 +141,9 @@ def _run(group: Group) -> int:
     if group.targets:
         subprocess.run(["make", *group.targets], cwd=ROOT, check=True)
     python = str(ROOT / group.venv / "bin" / "python")
+    recording = ("-p", "tests.support.recording") if "SHELDUCK_RECORD" in os.environ else ()
     done = subprocess.run(
-        [python, "-m", "pytest", *group.arguments],
+        [python, "-m", "pytest", *recording, *group.arguments],
         cwd=ROOT,
         env=os.environ | dict(group.more),
         check=False,

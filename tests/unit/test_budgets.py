@@ -1,4 +1,4 @@
-"""budgets.toml: numbers that only fall, and what somebody is told who makes one rise."""
+"""budgets.toml: its numbers only fall, and the error for a rise says what to do."""
 
 from __future__ import annotations
 
