@@ -20,7 +20,7 @@ import shelduck
 from shelduck import Conflict, InvalidRequest
 from shelduck.work import unit
 from shelduck.work.rows import appending
-from tests.spark.test_kudu_cases import FILES, INLINE, MODES
+from tests.spark.peers.test_kudu_cases import FILES, INLINE, MODES
 from tests.support.cases import KuduCase
 from tests.support.lakes import newest, rows
 

@@ -15,7 +15,7 @@ from tests.support.budgets import within
 pytestmark = pytest.mark.guard
 
 STATEMENTS = ["CREATE TABLE t (id INT, v INT)", "INSERT INTO t SELECT id, id FROM range(100)"]
-PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
+PAGE = Path(__file__).parents[3] / "docs" / "architecture.md"
 SOURCE = f"{Path(shelduck.__file__).parent}/"
 
 # What each walk does; budgets.toml says how many files it may enter.
