@@ -82,6 +82,10 @@ class Conflict(ShelduckError):
     """Another commit landed first and excludes this one."""
 
 
+class LakeChanged(Conflict):
+    """Somebody migrated the lake to another DuckLake version; run the statement again."""
+
+
 class CatalogUnavailable(ShelduckError):
     """The catalog database cannot be reached, is locked, or refused the connection."""
 

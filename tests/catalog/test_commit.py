@@ -195,11 +195,11 @@ def test_a_lake_that_demands_messages_gets_them(lake):
     assert lake.table("t").columns.names == ["a"]
 
 
-def test_a_lake_that_was_migrated_meanwhile_is_not_written(sqlite_lake):
+def test_a_lake_of_an_unknown_version_is_not_written(sqlite_lake):
     with sqlite_lake.store.write() as connection:
-        connection.exec_driver_sql("UPDATE ducklake_metadata SET value='1.1' WHERE key='version'")
+        connection.exec_driver_sql("UPDATE ducklake_metadata SET value='1.2' WHERE key='version'")
 
-    with pytest.raises(Unsupported, match=r"now has DuckLake version '1.1'"):
+    with pytest.raises(Unsupported, match=r"now has DuckLake version '1.2'"):
         sqlite_lake.create("t", a="int")
 
 

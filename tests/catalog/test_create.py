@@ -12,9 +12,9 @@ from sqlalchemy import delete, insert, select, text, update
 
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.dialects.known import dialect_of
-from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.create import LakeInfo, create_lake, open_lake, open_or_create_lake
 from shelduck.catalog.schema.own_tables import ensure_own_tables, indexes
+from shelduck.ducklake import tables
 from shelduck.errors import AlreadyExists, CorruptLake, InvalidRequest, NotFound, Unsupported
 from tests.support.oracle import DuckDBOracle
 
@@ -163,7 +163,7 @@ def test_other_data_path_is_refused_and_both_are_named(store, data_path, tmp_pat
     assert f"{tmp_path}/elsewhere/" in str(refusal.value)
 
 
-@pytest.mark.parametrize("version", ["1.1", "1.1-dev1", "0.3"])
+@pytest.mark.parametrize("version", ["1.2", "1.1-dev1", "0.3"])
 def test_other_versions_are_refused(store, data_path, version):
     create_lake(store, data_path)
     set_option(store, "version", version)

@@ -7,7 +7,7 @@ from sqlalchemy import delete, event, text
 
 from shelduck.catalog.read import read
 from shelduck.catalog.read.files.outside import files_inside, files_without_statistics
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 
 # Least and greatest id of each file, in the order of their ids.
 BOUNDS = [("1", "9"), ("10", "19"), ("-5", "-1"), (None, None), ("1.5", "2.5"), ("", "")]

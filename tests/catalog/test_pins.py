@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 import shelduck
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.errors import NotFound
 from shelduck.model.tables.pin import STORED_PIN, Pin
 from tests.support.oracle import DuckDBOracle

@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import insert, select, text, update
 
 from shelduck.catalog.databases.store import open_store
-from shelduck.catalog.dialects.stored_types import timestamp_from_text, timestamp_text
-from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.create import create_lake
+from shelduck.ducklake import tables
+from shelduck.ducklake.stored_types import timestamp_from_text, timestamp_text
 from tests.support.oracle import METADATA_TABLES, DuckDBOracle
 
 SQLITE_COLUMNS = """

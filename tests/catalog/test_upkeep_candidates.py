@@ -7,7 +7,7 @@ from math import inf
 import pytest
 from sqlalchemy import insert, text
 
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.model.changes.change import DeleteRows, FileDeletes
 from shelduck.model.files.data_files import DeletesSeen
 from shelduck.operations.read.known_layouts import LayoutMemory

@@ -8,9 +8,10 @@ import pytest
 from sqlalchemy import insert, text, update
 
 from shelduck.catalog.running import upkeep
-from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema import own_tables
 from shelduck.catalog.upkeep.facts import files_of_layouts, lake_facts, table_facts
 from shelduck.catalog.upkeep.options import write_setting
+from shelduck.ducklake import tables
 from shelduck.leases.leases import Leases
 from shelduck.leases.maintainer import Maintainer
 from shelduck.model.changes.job import LEASE

@@ -18,8 +18,8 @@ from shelduck.catalog.databases.store import Store, open_store
 from shelduck.catalog.read import metadata, read
 from shelduck.catalog.read.overview.partitions import partition_rows
 from shelduck.catalog.schema.create import open_lake
-from shelduck.catalog.schema.inlined_columns import SYSTEM_COLUMNS
 from shelduck.catalog.upkeep.audit import audit_rows
+from shelduck.ducklake.format import V1_0
 from shelduck.errors import ShelduckError
 from shelduck.operations.read.known_layouts import LayoutMemory
 from shelduck.operations.read.rows import table_rows
@@ -72,7 +72,7 @@ class Mutation:
         is_number = self.declared == "BIGINT" and self.column != "column_order"
         if self.kind == "minus one" and self.table.startswith("ducklake_inlined_data_"):
             # A user's number may be anything.
-            is_number = self.column in SYSTEM_COLUMNS
+            is_number = self.column in V1_0.system_columns
         return is_number and self.kind in _NO_NUMBERS
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.macros import macros
 from shelduck.catalog.read.views import view
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.model.changes.change import (
     AlterTable,
     AppendFiles,

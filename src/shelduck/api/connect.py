@@ -11,6 +11,7 @@ from shelduck.catalog.databases.store import Store, open_store
 from shelduck.catalog.schema.create import (
     LakeInfo,
     absolute_data_path,
+    known_format,
     limited_to,
     open_lake,
     open_or_create_lake,
@@ -40,6 +41,7 @@ def connect(
     trust_views: bool = False,
     allow: Collection[str] | None = None,
     storage: Mapping[str, object] | None = None,
+    ducklake_version: str | None = None,
 ) -> Lake:
     """Return the lake at a catalog address, and create it if there is none.
 
@@ -60,6 +62,9 @@ def connect(
         storage: ``endpoint``, ``region``, ``access_key``, ``secret_key``, ``session_token``,
             ``path_style``, ``anonymous`` of an object store. The session's ``fs.s3a.*`` and then
             ``AWS_*`` in the environment say what it leaves open. It is stored nowhere.
+        ducklake_version: The version of a lake that is made: ``1.0``, the default, which every
+            reader of DuckLake opens, or ``1.1``, which needs DuckDB 2.0. A lake that exists with
+            another version is refused.
 
     Raises:
         InvalidRequest: the URL or data_path cannot be used, or contradicts the lake.
@@ -70,9 +75,11 @@ def connect(
     if timestamp not in ("ltz", "ntz"):
         raise InvalidRequest(f"timestamp must be 'ltz' or 'ntz', not {timestamp!r}")
     settings = storage_settings(storage)
+    if ducklake_version is not None:
+        known_format(ducklake_version)
     store = open_store(url)
     with _closed_on_error(store):
-        found = _opened(store, data_path, settings, spark)
+        found = _opened(store, data_path, settings, spark, ducklake_version)
         if allow is not None:
             found = limited_to(found, allow, data_path)
         state = LakeState(store, found, spark, author, show_progress=progress, storage=settings)
@@ -81,7 +88,11 @@ def connect(
 
 
 def _opened(
-    store: Store, data_path: str | None, settings: StorageSettings, spark: SparkSession | None
+    store: Store,
+    data_path: str | None,
+    settings: StorageSettings,
+    spark: SparkSession | None,
+    version: str | None,
 ) -> LakeInfo:
     """Return the lake; one that does not exist is made once it is known where files can go."""
     try:
@@ -90,7 +101,12 @@ def _opened(
         if data_path is not None:
             require_folder(data_path)
             _require_reached(absolute_data_path(data_path), settings, spark)
-        return open_or_create_lake(store, data_path)
+        return open_or_create_lake(store, data_path, version=version)
+    if version is not None and version != found.version:
+        raise InvalidRequest(
+            f"the lake in {store.where} has DuckLake version {found.version!r}, not {version!r};"
+            " leave out ducklake_version, or migrate the lake"
+        )
     _require_reached(found.data_path, settings, spark)
     return found
 

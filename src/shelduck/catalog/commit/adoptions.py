@@ -12,7 +12,7 @@ from shelduck.catalog.commit.work import TableWork
 from shelduck.catalog.read.files.mappings import name_mappings
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import live
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.errors import AlreadyExists, Unsupported
 from shelduck.model.files.data_files import MappedName, NewDataFile
 from shelduck.model.tables.schema import Field, FieldId, TableId

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import BindParameter, bindparam
 
 from shelduck.catalog.read.together import Questions
-from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.ducklake.column_types import BIGINT
 
 __all__ = ["OF_CONVERTED", "OF_FILES", "OF_TABLES", "Questions"]
 

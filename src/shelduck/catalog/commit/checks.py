@@ -8,21 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sqlalchemy import Connection
+
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.work import TableWork, Work
-from shelduck.catalog.schema.create import LakeInfo
-from shelduck.errors import Conflict, InvalidRequest, Unsupported
+from shelduck.catalog.databases.failures import Contention
+from shelduck.catalog.databases.store import Store
+from shelduck.ducklake.format import format_of
+from shelduck.errors import Conflict, InvalidRequest
 from shelduck.model.changes.change import CommitInfo
 from shelduck.model.tables.table import Snapshot
 
 
-def check_options(options: Mapping[str, str], lake: LakeInfo, info: CommitInfo) -> None:
-    """Refuse a commit without the message that the lake requires, and a migrated lake."""
-    if options.get("version") != lake.version:
-        raise Unsupported(
-            f"the lake now has DuckLake version {options.get('version')!r}, but was opened with"
-            f" {lake.version!r}; nothing was written"
-        )
+def check_options(
+    store: Store, connection: Connection, options: Mapping[str, str], info: CommitInfo
+) -> None:
+    """Refuse a commit without the message that the lake requires.
+
+    If the lake has another version than this connection knows, the work runs again in that one.
+    """
+    version = options.get("version", "")
+    if version != format_of(connection).version:
+        store.follow(version)
+        raise Contention(f"the lake now has DuckLake version {version!r}; nothing was written")
     if options.get("require_commit_message") == "true" and not info.message:
         raise InvalidRequest(
             "this lake demands a commit message (option require_commit_message); give one"

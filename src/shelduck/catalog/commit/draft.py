@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Select, insert
+from sqlalchemy import Connection, Select, Table, insert
 
 from shelduck import clock
 from shelduck.catalog.commit.opening import Opening
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.create import LakeInfo
+from shelduck.ducklake import tables
+from shelduck.ducklake.format import Format, format_of
 from shelduck.model.changes.change import CommitInfo, Entry, format_entries
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
@@ -45,6 +46,11 @@ class Draft:
     """Layouts of new files by the ids of the files."""
     has_schema_change: bool = False
     has_stats_change: bool = False
+
+    @property
+    def format(self) -> Format:
+        """The version of DuckLake that the lake has."""
+        return format_of(self.connection)
 
     @property
     def head(self) -> Snapshot:
@@ -80,6 +86,12 @@ class Draft:
     def next_schema_version(self) -> int:
         """Return the schema version that this snapshot gets if it changes any schema."""
         return self.head.schema_version + 1
+
+    def insert(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows with the columns that any version has; at most one statement."""
+        if rows:
+            statement = self.format.insertion(table)
+            self.connection.execute(statement, self.format.fitting(table, rows))
 
     def catalog_id(self) -> int:
         """Assign the id of a new schema, table, partitioning or sort order."""

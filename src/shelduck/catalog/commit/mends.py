@@ -12,8 +12,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, func, select, type_coerce
 
-from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.ducklake import tables
+from shelduck.ducklake.column_types import BIGINT
 
 # A greater distance is rather a wrong id than a low counter.
 _MOST_SKIPPED = 1_000_000_000

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection, func, literal, select, true, union_all
 
 from shelduck.catalog.read.queries import has_columns, live
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest
 from shelduck.model.tables.schema import SchemaId
 from shelduck.model.tables.table import SchemaInfo

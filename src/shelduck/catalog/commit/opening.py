@@ -20,8 +20,9 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.together import Answers, Together
 from shelduck.catalog.running.jobs import ASK_BEFORE
-from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.own_tables import ensure_own_tables
+from shelduck.ducklake import tables
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import (
     AppendFiles,

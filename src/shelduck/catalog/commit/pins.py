@@ -16,7 +16,7 @@ from shelduck.catalog.commit.rows.ending import ending
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.running.pinned_shapes import shape_of, table_of
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.errors import CorruptLake, NewerFormat, Unsupported
 from shelduck.model.changes.change import CreateView, Entry, Verb
 from shelduck.model.tables.pin import PINNED, STORED_PIN, Pin

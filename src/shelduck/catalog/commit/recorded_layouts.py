@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import Connection, bindparam, cast, exists, func, insert, select
 
-from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read.together import Answers, Questions, Together
 from shelduck.catalog.schema import own_tables
-from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.ducklake.checked import or_null
+from shelduck.ducklake.column_types import BIGINT
 from shelduck.model.changes.change import AppendFiles, Change, FlushInlined, RewriteFiles
 from shelduck.model.files.data_files import NewDataFile
 from shelduck.model.files.layout import Layout

@@ -14,8 +14,9 @@ from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.running.rollup_homes import rollup_homes
-from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.create import LakeInfo
+from shelduck.ducklake import tables
 from shelduck.errors import CorruptLake
 from shelduck.model.files.place import Place, place_below, place_in
 from shelduck.model.tables.rollup import rollup_table

@@ -9,7 +9,8 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.chunks import chunks
-from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema import own_tables
+from shelduck.ducklake import tables
 from shelduck.errors import Conflict, NewerFormat
 from shelduck.model.changes.change import Entry
 from shelduck.model.changes.settled import Settling

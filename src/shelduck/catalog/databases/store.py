@@ -19,21 +19,25 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, event, text
+from sqlalchemy import URL, Connection, Engine, event, select, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from shelduck.catalog.databases.address import Address, parse_address
 from shelduck.catalog.databases.failures import Contention, Failure
 from shelduck.catalog.databases.group import Group
 from shelduck.catalog.databases.known import DATABASES, EXPECTED
-from shelduck.catalog.dialects.checked import BrokenValue
 from shelduck.catalog.dialects.known import dialect_of
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import BrokenValue
+from shelduck.ducklake.format import FORMATS, OLDEST, Format, options_of
 from shelduck.errors import (
     CatalogUnavailable,
     CorruptLake,
     InvalidRequest,
+    LakeChanged,
     OutcomeUnknown,
     ShelduckError,
+    Unsupported,
     missing_extra,
 )
 from shelduck.model.text.characters import require_characters
@@ -119,6 +123,26 @@ class Store:
         self._writer = threading.RLock()
         event.listen(self._engine, "before_cursor_execute", self._before)
         self._group = Group(self)
+        self.use(OLDEST)
+
+    @property
+    def format(self) -> Format:
+        """The version of DuckLake that the lake has, as far as this process knows."""
+        return self._format
+
+    def use(self, known: Format) -> None:
+        """Let transactions that begin from now on work in this version of DuckLake."""
+        self._format = known
+        self._engine.update_execution_options(**options_of(known))
+
+    def follow(self, version: str) -> None:
+        """Work in the version that somebody has migrated the lake to, or raise Unsupported."""
+        if version not in FORMATS:
+            raise Unsupported(
+                f"the lake now has DuckLake version {version!r}, but was opened with"
+                f" {self._format.version!r}; nothing was written"
+            )
+        self.use(FORMATS[version])
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -199,6 +223,7 @@ class Store:
                 if isinstance(error, BrokenValue):
                     error.locate(connection)
                 self._roll_back(connection, error)
+                self._require_known_format(error)
                 self._translate(error)
                 raise
             if writes:
@@ -298,6 +323,27 @@ class Store:
             f"catalog {self.where} cannot be opened: {cause}; correct its address"
         )
 
+    def _require_known_format(self, error: BaseException) -> None:
+        """Raise LakeChanged if a statement failed because somebody has migrated the lake."""
+        is_statement = isinstance(error, DBAPIError) and self._classify(error) is Failure.OTHER
+        if not is_statement and not isinstance(error, CorruptLake):
+            return
+        query = select(tables.metadata.c.value).where(
+            tables.metadata.c.key == "version", tables.metadata.c.scope.is_(None)
+        )
+        try:
+            with self._engine.connect() as connection:
+                version = connection.execute(query).scalar()
+        except (DBAPIError, CorruptLake):
+            return
+        if version is not None and version != self._format.version:
+            was = self._format.version
+            self.follow(version)
+            raise LakeChanged(
+                f"somebody migrated the lake in {self.where} from DuckLake {was} to {version} in"
+                " the meantime; run the statement again"
+            ) from error
+
     def _classify(self, error: BaseException, *, committing: bool = False) -> Failure:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
         if not isinstance(cause, self._driver_error):
@@ -314,7 +360,8 @@ class Store:
                 return
             raise CorruptLake(
                 f"catalog {self.where} cannot answer a statement: {cause}; its tables are not those"
-                " of DuckLake 1.0, or hold a value that is not valid: restore it from a backup"
+                f" of DuckLake {self._format.version}, or hold a value that is not valid:"
+                " restore it from a backup"
             ) from error
         told = _first_sentence(cause)
         way_out = self.database.way_out(told)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Table
-from sqlalchemy.types import TypeEngine
 
 from shelduck.model.tables.schema import Field
 
@@ -22,12 +21,6 @@ class Dialect:
 
     name: str
     """SQLAlchemy's name for it: ``connection.dialect.name``."""
-
-    column_types: Mapping[str, TypeEngine[Any]]
-    """Types of the lake's columns that differ from those of `catalog.schema.column_types`.
-
-    The keys are ``text``, ``key_text``, ``boolean``, ``uuid`` and ``timestamp``.
-    """
 
     tables: str
     """The query for the names of all tables in the lake's schema, in a column ``name``."""

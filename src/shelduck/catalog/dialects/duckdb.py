@@ -5,7 +5,6 @@ from __future__ import annotations
 from sqlalchemy.dialects.postgresql import insert
 
 from shelduck.catalog.dialects.dialect import UNLIMITED, Dialect, Encoder
-from shelduck.catalog.dialects.stored_types import TimestampAsMicros
 from shelduck.catalog.dialects.values import binary
 from shelduck.model.files.nested_text import nested_text
 from shelduck.model.tables.schema import Field, Kind
@@ -38,7 +37,6 @@ def _value(field: Field) -> Encoder:
 
 DUCKDB = Dialect(
     name="duckdb",
-    column_types={"timestamp": TimestampAsMicros()},
     tables=f"SELECT table_name AS name FROM duckdb_tables() WHERE {_HERE}",
     indexes=f"SELECT index_name AS name FROM duckdb_indexes() WHERE {_HERE}",
     insert=insert,

@@ -83,7 +83,6 @@ def _value(field: Field) -> Encoder:
 
 POSTGRESQL = Dialect(
     name="postgresql",
-    column_types={},
     tables=f"{_RELATIONS} AND relkind IN ('r', 'p')",
     indexes=f"{_RELATIONS} AND relkind IN ('i', 'I')",
     insert=insert,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import String
 from sqlalchemy.dialects.sqlite import insert
 
 from shelduck.catalog.dialects.dialect import SMALL_INTEGERS, UNLIMITED, Dialect, Encoder
-from shelduck.catalog.dialects.stored_types import BooleanAsBigint, TimestampAsText
 from shelduck.catalog.dialects.values import binary, marked_nested, number_of_boolean, whole
 from shelduck.model.tables.schema import Field
 from shelduck.model.text.quoting import double_quoted
@@ -44,7 +42,6 @@ def _value(field: Field) -> Encoder:
 
 SQLITE = Dialect(
     name="sqlite",
-    column_types={"boolean": BooleanAsBigint(), "uuid": String(), "timestamp": TimestampAsText()},
     tables="SELECT name FROM sqlite_master WHERE type = 'table'",
     indexes="SELECT name FROM sqlite_master WHERE type = 'index'",
     insert=insert,

@@ -14,7 +14,7 @@ from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.files.data_files import data_files_of, delete_format
 from shelduck.catalog.read.paths import file_place
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.changes.change import DELETES, Entry, Verb
 from shelduck.model.files.data_files import DeleteFile

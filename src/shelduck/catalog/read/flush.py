@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.paths import file_place
 from shelduck.catalog.read.queries import inlined_delete_table, inlined_deletes
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.model.tables.table import TableVersion
 
 _d = tables.delete_file.c

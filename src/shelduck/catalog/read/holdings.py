@@ -9,11 +9,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, func, literal_column, or_, select
 
-from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.together import Answers, Together
-from shelduck.catalog.schema import own_tables, tables
-from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.catalog.schema import own_tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import or_null
+from shelduck.ducklake.column_types import BIGINT
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table import Mark
 

@@ -32,7 +32,6 @@ from sqlalchemy import table as sql_table
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
-from shelduck.catalog.dialects.checked import RESTORE
 from shelduck.catalog.dialects.dialect import Dialect
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries
@@ -40,9 +39,10 @@ from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
 from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.catalog.read.intervals import is_broken
-from shelduck.catalog.schema.column_types import TEXT
-from shelduck.catalog.schema.inlined_columns import SYSTEM_COLUMNS
-from shelduck.catalog.schema.rules import MOST
+from shelduck.ducklake.checked import RESTORE
+from shelduck.ducklake.column_types import TEXT
+from shelduck.ducklake.format import format_of
+from shelduck.ducklake.rules import MOST
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_files import InlinedHistory, InlinedRows
 from shelduck.model.files.duckdb_text import parse_nested
@@ -55,6 +55,8 @@ Conditions = tuple[ColumnElement[bool], ...]
 
 # SQLite joins no more than 500 queries.
 AT_ONCE = 200
+# The row id, the begin and the end of a row come before its values.
+_SYSTEM = 3
 
 
 def inlined_rows(
@@ -191,7 +193,7 @@ def _places(
         return tuple(ids.values())
     every: Select[Any] = select(literal_column("*")).select_from(sql_table(name)).limit(0)
     keys = tuple(connection.execute(every).keys())
-    return tuple(ids[key.lower()] for key in keys[len(SYSTEM_COLUMNS) :])
+    return tuple(ids[key.lower()] for key in keys[_SYSTEM:])
 
 
 def _require_in_place(
@@ -233,15 +235,15 @@ def tables_with_rows(
     for some in chunks(names, AT_ONCE):
         questions = [
             select(literal(name)).where(exists().select_from(source).where(*chosen(source)))
-            for name, source in ((name, source_of(name)) for name in some)
+            for name, source in ((name, source_of(connection, name)) for name in some)
         ]
         found.update(connection.execute(union_all(*questions)).scalars())
     return found
 
 
-def source_of(name: str) -> TableClause:
+def source_of(connection: Connection, name: str) -> TableClause:
     """Return a table for inlined rows, with the columns that each has."""
-    return sql_table(name, *(column(c) for c in SYSTEM_COLUMNS))
+    return format_of(connection).inlined(name)
 
 
 def is_shown(source: TableClause, snapshot: int) -> Conditions:
@@ -260,12 +262,12 @@ def _fetch(
 ) -> list[Any]:
     """Return the chosen rows: row id, begin snapshot, end snapshot, one value per column."""
     try:
-        result = connection.execute(_query(dialect_of(connection), name, columns, chosen))
+        result = connection.execute(_query(connection, name, columns, chosen))
     except ProgrammingError as error:
         raise CorruptLake(f"{name} does not have the columns of {table.full_name}") from error
     if not dialect_of(connection).knows_columns:
         stored = [str(key).lower() for key in tuple(result.keys())]
-        wanted = [*SYSTEM_COLUMNS, *(n.lower() for n in columns.names)]
+        wanted = [*format_of(connection).system_columns, *(n.lower() for n in columns.names)]
         if sorted(stored) != sorted(wanted):
             raise CorruptLake(f"{name} has the columns {stored}, expected {wanted}")
         if stored != wanted:
@@ -305,10 +307,10 @@ def require_inlined_tables(table_id: int, names: Sequence[str]) -> None:
 
 
 def _query(
-    dialect: Dialect, name: str, columns: Schema, chosen: Callable[[TableClause], Conditions]
+    connection: Connection, name: str, columns: Schema, chosen: Callable[[TableClause], Conditions]
 ) -> Select[Any]:
-    source = source_of(name)
-    values: list[ColumnElement[Any]] = [source.c[c] for c in SYSTEM_COLUMNS]
+    dialect, source = dialect_of(connection), source_of(connection, name)
+    values: list[ColumnElement[Any]] = list(source.c)
     if not dialect.knows_columns:
         values = [literal_column("*")]
     else:
@@ -327,7 +329,7 @@ def converted(dialect: Dialect, columns: Schema, rows: list[Any], *, by_end: boo
         try:
             return tuple(
                 None if value is None else convert(value)
-                for convert, value in zip(converters, row[len(SYSTEM_COLUMNS) :], strict=True)
+                for convert, value in zip(converters, row[_SYSTEM:], strict=True)
             )
         except (ArithmeticError, TypeError, ValueError) as error:
             raise CorruptLake(

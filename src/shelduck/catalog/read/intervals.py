@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 from sqlalchemy import ColumnElement, Connection, FromClause, Table, case, or_, select, type_coerce
 from sqlalchemy.exc import DBAPIError
 
-from shelduck.catalog.dialects.checked import RESTORE, BrokenValue, Checked, row_text
-from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT
-from shelduck.catalog.schema.rules import MOST
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import RESTORE, BrokenValue, Checked, row_text
+from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.rules import MOST
 
 
 class BrokenInterval(BrokenValue):

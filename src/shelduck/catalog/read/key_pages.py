@@ -12,7 +12,7 @@ from typing import TypeVar
 from sqlalchemy import Column, ColumnElement, Connection, and_, func, select, true
 
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.dialects.checked import or_null
+from shelduck.ducklake.checked import or_null
 
 T = TypeVar("T")
 

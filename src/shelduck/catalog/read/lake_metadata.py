@@ -14,11 +14,11 @@ from sqlalchemy import (
     select,
 )
 
-from shelduck.catalog.dialects.checked import or_null, sum_of
 from shelduck.catalog.read.metadata import with_deletes
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import visible
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import or_null, sum_of
 from shelduck.model.changes.change import Entry, Verb
 from shelduck.model.tables.table import Snapshot, TableVersion
 from shelduck.model.text.quoting import double_quoted

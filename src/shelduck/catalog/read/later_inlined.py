@@ -63,7 +63,7 @@ def _count(connection: Connection, names: Sequence[str], snapshot: int) -> int:
     for some in chunks(names, AT_ONCE):
         counts = [
             select(func.count()).select_from(source).where(*is_shown(source, snapshot))
-            for source in map(source_of, some)
+            for source in (source_of(connection, name) for name in some)
         ]
         total += sum(connection.execute(union_all(*counts)).scalars())
     return total

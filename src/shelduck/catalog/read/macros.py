@@ -9,13 +9,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, bindparam, select
 
-from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read.intervals import begin_of
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import shown_or_broken, visible
-from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.catalog.schema.create import LakeInfo
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import or_null
+from shelduck.ducklake.column_types import BIGINT
 from shelduck.errors import CorruptLake
 from shelduck.model.tables.macro import MacroBody, MacroKind, MacroParameter, MacroVersion
 from shelduck.model.tables.schema import SchemaId, SnapshotId

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, func, select
 
-from shelduck.catalog.dialects.checked import or_null, sum_of
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.inlined import inlined_rows
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import visible
 from shelduck.catalog.read.row_counts import deleted_from_files, inlined_counts, uncertain_snapshots
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import or_null, sum_of
 from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Verb, parse_entries
 from shelduck.model.files.fitted import fitted_batch
 from shelduck.model.files.inlined import InlinedBatch, batch_stats

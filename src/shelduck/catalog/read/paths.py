@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from shelduck.catalog.dialects.checked import RESTORE
+from shelduck.ducklake.checked import RESTORE
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.place import is_absolute, joined, require_allowed, split_address
 from shelduck.model.tables.partition import NULL_DIRECTORY

@@ -32,12 +32,13 @@ from sqlalchemy import (
 from sqlalchemy import table as sql_table
 from sqlalchemy.sql.elements import ColumnElement
 
-from shelduck.catalog.dialects.checked import or_null, unchecked
 from shelduck.catalog.dialects.known import DIALECTS
 from shelduck.catalog.read.intervals import begin_of, is_broken
-from shelduck.catalog.schema import own_tables, tables
-from shelduck.catalog.schema.column_types import BIGINT, TEXT
-from shelduck.catalog.schema.rules import MOST, checked_numbers
+from shelduck.catalog.schema import own_tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import or_null, unchecked
+from shelduck.ducklake.column_types import BIGINT, TEXT
+from shelduck.ducklake.rules import MOST, checked_numbers
 
 t_snapshot = tables.snapshot
 t_changes = tables.snapshot_changes

@@ -32,8 +32,8 @@ from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.together import Together
 from shelduck.catalog.read.traits import traits_at, traits_of
 from shelduck.catalog.read.views import require_distinct, view
-from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.create import LakeInfo
+from shelduck.ducklake import tables
 from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound
 from shelduck.model.changes.change import Entry, Verb, parse_entries
 from shelduck.model.files.place import require_allowed

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Connection,
     Select,
     Subquery,
+    TableClause,
     and_,
     case,
     func,
@@ -25,8 +26,8 @@ from shelduck.catalog.read import queries
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.inlined import AT_ONCE, source_of
 from shelduck.catalog.read.queries import total
-from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.ducklake import tables
+from shelduck.ducklake.column_types import BIGINT
 
 _file, _delete = tables.data_file, tables.delete_file
 _ADDED, _DELETED = 1, -1
@@ -40,7 +41,11 @@ def inlined_counts(
     Rows that no snapshot ever saw are left out. Two statements, and one for each two hundred
     tables of rows.
     """
-    asked = [s for name in inlined_names(connection, table) for s in _edges(name, since)]
+    asked = [
+        s
+        for name in inlined_names(connection, table)
+        for s in _edges(source_of(connection, name), since)
+    ]
     found = {_ADDED: Counter[int](), _DELETED: Counter[int]()}
     for some in chunks(asked, AT_ONCE):
         for sign, snapshot, count in connection.execute(union_all(*some)):
@@ -75,8 +80,7 @@ def tables_of_rows(
     )
 
 
-def _edges(name: str, since: int) -> list[Select[Any]]:
-    source = source_of(name)
+def _edges(source: TableClause, since: int) -> list[Select[Any]]:
     begin, end = source.c.begin_snapshot, source.c.end_snapshot
     shown = or_(end.is_(None), end > begin)
     # A snapshot begins or ends a row once, also where a damaged table has it twice.
@@ -150,7 +154,10 @@ def inlined_changes(
     one for each two hundred tables of rows.
     """
     rows, deletes = tables_of_rows(connection, ids)
-    asked = [_row_changes(name, number, first, second) for name, number in rows.items()]
+    asked = [
+        _row_changes(source_of(connection, name), number, first, second)
+        for name, number in rows.items()
+    ]
     asked += [_position_changes(name, number, first, second) for name, number in deletes.items()]
     found: dict[int, int] = {}
     for some in chunks(asked, AT_ONCE):
@@ -160,8 +167,7 @@ def inlined_changes(
     return found
 
 
-def _row_changes(name: str, number: int, first: int, second: int) -> Select[Any]:
-    source = source_of(name)
+def _row_changes(source: TableClause, number: int, first: int, second: int) -> Select[Any]:
     one, other = (_is_at(source.c, at) for at in (first, second))
     return _difference(number, one, other).select_from(source)
 

@@ -27,8 +27,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import NullType, TypeEngine
 
-from shelduck.catalog.dialects.checked import Checked, StoredFlag
-from shelduck.catalog.schema.column_types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, UUID
+from shelduck.ducklake.checked import Checked, StoredFlag
+from shelduck.ducklake.column_types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, UUID
 
 Questions = tuple[tuple[str, Select[Any]], ...]
 """SELECTs by name."""

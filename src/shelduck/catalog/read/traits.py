@@ -25,11 +25,11 @@ from sqlalchemy import (
     union_all,
 )
 
-from shelduck.catalog.dialects.checked import RESTORE
 from shelduck.catalog.read.intervals import BrokenInterval, is_broken
 from shelduck.catalog.read.queries import shown_or_broken
-from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT, TEXT
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import RESTORE
+from shelduck.ducklake.column_types import BIGINT, TEXT
 from shelduck.errors import CorruptLake
 from shelduck.model.tables.options import OPTION_NAMES, OptionSetting, Scope
 from shelduck.model.tables.schema import FieldId

@@ -13,9 +13,9 @@ from sqlalchemy import Connection, Select, bindparam, func, select
 from shelduck.catalog.read.intervals import begin_of
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import shown_or_broken, visible
-from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT, TEXT
 from shelduck.catalog.schema.create import LakeInfo
+from shelduck.ducklake import tables
+from shelduck.ducklake.column_types import BIGINT, TEXT
 from shelduck.errors import CorruptLake
 from shelduck.model.tables.pin import PINNED, STORED_PIN
 from shelduck.model.tables.schema import SchemaId, SnapshotId

@@ -27,12 +27,13 @@ from sqlalchemy import (
 from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.together import Answers, Questions, Together
 from shelduck.catalog.running.job_speeds import add_speed
-from shelduck.catalog.schema import own_tables, tables
-from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.catalog.schema import own_tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import or_null
+from shelduck.ducklake.column_types import BIGINT
 from shelduck.errors import (
     AlreadyExists,
     Conflict,

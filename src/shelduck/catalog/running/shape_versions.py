@@ -9,7 +9,7 @@ from zlib import crc32
 from sqlalchemy import Connection, bindparam, select
 
 from shelduck.catalog.read.chunks import chunks
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.model.tables.schema import TableId
 
 _c = tables.column.c

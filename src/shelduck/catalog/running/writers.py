@@ -16,7 +16,6 @@ from sqlalchemy import Connection, delete, func, insert, or_, select, update
 from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.together import Together
 from shelduck.catalog.running.jobs import (
@@ -27,7 +26,9 @@ from shelduck.catalog.running.jobs import (
     working_since,
 )
 from shelduck.catalog.running.rollup_homes import rollup_homes
-from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema import own_tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import or_null
 from shelduck.errors import Conflict
 from shelduck.model.changes.job import LEASE, Job, JobStep
 from shelduck.model.tables.schema import TableId

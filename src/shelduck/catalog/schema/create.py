@@ -14,13 +14,14 @@ from sqlalchemy.schema import CreateTable
 from shelduck import clock
 from shelduck.catalog.databases.failures import Contention
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.dialects.checked import RESTORE
-from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.own_tables import ensure_own_tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import RESTORE
+from shelduck.ducklake.format import DEFAULT, FORMATS, Format
 from shelduck.errors import AlreadyExists, CorruptLake, InvalidRequest, NotFound, Unsupported
 from shelduck.model.files.place import normal, require_allowed, split_address, storage_path
 
-VERSION = "1.0"
+_VERSIONS = " and ".join(map(repr, FORMATS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,12 @@ class LakeInfo:
     roots: tuple[str, ...] | None = None
 
 
-def create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
+def create_lake(
+    store: Store, data_path: str | None = None, *, version: str | None = None
+) -> LakeInfo:
     """Create an empty lake and return it; tables of others in the database are left alone.
+
+    ``version`` is that of DuckLake, by default 1.0.
 
     ``data_path`` is where the files go: a folder or a URL such as ``s3://bucket/lake``. Only a
     DuckDB file has a default, ``<file>.files/``. Raises AlreadyExists if there is already a lake,
@@ -48,22 +53,24 @@ def create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
     if not path:
         raise InvalidRequest(f"creating a lake in {store.where} needs a data_path")
     path = absolute_data_path(path)
+    made = known_format(version or DEFAULT.version)
     try:
         with store.write() as connection:
             present = store.table_names(connection)
             if tables.metadata.name in present:
                 raise _has_one(store)
             _refuse_half_a_lake(store, present)
-            for table in tables.DUCKLAKE.tables.values():
+            for table in made.metadata.tables.values():
                 connection.execute(CreateTable(table))
-            _insert_first_rows(connection, path)
+            _insert_first_rows(connection, path, made.version)
             ensure_own_tables(store, connection)
     except Contention:
         # DuckDB does not take our lock: it may have created its lake in between.
         if not _has_lake(store):
             raise
         raise _has_one(store) from None
-    return LakeInfo(path, VERSION, encrypted=False, created_by=_created_by())
+    store.use(made)
+    return LakeInfo(path, made.version, encrypted=False, created_by=_created_by())
 
 
 def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
@@ -76,10 +83,10 @@ def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
         raise NotFound(f"there is no lake in {store.where}: the file does not exist", about="lake")
     options = _read_options(store)
     version = _option(store, options, "version")
-    if version != VERSION:
+    if version not in FORMATS:
         raise Unsupported(
             f"the lake in {store.where} has DuckLake version {version!r}, but Shelduck supports"
-            f" only {VERSION!r} (DuckDB creates it with DUCKLAKE_VERSION '{VERSION}')"
+            f" only {_VERSIONS} (DuckDB creates it with DUCKLAKE_VERSION {DEFAULT.version!r})"
         )
     if options.get("encrypted") == "true":
         raise Unsupported(
@@ -92,19 +99,29 @@ def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
             f"the lake in {store.where} has its files in {stored!r}, not in"
             f" {absolute_data_path(data_path)!r}; leave out data_path"
         )
+    store.use(FORMATS[version])
     return LakeInfo(stored, version, encrypted=False, created_by=options.get("created_by", ""))
 
 
-def open_or_create_lake(store: Store, data_path: str | None = None) -> LakeInfo:
+def open_or_create_lake(
+    store: Store, data_path: str | None = None, *, version: str | None = None
+) -> LakeInfo:
     """Return the lake, creating it if there is none; safe if several processes do this at once."""
     try:
         return open_lake(store, data_path)
     except NotFound:
         pass
     try:
-        return create_lake(store, data_path)
+        return create_lake(store, data_path, version=version)
     except AlreadyExists:
         return open_lake(store, data_path)
+
+
+def known_format(version: str) -> Format:
+    """Return a version of DuckLake by its name, or raise InvalidRequest."""
+    if version not in FORMATS:
+        raise InvalidRequest(f"DuckLake version {version!r} is not one of {_VERSIONS}")
+    return FORMATS[version]
 
 
 def limited_to(found: LakeInfo, allow: Collection[str], data_path: str | None) -> LakeInfo:
@@ -137,9 +154,9 @@ def _refuse_half_a_lake(store: Store, present: set[str]) -> None:
         )
 
 
-def _insert_first_rows(connection: Connection, data_path: str) -> None:
+def _insert_first_rows(connection: Connection, data_path: str, version: str) -> None:
     options = {
-        "version": VERSION,
+        "version": version,
         "created_by": _created_by(),
         "data_path": data_path,
         "encrypted": "false",

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from shelduck.catalog.dialects.dialect import Dialect
 from shelduck.catalog.dialects.known import DIALECTS
+from shelduck.ducklake.format import Format
 from shelduck.model.tables.schema import Schema
 from shelduck.model.text.quoting import double_quoted
 
-SYSTEM_COLUMNS = ("row_id", "begin_snapshot", "end_snapshot")
-_RESERVED = "_ducklake_internal_"
 
-
-def is_reserved(name: str) -> bool:
-    """Return whether DuckLake uses a name of a column for itself."""
-    return name.lower() in SYSTEM_COLUMNS or name.lower().startswith(_RESERVED)
-
-
-def can_inline(database: str, columns: Schema) -> bool:
-    """Return whether a kind of database can have inlined rows with these columns.
+def can_inline(database: str, of: Format, columns: Schema) -> bool:
+    """Return whether a lake of this format in such a database can have inlined rows.
 
     DuckDB does not inline values of some types. A name may be one of the table's own names, or too
     long for PostgreSQL, which would truncate it.
@@ -27,13 +20,15 @@ def can_inline(database: str, columns: Schema) -> bool:
         return False
     if any(str(f.shape) in dialect.never_inlined for f in columns.walk()):
         return False
-    return not any(is_reserved(n) or len(n.encode()) > dialect.longest_name for n in columns.names)
+    return not any(
+        of.is_reserved(n) or len(n.encode()) > dialect.longest_name for n in columns.names
+    )
 
 
-def inlined_table_text(dialect: Dialect, name: str, columns: Schema) -> str:
+def inlined_table_text(dialect: Dialect, of: Format, name: str, columns: Schema) -> str:
     """Return the statement that creates a table for inlined rows, for a driver, no parameters."""
     every = [
-        *(f"{own} BIGINT" for own in SYSTEM_COLUMNS),
+        *(f"{own} BIGINT" for own in of.system_columns),
         *(f"{double_quoted(f.name)} {dialect.inlined_type(f)}" for f in columns),
     ]
     # Not with SQLAlchemy's columns: there may be a thousand, and it takes longer than the database.

@@ -14,9 +14,9 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.dialects.dialect import Dialect
 from shelduck.catalog.dialects.known import dialect_of
-from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT, KEY_TEXT, TEXT, TIMESTAMP
-from shelduck.catalog.schema.rules import check_columns
+from shelduck.ducklake import tables
+from shelduck.ducklake.column_types import BIGINT, KEY_TEXT, TEXT, TIMESTAMP
+from shelduck.ducklake.rules import check_columns
 from shelduck.errors import CorruptLake
 
 T = TypeVar("T")

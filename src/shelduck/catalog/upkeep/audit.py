@@ -24,11 +24,12 @@ from sqlalchemy import (
 from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.mends import equal_rows, low_counters
-from shelduck.catalog.dialects.checked import RESTORE, BrokenValue, row_text
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read.intervals import is_broken
 from shelduck.catalog.read.queries import present_tables
-from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema import own_tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import RESTORE, BrokenValue, row_text
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import parse_entries
 from shelduck.model.tables.problem import Problem

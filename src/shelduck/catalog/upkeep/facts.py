@@ -28,15 +28,16 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.overview.files_at import with_values
 from shelduck.catalog.read.overview.lake_tables import KeptRows, kept_rows
 from shelduck.catalog.read.queries import live, present_tables, total
 from shelduck.catalog.running.jobs import tables_at_work
 from shelduck.catalog.running.upkeep import last_finished
-from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema import own_tables
 from shelduck.catalog.upkeep.options import read_settings
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import or_null
 from shelduck.model.tables.options import OptionSetting, Scope, TableOptions, table_options
 from shelduck.model.tables.schema import TableId
 from shelduck.planning.upkeep.compaction import MIN_FILES

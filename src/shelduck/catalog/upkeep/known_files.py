@@ -24,8 +24,8 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.catalog.read.key_pages import KeyPage, pages
 from shelduck.catalog.read.paths import resolve
-from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.create import LakeInfo
+from shelduck.ducklake import tables
 from shelduck.model.files.place import storage_path
 
 _ROWS = 5_000

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, select
 
 from shelduck.catalog.commit.schedule import directory_by_table, table_directories
 from shelduck.catalog.read.paths import resolve
-from shelduck.catalog.schema import tables
 from shelduck.catalog.schema.create import LakeInfo
+from shelduck.ducklake import tables
 
 
 def older_files(connection: Connection, lake: LakeInfo) -> dict[int, list[tuple[str, int]]]:

@@ -7,8 +7,8 @@ from sqlalchemy import Connection, bindparam, insert, or_, select, update
 from shelduck.catalog.commit.kept_places import name_to_set
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.read.traits import setting_of
-from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT, TEXT
+from shelduck.ducklake import tables
+from shelduck.ducklake.column_types import BIGINT, TEXT
 from shelduck.model.tables.options import (
     OPTION_NAMES,
     OptionSetting,

@@ -13,7 +13,8 @@ from shelduck.model.tables.schema import FieldId, Schema
 class ColumnStats(NamedTuple):
     """Statistics of one leaf column in one file, bounds as DuckLake writes them.
 
-    ``value_count`` counts the non-null values; ``contains_nan`` is None except for floats. This is
+    ``value_count`` counts the non-null values; ``contains_nan`` is None except for floats. A
+    bound is exact if it is a value, not a truncated one; None if that is unknown. This is
     a named tuple for the reason that `DataFile` is one.
     """
 
@@ -24,6 +25,8 @@ class ColumnStats(NamedTuple):
     min_value: str | None = None
     max_value: str | None = None
     contains_nan: bool | None = None
+    min_is_exact: bool | None = None
+    max_is_exact: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class NewDeleteFile:
     footer_size: int | None
     begin_snapshot: int | None = None
     partial_max: int | None = None
+    row_group_count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class NewDataFile:
     row_id_start: int | None = None
     names: tuple[MappedName, ...] | None = None
     path_values: tuple[str | None, ...] = ()
+    row_group_count: int | None = None
 
 
 def without_bounds(file: NewDataFile, columns: Collection[FieldId]) -> NewDataFile:

@@ -34,7 +34,7 @@ def limits_of(store: Store, table: TableVersion) -> Limits:
     into files, because they are checked there. A query is answered from a rollup only if all rows
     are in files, so new rows of a table with rollups go there too.
     """
-    if not can_inline(store.kind, table.columns):
+    if not can_inline(store.kind, store.format, table.columns):
         return NOTHING_INLINED
     if table.has_reserved:
         with store.read() as connection:

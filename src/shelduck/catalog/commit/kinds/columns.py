@@ -37,12 +37,12 @@ from shelduck.catalog.commit.rows.new_columns import insert_columns, reserve_col
 from shelduck.catalog.commit.rows.postponed import postpone
 from shelduck.catalog.commit.rows.table_stats import ASK_TOTALS, add_column_stats
 from shelduck.catalog.commit.work import TableWork, Work
-from shelduck.catalog.dialects.checked import unchecked
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.column_rows import with_parents
 from shelduck.catalog.read.inlined import AT_ONCE
 from shelduck.catalog.read.queries import live
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import unchecked
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import AlterTable, Entry, Verb
 from shelduck.model.tables.column_index import walk
@@ -177,7 +177,9 @@ def _require_only_files(draft: Draft, work: TableWork, known: frozenset[int]) ->
     """
     names = [row.table_name for row in draft.opening.rows("inlined_of_converted", work.id) or ()]
     found: set[int] = set()
-    for some in chunks([_LIVE_FILES, *(rows_in(name, _IN_CATALOG) for name in names)], AT_ONCE):
+    for some in chunks(
+        [_LIVE_FILES, *(rows_in(draft.format.inlined(n), _IN_CATALOG) for n in names)], AT_ONCE
+    ):
         found.update(draft.connection.execute(union_all(*some), {"of_table": work.id}).scalars())
     if _IN_CATALOG in found:
         raise Conflict(f"another commit wrote inlined rows to {work.name}")

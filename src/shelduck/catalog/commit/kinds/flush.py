@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, bindparam, case, column, delete, func, select, update
-from sqlalchemy import table as sql_table
+from sqlalchemy import Connection, bindparam, case, delete, func, select, update
 
 from shelduck.catalog.commit.conservation import require_dead_rows, require_flushed_rows
 from shelduck.catalog.commit.draft import Draft
@@ -15,9 +14,9 @@ from shelduck.catalog.commit.rows.delete_files import (
 )
 from shelduck.catalog.commit.rows.file_rows import insert_moved_files
 from shelduck.catalog.commit.work import Work
-from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT
-from shelduck.catalog.schema.inlined_columns import SYSTEM_COLUMNS
+from shelduck.ducklake import tables
+from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.format import format_of
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import Entry, FlushedRows, FlushInlined, Verb
 from shelduck.model.changes.conflict import describe
@@ -51,7 +50,7 @@ def _remove_rows(
     connection: Connection, change: FlushInlined, part: FlushedRows
 ) -> tuple[int, int]:
     """Remove rows; return how many of them any snapshot saw, and how many of those were deleted."""
-    rows = sql_table(part.table_name, *(column(c, BIGINT) for c in SYSTEM_COLUMNS))
+    rows = format_of(connection).inlined(part.table_name)
     at = change.table.snapshot.id
     flushed = rows.c.begin_snapshot <= at
     end = rows.c.end_snapshot

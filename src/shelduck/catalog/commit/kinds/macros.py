@@ -14,7 +14,7 @@ from shelduck.catalog.commit.rows.ending import ending
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read.macros import spark_key
 from shelduck.catalog.read.queries import live
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.errors import AlreadyExists, Conflict
 from shelduck.model.changes.change import Entry, Verb
 from shelduck.model.changes.conflict import describe

@@ -28,7 +28,7 @@ from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import live
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import RewriteFiles, Verb
 from shelduck.model.changes.conflict import describe

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from sqlalchemy import insert
-
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.names import Names
 from shelduck.catalog.commit.rows.ending import ending
 from shelduck.catalog.commit.work import Work
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.model.changes.change import CreateSchema, DropSchema, Entry, Verb
 from shelduck.model.tables.schema import SchemaId
 from shelduck.model.text.names import directory
 
-_INSERT = insert(tables.schema)
 _END = ending(tables.schema, "schema_id")
 
 
@@ -50,7 +47,7 @@ def _create(draft: Draft, changes: list[CreateSchema]) -> None:
         )
         draft.entries.append(Entry(Verb.CREATED_SCHEMA, names=(change.schema.name,)))
     if rows:
-        draft.connection.execute(_INSERT, rows)
+        draft.insert(tables.schema, rows)
         draft.has_schema_change = True
 
 

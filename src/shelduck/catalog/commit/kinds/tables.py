@@ -19,7 +19,7 @@ from shelduck.catalog.commit.rows.new_columns import insert_columns, reserve_col
 from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.catalog.read.column_rows import with_parents
 from shelduck.catalog.read.queries import live
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import CreateTable, DropTable, Entry, RenameTable, Verb
 from shelduck.model.tables.rollup import ROLLUPS

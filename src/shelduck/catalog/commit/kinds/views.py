@@ -14,7 +14,7 @@ from shelduck.catalog.commit.rows.ending import ending
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.read.views import column_names_text
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import (
     CreateView,

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, insert, update
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.work import TableWork
 from shelduck.catalog.read.queries import live
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.model.files.data_files import NewDataFile
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.sorting import parse_sort_key

@@ -20,8 +20,8 @@ from shelduck.catalog.read.queries import (
     live,
 )
 from shelduck.catalog.read.together import Answers, Together
-from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.ducklake import tables
+from shelduck.ducklake.column_types import BIGINT
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import DeleteRows, MergedDeletes, RewriteFiles
 from shelduck.model.changes.conflict import describe
@@ -130,10 +130,11 @@ def insert_delete_files(
             "footer_size": file.footer_size,
             "encryption_key": None,
             "partial_max": file.partial_max,
+            "row_group_count": file.row_group_count,
         }
         for number, (data_file_id, file) in zip(draft.file_ids(len(files)), files, strict=True)
     ]
-    draft.connection.execute(_INSERT, rows)
+    draft.insert(tables.delete_file, rows)
 
 
 def forget_merged(draft: Draft, table: TableVersion, merged: Sequence[MergedDeletes]) -> None:
@@ -147,7 +148,7 @@ def forget_merged(draft: Draft, table: TableVersion, merged: Sequence[MergedDele
     gone: list[GoneFile] = []
     for part in chunks(sorted(number for d in merged for number in d.replaced)):
         chosen = _delete.delete_file_id.in_(part)
-        for row in draft.connection.execute(select(tables.delete_file).where(chosen)):
+        for row in draft.connection.execute(select(*_delete).where(chosen)):
             path = resolve(table.path, row.path, row.path_is_relative)
             gone.append(GoneFile(row.delete_file_id, path))
         draft.connection.execute(delete(tables.delete_file).where(chosen))

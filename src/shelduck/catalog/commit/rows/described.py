@@ -10,7 +10,7 @@ from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.ending import ending
 from shelduck.catalog.read.queries import live
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.model.tables.schema import FieldId, TableId
 
 Comments = Mapping[FieldId | None, str]

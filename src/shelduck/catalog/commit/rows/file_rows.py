@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, bindparam, column, delete, insert, select
+from sqlalchemy import BindParameter, Connection, bindparam, column, delete, select
 from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.arrangement import insert_partition_values
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.queries import inlined_delete_table, present_tables
-from shelduck.catalog.schema import own_tables, tables
-from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.catalog.schema import own_tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.column_types import BIGINT
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import Entry, Verb
 from shelduck.model.files.data_files import NewDataFile
 from shelduck.model.tables.schema import TableId
 
-_INSERT_FILES = insert(tables.data_file)
-_INSERT_FILE_STATS = insert(tables.file_column_stats)
 _IDS: BindParameter[Any] = bindparam("ids", expanding=True)
 _COLUMNS: BindParameter[Any] = bindparam("columns", expanding=True)
 _OF_COLUMNS = (tables.file_column_stats, tables.file_variant_stats)
@@ -32,10 +31,8 @@ def insert_files(
     draft: Draft, files: Sequence[dict[str, Any]], stats: Sequence[dict[str, Any]]
 ) -> None:
     """Write the rows of data files and their statistics; two statements."""
-    if files:
-        draft.connection.execute(_INSERT_FILES, files)
-    if stats:
-        draft.connection.execute(_INSERT_FILE_STATS, stats)
+    draft.insert(tables.data_file, files)
+    draft.insert(tables.file_column_stats, stats)
 
 
 def insert_moved_files(
@@ -135,6 +132,7 @@ def file_row(
         "encryption_key": None,
         "mapping_id": None,
         "partial_max": file.partial_max,
+        "row_group_count": file.row_group_count,
     }
 
 
@@ -152,6 +150,8 @@ def stats_rows(table: TableId, number: int, file: NewDataFile) -> list[dict[str,
             "max_value": s.max_value,
             "contains_nan": s.contains_nan,
             "extra_stats": None,
+            "min_is_exact": s.min_is_exact,
+            "max_is_exact": s.max_is_exact,
         }
         for s in file.stats
     ]

@@ -11,10 +11,10 @@ from typing import Any
 
 from sqlalchemy import (
     Select,
+    TableClause,
     and_,
     bindparam,
     cast,
-    column,
     delete,
     exists,
     func,
@@ -22,23 +22,21 @@ from sqlalchemy import (
     or_,
     select,
 )
-from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.asking import OF_CONVERTED, OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kept_places import LIMIT, name_to_set
 from shelduck.catalog.commit.work import TableWork
-from shelduck.catalog.dialects.checked import or_null
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
-from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.catalog.schema.inlined_columns import (
     can_inline,
     inlined_table_text,
-    is_reserved,
 )
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import or_null
+from shelduck.ducklake.column_types import BIGINT
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.options import OptionSetting, Scope
@@ -125,7 +123,7 @@ def add_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | No
     Two statements; returns its name. If the table can have none, an option stops DuckDB from
     inlining (one statement), and the result is None.
     """
-    if not can_inline(draft.connection.dialect.name, columns):
+    if not can_inline(draft.connection.dialect.name, draft.format, columns):
         option = {"key": "data_inlining_row_limit", "value": "0", "scope": "table"}
         draft.connection.execute(_INSERT_OPTION, option | {"scope_id": table})
         return None
@@ -135,7 +133,7 @@ def add_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | No
 def _make(draft: Draft, table: TableId, columns: Schema) -> str:
     """Make and register a table for inlined rows that the database can have."""
     name = f"ducklake_inlined_data_{table}_{draft.next_schema_version}"
-    create = inlined_table_text(dialect_of(draft.connection), name, columns)
+    create = inlined_table_text(dialect_of(draft.connection), draft.format, name, columns)
     row = {"table_id": table, "table_name": name, "schema_version": draft.next_schema_version}
     with draft.store.pipelined(draft.connection):
         # SQLAlchemy would make a compiler for each text, which takes longer than the database.
@@ -144,9 +142,8 @@ def _make(draft: Draft, table: TableId, columns: Schema) -> str:
     return name
 
 
-def rows_in(name: str, told: int = 1) -> Select[Any]:
+def rows_in(rows: TableClause, told: int = 1) -> Select[Any]:
     """Ask for one row, ``told``, if a table of inlined rows has rows that no snapshot has ended."""
-    rows = sql_table(name, column("end_snapshot", BIGINT))
     return select(cast(told, BIGINT)).where(
         exists().select_from(rows).where(rows.c.end_snapshot.is_(None))
     )
@@ -167,9 +164,9 @@ def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
     for number in dict.fromkeys(row.table_id for row in found):
         work = changed[number]
         assert work.columns is not None
-        if can_inline(draft.connection.dialect.name, work.columns):
+        if can_inline(draft.connection.dialect.name, draft.format, work.columns):
             _make(draft, work.id, work.columns)
-        elif name := next(filter(is_reserved, work.columns.names), None):
+        elif name := next(filter(draft.format.is_reserved, work.columns.names), None):
             _stop_inlining(draft, work, name)
 
 
@@ -221,7 +218,9 @@ def _stop_inlining(draft: Draft, work: TableWork, name: str) -> None:
     these has rows, for which DuckLake uses the name.
     """
     names = draft.connection.execute(_NAMES, {"of_table": work.id}).scalars().all()
-    if any(draft.connection.execute(rows_in(known)).first() for known in names):
+    if any(
+        draft.connection.execute(rows_in(draft.format.inlined(known))).first() for known in names
+    ):
         raise InvalidRequest(
             f"{work.name} cannot have a column {name!r}: DuckLake uses the name for the rows of"
             f" this table that are in the catalog; choose another, or CALL"

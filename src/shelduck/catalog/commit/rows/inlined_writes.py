@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from sqlalchemy import Column, MetaData, Table, Update, bindparam, column, update
-from sqlalchemy import table as sql_table
+from sqlalchemy import Column, MetaData, Table, TableClause, Update, bindparam, update
 from sqlalchemy.schema import CreateTable
 
 from shelduck.catalog.commit.draft import Draft
@@ -14,8 +13,8 @@ from shelduck.catalog.dialects.dialect import Dialect, Stored
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.chunks import chunks
-from shelduck.catalog.schema.column_types import BIGINT
-from shelduck.catalog.schema.inlined_columns import SYSTEM_COLUMNS
+from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.format import Format
 from shelduck.errors import Conflict, Unsupported
 from shelduck.model.changes.change import Entry, Verb
 from shelduck.model.files.inlined import InlinedBatch
@@ -52,7 +51,9 @@ def write_inlined_rows(
         stored = (None if value is None else encode(value) for encode, value in values)
         rows.append((row_id, draft.id, None, *stored))
     # As text: building a statement for a table that is used once would cost more than running it.
-    draft.connection.exec_driver_sql(_insertion(dialect, name, batch.columns.names), rows)
+    draft.connection.exec_driver_sql(
+        _insertion(dialect, draft.format, name, batch.columns.names), rows
+    )
     draft.entries.append(Entry(Verb.INLINED_INSERT, table))
     draft.has_stats_change = True
 
@@ -73,7 +74,7 @@ def end_inlined_rows(
     for name in names:
         for ids in chunks(wanted, _AT_ONCE):
             part = {"ids": ids, "ended": draft.id}
-            ended += draft.connection.execute(_ending(name), part).rowcount
+            ended += draft.connection.execute(_ending(draft.format.inlined(name)), part).rowcount
     if ended != len(wanted):
         raise Conflict(
             f"cannot change {len(wanted)} row(s) of table {table_name} that the catalog keeps:"
@@ -106,15 +107,14 @@ def write_inlined_deletes(
     draft.entries.append(Entry(Verb.INLINED_DELETE, table))
 
 
-def _insertion(dialect: Dialect, name: str, columns: Iterable[str]) -> str:
+def _insertion(dialect: Dialect, of: Format, name: str, columns: Iterable[str]) -> str:
     quote = dialect.in_driver_text
-    names = [*SYSTEM_COLUMNS, *(quote(c) for c in columns)]
+    names = [*of.system_columns, *(quote(c) for c in columns)]
     marks = ", ".join([dialect.parameter_mark] * len(names))
     return f"INSERT INTO {quote(name)} ({', '.join(names)}) VALUES ({marks})"
 
 
-def _ending(name: str) -> Update:
-    rows = sql_table(name, *(column(c, BIGINT) for c in SYSTEM_COLUMNS))
+def _ending(rows: TableClause) -> Update:
     ended = bindparam("ended", type_=BIGINT)
     return (
         update(rows)

@@ -8,7 +8,7 @@ from sqlalchemy import insert
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.read.column_rows import rows_of, with_parents
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
 
 _INSERT = insert(tables.column)

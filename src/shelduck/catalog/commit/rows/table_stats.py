@@ -9,7 +9,6 @@ from typing import Any
 
 from sqlalchemy import (
     bindparam,
-    column,
     delete,
     func,
     insert,
@@ -17,7 +16,6 @@ from sqlalchemy import (
     type_coerce,
     update,
 )
-from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
@@ -28,11 +26,11 @@ from shelduck.catalog.commit.rows.stats import (
     stats_of_files,
 )
 from shelduck.catalog.commit.work import TableWork
-from shelduck.catalog.dialects.checked import sum_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.queries import live
-from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import sum_of
+from shelduck.ducklake.column_types import BIGINT
 from shelduck.model.files.data_files import ColumnStats, NewDataFile
 from shelduck.model.files.inlined import InlinedBatch, batch_stats
 from shelduck.model.tables.column_index import walk
@@ -197,9 +195,9 @@ def _totals_of_rows(draft: Draft, table: TableId) -> Totals:
     row = draft.connection.execute(_TOTALS_OF_FILES, {"of_table": table}).one()
     records, next_row, size, files = (int(value) for value in row)
     for name, _ in draft.connection.execute(queries.inlined_tables(table)).all():
-        row_id = column("row_id", BIGINT)
-        kept = select(func.count(), func.coalesce(func.max(row_id) + 1, 0))
-        count, above = draft.connection.execute(kept.select_from(sql_table(name, row_id))).one()
+        rows = draft.format.inlined(name)
+        kept = select(func.count(), func.coalesce(func.max(rows.c.row_id) + 1, 0))
+        count, above = draft.connection.execute(kept.select_from(rows)).one()
         records, next_row, files = records + count, max(next_row, above), files + bool(count)
     return Totals(records, next_row, size, is_new=True, is_first_insert=files == 0)
 

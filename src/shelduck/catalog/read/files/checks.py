@@ -1,6 +1,6 @@
 """Checks of the rows of data files and delete files: each value, and how they fit together.
 
-All other statements check value by value (`shelduck.catalog.dialects.checked`), which would take
+All other statements check value by value (`shelduck.ducklake.checked`), which would take
 much longer for hundreds of thousands of files.
 """
 
@@ -11,11 +11,12 @@ from typing import Any, NoReturn
 
 from sqlalchemy import Connection, select
 
-from shelduck.catalog.dialects.checked import RESTORE, refuse_row
 from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.intervals import BrokenInterval
-from shelduck.catalog.schema import own_tables, tables
-from shelduck.catalog.schema.rules import MOST, MOST_BYTES
+from shelduck.catalog.schema import own_tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import RESTORE, refuse_row
+from shelduck.ducklake.rules import MOST, MOST_BYTES
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_files import DataFile, DeleteFile
 from shelduck.model.tables.table import TableVersion

@@ -21,7 +21,7 @@ from shelduck.catalog.read.files.mappings import name_mappings
 from shelduck.catalog.read.holdings import Holdings, holdings_of, holdings_with_files
 from shelduck.catalog.read.paths import file_place, hive_values
 from shelduck.catalog.schema import own_tables
-from shelduck.catalog.schema.rules import MOST
+from shelduck.ducklake.rules import MOST
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.data_files import (
     ColumnStats,

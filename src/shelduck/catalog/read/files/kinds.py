@@ -23,14 +23,15 @@ from sqlalchemy import (
     true,
 )
 
-from shelduck.catalog.dialects.checked import unchecked
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.files.numbers import FileKind
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.intervals import is_broken
 from shelduck.catalog.read.queries import total
-from shelduck.catalog.schema import own_tables, tables
-from shelduck.catalog.schema.rules import MOST_BYTES
+from shelduck.catalog.schema import own_tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import unchecked
+from shelduck.ducklake.rules import MOST_BYTES
 from shelduck.model.tables.table import TableVersion
 
 _file, _layout = tables.data_file, own_tables.file_layout

@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from shelduck.catalog.dialects.checked import RESTORE, refuse_row
 from shelduck.catalog.read import queries
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import RESTORE, refuse_row
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.data_files import MappedName, NameMapping
 from shelduck.model.tables.schema import FieldId

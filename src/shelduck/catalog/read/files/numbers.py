@@ -15,7 +15,8 @@ from shelduck.catalog.read import queries
 from shelduck.catalog.read.files.checks import refuse_id, require_sound
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.paths import file_place
-from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema import own_tables
+from shelduck.ducklake import tables
 from shelduck.model.files.data_files import DeletesSeen
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 
 from sqlalchemy import Connection, exists, func, not_, or_, select, text, union_all
 
-from shelduck.catalog.dialects.checked import unchecked
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read.files.checks import refuse_id
 from shelduck.catalog.read.queries import shown_or_broken, total
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import unchecked
 from shelduck.model.tables.partition import BUCKET
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion

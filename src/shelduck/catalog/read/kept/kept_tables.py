@@ -24,9 +24,9 @@ from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.kept.next_versions import Altered
 from shelduck.catalog.read.together import Together
 from shelduck.catalog.read.traits import options_of, settings_of
-from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT
 from shelduck.catalog.schema.create import LakeInfo
+from shelduck.ducklake import tables
+from shelduck.ducklake.column_types import BIGINT
 from shelduck.errors import NotFound
 from shelduck.metrics import TABLE_LOOKUPS, record
 from shelduck.model.tables.options import table_options

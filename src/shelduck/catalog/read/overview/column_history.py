@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, or_, select, union
 
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.model.tables.schema import NO_DEFAULT
 from shelduck.model.tables.table import Snapshot
 from shelduck.model.text.quoting import quote_text

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, case, func, or_, select
 
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb
 from shelduck.model.tables.table import Snapshot
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, and_, case, or_, select
 
 from shelduck.catalog.read.queries import total, visible
 from shelduck.catalog.read.row_counts import inlined_changes
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 
 _file, _delete = tables.data_file, tables.delete_file
 

@@ -18,7 +18,7 @@ from sqlalchemy.sql.expression import Alias, Join
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.queries import visible
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
 from shelduck.model.tables.table import TableVersion
 
 _file, _delete, _value = tables.data_file, tables.delete_file, tables.file_partition_value

@@ -28,8 +28,8 @@ from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.inlined import AT_ONCE
 from shelduck.catalog.read.queries import total, visible
 from shelduck.catalog.read.row_counts import dead_positions, tables_of_rows
-from shelduck.catalog.schema import tables
-from shelduck.catalog.schema.column_types import BIGINT
+from shelduck.ducklake import tables
+from shelduck.ducklake.column_types import BIGINT
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import Verb, parse_entries
 from shelduck.model.tables.schema import TableId

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, func, select
 
-from shelduck.catalog.dialects.checked import or_null, sum_of
 from shelduck.catalog.read.inlined import inlined_rows
 from shelduck.catalog.read.metadata import Partition, key_text, partition_keys
 from shelduck.catalog.read.overview.files_at import files_at
 from shelduck.catalog.read.queries import total
-from shelduck.catalog.schema import tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import or_null, sum_of
 from shelduck.model.files.partition_values import Values, partition_values
 from shelduck.model.tables.table import TableVersion
 

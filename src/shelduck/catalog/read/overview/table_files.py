@@ -8,11 +8,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, case, func, null, select
 
-from shelduck.catalog.dialects.checked import sum_of, unchecked
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.overview.files_at import files_at
 from shelduck.catalog.read.queries import live, total
-from shelduck.catalog.schema import own_tables, tables
+from shelduck.catalog.schema import own_tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import sum_of, unchecked
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.table import TableVersion
 

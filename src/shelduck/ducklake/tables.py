@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import Column, MetaData, Table
 from sqlalchemy.types import TypeEngine
 
-from shelduck.catalog.schema.column_types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, UUID
-from shelduck.catalog.schema.rules import check_columns
+from shelduck.ducklake.column_types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, UUID
+from shelduck.ducklake.rules import check_columns
 
 DUCKLAKE = MetaData()
 

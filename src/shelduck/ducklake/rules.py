@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import MetaData
 from sqlalchemy.types import TypeEngine
 
-from shelduck.catalog.dialects.checked import Checked
-from shelduck.catalog.schema.column_types import BIGINT, BOOLEAN, KEY_TEXT, TEXT, TIMESTAMP, UUID
+from shelduck.ducklake.checked import Checked
+from shelduck.ducklake.column_types import BIGINT, BOOLEAN, KEY_TEXT, TEXT, TIMESTAMP, UUID
 
 MOST = 2**53
 """The largest number of any column; even the sum of a hundred of them fits into 64 bits."""
@@ -39,6 +39,7 @@ _OPTIONAL = frozenset(
         " variant_path shredded_type column_order initial_default default_value nulls_allowed"
         " parent_column default_value_type default_value_dialect parameter_type partition_value"
         " is_partition digest finished published_snapshot message last_file worker heartbeat"
+        " row_group_count min_is_exact max_is_exact parent_schema_id"
     ).split()
 )
 _EXCEPTIONS = {
@@ -94,6 +95,8 @@ def check_columns(metadata: MetaData) -> None:
     """Give each column of these tables the type that checks what statements return."""
     for table in metadata.tables.values():
         for column in table.c:
+            if isinstance(column.type, Checked):
+                continue
             place = (table.name, column.name)
             kind = next(kind for stored, kind in _KINDS if stored is column.type)
             limits = _LIMITS_OF.get(place) or _LIMITS.get(column.name, (0, MOST))

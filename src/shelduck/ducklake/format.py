@@ -1,0 +1,150 @@
+"""The versions of the DuckLake format as values: what a catalog of each version has.
+
+`shelduck.ducklake.tables` has what all versions share. A newer version has more tables, and more
+columns at the end of some: DuckDB inserts by position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import Column, Connection, Insert, MetaData, Table, TableClause, column, insert
+from sqlalchemy import table as sql_table
+from sqlalchemy.types import TypeEngine
+
+from shelduck.ducklake import tables
+from shelduck.ducklake.column_types import BIGINT, BOOLEAN, TEXT
+from shelduck.ducklake.rules import check_columns
+
+_OPTION = "ducklake"
+"""The execution option of an engine that names the version of its lake."""
+_KEYS = ("row_id", "begin_snapshot", "end_snapshot")
+
+
+@dataclass(frozen=True)
+class Format:
+    """One version of DuckLake."""
+
+    version: str
+    added: Mapping[str, Sequence[tuple[str, TypeEngine[Any]]]]
+    """Columns beyond those of `tables`, by table; a table that is not there is new."""
+    system_columns: tuple[str, str, str]
+    """How a table for inlined rows names the row id, the begin and the end of a row."""
+    reserved_prefix: str
+    """What a name of a column must not begin with where rows can be inlined."""
+    always_reserved: bool
+    """Whether it must not where no rows can be inlined, either."""
+
+    @cached_property
+    def metadata(self) -> MetaData:
+        """All tables of a catalog, in the order in which DuckDB makes them."""
+        made = MetaData()
+        for known in tables.DUCKLAKE.tables.values():
+            copy = known.to_metadata(made)
+            for name, stored in self.added.get(known.name, ()):
+                copy.append_column(Column(name, stored))
+        for name in self.added.keys() - tables.DUCKLAKE.tables.keys():
+            Table(name, made, *(Column(each, stored) for each, stored in self.added[name]))
+        check_columns(made)
+        return made
+
+    def table(self, known: Table | str) -> Table:
+        """Return a table with the columns of this version."""
+        return self.metadata.tables[known if isinstance(known, str) else known.name]
+
+    def has(self, table: Table | str, name: str) -> bool:
+        """Return whether this version has a table, and the column in it."""
+        known = self.metadata.tables.get(table if isinstance(table, str) else table.name)
+        return known is not None and name in known.c
+
+    def insertion(self, table: Table) -> Insert:
+        """Return the statement that inserts rows of this version into a table."""
+        if table.name not in self._insertions:
+            self._insertions[table.name] = insert(self.table(table))
+        return self._insertions[table.name]
+
+    @cached_property
+    def _insertions(self) -> dict[str, Insert]:
+        return {}
+
+    def fitting(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return rows without the columns that this version does not have."""
+        lacking = _EVERY[table.name] - {c.name for c in self.table(table).c}
+        if not lacking:
+            return list(rows)
+        return [{name: row[name] for name in row if name not in lacking} for row in rows]
+
+    def inlined(self, name: str) -> TableClause:
+        """Return a table for inlined rows; its columns have the keys of `_KEYS` in any version."""
+        made = []
+        for key, stored in zip(_KEYS, self.system_columns, strict=True):
+            each: Any = column(stored, BIGINT)
+            each.key = key
+            made.append(each)
+        return sql_table(name, *made)
+
+    def is_reserved(self, name: str) -> bool:
+        """Return whether DuckLake uses a name of a column for itself."""
+        lower = name.lower()
+        return lower in self.system_columns or lower.startswith(self.reserved_prefix)
+
+
+V1_0 = Format(
+    "1.0",
+    added={},
+    system_columns=_KEYS,
+    reserved_prefix="_ducklake_internal_",
+    always_reserved=False,
+)
+_EXACT: Sequence[tuple[str, TypeEngine[Any]]] = (
+    ("min_is_exact", BOOLEAN),
+    ("max_is_exact", BOOLEAN),
+)
+V1_1 = Format(
+    "1.1",
+    added={
+        "ducklake_schema": [("parent_schema_id", BIGINT)],
+        "ducklake_data_file": [("row_group_count", BIGINT)],
+        "ducklake_delete_file": [("row_group_count", BIGINT)],
+        "ducklake_file_column_stats": _EXACT,
+        "ducklake_table_column_stats": _EXACT,
+        "ducklake_view_column_tag": [
+            ("view_id", BIGINT),
+            ("column_name", TEXT),
+            ("begin_snapshot", BIGINT),
+            ("end_snapshot", BIGINT),
+            ("key", TEXT),
+            ("value", TEXT),
+        ],
+    },
+    system_columns=(
+        "_ducklake_row_id",
+        "_ducklake_begin_snapshot",
+        "_ducklake_end_snapshot",
+    ),
+    reserved_prefix="_ducklake_",
+    always_reserved=True,
+)
+FORMATS = {each.version: each for each in (V1_0, V1_1)}
+OLDEST = V1_0
+DEFAULT = V1_0
+"""What a new lake gets if nobody names a version: what most readers open."""
+_EVERY = {
+    name: {
+        c.name for each in FORMATS.values() for c in each.table(name).c if each.has(name, c.name)
+    }
+    for name in tables.DUCKLAKE.tables
+}
+
+
+def format_of(connection: Connection) -> Format:
+    """Return the format of the lake of a connection; no statement."""
+    return FORMATS[connection.get_execution_options().get(_OPTION, OLDEST.version)]
+
+
+def options_of(known: Format) -> Mapping[str, str]:
+    """Return the execution options by which `format_of` knows a format."""
+    return {_OPTION: known.version}

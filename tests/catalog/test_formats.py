@@ -1,0 +1,106 @@
+"""Lakes of each DuckLake version: their tables are those that other implementations make."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from ducklakepy import load_catalog
+
+import shelduck
+from shelduck.catalog.read.inlined import inlined_rows
+from shelduck.errors import InvalidRequest, LakeChanged
+from tests.support.lake import Lake
+
+
+def columns(path) -> dict[str, list[str]]:
+    """Return the columns of each of DuckLake's tables in a SQLite file, in their order."""
+    with closing(sqlite3.connect(path)) as connection:
+        names = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'ducklake_%'"
+        ).fetchall()
+        return {
+            name: [row[1] for row in connection.execute(f"PRAGMA table_info({name})")]
+            for (name,) in names
+        }
+
+
+def opened(path, **options):
+    """Return the lake of a SQLite file as ducklakepy opens it."""
+    return load_catalog(url=f"sqlite:///{path}", data_path=f"{path.parent}/data/", **options)
+
+
+def migrated(path) -> None:
+    """Let ducklakepy migrate the lake of a SQLite file to DuckLake 1.1."""
+    found = opened(path, automatic_migration=True)
+    assert found.spec_version() == "1.1"
+    found.close()
+
+
+def test_a_lake_of_1_1_has_the_tables_that_ducklakepy_makes(tmp_path, data_path):
+    theirs = load_catalog(url=f"sqlite:///{tmp_path}/theirs.db", data_path=f"{tmp_path}/theirs/")
+    theirs.initialize()
+    theirs.close()
+    shelduck.connect(f"sqlite:///{tmp_path}/ours.db", data_path, ducklake_version="1.1").close()
+
+    assert columns(tmp_path / "ours.db") == columns(tmp_path / "theirs.db")
+
+
+def test_a_table_of_inlined_rows_in_1_1_has_the_columns_that_ducklakepy_makes(tmp_path, data_path):
+    lake = shelduck.connect(f"sqlite:///{tmp_path}/c.db", data_path, ducklake_version="1.1")
+    lake.execute("CREATE TABLE t (row_id INT, s STRING)")
+    lake.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    lake.close()
+
+    catalog = opened(tmp_path / "c.db")
+    found = catalog.load_table("main.t").scan().to_arrow().to_pylist()
+    assert sorted(found, key=str) == [{"row_id": 1, "s": "a"}, {"row_id": 2, "s": "b"}]
+    assert columns(tmp_path / "c.db")["ducklake_inlined_data_1_1"] == [
+        "_ducklake_row_id",
+        "_ducklake_begin_snapshot",
+        "_ducklake_end_snapshot",
+        "row_id",
+        "s",
+    ]
+
+
+def test_a_lake_of_another_version_than_asked_for_is_refused(sqlite_url, data_path):
+    shelduck.connect(sqlite_url, data_path).close()
+
+    with pytest.raises(InvalidRequest, match=r"has DuckLake version '1\.0', not '1\.1'"):
+        shelduck.connect(sqlite_url, ducklake_version="1.1")
+
+
+def test_a_version_that_does_not_exist_is_refused_before_anything_is_made(tmp_path, data_path):
+    with pytest.raises(InvalidRequest, match=r"'1\.7' is not one of '1\.0' and '1\.1'"):
+        shelduck.connect(f"sqlite:///{tmp_path}/c.db", data_path, ducklake_version="1.7")
+
+    assert not (tmp_path / "c.db").exists()
+
+
+def test_a_commit_goes_on_in_the_version_that_somebody_migrated_to(tmp_path, data_path):
+    lake = shelduck.connect(f"sqlite:///{tmp_path}/c.db", data_path)
+    lake.execute("CREATE TABLE t (a INT)")
+    lake.execute("INSERT INTO t VALUES (1)")
+    migrated(tmp_path / "c.db")
+
+    lake.execute("INSERT INTO t VALUES (2)")
+
+    catalog = opened(tmp_path / "c.db")
+    rows = catalog.load_table("main.t").scan().to_arrow().to_pylist()
+    assert sorted(row["a"] for row in rows) == [1, 2]
+
+
+def test_a_reader_is_told_that_somebody_migrated_and_then_reads(tmp_path, data_path):
+    made = shelduck.connect(f"sqlite:///{tmp_path}/c.db", data_path)
+    made.execute("CREATE TABLE t (a INT)")
+    made.execute("INSERT INTO t VALUES (1)")
+    lake = Lake(f"sqlite:///{tmp_path}/c.db", data_path)
+    table = lake.table("t")
+    migrated(tmp_path / "c.db")
+
+    with pytest.raises(LakeChanged, match=r"from DuckLake 1\.0 to 1\.1"), lake.store.read() as c:
+        inlined_rows(c, table)
+    with lake.store.read() as connection:
+        assert [part.rows for part in inlined_rows(connection, table)] == [(("1",),)]
