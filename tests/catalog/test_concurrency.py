@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from shelduck.catalog.commit.commit import commit
-from shelduck.catalog.databases.failures import Contention
+from shelduck.catalog.databases.database import Contention
 from shelduck.catalog.databases.retry import with_retries
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.read import read

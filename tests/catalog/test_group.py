@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from shelduck.catalog.databases import retry
-from shelduck.catalog.databases.failures import Contention
+from shelduck.catalog.databases.database import Contention
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.errors import AlreadyExists, Conflict, OutcomeUnknown

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from shelduck.catalog.commit.commit import commit
-from shelduck.catalog.databases.failures import Contention
+from shelduck.catalog.databases.database import Contention
 from shelduck.catalog.running import jobs
 from shelduck.catalog.running.writers import register_writer
 from shelduck.catalog.upkeep.facts import table_facts

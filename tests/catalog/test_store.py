@@ -17,7 +17,7 @@ from sqlalchemy import Connection, insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from shelduck.catalog.databases import duckdb as duckdb_catalog
-from shelduck.catalog.databases.failures import Contention, Failure
+from shelduck.catalog.databases.database import Contention, Failure
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.schema.create import create_lake
 from shelduck.ducklake import tables

@@ -53,35 +53,28 @@ def connect(
         author: Kept with every commit.
         progress: Show progress of long work; by default only on a terminal.
         timestamp: What the type TIMESTAMP means in `Lake.sql` and `Lake.create_table`: an instant
-            (``ltz``), as in Spark, or a time without a zone (``ntz``), as in DuckDB. Pass ``ntz``
-            to run DuckDB's scripts as they are. TIMESTAMP_NTZ and TIMESTAMPTZ mean the same always.
+            (``ltz``), as in Spark, or a time without a zone (``ntz``), as in DuckDB's scripts.
         config: Settings of a session that is made, by their names in Spark.
-        trust_views: Let views call any function of your session and read any table or file, as you
-            may if you trust everybody who can write the catalog; see docs/security.md.
+        trust_views: Let views call any function and read any table or file; see docs/security.md.
         allow: Read files only below these places and ``data_path``; by default the catalog decides.
         storage: ``endpoint``, ``region``, ``access_key``, ``secret_key``, ``session_token``,
             ``path_style``, ``anonymous`` of an object store. The session's ``fs.s3a.*`` and then
             ``AWS_*`` in the environment say what it leaves open. It is stored nowhere.
-        ducklake_version: The version of a lake that is made: ``1.0``, the default, which every
-            reader of DuckLake opens, or ``1.1``, which needs DuckDB 2.0. A lake that exists with
-            another version is refused.
+        ducklake_version: ``1.0``, the default for new lakes, or ``1.1``, which needs DuckDB 2.0.
 
     Raises:
         InvalidRequest: the URL or data_path cannot be used, or contradicts the lake.
         CatalogUnavailable: the database cannot be reached.
         StorageUnavailable: the files cannot be reached; the message says why.
-        Unsupported: another DuckLake version, an encrypted lake, or a session without a connector.
+        Unsupported: an unknown DuckLake version, an encrypted lake, a session without a connector.
     """
     if timestamp not in ("ltz", "ntz"):
         raise InvalidRequest(f"timestamp must be 'ltz' or 'ntz', not {timestamp!r}")
     settings = storage_settings(storage)
-    if ducklake_version is not None:
-        known_format(ducklake_version)
     store = open_store(url)
     with _closed_on_error(store):
         found = _opened(store, data_path, settings, spark, ducklake_version)
-        if allow is not None:
-            found = limited_to(found, allow, data_path)
+        found = found if allow is None else limited_to(found, allow, data_path)
         state = LakeState(store, found, spark, author, show_progress=progress, storage=settings)
     state.ntz, state.trust_views, state.config = timestamp == "ntz", trust_views, {**(config or {})}
     return Lake(state)
@@ -95,6 +88,8 @@ def _opened(
     version: str | None,
 ) -> LakeInfo:
     """Return the lake; one that does not exist is made once it is known where files can go."""
+    if version is not None:
+        known_format(version)
     try:
         found = open_lake(store, data_path)
     except NotFound:

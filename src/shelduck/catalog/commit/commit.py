@@ -15,7 +15,6 @@ from types import MappingProxyType
 from sqlalchemy import Connection
 
 from shelduck.catalog.commit.batches import landed_in, record_batch
-from shelduck.catalog.commit.checks import check_options, check_tables
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.kinds.kinds import fold, kinds_of
@@ -26,6 +25,7 @@ from shelduck.catalog.commit.rebase import rebased
 from shelduck.catalog.commit.recorded_layouts import record_layouts
 from shelduck.catalog.commit.settled import Settled, settle
 from shelduck.catalog.commit.work import TableWork, Work, versions
+from shelduck.catalog.databases.database import Contention
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.kept.next_versions import Altered
@@ -33,7 +33,8 @@ from shelduck.catalog.running.jobs import record_job, reservations, step_job
 from shelduck.catalog.running.writers import end_writers
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.catalog.schema.own_tables import if_known
-from shelduck.errors import Conflict
+from shelduck.ducklake.format import format_of
+from shelduck.errors import Conflict, InvalidRequest
 from shelduck.metrics import COMMIT_DURATION, timed
 from shelduck.model.changes.batch import Batch
 from shelduck.model.changes.change import AlterTable, Change, CommitInfo, Entry
@@ -130,7 +131,7 @@ class _Making:
         changes, beside = self.changes, self.beside
         opening = asked.ask(connection)
         head = opening.head
-        check_options(self.store, connection, opening.options, self.info)
+        _check_options(self.store, connection, opening.options, self.info)
         batch = beside.batch
         if batch is not None and landed_in(connection, batch, opening.present) is not None:
             return Landed(head, is_new=False, is_repeat=True)
@@ -195,7 +196,7 @@ def _carry_out(draft: Draft, work: Work, kinds: Sequence[Kind], info: CommitInfo
     """Write the work of these kinds and the snapshot that it makes, unless a check objects."""
     if work.is_empty:
         return Landed(draft.head, is_new=False)
-    check_tables(draft, work)
+    _check_tables(draft, work)
     names = Names()
     for kind in kinds:
         kind.check(draft, work)
@@ -237,3 +238,40 @@ def _altered(draft: Draft, table: TableWork) -> Altered | None:
         table.new_name,
         table.reserved,
     )
+
+
+def _check_options(
+    store: Store, connection: Connection, options: Mapping[str, str], info: CommitInfo
+) -> None:
+    """Refuse a commit without the message that the lake requires.
+
+    If the lake has another version than this connection knows, the work runs again in that one.
+    """
+    version = options.get("version", "")
+    if version != format_of(connection).version:
+        store.follow(version)
+        raise Contention(f"the lake now has DuckLake version {version!r}; nothing was written")
+    if options.get("require_commit_message") == "true" and not info.message:
+        raise InvalidRequest(
+            "this lake demands a commit message (option require_commit_message); give one"
+        )
+
+
+def _check_tables(draft: Draft, work: Work) -> None:
+    """Raise Conflict unless all tables of the work still exist.
+
+    Tables that were read at the newest snapshot and keep their name do exist. If any others are
+    looked up, `Draft.found` has the rows of all.
+    """
+    if all(_was_read_at(draft.head, table) for table in work.existing()):
+        return
+    rows = draft.opening.answers["tables"]
+    draft.found.update((row.table_id, row._asdict()) for row in rows)
+    for table in work.existing():
+        if table.id not in draft.found:
+            raise Conflict(f"table {table.name} was dropped by another commit")
+
+
+def _was_read_at(head: Snapshot, table: TableWork) -> bool:
+    seen = table.old
+    return seen is not None and seen.snapshot.id == head.id and table.new_name is None

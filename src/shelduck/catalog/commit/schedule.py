@@ -10,9 +10,8 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, or_, select
 
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.paths import resolve
-from shelduck.catalog.read.queries import present_tables
+from shelduck.catalog.read.queries import chunks, present_tables
 from shelduck.catalog.running.rollup_homes import rollup_homes
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.create import LakeInfo

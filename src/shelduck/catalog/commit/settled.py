@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.queries import chunks
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.errors import Conflict, NewerFormat

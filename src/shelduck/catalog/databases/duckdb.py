@@ -24,6 +24,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from shelduck.catalog.databases.addresses import file_at, refuse_settings
+from shelduck.catalog.databases.database import Failure
 from shelduck.catalog.databases.duckdb_dialect import SCHEME
 from shelduck.catalog.databases.duckdb_lease import (
     SETTING,
@@ -32,7 +33,6 @@ from shelduck.catalog.databases.duckdb_lease import (
     opening,
     seconds_to_keep,
 )
-from shelduck.catalog.databases.failures import Failure
 from shelduck.errors import CatalogUnavailable, InvalidRequest, Unsupported
 from shelduck.model.text.characters import LONE_SURROGATE
 

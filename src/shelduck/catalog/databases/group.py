@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
-from shelduck.catalog.databases.failures import Contention
+from shelduck.catalog.databases.database import Contention
 from shelduck.errors import OutcomeUnknown
 
 # Others wait while the lock is held.

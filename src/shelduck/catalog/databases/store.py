@@ -13,17 +13,16 @@ code, never by message: `Contention` (run it again), `CatalogUnavailable`, `Outc
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, event, select, text
+from sqlalchemy import Connection, event, select, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from shelduck.catalog.databases.address import Address, parse_address
-from shelduck.catalog.databases.failures import Contention, Failure
+from shelduck.catalog.databases.database import Contention, Database, Failure
 from shelduck.catalog.databases.group import Group
 from shelduck.catalog.databases.known import DATABASES, EXPECTED
 from shelduck.catalog.dialects.known import dialect_of
@@ -43,62 +42,6 @@ from shelduck.errors import (
 from shelduck.model.text.characters import require_characters
 
 T = TypeVar("T")
-
-
-class Database(Protocol):
-    """What a database must provide to hold a catalog."""
-
-    kind: str
-    names: tuple[str, ...]
-    """The words with which its addresses may begin."""
-    form: str
-    """What its addresses look like."""
-    extra: str
-    """The extra that installs its driver."""
-    is_server: bool
-    """Whether it can close a connection that we hold, and has users and passwords."""
-    shown: frozenset[str]
-    """The options of an address that are not secret, so that errors may show their values."""
-    cannot_hold: re.Pattern[str]
-    """The characters that its texts cannot have."""
-    duckdb_extension: str | None
-    """The extension that DuckDB loads to use the database, None if it needs none."""
-    url: URL
-    begin_read: str
-    begin_write: str
-    indexed: bool
-    """Whether our indexes help on this database."""
-    default_data_path: str | None
-    has_savepoints: bool
-    """Whether a part of a transaction can be rolled back, so that several commits can share one."""
-
-    def make_engine(self) -> Engine:
-        """Return an engine whose driver does not begin transactions by itself."""
-
-    @staticmethod
-    def duckdb_address(url: URL) -> str:
-        """Return what DuckDB attaches, after ``ducklake:``."""
-
-    def begin(self, driver: Any, statement: str) -> None:
-        """Begin a transaction on the driver's connection."""
-
-    def pipeline(self, driver: Any) -> AbstractContextManager[Any]:
-        """Send statements without waiting for their answers until the end, if a driver can."""
-
-    def exists(self) -> bool:
-        """Return whether the database exists; the check must not create it."""
-
-    def session(self) -> AbstractContextManager[None]:
-        """Keep open what takes long to open."""
-
-    def is_transaction_open(self, driver: Any) -> bool:
-        """Return whether the driver's connection still has a valid transaction."""
-
-    def classify(self, error: BaseException, *, committing: bool) -> Failure:
-        """Return what a driver's error means for the caller."""
-
-    def way_out(self, told: str) -> str:
-        """Return what to do about an error with that text, '' if that is not known."""
 
 
 class Store:

@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, or_, select, union
 
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.files.data_files import data_files_of, delete_format
 from shelduck.catalog.read.paths import file_place
+from shelduck.catalog.read.queries import chunks
 from shelduck.ducklake import tables
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.changes.change import DELETES, Entry, Verb

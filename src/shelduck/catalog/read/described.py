@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
-from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.queries import chunks
 from shelduck.ducklake import tables
 from shelduck.model.files.data_files import ColumnStats, DataFile, NewDataFile, NewDeleteFile
 from shelduck.model.tables.schema import FieldId

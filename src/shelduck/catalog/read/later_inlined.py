@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection, TableClause, func, or_, select, union_all
 
 from shelduck.catalog.dialects.known import dialect_of
-from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.inlined import (
     AT_ONCE,
@@ -19,6 +18,7 @@ from shelduck.catalog.read.inlined import (
     stored_rows,
 )
 from shelduck.catalog.read.intervals import is_broken
+from shelduck.catalog.read.queries import chunks
 from shelduck.model.files.data_files import InlinedRows
 from shelduck.model.tables.schema import Schema
 from shelduck.model.tables.table import TableVersion

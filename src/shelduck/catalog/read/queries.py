@@ -7,9 +7,10 @@ once and take their values as parameters.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     BindParameter,
@@ -40,6 +41,11 @@ from shelduck.ducklake.checked import or_null, unchecked
 from shelduck.ducklake.column_types import BIGINT, TEXT
 from shelduck.ducklake.rules import MOST, checked_numbers
 
+Value = TypeVar("Value")
+
+# SQLite accepts 32,766 parameters in one statement, PostgreSQL 65,535.
+_CHUNK = 10_000
+
 t_snapshot = tables.snapshot
 t_changes = tables.snapshot_changes
 t_schema = tables.schema
@@ -47,6 +53,13 @@ t_table = tables.table
 t_column = tables.column
 t_file = tables.data_file
 t_delete = tables.delete_file
+
+
+def chunks(values: Iterable[Value], size: int = _CHUNK) -> Iterator[list[Value]]:
+    """Yield the values in lists that are short enough for one statement."""
+    left = iter(values)
+    while part := list(islice(left, size)):
+        yield part
 
 
 def visible(source: Table, snapshot: int | BindParameter[int]) -> ColumnElement[bool]:

@@ -20,10 +20,16 @@ from sqlalchemy import (
 )
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.metadata import partition_keys
 from shelduck.catalog.read.overview.files_at import FilesAt, files_at
-from shelduck.catalog.read.queries import inlined_delete_table, live, present_tables, total, visible
+from shelduck.catalog.read.queries import (
+    chunks,
+    inlined_delete_table,
+    live,
+    present_tables,
+    total,
+    visible,
+)
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.model.tables.schema import FieldId, TableId

@@ -8,7 +8,7 @@ from zlib import crc32
 
 from sqlalchemy import Connection, bindparam, select
 
-from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.queries import chunks
 from shelduck.ducklake import tables
 from shelduck.model.tables.schema import TableId
 

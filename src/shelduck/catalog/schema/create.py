@@ -12,7 +12,7 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.schema import CreateTable
 
 from shelduck import clock
-from shelduck.catalog.databases.failures import Contention
+from shelduck.catalog.databases.database import Contention
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema.own_tables import ensure_own_tables
 from shelduck.ducklake import tables

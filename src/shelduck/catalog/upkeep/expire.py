@@ -19,7 +19,7 @@ from sqlalchemy import Connection, delete, select
 
 from shelduck.catalog.commit.settled import carry_over
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.queries import chunks
 from shelduck.catalog.upkeep.few_rows import Pace
 from shelduck.ducklake import tables
 from shelduck.errors import InvalidRequest, NotFound

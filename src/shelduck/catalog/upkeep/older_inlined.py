@@ -14,8 +14,8 @@ from sqlalchemy import Connection, delete, func, select, text
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.dialects.known import dialect_of
-from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.inlined import require_inlined_tables, tables_with_rows
+from shelduck.catalog.read.queries import chunks
 from shelduck.catalog.upkeep.few_rows import Pace
 from shelduck.ducklake import tables
 

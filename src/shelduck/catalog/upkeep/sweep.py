@@ -44,11 +44,10 @@ from shelduck.catalog.commit.schedule import (
     table_directories,
 )
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.inlined import require_inlined_tables
 from shelduck.catalog.read.key_pages import KeyPage, pages
 from shelduck.catalog.read.paths import resolve
-from shelduck.catalog.read.queries import inlined_delete_table, present_tables
+from shelduck.catalog.read.queries import chunks, inlined_delete_table, present_tables
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.catalog.upkeep.expire import Remaining

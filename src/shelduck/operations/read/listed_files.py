@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
-from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.files.numbers import deletes_of_files
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.overview.table_files import live_rows
+from shelduck.catalog.read.queries import chunks
 from shelduck.errors import Conflict
 from shelduck.model.files.data_files import (
     ColumnStats,

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
-from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.holdings import Holdings, holdings_of
+from shelduck.catalog.read.queries import chunks
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.files.data_files import (

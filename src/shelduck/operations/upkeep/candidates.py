@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import upkeep as read_upkeep
-from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.queries import chunks
 from shelduck.model.files.data_files import DataFile, NameMapping
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.known_layouts import LayoutMemory

@@ -37,10 +37,9 @@ from shelduck.catalog.commit.rows.new_columns import insert_columns, reserve_col
 from shelduck.catalog.commit.rows.postponed import postpone
 from shelduck.catalog.commit.rows.table_stats import ASK_TOTALS, add_column_stats
 from shelduck.catalog.commit.work import TableWork, Work
-from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.column_rows import with_parents
 from shelduck.catalog.read.inlined import AT_ONCE
-from shelduck.catalog.read.queries import live
+from shelduck.catalog.read.queries import chunks, live
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import unchecked
 from shelduck.errors import Conflict

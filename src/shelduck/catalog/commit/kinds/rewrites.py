@@ -25,9 +25,8 @@ from shelduck.catalog.commit.rows.file_rows import (
 )
 from shelduck.catalog.commit.schedule import GoneFile, schedule
 from shelduck.catalog.commit.work import TableWork, Work
-from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.paths import resolve
-from shelduck.catalog.read.queries import live
+from shelduck.catalog.read.queries import chunks, live
 from shelduck.ducklake import tables
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import RewriteFiles, Verb

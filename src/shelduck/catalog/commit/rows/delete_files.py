@@ -12,9 +12,9 @@ from shelduck.catalog.commit.conservation import require_dead_rows
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.ending import ending
 from shelduck.catalog.commit.schedule import GoneFile, schedule
-from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import (
+    chunks,
     inlined_delete_counts,
     inlined_delete_table,
     live,

@@ -10,8 +10,7 @@ from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.arrangement import insert_partition_values
-from shelduck.catalog.read.chunks import chunks
-from shelduck.catalog.read.queries import inlined_delete_table, present_tables
+from shelduck.catalog.read.queries import chunks, inlined_delete_table, present_tables
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT

@@ -12,7 +12,7 @@ from shelduck.catalog.commit.rows.inlined_tables import add_inlined_table, newes
 from shelduck.catalog.dialects.dialect import Dialect, Stored
 from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.queries import chunks
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.ducklake.format import Format
 from shelduck.errors import Conflict, Unsupported

@@ -10,7 +10,7 @@ from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.delete_files import require_as_seen
 from shelduck.catalog.commit.rows.file_rows import log_compaction
 from shelduck.catalog.commit.work import TableWork
-from shelduck.catalog.read.chunks import chunks
+from shelduck.catalog.read.queries import chunks
 from shelduck.ducklake import tables
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import PostponedRewrites, Verb

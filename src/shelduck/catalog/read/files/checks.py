@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 
 from sqlalchemy import Connection, select
 
-from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.intervals import BrokenInterval
+from shelduck.catalog.read.queries import chunks
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import RESTORE, refuse_row

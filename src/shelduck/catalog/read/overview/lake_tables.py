@@ -24,9 +24,8 @@ from sqlalchemy import (
 from sqlalchemy import table as sql_table
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.chunks import chunks
 from shelduck.catalog.read.inlined import AT_ONCE
-from shelduck.catalog.read.queries import total, visible
+from shelduck.catalog.read.queries import chunks, total, visible
 from shelduck.catalog.read.row_counts import dead_positions, tables_of_rows
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT

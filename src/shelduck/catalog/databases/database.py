@@ -1,0 +1,85 @@
+"""What a database must provide to hold a catalog, and what its failures mean for the caller."""
+
+from __future__ import annotations
+
+import re
+from contextlib import AbstractContextManager
+from enum import Enum
+from typing import Any, Protocol
+
+from sqlalchemy import URL, Engine
+
+from shelduck.errors import CatalogUnavailable
+
+
+class Failure(Enum):
+    """The classes of all drivers' errors."""
+
+    RETRYABLE = (
+        "it was busy or another writer was faster; nothing was written, and you can repeat the work"
+    )
+    UNAVAILABLE = "it cannot be reached, opened or written; nothing was written"
+    DENIED = "the server denies its role a right; nothing was written"
+    OUTCOME_UNKNOWN = "the connection broke during COMMIT"
+    CORRUPT = "the database file is damaged or is not a database"
+    OTHER = "an error of the statement itself, or of the caller"
+
+
+class Contention(CatalogUnavailable):
+    """The catalog was locked, or another writer won a race: nothing was written, run it again."""
+
+
+class Database(Protocol):
+    """What a database must provide to hold a catalog."""
+
+    kind: str
+    names: tuple[str, ...]
+    """The words with which its addresses may begin."""
+    form: str
+    """What its addresses look like."""
+    extra: str
+    """The extra that installs its driver."""
+    is_server: bool
+    """Whether it can close a connection that we hold, and has users and passwords."""
+    shown: frozenset[str]
+    """The options of an address that are not secret, so that errors may show their values."""
+    cannot_hold: re.Pattern[str]
+    """The characters that its texts cannot have."""
+    duckdb_extension: str | None
+    """The extension that DuckDB loads to use the database, None if it needs none."""
+    url: URL
+    begin_read: str
+    begin_write: str
+    indexed: bool
+    """Whether our indexes help on this database."""
+    default_data_path: str | None
+    has_savepoints: bool
+    """Whether a part of a transaction can be rolled back, so that several commits can share one."""
+
+    def make_engine(self) -> Engine:
+        """Return an engine whose driver does not begin transactions by itself."""
+
+    @staticmethod
+    def duckdb_address(url: URL) -> str:
+        """Return what DuckDB attaches, after ``ducklake:``."""
+
+    def begin(self, driver: Any, statement: str) -> None:
+        """Begin a transaction on the driver's connection."""
+
+    def pipeline(self, driver: Any) -> AbstractContextManager[Any]:
+        """Send statements without waiting for their answers until the end, if a driver can."""
+
+    def exists(self) -> bool:
+        """Return whether the database exists; the check must not create it."""
+
+    def session(self) -> AbstractContextManager[None]:
+        """Keep open what takes long to open."""
+
+    def is_transaction_open(self, driver: Any) -> bool:
+        """Return whether the driver's connection still has a valid transaction."""
+
+    def classify(self, error: BaseException, *, committing: bool) -> Failure:
+        """Return what a driver's error means for the caller."""
+
+    def way_out(self, told: str) -> str:
+        """Return what to do about an error with that text, '' if that is not known."""
