@@ -58,7 +58,7 @@ def begun(lake):
 
 def carried_out(lake, changes, job):
     head = lake.head()
-    return commit(lake.store, lake.info, changes, base=head.id, info=CommitInfo(), job=job)
+    return commit(lake.store, lake.info, [*changes, job], base=head.id, info=CommitInfo())
 
 
 def look(lake, number):

@@ -21,6 +21,7 @@ from shelduck.leases.leases import Leases
 from shelduck.leases.writer import Writer
 from shelduck.model.changes.change import AlterTable, CommitInfo, DeleteRows
 from shelduck.model.changes.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
+from shelduck.model.changes.records import EndWriters
 from shelduck.model.tables.shadow import Conversion
 from shelduck.operations.done import Done
 from shelduck.work import unit
@@ -48,11 +49,13 @@ def change(lake, job=None, writers=None):
     return commit(
         lake.store,
         lake.info,
-        [AlterTable(table, table.columns, comment)],
+        [
+            AlterTable(table, table.columns, comment),
+            EndWriters(writers or {}),
+            *([] if job is None else [job]),
+        ],
         base=table.snapshot.id,
         info=CommitInfo(),
-        job=job,
-        writers=writers or {},
     )
 
 

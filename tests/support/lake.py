@@ -16,6 +16,7 @@ from shelduck.model.changes.change import (
     CreateSchema,
     CreateTable,
 )
+from shelduck.model.changes.records import LearnLayouts
 from shelduck.model.changes.schema_change import (
     SchemaDraft,
     apply_changes,
@@ -66,7 +67,7 @@ class Lake:
     def commit(self, *changes, base=None, info=CommitInfo(), learned=None):  # noqa: B008
         base = self.head().id if base is None else base
         return commit(
-            self.store, self.info, changes, base=base, info=info, layouts_learned=learned or {}
+            self.store, self.info, [*changes, LearnLayouts(learned or {})], base=base, info=info
         )
 
     def create(self, name="t", **columns):

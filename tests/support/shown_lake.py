@@ -76,7 +76,7 @@ class ShownLake:
         self, table: TableVersion, changes: list[Any], info: CommitInfo, job: NewJob | JobStep
     ) -> Landed:
         base = table.snapshot.id
-        return commit(self.files.store, self.files.info, changes, base=base, info=info, job=job)
+        return commit(self.files.store, self.files.info, [*changes, job], base=base, info=info)
 
     def run(self, job: int, done: int, total: int) -> None:
         """A worker has a job and converted some files."""

@@ -25,7 +25,7 @@ def job(lake):
     lake.create("t", a="int")
     head = lake.head().id
     new = NewJob(lake.table("t").id, "main.t", JobWork())
-    return commit(lake.store, lake.info, [], base=head, info=CommitInfo(), job=new).job.id
+    return commit(lake.store, lake.info, [new], base=head, info=CommitInfo()).job.id
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def test_the_lake_page_counts_files_rows_deletes_and_jobs(lake, page):
 
 def lake_commit(lake, job):
     head = lake.head().id
-    return commit(lake.store, lake.info, [], base=head, info=CommitInfo(), job=job)
+    return commit(lake.store, lake.info, [job], base=head, info=CommitInfo())
 
 
 @pytest.mark.every_database

@@ -14,7 +14,7 @@ from shelduck.api.schema_planner import plan_schema
 from shelduck.api.transaction import Transaction
 from shelduck.catalog.read import read as catalog_read
 from shelduck.jobs.jobs import SchemaChangeJob, jobs_of, run_jobs
-from shelduck.model.changes.batch import Batch
+from shelduck.model.changes.records import Batch
 from shelduck.model.tables.options import OptionValue
 from shelduck.model.text.shown import html_table
 from shelduck.spark.session import DataFrame, SparkSession

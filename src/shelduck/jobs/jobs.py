@@ -226,10 +226,9 @@ def _submitted(
     landed = commit(
         state.store,
         state.info,
-        wanted,
+        [*wanted, NewJob(table.id, str(name), work, seconds, worker)],
         base=table.snapshot.id,
         info=state.commit_info(),
-        job=NewJob(table.id, str(name), work, seconds, worker),
     )
     assert landed.job is not None
     return landed.job, landed.snapshot

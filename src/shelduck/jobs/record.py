@@ -12,6 +12,7 @@ from shelduck.errors import NotFound, OutcomeUnknown
 from shelduck.leases.writer import Writer
 from shelduck.model.changes.change import Change
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
+from shelduck.model.changes.records import EndWriters, LearnLayouts
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import discard
 from shelduck.operations.landing import require_files
@@ -107,14 +108,15 @@ class JobRecord:
             landed = commit(
                 self._state.store,
                 self._state.info,
-                complete,
+                [
+                    *complete,
+                    step,
+                    LearnLayouts(self._state.layouts.unrecorded()),
+                    EndWriters(self._writer.registered, stay=True),
+                    *(rollups.settlings().values() if rollups else ()),
+                ],
                 base=table.snapshot.id,
                 info=self._state.commit_info(f"job {self._number}"),
-                layouts_learned=self._state.layouts.unrecorded(),
-                job=step,
-                writers=self._writer.registered,
-                writers_stay=True,
-                settlings=tuple(rollups.settlings().values()) if rollups else (),
             )
         except OutcomeUnknown:
             raise

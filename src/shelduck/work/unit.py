@@ -13,9 +13,9 @@ from shelduck.catalog.databases.retry import tries
 from shelduck.catalog.running.writers import LeaseLost
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.leases.writer import Writer
-from shelduck.model.changes.batch import Batch
 from shelduck.model.changes.change import Change, CommitInfo, DeleteRows, RewriteFiles
 from shelduck.model.changes.job import JobStep
+from shelduck.model.changes.records import Batch, EndWriters, LearnLayouts, Record
 from shelduck.model.changes.settled import Settling
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SnapshotId, TableId
@@ -175,18 +175,9 @@ class UnitOfWork:
         self.may_have_landed = True
         try:
             require_files(changes, self.workspace.directories())
+            records = self._records(learned)
             return commit(
-                self.state.store,
-                self.state.info,
-                changes,
-                base=base,
-                info=self.info,
-                layouts_learned=learned,
-                batch=self.batch,
-                writers=self.writer.registered,
-                writers_stay=self.writer_stays,
-                settlings=tuple(self._settlings.values()),
-                job=self.job,
+                self.state.store, self.state.info, [*changes, *records], base=base, info=self.info
             )
         except OutcomeUnknown:
             self.is_open = False
@@ -201,6 +192,12 @@ class UnitOfWork:
             self.is_open = False
             self.writer.give_up()
             raise
+
+    def _records(self, learned: Mapping[int, Layout]) -> Sequence[Record]:
+        """Return what the commit writes beside its snapshot."""
+        writers = EndWriters(self.writer.registered, self.writer_stays)
+        own = [each for each in (self.batch, self.job) if each is not None]
+        return [LearnLayouts(learned), writers, *self._settlings.values(), *own]
 
     def rollback(self) -> None:
         """Discard everything staged and remove the files that the unit owns.

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, insert, select
 from shelduck.catalog.read import queries
 from shelduck.catalog.schema import own_tables
 from shelduck.errors import InvalidRequest
-from shelduck.model.changes.batch import ANY_TABLE, Batch
+from shelduck.model.changes.records import ANY_TABLE, Batch
 from shelduck.model.tables.schema import SnapshotId
 
 _TABLE = own_tables.stream_batches

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MappingProxyType
 
 from sqlalchemy import Connection
 
@@ -36,17 +35,14 @@ from shelduck.catalog.schema.own_tables import if_known
 from shelduck.ducklake.format import format_of
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.metrics import COMMIT_DURATION, timed
-from shelduck.model.changes.batch import Batch
 from shelduck.model.changes.change import AlterTable, Change, CommitInfo, Entry
 from shelduck.model.changes.conflict import find_conflict, is_compared_inside
 from shelduck.model.changes.job import Job, JobStep, NewJob
+from shelduck.model.changes.records import RECORDS, Batch, EndWriters, LearnLayouts, Record
 from shelduck.model.changes.settled import Settling
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table import Snapshot
-
-_NOTHING_LEARNED: Mapping[int, Layout] = MappingProxyType({})
-_NO_WRITERS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,34 +68,25 @@ class Landed:
 def commit(
     store: Store,
     lake: LakeInfo,
-    changes: Sequence[Change],
+    changes: Sequence[Change | Record],
     *,
     base: SnapshotId,
     info: CommitInfo,
-    layouts_learned: Mapping[int, Layout] = _NOTHING_LEARNED,
-    batch: Batch | None = None,
-    job: NewJob | JobStep | None = None,
-    writers: Mapping[str, int] = _NO_WRITERS,
-    writers_stay: bool = False,
-    settlings: Sequence[Settling] = (),
 ) -> Landed:
     """Make one snapshot of all changes, or none: everything is written or nothing.
 
-    ``base`` is the snapshot on which the changes were made. ``layouts_learned`` are layouts of
-    foreign files, by id, which are recorded too. If there is nothing to change, no snapshot is made
-    and the newest one is returned. ``batch`` is recorded with the changes; if it is already
-    committed, nothing changes. ``job`` is a step of a job in the same transaction; if the job's
-    state no longer allows it, the commit is a Conflict. ``writers`` counts the registrations that
-    end, by writer, unless ``writers_stay``; if one is gone, the commit is a LeaseLost.
-    ``settlings`` are recorded.
+    ``base`` is the snapshot on which the changes were made. If only records are to be written, no
+    snapshot is made and the newest one is returned. If a batch is already committed, nothing
+    changes. If the state of a job no longer allows its step, the commit is a Conflict.
 
     Raises Conflict if another commit since ``base`` excludes this one, AlreadyExists and
     InvalidRequest if the changes do not fit the catalog, CatalogUnavailable if it is busy or gone
     (nothing was written), and OutcomeUnknown if the connection broke during COMMIT.
     """
-    base = min([base, *(version.snapshot.id for version in versions(changes))])
-    beside = _Beside(layouts_learned, batch, job, writers, writers_stay, settlings)
-    making = _Making(store, lake, changes, base, info, beside)
+    made = [change for change in changes if not isinstance(change, RECORDS)]
+    base = min([base, *(version.snapshot.id for version in versions(made))])
+    beside = _Beside.of([change for change in changes if isinstance(change, RECORDS)])
+    making = _Making(store, lake, made, base, info, beside)
     return if_known(store, making.carried_out)
 
 
@@ -148,14 +135,29 @@ class _Making:
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """What the transaction of a commit records in Shelduck's own tables, beside the snapshot."""
+    """The records of a commit by their kinds: what it writes beside the snapshot."""
 
     layouts: Mapping[int, Layout]
     batch: Batch | None
     job: NewJob | JobStep | None
-    writers: Mapping[str, int]
-    writers_stay: bool
+    writers: Sequence[EndWriters]
     settlings: Sequence[Settling]
+
+    @classmethod
+    def of(cls, records: Sequence[Record]) -> _Beside:
+        """Return records by their kinds; a commit has one batch and one step of a job at most."""
+        return cls(
+            {
+                n: each
+                for r in records
+                if isinstance(r, LearnLayouts)
+                for n, each in r.layouts.items()
+            },
+            next((r for r in records if isinstance(r, Batch)), None),
+            next((r for r in records if isinstance(r, NewJob | JobStep)), None),
+            [r for r in records if isinstance(r, EndWriters) and r.registered],
+            [r for r in records if isinstance(r, Settling)],
+        )
 
     def recorded(
         self, store: Store, connection: Connection, opening: Opening, done: Landed
@@ -174,8 +176,8 @@ class _Beside:
             done = replace(done, job=made)
         if self.layouts:
             record_layouts(connection, self.layouts)
-        if self.writers:
-            end_writers(connection, self.writers, stay=self.writers_stay)
+        for each in self.writers:
+            end_writers(connection, each.registered, stay=each.stay)
         return done
 
 

@@ -12,8 +12,8 @@ from shelduck.catalog.commit.batches import newest_landed
 from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import AlreadyExists
 from shelduck.evolution.arrangement import Arrangement
-from shelduck.model.changes.batch import Batch
 from shelduck.model.changes.change import AlterTable, CommitInfo
+from shelduck.model.changes.records import Batch
 from shelduck.model.files.data_files import DataFile
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Done

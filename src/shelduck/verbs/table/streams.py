@@ -12,8 +12,8 @@ from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.changes import dropped_in, touches
 from shelduck.catalog.running.jobs import first_conversion
 from shelduck.errors import Conflict, InvalidRequest, NotFound
-from shelduck.model.changes.batch import Batch
 from shelduck.model.changes.evolution import evolution_of
+from shelduck.model.changes.records import Batch
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.cursor import Cursor
 from shelduck.spark.failures import telling_spark

@@ -1,0 +1,51 @@
+"""Changes of Shelduck's own tables; a commit of nothing else makes no snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from shelduck.model.changes.job import JobStep, NewJob
+from shelduck.model.changes.settled import Settling
+from shelduck.model.files.layout import Layout
+from shelduck.model.tables.schema import TableId
+
+# Ids of tables begin at 1. This stands for "no single table".
+ANY_TABLE = TableId(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One step of a series, such as a streaming query; the numbers of a series grow.
+
+    A series is identified by its name and, if it goes into one table, by that table.
+    """
+
+    query_id: str
+    batch_id: int
+    table_id: TableId = ANY_TABLE
+
+    def __str__(self) -> str:
+        return f"batch {self.batch_id} of {self.query_id!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class LearnLayouts:
+    """Layouts of files that other writers wrote, by the ids of the files."""
+
+    layouts: Mapping[int, Layout]
+
+
+@dataclass(frozen=True, slots=True)
+class EndWriters:
+    """Registrations that end with the commit: how many, by writer; with ``stay``, none ends.
+
+    If one is gone, the commit is a LeaseLost.
+    """
+
+    registered: Mapping[str, int]
+    stay: bool = False
+
+
+Record = LearnLayouts | Batch | NewJob | JobStep | EndWriters | Settling
+RECORDS = (LearnLayouts, Batch, NewJob, JobStep, EndWriters, Settling)
