@@ -54,6 +54,10 @@ def test_statements_go_to_the_lake_and_others_to_spark(sqlite_url, data_path, tm
         with pytest.raises(shelduck.Unsupported, match="over Spark Connect"):
             shelduck.attach(spark, "other", sqlite_url, default=True)
         assert rows(spark.sql("SHOW TABLES IN lake")) == [("main", "t", False)]
+        exists = spark.catalog.databaseExists
+        assert [exists(n) for n in ("lake.Main", "lake.s", "default", "s")] == [True, False] * 2
+        assert spark.catalog.tableExists("lake.main.T")
+        assert not spark.catalog.tableExists("lake.main.u")
         for act in (
             lambda: spark.table("lake.main.t").collect(),
             lambda: spark.range(1).write.mode("append").saveAsTable("lake.main.t"),

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from shelduck.errors import AlreadyExists, InvalidRequest
+from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
 from shelduck.evolution.alter import plan_alter
 from shelduck.model.tables.keys import Aggregation, KeyModel, KeySpec, resolve_keys, with_keys
 from shelduck.model.tables.table import PartitionColumn
@@ -20,6 +20,7 @@ TABLE = table(
     column("p", "struct", 3, column("f", "int32", 4), column("g", "int32", 5)),
 )
 ALONE = table(column("a", "int32", 1))
+DATED = table(column("d", "date", 1))
 LAID_OUT = replace(TABLE, partition=(PartitionColumn(1, "identity"),), sort=("b ASC NULLS LAST",))
 
 
@@ -60,6 +61,11 @@ def _planned(of, clauses):
         (TABLE, ["RENAME COLUMN p.f TO g", "RENAME COLUMN p.g TO f"], {"a", "b", "p"}),
         (TABLE, [f"RENAME COLUMN {n}" for n in ("a TO b", "b TO p", "p TO a")], {"a", "b", "p"}),
         (TABLE, ["RENAME COLUMN a TO b", "DROP COLUMN b"], {"b", "p"}),
+        (LAID_OUT, ["ALTER COLUMN a TYPE STRING", "RESET PARTITIONED BY"], {"a", "b", "p"}),
+        (LAID_OUT, ["ALTER COLUMN a TYPE STRING", "SET PARTITIONED BY (b)"], {"a", "b", "p"}),
+        (LAID_OUT, ["MODIFY COLUMN a FLOAT", "RESET PARTITIONED BY"], {"a", "b", "p"}),
+        (LAID_OUT, ["ALTER COLUMN b TYPE BINARY", "RESET SORTED BY"], {"a", "b", "p"}),
+        (PARTED, ["MODIFY COLUMN b BINARY KEY", "RESET PARTITIONED BY"], {"a", "b", "p"}),
     ],
 )
 def test_clauses_that_need_each_other_stand_in_any_order(of, clauses, columns):
@@ -70,6 +76,24 @@ def test_clauses_that_need_each_other_stand_in_any_order(of, clauses, columns):
         # The new ids alone may depend on the order.
         kept = {f.id: f.name for f in change.columns.walk() if f.id <= of.max_column_id}
         assert kept == {f.id: f.name for f in found[0].columns.walk() if f.id in kept}
+
+
+@pytest.mark.parametrize("of", [TABLE, LAID_OUT])
+def test_partition_keys_of_the_statement_follow_a_column_to_its_new_type(of):
+    clauses = ["ALTER COLUMN a TYPE STRING", "SET PARTITIONED BY (a, b)"]
+
+    for order in permutations(clauses):
+        plan = _planned(of, order)
+        [shadow] = plan.shadows
+        assert [k.column_id for k in plan.change.partition] == [shadow.field.id, 2]
+
+
+def test_a_key_of_a_new_column_follows_it_to_another_type():
+    clauses = ["ADD COLUMN n INT", "SET PARTITIONED BY (n)", "ALTER COLUMN n TYPE STRING"]
+
+    change = _planned(TABLE, clauses).change
+
+    assert [k.column_id for k in change.partition] == [change.columns.find(("n",)).id]
 
 
 def test_swapped_columns_keep_their_ids_and_the_sort_order_follows():
@@ -123,6 +147,27 @@ def test_swapped_columns_keep_their_ids_and_the_sort_order_follows():
             ["DROP COLUMN b", "RESET SORTED BY"],
             InvalidRequest,
             "Partition column b of main.t cannot be dropped",
+        ),
+        (
+            PARTED,
+            ["MODIFY COLUMN b BINARY KEY", "RESET SORTED BY"],
+            InvalidRequest,
+            "cannot modify partition or distribution column b of main.t",
+        ),
+        (
+            LAID_OUT,
+            ["ALTER COLUMN a TYPE STRING", "RESET SORTED BY"],
+            Unsupported,
+            (
+                "cannot change a of main.t from int32 to STRING: the table is partitioned by it;"
+                " use ALTER TABLE main.t RESET PARTITIONED BY first"
+            ),
+        ),
+        (
+            DATED,
+            ["SET PARTITIONED BY (day(d))", "ALTER COLUMN d TYPE STRING"],
+            InvalidRequest,
+            "cannot partition main.t by day(d): day does not apply to a column of type varchar",
         ),
         (
             DUPLICATE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any
 
 from shelduck.api.connect import connect
@@ -217,6 +218,19 @@ def _take_over(spark: SparkSession) -> None:
     else:
         for name in _session(spark).lakes:
             tell_over_connect(name)
+        for method, length in (("databaseExists", 2), ("tableExists", 3)):
+            replace_method(type(spark.catalog), method, partial(_exists, length))
+
+
+def _exists(length: int, original: Callable[..., bool]) -> Callable[..., bool]:
+    """Return a call that finds what is in lakes by names of so many parts, over Spark Connect."""
+
+    def exists(self: Any, name: str, *more: Any, **named: Any) -> bool:
+        session = None if more or named else _sessions.get(_id(self._sparkSession))
+        found = None if session is None else session.has(name, length)
+        return original(self, name, *more, **named) if found is None else found
+
+    return exists
 
 
 def _sql(original: Sql) -> Sql:

@@ -111,6 +111,9 @@ class AttachedLake:
         match what:
             case "schemas":
                 return [(schema,) for schema in self._verbs.schemas()]
+            case "schema exists":
+                found = [schema.lower() for schema in self._verbs.schemas()]
+                return [("yes",)] if namespace.lower() in found else []
             case "tables":
                 return [(found.name,) for found in self._verbs.tables(namespace or None)]
             case "exists":

@@ -232,6 +232,16 @@ class SessionSql:
         found = table_name(parts, self._schema(lake, names) or DEFAULT_SCHEMA)
         return AttachedTable(self._state(lake), catalog, found)
 
+    def has(self, name: str, length: int) -> bool | None:
+        """Return whether a lake has a schema or table, None for a name that is not in a lake."""
+        with suppress(InvalidRequest):
+            parts = split_name(name)
+            lake = self.lakes.get(parts[0].lower())
+            if lake is not None and len(parts) == length:
+                what = ("exists", *parts[1:]) if length > 2 else ("schema exists", parts[1], "")
+                return bool(list(lake.answer(["", *what], None)))
+        return None
+
     def _names(self) -> Names:
         current = str(self._spark.catalog.currentCatalog())
         temporary = cache(partial(is_temporary_view, self._spark))

@@ -46,6 +46,7 @@ from shelduck.model.changes.table_change import ArrangementChange, RewriteOlderF
 from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.keys import table_keys, with_keys
 from shelduck.model.tables.lengths import is_longer, with_lengths
+from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
 from shelduck.model.tables.properties import (
     PropertyChange,
     allows_promotion,
@@ -97,7 +98,7 @@ def plan_alter(
     if not changes:
         raise InvalidRequest(f"ALTER TABLE {name} contains no change")
     require_known(table)
-    fold = _Fold(table, known)
+    fold = _Fold(table, known, changes)
     steps = tuple(fold.take(change, clause) for clause, change in enumerate(changes))
     fold.finish()
     after, arrangement = fold.after, fold.arrangement
@@ -129,7 +130,12 @@ def altered(table: TableVersion, change: AlterTable) -> TableVersion:
 class _Fold:
     """The table while changes are applied to it, one clause after another."""
 
-    def __init__(self, table: TableVersion, known: Sequence[Conversion] | None) -> None:
+    def __init__(
+        self,
+        table: TableVersion,
+        known: Sequence[Conversion] | None,
+        clauses: Sequence[TableChange],
+    ) -> None:
         self.table = table
         self.after = SchemaDraft(
             table.columns, table.max_column_id + 1, dict(table.comments), table.properties
@@ -138,15 +144,16 @@ class _Fold:
         self.shadows: list[Shadow] = []
         self.rewrites = False
         self.keys = KeyDraft.of(table)
+        # Keys that the statement itself sets or resets are judged when it ends.
+        if not any(isinstance(c, SetPartitioning | ResetPartitioning) for c in clauses):
+            self.keys.partition = table.partition
         self.keys.sorts(self.arrangement, table.columns)
         self._waiting = WaitingNames(table.full_name)
         self._known = None if known is None else {c.clause: c for c in known}
-        self._clauses: list[TableChange] = []
+        self._clauses = clauses
 
     def take(self, change: TableChange, clause: int) -> AlterStep:
         """Apply one clause and return its weight."""
-        self._clauses.append(change)
-        self.keys.partition = self.arrangement.partition
         asked, change = change, self.keys.allowed(change, self.after.columns)
         parts: Sequence[Simple]
         if isinstance(change, ModifyColumn | OrderColumns):
@@ -183,7 +190,8 @@ class _Fold:
         properties = with_lengths(self.after.properties, self.after.columns)
         if properties != self.after.properties:
             self.after = replace(self.after, properties=properties)
-        refuse_lost_keys(self.table, self.arrangement, self.after.columns)
+        types = {s.old.id: s.conversion.target for s in self.shadows}
+        refuse_lost_keys(self.table, self.arrangement, self.after.columns, types)
         if self.rewrites and not all(
             isinstance(c, ArrangementChange | RewriteOlderFiles) for c in self._clauses
         ):
@@ -317,7 +325,7 @@ class _Fold:
         found = promotion(old.type, change.type)
         if not found.is_light or allows_promotion(self.after.properties, found):
             return None
-        if any(key.column_id == old.id for key in self.arrangement.partition):
+        if any(key.column_id == old.id for key in self.keys.partition):
             # No job changes a partition key, but type widening does.
             return None
         return converting(f"{found.reason}, but type widening is not enabled")
@@ -345,6 +353,7 @@ class _Fold:
 
     def _put(self, old: Field, new: Field) -> None:
         self.keys.replaced(old.id, new.id)
+        self.arrangement = self.arrangement.replaced(old.id, new.id)
         ids: dict[FieldId | None, FieldId] = {o.id: n.id for o, n in kept_parts(old, new)}
         comments = {ids.get(k, k): text for k, text in self.after.comments.items()}
         last = max(f.id for f in new.walk())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,10 +14,11 @@ from shelduck.model.tables.partition import (
     PartitionBy,
     ResetPartitioning,
     SetPartitioning,
+    named_keys,
     parse_transform,
     resolve_keys,
 )
-from shelduck.model.tables.schema import Field, Kind, Schema
+from shelduck.model.tables.schema import Field, FieldId, Kind, Schema, path_text
 from shelduck.model.tables.sorting import ResetSorting, SetSorting, SortKey, parse_sort_key
 from shelduck.model.tables.table import PartitionColumn, TableVersion
 from shelduck.model.types.buckets import has_same_buckets
@@ -26,11 +27,22 @@ from shelduck.sql.ddl.sorting import columns_of, is_column, renamed
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """Partition keys and sort order while changes are applied; ``dropped`` are columns by name."""
+    """Partition keys and sort order while changes are applied; ``dropped`` are columns by name.
+
+    ``is_set``: a change has set the partition keys, which then follow their columns.
+    """
 
     partition: tuple[PartitionColumn, ...]
     sort: tuple[SortKey, ...]
     dropped: frozenset[str] = frozenset()
+    is_set: bool = False
+
+    def replaced(self, old: FieldId, new: FieldId) -> Arrangement:
+        """Return the arrangement after a column got another id, and so another type."""
+        if not self.is_set:
+            return self
+        keys = (replace(k, column_id=new) if k.column_id == old else k for k in self.partition)
+        return replace(self, partition=tuple(keys))
 
     @property
     def sort_texts(self) -> tuple[str, ...]:
@@ -72,7 +84,7 @@ def apply_arrangement(
 def _set_partitioning(
     draft: Arrangement, change: SetPartitioning, columns: Schema, table: str
 ) -> Arrangement:
-    return replace(draft, partition=resolve_keys(change.keys, columns, table))
+    return replace(draft, partition=resolve_keys(change.keys, columns, table), is_set=True)
 
 
 def _set_sorting(
@@ -118,13 +130,24 @@ def follow(draft: Arrangement, change: SchemaChange, before: Schema) -> Arrangem
     return draft
 
 
-def refuse_lost_keys(table: TableVersion, draft: Arrangement, after: Schema) -> None:
-    """Raise Unsupported for keys whose column is gone, or whose values would change buckets."""
+def refuse_lost_keys(
+    table: TableVersion, draft: Arrangement, after: Schema, types: Mapping[FieldId, str]
+) -> None:
+    """Raise Unsupported for keys whose column is gone, or whose values would change buckets.
+
+    ``types`` are the new types of columns that a job replaces.
+    """
+    if draft.is_set:
+        resolve_keys(named_keys(draft.partition, after), after, table.full_name)
     for key in draft.partition:
         old, new = table.columns.by_id(key.column_id), after.by_id(key.column_id)
         if old is not None and new is None:
+            told = f"drop {old.name!r} of {table.full_name}"
+            if old.id in types:
+                of = f"{path_text((old.name,))} of {table.full_name}"
+                told = f"change {of} from {old.type} to {types[old.id]}"
             raise Unsupported(
-                f"cannot drop {old.name!r} of {table.full_name}: the table is partitioned by it;"
+                f"cannot {told}: the table is partitioned by it;"
                 f" use ALTER TABLE {table.full_name} RESET PARTITIONED BY first"
             )
         if key in table.partition and old is not None and new is not None:

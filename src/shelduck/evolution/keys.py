@@ -57,8 +57,8 @@ class KeyDraft:
     """The key model of a table while clauses of one ALTER are applied, None if it has none.
 
     ``rows_fold``: a key of an AGGREGATE table is dropped, so that rows become equal. ``is_sorted``:
-    the table is sorted by its keys, and stays so. ``dropped`` are the columns that are gone, with
-    whether they were keys: `finish` judges them.
+    the table is sorted by its keys, and stays so. ``partition`` are keys that stay in any case.
+    ``dropped`` are the columns that are gone, with whether they were keys: `finish` judges them.
     """
 
     table: str

@@ -8,7 +8,7 @@ from dataclasses import replace
 from shelduck.evolution.alter import altered, plan_alter
 from shelduck.model.changes.schema_change import ChangeType, SetDefault
 from shelduck.model.changes.table_change import TableChange
-from shelduck.model.tables.partition import SetPartitioning
+from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
 from shelduck.model.tables.sorting import SetSorting
 from shelduck.model.tables.table import TableVersion
 
@@ -24,6 +24,9 @@ def light_and_heavy(table: TableVersion, changes: Sequence[TableChange]) -> tupl
     light: list[TableChange] = []
     heavy: list[TableChange] = []
     converted: set[str] = set()
+    if any(isinstance(c, SetPartitioning | ResetPartitioning) for c in changes):
+        # The keys of the table count at the end of all changes, wherever the clause is.
+        table = replace(table, partition=())
     for change in changes:
         if isinstance(change, ChangeType) and plan_alter(_after(table, light), [change]).is_heavy:
             converted.add(change.path[0].lower())

@@ -69,8 +69,7 @@ def plan_shadow(
     """Return the column that a heavy change needs, with ids from ``number`` on.
 
     ``columns`` are the table's columns after the clauses before. A change below a top-level column
-    replaces the whole column. Raises Unsupported for partition keys and for types to which values
-    cannot be converted.
+    replaces the whole column. Raises Unsupported for types to which values cannot be converted.
     """
     name = table.full_name
     old = columns.get(change.path[:1], name)
@@ -78,11 +77,6 @@ def plan_shadow(
     told = f"cannot change {path_text(change.path)} of {name} from {below.type} to {change.type}"
     if change.using is not None:
         _require_usable(change, told)
-    if any(key.column_id == old.id for key in table.partition):
-        raise Unsupported(
-            f"{told}: the table is partitioned by it; use ALTER TABLE {name} RESET PARTITIONED BY"
-            " first"
-        )
     target = _with_type(old, change.path[1:], change.type)
     conversion = Conversion(
         old.id,

@@ -63,9 +63,10 @@ def spark_type(data_type: DataType, column: str = "") -> T.DataType:
     Raises Unsupported, naming ``column``, for a type that Spark does not have.
     """
     if isinstance(data_type, Struct):
-        return T.StructType(
-            [T.StructField(m.name, spark_type(m.type, column)) for m in data_type.members]
-        )
+        told = [None if m.comment is None else {"comment": m.comment} for m in data_type.members]
+        kinds = [spark_type(m.type, column) for m in data_type.members]
+        parts = zip(data_type.members, kinds, told, strict=True)
+        return T.StructType([T.StructField(m.name, kind, True, how) for m, kind, how in parts])
     if isinstance(data_type, List):
         return T.ArrayType(spark_type(data_type.element, column))
     if isinstance(data_type, Map):

@@ -753,3 +753,24 @@ def test_a_stream_that_cannot_go_into_a_table_is_told(spark, lake, stream, tmp_p
         stream("id int").toTable("no_lake.main.t", checkpointLocation=f"{tmp_path}/kept")
     assert newest(lake) == before
     assert not spark.catalog.tableExists("lake.main.made")
+
+
+def test_a_boolean_partition_takes_the_same_values_through_every_door(lake, spark):
+    lake.sql("CREATE TABLE p (id INT, ok BOOLEAN) PARTITIONED BY (ok)")
+    clause, source = "lake.main.p PARTITION (ok = {})", "(SELECT 1 AS id)"
+    doors = (
+        f"INSERT INTO {clause} VALUES (1)",
+        f"INSERT OVERWRITE {clause} SELECT 1",
+        f"WITH w AS {source} INSERT INTO {clause} SELECT * FROM w",
+        f"FROM {source} INSERT INTO {clause} SELECT id",
+    )
+    for literal, value in (("1", True), ("0L", False), ("'no'", False)):
+        for door in doors:
+            lake.sql("TRUNCATE TABLE p")
+            spark.sql(door.format(literal))
+            assert rows(lake.table("p").read()) == [(1, value)], (door, literal)
+    for door in doors:
+        with pytest.raises(Exception, match="2"):
+            spark.sql(door.format("2"))
+    with pytest.raises(InvalidRequest, match="'2' is not a value of type boolean"):
+        lake.sql("INSERT INTO p PARTITION (ok = 2) VALUES (1)")

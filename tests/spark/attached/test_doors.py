@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import shelduck
 from shelduck.cli.app import app
-from tests.support.attaching import duck
+from tests.support.attaching import attached_lake, duck
 from tests.support.lakes import rows
 
 pytestmark = pytest.mark.guard
@@ -121,6 +121,32 @@ def test_a_statement_means_the_same_at_every_door(spark, tmp_path, door):
     assert here[1] == expected[1]
     refused = [text for text, said in zip(STATEMENTS, expected[0], strict=True) if said != "done"]
     assert len(refused) == 19
+
+
+def test_comments_of_nested_fields_are_in_the_schema_of_rows(spark, tmp_path):
+    shape = (
+        "STRUCT<a: INT COMMENT 'in a', b: ARRAY<STRUCT<x: INT COMMENT 'in x'>>,"
+        " m: MAP<STRING, STRUCT<y: INT COMMENT 'in y'>>>"
+    )
+    nested = "array(named_struct('x', 2)), 'm', map('k', named_struct('y', 3))"
+    value = f"named_struct('a', 1, 'b', {nested})"
+
+    def told():
+        kind = spark.table("lake.main.t").schema["s"].dataType
+        inside = (kind["b"].dataType.elementType["x"], kind["m"].dataType.valueType["y"])
+        return [f.metadata.get("comment") for f in (kind.fields[0], *inside)]
+
+    with attached_lake(spark, tmp_path, f"CREATE TABLE t (id INT, s {shape})") as lake:
+        assert told() == ["in a", "in x", "in y"]
+        lake.sql(f"INSERT INTO t VALUES (1, {value})")
+        assert told() == ["in a", "in x", "in y"]
+        lake.sql("CALL flush_inlined_data('t')")
+        assert told() == ["in a", "in x", "in y"]
+        plan = spark.sql("SELECT id FROM lake.main.t WHERE s.a = 1")
+        assert "EqualTo(s.a,1)" in plan._jdf.queryExecution().executedPlan().toString()
+        lake.sql("ALTER TABLE t RENAME COLUMN s.a TO z, ADD COLUMN s.c INT")
+        assert told() == ["in a", "in x", "in y"]
+        assert rows(spark.sql("SELECT s.z, s.b[0].x, s.m['k'].y FROM lake.main.t")) == [(1, 2, 3)]
 
 
 def test_comments_of_fields_are_kept_shown_and_left_to_duckdb(spark, tmp_path):

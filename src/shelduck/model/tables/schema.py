@@ -7,7 +7,7 @@ table. Names are compared without case, as in Spark and DuckDB.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NewType
@@ -86,14 +86,19 @@ class Field:
     @property
     def type(self) -> DataType:
         """The field's type without ids."""
+        return self.commented({})
+
+    def commented(self, comments: Mapping[FieldId | None, str]) -> DataType:
+        """Return the type without ids, with the comments of the fields below."""
+        if not isinstance(self.shape, Kind):
+            return self.shape
+        parts = [c.commented(comments) for c in self.children]
         if self.shape is Kind.STRUCT:
-            return Struct(tuple(Member(c.name, c.type, c.nullable) for c in self.children))
-        if self.shape is Kind.LIST:
-            return List(self.children[0].type)
-        if self.shape is Kind.MAP:
-            return Map(self.children[0].type, self.children[1].type)
-        assert not isinstance(self.shape, Kind)
-        return self.shape
+            pairs = zip(self.children, parts, strict=True)
+            return Struct(
+                tuple(Member(c.name, t, c.nullable, comments.get(c.id)) for c, t in pairs)
+            )
+        return List(*parts) if self.shape is Kind.LIST else Map(*parts)
 
     @property
     def is_leaf(self) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from shelduck.spark.bridge.codec import Constant, Deletes, FileEntry, field_rows
 from shelduck.spark.bridge.faults import DAMAGED, file_fault
-from shelduck.spark.bridge.jvm import checkpoint, has_jvm
+from shelduck.spark.bridge.jvm import has_jvm
 from shelduck.spark.bridge.named import (
     Named,
     Sql,
+    checkpoint,
     column_of,
     equal_columns,
     select_named,

@@ -10,7 +10,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.classic.column import Column as ClassicColumn
 
 _CATALYST = "org.apache.spark.sql.catalyst"
-_COUNTS = "shelduck counts"
 
 
 def has_jvm(spark: SparkSession) -> bool:
@@ -62,23 +61,6 @@ def qualified(df: DataFrame, names: Sequence[str]) -> DataFrame:
     datasets = java_class(spark, "org.apache.spark.sql.classic.Dataset")
     plan = alias(identifier, analyzed_plan(df))
     return DataFrame(datasets.ofRows(java_session(spark), plan), spark)
-
-
-def checkpoint(rows: DataFrame, counts: Sequence[Column]) -> tuple[DataFrame, list[int]]:
-    """Return rows that are computed now and kept in the executors, and named counts of them.
-
-    Spark counts while it computes. Over Spark Connect, which does not return the counts, a second
-    job counts.
-    """
-    if not has_jvm(rows.sparkSession):
-        found = rows.localCheckpoint(eager=True)
-        # One row of numbers.
-        return found, list(found.agg(*counts).collect()[0])
-    observed = rows.observe(_COUNTS, *counts)
-    found = observed.localCheckpoint(eager=True)
-    # An Observation waits for a message to a listener, and a busy Spark drops such messages.
-    told = observed._jdf.queryExecution().observedMetrics().apply(_COUNTS)  # noqa: SLF001
-    return found, [int(told.getLong(n)) for n in range(len(counts))]
 
 
 def analyzed_plan(df: DataFrame) -> Any:

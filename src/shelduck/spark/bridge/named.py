@@ -16,6 +16,8 @@ from shelduck.spark.bridge.codec import field_rows, rows_of
 from shelduck.spark.bridge.codec import texts as texts_of
 from shelduck.spark.bridge.jvm import has_jvm, java_column, java_frame, java_session
 
+_COUNTS = "shelduck counts"
+
 
 class Sql(str):
     """An expression as SQL that Shelduck has made: no text of a user, whose quotes may be open."""
@@ -81,6 +83,23 @@ def held(rows: DataFrame) -> DataFrame:
     """Return rows as Spark's plan holds them, computed once, if it can; rows as they are else."""
     spark = rows.sparkSession
     return DataFrame(loaded(spark).plans.held(java_frame(rows)), spark)
+
+
+def checkpoint(rows: DataFrame, counts: Sequence[Column]) -> tuple[DataFrame, list[int]]:
+    """Return rows that are computed now and kept in the executors, and named counts of them.
+
+    Spark counts while it computes. Over Spark Connect, which does not return the counts, a second
+    job counts.
+    """
+    if not has_jvm(rows.sparkSession):
+        found = rows.localCheckpoint(eager=True)
+        # One row of numbers.
+        return found, list(found.agg(*counts).collect()[0])
+    observed = rows.observe(_COUNTS, *counts)
+    found = loaded(rows.sparkSession).plans.computed(java_frame(observed))
+    # An Observation waits for a message to a listener, and a busy Spark drops such messages.
+    told = java_frame(observed).queryExecution().observedMetrics().apply(_COUNTS)
+    return DataFrame(found, rows.sparkSession), [int(told.getLong(n)) for n in range(len(counts))]
 
 
 def own(rows: DataFrame) -> DataFrame:

@@ -20,6 +20,7 @@ from shelduck.spark.calls.lake_table import FindTable, LakeTable, read_as
 from shelduck.spark.calls.lake_writer import LakeWriter, insert_into, save_as_table
 from shelduck.spark.calls.merge_writer import LakeMerge
 from shelduck.spark.calls.replacing import replace_method
+from shelduck.spark.named_errors import SparkError, condition_of
 
 
 def replace_calls(spark: SparkSession, find: FindTable) -> None:
@@ -36,6 +37,21 @@ def replace_calls(spark: SparkSession, find: FindTable) -> None:
     ]
     for kind, method, instead in calls:
         replace_method(kind, method, partial(_replaced, instead, find))
+    replace_method(type(spark.catalog), "listFunctions", _list_functions)
+
+
+def _list_functions(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a call that lists Spark's functions in a lake too: they are in every catalog."""
+
+    def call(self: Any, dbName: Any = None, pattern: Any = None) -> Any:  # noqa: N803
+        try:
+            return original(self, dbName, pattern)
+        except SparkError as error:
+            if condition_of(error) != "MISSING_CATALOG_ABILITY.FUNCTIONS":
+                raise
+        return original(self, "spark_catalog.default", pattern)
+
+    return call
 
 
 def _replaced(

@@ -36,7 +36,7 @@ from shelduck.spark.scan.public_read import (
     unpushed,
 )
 from shelduck.spark.scan.rollup_rule import Chooser, chooser_for
-from shelduck.spark.types import spark_type
+from shelduck.spark.types import same_type, spark_type
 from shelduck.spark.values import exists_default
 
 Parts = Callable[[ScanGroup, list[str]], Iterable[ScanGroup]]
@@ -128,12 +128,28 @@ def read_rows(
 
 def _commented(found: DataFrame, plan: ScanPlan, origins: Sequence[Origin]) -> DataFrame:
     """Return rows for people with the comments of their columns as Spark keeps them."""
-    comments = plan.table.comments
-    if origins or not any(f.id in comments for f in plan.columns):
+    comments, types = plan.table.comments, {} if origins else _commented_types(plan)
+    if origins or not (types or any(f.id in comments for f in plan.columns)):
         return found
     told = {f.name: {"comment": comments[f.id]} for f in plan.columns if f.id in comments}
-    named = [Named(f.name, backticked(f.name), metadata=told.get(f.name)) for f in plan.columns]
+    # A cast would keep filters on fields from the files; most groups are read with this type.
+    has = {f.name: f.dataType for f in found.schema} if types else {}
+    casts = {name: kind for name, kind in types.items() if has[name] != kind}
+    named = [
+        Named(f.name, backticked(f.name), casts.get(f.name), told.get(f.name)) for f in plan.columns
+    ]
     return select_named(found, named)
+
+
+def _commented_types(plan: ScanPlan) -> dict[str, T.DataType]:
+    """Return the types of columns with fields that have comments."""
+    comments = plan.table.comments
+    nested = [f for f in plan.columns if not f.is_leaf] if comments else []
+    return {
+        f.name: spark_type(f.commented(comments), f.name)
+        for f in nested
+        if any(below.id in comments and below is not f for below in f.walk())
+    }
 
 
 def _united(spark: SparkSession, frames: Sequence[DataFrame], shape: T.StructType) -> DataFrame:
@@ -183,6 +199,13 @@ def _group(
     choose: Chooser | None,
 ) -> DataFrame:
     schema = _read_schema(group, row_ids=Origin.ROW_ID in origins)
+    types = {} if origins else _commented_types(plan)
+    for f, made in zip(plan.columns, group.outputs, strict=True) if types else ():
+        if f.name in types and isinstance(made, ReadAs):
+            read = schema[made.name]
+            read.dataType = (
+                types[f.name] if same_type(read.dataType, types[f.name]) else read.dataType
+            )
     snapshot = plan.table.snapshot.id
     if bridge is None:
         found = public_group(spark, group, schema, snapshot, origins=bool(origins))

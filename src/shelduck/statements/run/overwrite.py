@@ -129,7 +129,10 @@ def _value(field: Field, literal: str, table: str) -> str:
         # VARCHAR(n) would cut it.
         return f"CAST({literal} AS STRING)"
     text = text_of(literal)
+    if text is None and kind == "boolean":
+        # Spark reads every value of the clause as a text, so 1 and 0 are truth values.
+        text = literal.rstrip("LSYlsy")
     if text is None:
         return literal
     require_text(field.type, text, f"column {quote_name(field.name)} of {table}")
-    return f"CAST({literal} AS {kind})"
+    return f"CAST(CAST({literal} AS STRING) AS {kind})"

@@ -94,8 +94,10 @@ def show_create_table(runner: Runner, statement: st.ShowCreateTable) -> PlainRow
 
 def show_properties(runner: Runner, statement: st.ShowProperties) -> PlainRows:
     """SHOW TBLPROPERTIES, with the columns that Spark gives."""
-    found = runner.version(statement.name)
-    rows = list(shown_properties(found.properties).items())
+    found = _table_or_view(runner, statement.name)
+    # Views have none.
+    properties = {} if isinstance(found, ViewVersion) else shown_properties(found.properties)
+    rows = list(properties.items())
     if statement.key is not None:
         rows = [(k, v) for k, v in rows if k.lower() == statement.key.lower()]
         missing = f"Table {found.full_name} does not have property: {statement.key}"

@@ -28,6 +28,7 @@ import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.functions;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
@@ -37,6 +38,7 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.Map$;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction0;
 
 /** Plans that Python would need many calls to build: each py4j call costs more than its work. */
 public final class LakePlans {
@@ -158,6 +160,22 @@ public final class LakePlans {
   public Dataset held(Dataset rows) {
     LogicalPlan plan = rows.queryExecution().optimizedPlan();
     return plan instanceof LocalRelation ? Dataset.ofRows(session(rows), plan) : rows;
+  }
+
+  /**
+   * Rows that are computed now and kept in the executors. Of constants and renamed columns Spark
+   * would keep an equation for each, and compare all of them in every later filter and join.
+   */
+  public Dataset computed(final Dataset rows) {
+    // How rows are computed is planned with the settings of the session.
+    rows.queryExecution().executedPlan();
+    SQLConf quiet = session(rows).sessionState().conf().clone();
+    quiet.setConfString("spark.sql.constraintPropagation.enabled", "false");
+    return (Dataset) SQLConf.withExistingConf(quiet, new AbstractFunction0() {
+      public Object apply() {
+        return rows.localCheckpoint(true);
+      }
+    });
   }
 
   /** Rows that their plan holds as rows of a lake; others as they are. */
