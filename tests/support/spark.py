@@ -50,6 +50,13 @@ QUICK = {
 # PySpark names these classes without their package: the JVM then looks for each in every JAR.
 _OFTEN_NAMED = ("org.apache.spark.api.python.PythonUtils", "org.apache.spark.sql.functions")
 
+_started: list[object] = []
+
+
+def has_quick_jvm() -> bool:
+    """Whether the JVM of this process was started here, with the settings above."""
+    return bool(_started)
+
 
 @contextmanager
 def local_session(folder: Path, more: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
@@ -67,6 +74,7 @@ def local_session(folder: Path, more: Mapping[str, str] | None = None) -> Iterat
     for key, value in (settings(folder) | own | dict(more or {})).items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
+    _started.append(session.sparkContext._gateway)
     session.sparkContext.setLogLevel("ERROR")
     for name in _OFTEN_NAMED:
         java_import(session._jvm, name)
