@@ -39,6 +39,9 @@ QUICK = {
     "spark.driver.extraJavaOptions": (
         # One compiler alone gets 48 MB for its code, and throws out what thousands of queries need.
         "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC"
+        # A method runs a few hundred times: compiled sooner, it costs less. A small heap, and few
+        # classes at first, would be collected whole again and again while they grow.
+        " -XX:CompileThresholdScaling=0.25 -Xms1g -Xmn400m -XX:MetaspaceSize=400m"
         " -Dspark.testing=true"
     ),
     "spark.sql.codegen.wholeStage": "false",
