@@ -21,6 +21,9 @@ PICTURES := $(addprefix build/pictures/,story.png lake-1600-light.png files-1600
 COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
   --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
+# Each process would compile src again, and each worker rewrite the assertions of all tests.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help setup demo check test test-main test-beside test-shard test-all cover mutants browser chromium soak jars bench bench-peers docs reference coverage dist lock clean java
 
 help:  ## list the targets

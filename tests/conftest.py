@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from pyspark import SparkContext
 
 from tests.support.cover import left_out_tests
 from tests.support.postgres import PostgresServer, running_postgres
-from tests.support.spark import local_session
+from tests.support.spark import has_quick_jvm, local_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +34,20 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one Spark session of this process: local[2], UTC, two shuffle partitions."""
     with local_session(tmp_path_factory.mktemp("spark")) as session:
         yield session
+
+
+@pytest.fixture(autouse=True)
+def spark_is_asked_for(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A fast test that starts Spark in this process asks for `spark`.
+
+    There is one JVM in a process. Started by the way, it has a user's settings, and compiles every
+    query of all tests after it.
+    """
+    had_one = SparkContext._gateway is not None
+    yield
+    by_the_way = SparkContext._gateway is not None and not has_quick_jvm()
+    if by_the_way and not had_one and request.node.get_closest_marker("slow") is None:
+        pytest.fail("this test started Spark by the way; give it the fixture `spark`")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from shelduck.errors import CorruptLake, ShelduckError
 from tests.support.broken_catalogs import BrokenCatalogs
 from tests.support.lake import Lake
 
-FAST = 50
+FAST = 25
 SLOW = 20_000
 CHUNK = 1_000
 

@@ -204,9 +204,9 @@ def test_files_of_dropped_tables_exist(lake):
     assert found(lake) == [("", "file", first.name, "it is missing")]
 
 
-def test_a_job_whose_worker_died_is_a_problem(lake):
+def test_a_job_whose_worker_died_is_a_problem(lake, spark):
     lake.store.close()
-    with shelduck.connect(lake.url) as opened:
+    with shelduck.connect(lake.url, spark=spark) as opened:
         opened.execute("ALTER TABLE t ALTER COLUMN id TYPE STRING PROPERTIES ('wait' = 'false')")
     assert found(lake) == []
     change(lake, "UPDATE shelduck_job SET worker = 'w', heartbeat = '2024-01-01 00:00:00+00'")

@@ -125,7 +125,7 @@ STATEMENTS = [
 @pytest.fixture
 def lake(lake_url, data_path):
     with shelduck.connect(lake_url, data_path) as made:
-        made.sql("CREATE TABLE t (a INT, b DATE, s STRUCT<x: INT>)")
+        made.execute("CREATE TABLE t (a INT, b DATE, s STRUCT<x: INT>)")
         yield made
 
 
@@ -150,7 +150,7 @@ def _looked_up(lake, name="t"):
 def test_a_table_that_this_process_alters_is_not_read_again(lake):
     _looked_up(lake)
     for statement in STATEMENTS:
-        lake.sql(statement)
+        lake.execute(statement)
         name = "u" if statement.endswith("TO u") else "t"
         assert _looked_up(lake, name) == 1, statement
 
@@ -169,7 +169,7 @@ def test_a_commit_that_loses_leaves_what_is_kept(lake, lake_url):
     with shelduck.connect(lake_url) as other:
         unit = lake.transaction()
         unit.table("t").alter(shelduck.add_column("mine", "int"))
-        other.sql("ALTER TABLE t ADD COLUMN theirs INT")
+        other.execute("ALTER TABLE t ADD COLUMN theirs INT")
         with pytest.raises(Conflict):
             unit.commit()
     _looked_up(lake)
@@ -178,11 +178,11 @@ def test_a_commit_that_loses_leaves_what_is_kept(lake, lake_url):
 
 @pytest.mark.every_database
 def test_what_others_commit_after_an_alter_is_seen(lake, lake_url):
-    lake.sql("ALTER TABLE t ADD COLUMN c INT")
+    lake.execute("ALTER TABLE t ADD COLUMN c INT")
     lake._state.store.close()
     with DuckDBOracle(lake_url) as oracle:
         oracle.execute("ALTER TABLE t ADD COLUMN theirs INTEGER")
-    lake.sql("ALTER TABLE t ADD COLUMN d INT")
+    lake.execute("ALTER TABLE t ADD COLUMN d INT")
     _looked_up(lake)
     assert lake.table("t").columns.names == ["a", "b", "s", "c", "theirs", "d"]
     lake._state.store.close()
@@ -194,7 +194,7 @@ def test_rows_that_others_add_between_do_not_mislead_what_is_kept(lake, lake_url
     _looked_up(lake)
     with shelduck.connect(lake_url) as other, lake.transaction() as unit:
         unit.table("t").alter(shelduck.add_column("mine", "int"))
-        other.sql("INSERT INTO t VALUES (1, NULL, NULL)")
+        other.execute("INSERT INTO t VALUES (1, NULL, NULL)")
     _looked_up(lake)
     assert lake.table("t").columns.names == ["a", "b", "s", "mine"]
 

@@ -37,8 +37,8 @@ def _with_message(lake, bad):
 
 
 @pytest.fixture
-def lake(lake_url, tmp_path):
-    with shelduck.connect(lake_url, f"{tmp_path}/data") as lake:
+def lake(lake_url, tmp_path, spark):
+    with shelduck.connect(lake_url, f"{tmp_path}/data", spark) as lake:
         lake.create_table("t", {"id": "int", "s": "string"})
         yield lake
 

@@ -119,11 +119,20 @@ MOVED = {"FLOAT", "DOUBLE", "DECIMAL(3,3)", "DECIMAL(18,18)", "DECIMAL(38,38)", 
 HASHES = ("BIGINT", "DOUBLE", "DECIMAL(38,2)", "TIMETZ", "TIMESTAMP", "STRING", "BINARY")
 
 
-@pytest.fixture(params=["bridge", "sql alone"])
+# One for each kind of value; some of DOUBLE, DECIMAL and DATE have files that are moved.
+SOME = (
+    *("BOOLEAN", "INT", "UINT64", "DOUBLE", "DECIMAL(18,18)", "DATE", "TIME", "TIMESTAMP_MS"),
+    *("TIMESTAMP", "STRING", "BINARY"),
+)
+
+
+@pytest.fixture(
+    params=["some", pytest.param("bridge", marks=pytest.mark.slow), "sql alone"],
+)
 def types(request, monkeypatch):
     """Types to write through the JVM, and by the public API alone, as over Spark Connect."""
-    if request.param == "bridge":
-        return tuple(TYPES)
+    if request.param != "sql alone":
+        return tuple(TYPES) if request.param == "bridge" else SOME
     monkeypatch.setattr(write, "bridge_for", lambda _: None)
     monkeypatch.setattr(bucket_hash, "bridge_for", lambda _: None)
     return HASHES
@@ -171,6 +180,6 @@ def test_partition_values_are_those_of_duckdb(types, spark, sqlite_url, data_pat
             assert sorted(ours, key=str) == sorted(its, key=str), kind
             ours, its = (duckdb.sql(_DIRECTORIES.format(t)) for t in (table, f"d_{table}"))
             assert set(ours) == {(d.replace("=-0.0/", "=0.0/"),) for (d,) in its}, kind
-    if types == tuple(TYPES):
+    if types != HASHES:
         kinds = {tables[path.removeprefix(data_path).split("/")[1]] for path in moved}
-        assert kinds == MOVED
+        assert kinds == MOVED & set(types)

@@ -14,7 +14,7 @@ import shelduck
 from shelduck import CorruptLake, StorageUnavailable
 from tests.support.broken_files import POSITIONS, BrokenFiles
 
-FAST = 6
+FAST = 4
 SLOW = 2_000
 CHUNK = 100
 
