@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Column, Connection, Insert, MetaData, Table, TableClause, column, insert
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Insert,
+    MetaData,
+    Table,
+    TableClause,
+    column,
+    insert,
+    null,
+)
 from sqlalchemy import table as sql_table
 from sqlalchemy.types import TypeEngine
 
@@ -24,7 +35,7 @@ _OPTION = "ducklake"
 _KEYS = ("row_id", "begin_snapshot", "end_snapshot")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Format:
     """One version of DuckLake."""
 
@@ -76,6 +87,11 @@ class Format:
         if not lacking:
             return list(rows)
         return [{name: row[name] for name in row if name not in lacking} for row in rows]
+
+    def or_null(self, table: Table | str, name: str) -> ColumnElement[Any]:
+        """Return a column of `table`, or NULL by its name if this version does not have it."""
+        known = self.table(table).c
+        return known[name] if name in known else null().label(name)
 
     def inlined(self, name: str) -> TableClause:
         """Return a table for inlined rows; its columns have the keys of `_KEYS` in any version."""

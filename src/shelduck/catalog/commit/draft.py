@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, insert
+from sqlalchemy import Connection, Table, insert
 
 from shelduck import clock
+from shelduck.catalog.commit.asking import Asked, asked
 from shelduck.catalog.commit.opening import Opening
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema.create import LakeInfo
@@ -57,9 +58,7 @@ class Draft:
         """The newest snapshot, on which this one is made."""
         return self.opening.head
 
-    def rows_about(
-        self, question: str, query: Select[Any], tables_asked: Iterable[int]
-    ) -> list[Any]:
+    def rows_about(self, question: str, query: Asked, tables_asked: Iterable[int]) -> list[Any]:
         """Return the rows of a question of the opening about tables; ``query`` asks the same.
 
         One statement if this commit makes some of the tables, or has changed their columns.
@@ -73,7 +72,8 @@ class Draft:
             else:
                 found += rows
         if again:
-            found += self.connection.execute(query, {"of_tables": again}).all()
+            statement = asked(query, self.format)
+            found += self.connection.execute(statement, {"of_tables": again}).all()
         return found
 
     def __post_init__(self) -> None:

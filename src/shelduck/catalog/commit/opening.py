@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from shelduck.catalog.commit.asking import OF_TABLES, Questions
+from shelduck.catalog.commit.asking import OF_TABLES, Questions, asked
 from shelduck.catalog.commit.recorded_layouts import ASK_LAYOUTS, layouts_of
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.store import Store
@@ -23,6 +23,7 @@ from shelduck.catalog.running.jobs import ASK_BEFORE
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.own_tables import ensure_own_tables
 from shelduck.ducklake import tables
+from shelduck.ducklake.format import Format, format_of
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import (
     AppendFiles,
@@ -131,9 +132,8 @@ class OpeningQuestions:
 
         Raises InvalidRequest for changes of a snapshot that the catalog does not have.
         """
-        answers = _together(self.questions, connection.dialect.name).ask(
-            connection, self.parameters
-        )
+        together = _together(self.questions, connection.dialect.name, format_of(connection))
+        answers = together.ask(connection, self.parameters)
         head = read.newest(answers["head"])
         base = self.parameters["base"]
         if head.id < base:
@@ -162,7 +162,7 @@ def opening_of(
     """Return what a commit asks first."""
     tables_of = [table.id for table in work.existing()]
     files = _files_of(changes)
-    asked = dict(question for questions in asks for question in questions)
+    wanted = dict(question for questions in asks for question in questions)
     given: dict[str, Any] = {
         "base": base,
         "of_tables": tables_of,
@@ -170,11 +170,11 @@ def opening_of(
         "of_files": sorted(files) if len(files) <= _MOST_FILES else [],
         "names": [*sorted(_OWN), *map(queries.inlined_delete_table, tables_of)],
     }
-    return OpeningQuestions(tuple(asked.items()), given, needs_log)
+    return OpeningQuestions(tuple(wanted.items()), given, needs_log)
 
 
 @cache
-def _together(questions: Questions, dialect: str) -> Together:
+def _together(questions: Questions, dialect: str, of: Format) -> Together:
     return Together(
         {
             "head": queries.newest_snapshot(),
@@ -182,7 +182,7 @@ def _together(questions: Questions, dialect: str) -> Together:
             "log": queries.changes_after(),
             "present": queries.present_of(dialect),
             "tables": _LIVE_TABLES,
-            **dict(questions),
+            **{name: asked(query, of) for name, query in questions},
         }
     )
 

@@ -320,7 +320,14 @@ class _Work:
         written = write_position_files(self.spark, positions, paths, place, _IDS)
         return {
             number: _Written(
-                NewDeleteFile(f"{directory}/{f.name}", f.rows, f.size, f.footer_size), f.rows
+                NewDeleteFile(
+                    f"{directory}/{f.name}",
+                    f.rows,
+                    f.size,
+                    f.footer_size,
+                    row_group_count=f.row_groups,
+                ),
+                f.rows,
             )
             for number, f in written.items()
         }

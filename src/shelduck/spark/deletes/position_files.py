@@ -31,12 +31,13 @@ _THREADS = 16
 
 @dataclass(frozen=True, slots=True)
 class PositionFile:
-    """A written file: its path below the directory, its rows, its bytes."""
+    """A written file: its path below the directory, its rows, its bytes, its row groups."""
 
     name: str
     rows: int
     size: int
     footer_size: int
+    row_groups: int
 
 
 def write_position_files(
@@ -65,7 +66,10 @@ def write_position_files(
         number = int(file.name.partition("/")[0].removeprefix(f"{FILE}="))
         if number in found:
             raise CorruptLake(f"{place} has two delete files for data file {number}")
-        found[number] = PositionFile(file.name, footer.metadata.num_rows, file.size, footer.size)
+        told = footer.metadata
+        found[number] = PositionFile(
+            file.name, told.num_rows, file.size, footer.size, told.num_row_groups
+        )
     if not found:
         delete_directory(directory)
     return found
