@@ -29,6 +29,7 @@ from sqlalchemy.types import TypeEngine
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT, BOOLEAN, TEXT
 from shelduck.ducklake.rules import check_columns
+from shelduck.errors import InvalidRequest
 
 _OPTION = "ducklake"
 """The execution option of an engine that names the version of its lake."""
@@ -106,6 +107,15 @@ class Format:
         """Return whether DuckLake uses a name of a column for itself."""
         lower = name.lower()
         return lower in self.system_columns or lower.startswith(self.reserved_prefix)
+
+    def require_free_names(self, names: Iterable[str], table: str) -> None:
+        """Raise InvalidRequest for a new column whose name no table of this version may have."""
+        name = next(filter(self.is_reserved, names), None) if self.always_reserved else None
+        if name is not None:
+            raise InvalidRequest(
+                f"column name {name!r} of {table} is reserved, like all names that begin with"
+                f" {self.reserved_prefix} in a lake of DuckLake {self.version}; choose another name"
+            )
 
 
 V1_0 = Format(
