@@ -97,12 +97,13 @@ _TOTALS_OF_FILES = select(
 class Totals:
     """One row of ``ducklake_table_stats``; ``is_new`` if it must be inserted.
 
-    ``is_first_insert`` if there were no rows before, so that statistics begin with these.
+    A number that another writer does not know is None, and stays so. ``is_first_insert`` if there
+    were no rows before, so that statistics begin with these.
     """
 
-    record_count: int
+    record_count: int | None
     next_row_id: int
-    file_size_bytes: int
+    file_size_bytes: int | None
     is_new: bool = False
     is_first_insert: bool = False
 
@@ -227,9 +228,9 @@ def _write_totals(
     for table, added in growth.items():
         old = totals[table]
         values = (
-            old.record_count + added.rows,
+            None if old.record_count is None else old.record_count + added.rows,
             old.next_row_id + added.row_ids,
-            old.file_size_bytes + added.bytes,
+            None if old.file_size_bytes is None else old.file_size_bytes + added.bytes,
         )
         if old.is_new:
             names = ("record_count", "next_row_id", "file_size_bytes")

@@ -1,0 +1,102 @@
+"""Rows of ducklake_table_stats and ducklake_table_column_stats, also those that others wrote."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+import shelduck
+
+_COLUMNS = """
+    SELECT k.column_name, s.contains_null, s.min_value, s.max_value, s.min_is_exact, s.max_is_exact
+    FROM ducklake_table_column_stats s JOIN ducklake_column k USING (table_id, column_id)
+    WHERE k.end_snapshot IS NULL ORDER BY column_id
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    return tmp_path / "c.db"
+
+
+@pytest.fixture
+def lake(place, data_path):
+    with closing(shelduck.connect(f"sqlite:///{place}", data_path, ducklake_version="1.1")) as made:
+        yield made
+
+
+def ask(place, query, *values):
+    with closing(sqlite3.connect(place)) as connection, connection:
+        return connection.execute(query, values).fetchall()
+
+
+def test_rows_in_the_catalog_bring_their_bounds_and_that_these_are_values(place, lake):
+    lake.execute("CREATE TABLE t (a INT, s STRING, long STRING, d DATE, n INT)")
+    lake.execute(f"INSERT INTO t VALUES (3, 'm', '{'z' * 300}', DATE'2024-02-01', NULL)")
+    lake.execute("INSERT INTO t VALUES (1, NULL, 'a', DATE'2024-01-01', NULL)")
+    lake.execute("ALTER TABLE t ADD COLUMNS (k STRING DEFAULT 'x', nul STRING)")
+
+    assert ask(place, _COLUMNS) == [
+        ("a", 0, "1", "3", 1, 1),
+        ("s", 1, "m", "m", 1, 1),
+        ("long", 0, "a", "z" * 255 + "{", 1, 0),
+        ("d", 0, "2024-01-01", "2024-02-01", 1, 1),
+        ("n", 1, None, None, None, None),
+        ("k", 0, "x", "x", 1, 1),
+        ("nul", 1, None, None, None, None),
+    ]
+
+
+def test_texts_of_a_lake_from_before_1_1_are_values_only_where_newer_ones_win(place, lake):
+    lake.execute("CREATE TABLE t (a INT, s STRING)")
+    lake.execute("INSERT INTO t VALUES (3, 'b'), (4, 'x')")
+    ask(place, "UPDATE ducklake_table_column_stats SET min_is_exact = NULL, max_is_exact = NULL")
+
+    lake.execute("INSERT INTO t VALUES (3, 'c'), (9, 'z')")
+    assert ask(place, _COLUMNS) == [("a", 0, "3", "9", 1, 1), ("s", 0, "b", "z", 0, 1)]
+    lake.execute("INSERT INTO t VALUES (3, 'b')")
+    assert ask(place, _COLUMNS) == [("a", 0, "3", "9", 1, 1), ("s", 0, "b", "z", 0, 1)]
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_bounds_that_another_writer_does_not_know_are_not_set_by_later_rows(
+    place, data_path, version
+):
+    with closing(
+        shelduck.connect(f"sqlite:///{place}", data_path, ducklake_version=version)
+    ) as lake:
+        lake.execute("CREATE TABLE t (a INT, s STRING)")
+        lake.execute("INSERT INTO t VALUES (3, 'b'), (4, 'x')")
+        ask(place, "UPDATE ducklake_table_column_stats SET min_value = NULL, max_value = NULL")
+        lake.execute("INSERT INTO t VALUES (5, 'k')")
+        lake.execute("INSERT INTO t VALUES (6, 'l')")
+
+    # No row means unknown to every reader.
+    assert ask(place, "SELECT * FROM ducklake_table_column_stats") == []
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@pytest.mark.parametrize(
+    ("gone", "after"),
+    [
+        ("record_count = NULL", [(None, 3, 0)]),
+        ("file_size_bytes = NULL", [(3, 3, None)]),
+        ("record_count = NULL, file_size_bytes = NULL", [(None, 3, None)]),
+    ],
+)
+def test_totals_that_another_writer_does_not_know_stay_unknown(
+    place, data_path, version, gone, after
+):
+    with closing(
+        shelduck.connect(f"sqlite:///{place}", data_path, ducklake_version=version)
+    ) as lake:
+        lake.execute("CREATE TABLE t (a INT)")
+        lake.execute("INSERT INTO t VALUES (3), (4)")
+        ask(place, f"UPDATE ducklake_table_stats SET {gone}")
+        lake.execute("INSERT INTO t VALUES (5)")
+
+        assert not lake.check().problems
+    query = "SELECT record_count, next_row_id, file_size_bytes FROM ducklake_table_stats"
+    assert ask(place, query) == after
