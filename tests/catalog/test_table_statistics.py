@@ -6,8 +6,12 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from ducklakepy import load_catalog
 
 import shelduck
+from shelduck.errors import InvalidRequest, NotFound
+from tests.support.lake import Lake
+from tests.support.oracle import DuckDBOracle
 
 _COLUMNS = """
     SELECT k.column_name, s.contains_null, s.min_value, s.max_value, s.min_is_exact, s.max_is_exact
@@ -100,3 +104,75 @@ def test_totals_that_another_writer_does_not_know_stay_unknown(
         assert not lake.check().problems
     query = "SELECT record_count, next_row_id, file_size_bytes FROM ducklake_table_stats"
     assert ask(place, query) == after
+
+
+def test_the_option_skip_stats_columns_is_set_by_names_and_stored_by_ids(place, lake):
+    lake.execute("CREATE TABLE t (a INT, `x,y` STRING, s STRUCT<p: INT>, z INT)")
+    lake.set_option("skip_stats_columns", "S, `x,y`", table="t")
+
+    stored = "SELECT value, scope FROM ducklake_metadata WHERE key = 'skip_stats_columns'"
+    assert ask(place, stored) == [("3,2", "table")]
+    assert [option.value for option in lake.options()] == ["s, `x,y`"]
+    lake.execute("ALTER TABLE t RENAME COLUMN s TO r")
+    assert [option.value for option in lake.options()] == ["r, `x,y`"]
+    lake.execute("INSERT INTO t VALUES (1, 'a', NULL, 2)")
+    assert [row[0] for row in ask(place, _COLUMNS)] == ["a", "p", "z"]
+    lake.execute("CALL set_option('skip_stats_columns', ARRAY('a', 'z'), table_name => 't')")
+    assert ask(place, stored) == [("1,5", "table")]
+    lake.set_option("skip_stats_columns", [], table="t")
+    assert ask(place, stored) == [("", "table")]
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("CALL set_option('skip_stats_columns', 'z')", "applies to one table; give its name"),
+        ("CALL set_option('skip_stats_columns', 7, table_name => 't')", "does not accept 7; give"),
+        (
+            "CALL set_option('skip_stats_columns', 'p', table_name => 't')",
+            r"skip statistics of 'p' of main\.t: the table is partitioned by it; use ALTER TABLE",
+        ),
+        (
+            "ALTER TABLE t SET PARTITIONED BY (k)",
+            r"cannot partition main\.t by 'k': option skip_stats_columns names it; set the option",
+        ),
+        (
+            "CALL set_option('skip_stats_columns', 'a b', table_name => 't')",
+            "does not exist in main",
+        ),
+    ],
+)
+def test_a_column_without_bounds_exists_and_is_no_partition_key(lake, statement, told):
+    lake.execute("CREATE TABLE t (k INT, p INT) PARTITIONED BY (p)")
+    lake.set_option("skip_stats_columns", "k", table="t")
+
+    with pytest.raises((InvalidRequest, NotFound), match=told):
+        lake.execute(statement)
+
+
+def test_files_get_no_bounds_of_columns_that_ducklakepy_lets_skip(place, data_path, lake):
+    lake.execute("CREATE TABLE t (a INT, s STRUCT<p: INT, q: STRING>)")
+    with closing(load_catalog(url=f"sqlite:///{place}", data_path=data_path)) as catalog:
+        catalog.load_table("main.t").set_option("skip_stats_columns", ["s"])
+
+    one = Lake(f"sqlite:///{place}", data_path)
+    rows = [{"a": 1, "s": {"p": 1, "q": "x"}}]
+    one.append("t", rows, {1: ("1", "1", 0), 3: ("1", "1", 0), 4: ("x", "x", 0)})
+
+    found = "SELECT column_id, value_count, min_value FROM ducklake_file_column_stats ORDER BY 1"
+    assert ask(place, found) == [(1, 1, "1"), (3, 1, None), (4, 1, None)]
+    assert [row[0] for row in ask(place, _COLUMNS)] == ["a"]
+    assert [option.value for option in lake.options()] == ["s"]
+
+
+def test_duckdb_reads_and_writes_a_table_with_the_option(sqlite_url, data_path):
+    lake = shelduck.connect(sqlite_url, data_path)
+    lake.execute("CREATE TABLE t (a INT, s STRING)")
+    lake.set_option("skip_stats_columns", "s", table="t")
+    lake.execute("INSERT INTO t VALUES (1, 'k')")
+    lake.close()
+
+    with DuckDBOracle(sqlite_url) as duckdb:
+        duckdb.execute("INSERT INTO t VALUES (2, 'a'), (3, 'z')")
+        assert duckdb.sql("SELECT a FROM t WHERE s = 'a'") == [(2,)]
+        assert duckdb.sql("SELECT min(s), max(s) FROM t") == [("a", "z")]

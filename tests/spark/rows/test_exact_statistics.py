@@ -226,6 +226,28 @@ def test_bounds_of_a_column_that_gets_another_type_go_with_what_is_said_about_th
     ]
 
 
+def test_bounds_are_there_or_not_as_the_option_skip_stats_columns_says(places):
+    lake = places.lake
+    lake.sql("CREATE TABLE k (a INT, s STRUCT<x: DOUBLE, y: STRING>, z INT)")
+    lake.set_option("skip_stats_columns", "s, A", table="k")
+    lake.sql("INSERT INTO k VALUES (1, named_struct('x', 1D, 'y', 'a'), 3)")
+    lake.set_option("skip_stats_columns", "", table="k")
+    lake.sql("INSERT INTO k VALUES (2, named_struct('x', double('nan'), 'y', 'b'), 4)")
+
+    assert [row[1:7] for row in places.ask(_FILES, "k")] == [
+        ("a", 1, 0, None, None, None),
+        ("a", 1, 0, "2", "2", None),
+        ("x", 1, 0, None, None, None),
+        ("x", 1, 0, None, None, 1),
+        ("y", 1, 0, None, None, None),
+        ("y", 1, 0, "b", "b", None),
+        ("z", 1, 0, "3", "3", None),
+        ("z", 1, 0, "4", "4", None),
+    ]
+    assert [row[0] for row in places.ask(_TABLE, "k")] == ["z"]
+    assert [tuple(row) for row in lake.sql("SELECT a FROM k WHERE a = 1").collect()] == [(1,)]
+
+
 @pytest.mark.parametrize(
     "statement",
     [

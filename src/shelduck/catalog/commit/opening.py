@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, or_, select
 
 from shelduck.catalog.commit.asking import OF_TABLES, Questions, asked
 from shelduck.catalog.commit.recorded_layouts import ASK_LAYOUTS, layouts_of
@@ -34,14 +34,21 @@ from shelduck.model.changes.change import (
     RewriteFiles,
 )
 from shelduck.model.changes.job import JobStep, NewJob
+from shelduck.model.tables.options import SKIPPED, Scope, column_ids
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table import Snapshot
 
 # More files than that are asked for in parts.
 _MOST_FILES = 5_000
 _option = tables.metadata.c
-_OPTIONS = select(_option.key, _option.value).where(
-    _option.scope.is_(None), _option.key.in_(["version", "require_commit_message"])
+_OPTIONS = select(_option.scope_id.label("table_id"), _option.key, _option.value).where(
+    or_(
+        and_(_option.scope.is_(None), _option.key.in_(["version", "require_commit_message"])),
+        and_(
+            *(_option.scope == Scope.TABLE.value, _option.scope_id.in_(OF_TABLES)),
+            _option.key == SKIPPED,
+        ),
+    )
 )
 _t = tables.table.c
 _LIVE_TABLES = select(
@@ -57,6 +64,8 @@ class Opening:
 
     head: Snapshot
     options: Mapping[str, str]
+    skipped: Mapping[int, Sequence[int]]
+    """The columns of tables of which files get no bounds."""
     present: set[str]
     """Names of tables of Shelduck, and for positions of deleted rows, that the database has."""
     answers: Answers
@@ -142,7 +151,12 @@ class OpeningQuestions:
             )
         return Opening(
             head,
-            {row.key: row.value for row in answers["options"]},
+            {row.key: row.value for row in answers["options"] if row.table_id is None},
+            {
+                row.table_id: column_ids(row.value)
+                for row in answers["options"]
+                if row.table_id is not None
+            },
             {row.name for row in answers["present"]},
             answers,
             frozenset(self.parameters["of_files"]),

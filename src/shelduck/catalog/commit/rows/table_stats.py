@@ -22,6 +22,7 @@ from sqlalchemy import (
 
 from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.rows.file_rows import kept_stats
 from shelduck.catalog.commit.rows.stats import (
     TableColumnStats,
     grown,
@@ -259,7 +260,8 @@ def _write_column_stats(
     }
     inserted, updated, deleted = [], [], []
     for table, growing in growth.items():
-        by_part = [{s.column_id: s for s in part} for part in growing.parts]
+        parts_kept = (kept_stats(draft, table, part) for part in growing.parts)
+        by_part = [{s.column_id: s for s in part} for part in parts_kept]
         leaves = types[table] if growing.columns is None else growing.columns
         for column_id, leaf in leaves.items():
             old = known.get((table, column_id))
