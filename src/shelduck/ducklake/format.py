@@ -6,7 +6,7 @@ columns at the end of some: DuckDB inserts by position.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from sqlalchemy import (
     Connection,
     Insert,
     MetaData,
+    Select,
     Table,
     TableClause,
     column,
@@ -89,6 +90,10 @@ class Format:
             return list(rows)
         return [{name: row[name] for name in row if name not in lacking} for row in rows]
 
+    def asked(self, query: Asked) -> Select[Any]:
+        """Return a question as one asks it in this version."""
+        return query if isinstance(query, Select) else query(self)
+
     def or_null(self, table: Table | str, name: str) -> ColumnElement[Any]:
         """Return a column of `table`, or NULL by its name if this version does not have it."""
         known = self.table(table).c
@@ -117,6 +122,9 @@ class Format:
                 f" {self.reserved_prefix} in a lake of DuckLake {self.version}; choose another name"
             )
 
+
+Asked = Select[Any] | Callable[[Format], Select[Any]]
+"""A question, or what makes it for a version."""
 
 V1_0 = Format(
     "1.0",

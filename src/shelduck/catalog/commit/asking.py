@@ -6,24 +6,16 @@ that get converted columns, or :of_files, the data files whose rows it deletes o
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import BindParameter, Select, bindparam
+from sqlalchemy import BindParameter, bindparam
 
 from shelduck.ducklake.column_types import BIGINT
-from shelduck.ducklake.format import Format
+from shelduck.ducklake.format import Asked
 
-Asked = Select[Any] | Callable[[Format], Select[Any]]
-"""A question, or what makes it for a version of DuckLake."""
 Questions = tuple[tuple[str, Asked], ...]
 """Questions by name."""
 
 OF_TABLES: BindParameter[Any] = bindparam("of_tables", type_=BIGINT, expanding=True)
 OF_CONVERTED: BindParameter[Any] = bindparam("of_converted", type_=BIGINT, expanding=True)
 OF_FILES: BindParameter[Any] = bindparam("of_files", type_=BIGINT, expanding=True)
-
-
-def asked(query: Asked, of: Format) -> Select[Any]:
-    """Return a question as it is asked in a lake of this version."""
-    return query if isinstance(query, Select) else query(of)

@@ -9,12 +9,11 @@ from typing import Any
 from sqlalchemy import Connection, Table, bindparam, insert, select
 
 from shelduck import clock
-from shelduck.catalog.commit.asking import Asked, asked
 from shelduck.catalog.commit.opening import Opening
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.ducklake import tables
-from shelduck.ducklake.format import Format, format_of
+from shelduck.ducklake.format import Asked, Format, format_of
 from shelduck.model.changes.change import CommitInfo, Entry, format_entries
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
@@ -76,7 +75,7 @@ class Draft:
             else:
                 found += rows
         if again:
-            statement = asked(query, self.format)
+            statement = self.format.asked(query)
             found += self.connection.execute(statement, {"of_tables": again}).all()
         return found
 

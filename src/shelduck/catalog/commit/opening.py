@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, or_, select
 
-from shelduck.catalog.commit.asking import OF_TABLES, Questions, asked
+from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.recorded_layouts import ASK_LAYOUTS, layouts_of
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.store import Store
@@ -196,7 +196,7 @@ def _together(questions: Questions, dialect: str, of: Format) -> Together:
             "log": queries.changes_after(),
             "present": queries.present_of(dialect),
             "tables": _LIVE_TABLES,
-            **{name: asked(query, of) for name, query in questions},
+            **{name: of.asked(query) for name, query in questions},
         }
     )
 
