@@ -7,9 +7,12 @@ from contextlib import closing
 
 import pytest
 from ducklakepy import load_catalog
+from sqlalchemy import select
 
 import shelduck
 from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.changes.schema_change import ChangeType
+from shelduck.model.types.data_types import parse_type
 from tests.support.lake import Lake
 from tests.support.oracle import DuckDBOracle
 
@@ -62,6 +65,31 @@ def test_texts_of_a_lake_from_before_1_1_are_values_only_where_newer_ones_win(pl
     assert ask(place, _COLUMNS) == [("a", 0, "3", "9", 1, 1), ("s", 0, "b", "z", 0, 1)]
     lake.execute("INSERT INTO t VALUES (3, 'b')")
     assert ask(place, _COLUMNS) == [("a", 0, "3", "9", 1, 1), ("s", 0, "b", "z", 0, 1)]
+
+
+@pytest.mark.every_database
+def test_bounds_and_flags_come_and_go_together_on_every_database(lake_url, data_path):
+    shelduck.connect(lake_url, data_path, ducklake_version="1.1").close()
+    lake = Lake(lake_url, data_path)
+    lake.create("t", a="float", s="string")
+    lake.append("t", [{"a": 1.5, "s": "b"}], {1: ("1.5", "1.5", 0), 2: ("b", "b", 0)})
+    lake.append("t", [{"a": 2.5, "s": "a"}], {1: ("2.5", "2.5", 0), 2: ("a", "a", 0)})
+    names = ("column_id", "min_value", "max_value", "min_is_exact", "max_is_exact")
+
+    def known(name):
+        with lake.store.read() as connection:
+            found = lake.store.format.table(name).c
+            rows = connection.execute(select(*(found[n] for n in names)).order_by("column_id"))
+            return [tuple(row) for row in rows]
+
+    assert known("ducklake_table_column_stats") == [
+        (1, "1.5", "2.5", True, True),
+        (2, "a", "b", False, False),
+    ]
+    lake.alter("t", ChangeType(("a",), parse_type("double")))
+    assert known("ducklake_table_column_stats") == [(2, "a", "b", False, False)]
+    assert {row[1:] for row in known("ducklake_file_column_stats") if row[0] == 1} == {(None,) * 4}
+    lake.store.close()
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
@@ -158,6 +186,7 @@ def test_files_get_no_bounds_of_columns_that_ducklakepy_lets_skip(place, data_pa
     one = Lake(f"sqlite:///{place}", data_path)
     rows = [{"a": 1, "s": {"p": 1, "q": "x"}}]
     one.append("t", rows, {1: ("1", "1", 0), 3: ("1", "1", 0), 4: ("x", "x", 0)})
+    one.store.close()
 
     found = "SELECT column_id, value_count, min_value FROM ducklake_file_column_stats ORDER BY 1"
     assert ask(place, found) == [(1, 1, "1"), (3, 1, None), (4, 1, None)]

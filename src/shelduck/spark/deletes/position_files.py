@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import CorruptLake
-from shelduck.model.files.data_files import DataFile
+from shelduck.model.files.data_files import DataFile, NewDeleteFile
 from shelduck.model.files.place import Place
 from shelduck.model.tables.table import TableVersion
 from shelduck.spark.bridge import Deletes, FileEntry, Report, bridge_for
@@ -38,6 +38,12 @@ class PositionFile:
     size: int
     footer_size: int
     row_groups: int
+
+    def below(self, directory: str) -> NewDeleteFile:
+        """Return the file for a commit; ``directory`` is the one of the write."""
+        name = f"{directory}/{self.name}"
+        groups = self.row_groups
+        return NewDeleteFile(name, self.rows, self.size, self.footer_size, row_group_count=groups)
 
 
 def write_position_files(
