@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from ducklakepy import load_catalog
 from sqlalchemy import select
 
 import shelduck
+from shelduck.catalog.read.described import described
 from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.changes.change import AppendFiles
 from shelduck.model.changes.schema_change import ChangeType
 from shelduck.model.types.data_types import parse_type
+from tests.support.files import write_file
 from tests.support.lake import Lake
 from tests.support.oracle import DuckDBOracle
 
@@ -90,6 +94,25 @@ def test_bounds_and_flags_come_and_go_together_on_every_database(lake_url, data_
     assert known("ducklake_table_column_stats") == [(2, "a", "b", False, False)]
     assert {row[1:] for row in known("ducklake_file_column_stats") if row[0] == 1} == {(None,) * 4}
     lake.store.close()
+
+
+@pytest.mark.parametrize(("version", "told"), [("1.0", None), ("1.1", True)])
+def test_files_that_a_commit_writes_again_say_what_they_said(place, data_path, version, told):
+    shelduck.connect(f"sqlite:///{place}", data_path, ducklake_version=version).close()
+    lake = Lake(f"sqlite:///{place}", data_path)
+    with closing(lake.store) as store:
+        lake.create("t", s="string")
+        file = write_file(lake.table("t"), [{"s": "b"}], {1: ("b", "b", 0)})
+        [stats] = file.stats
+        stats = stats._replace(min_is_exact=True, max_is_exact=True)
+        file = replace(file, stats=(stats,), row_group_count=1)
+        lake.commit(AppendFiles(lake.table("t").id, (file,)))
+
+        with store.read() as connection:
+            [again] = described(connection, lake.files("t"), {})
+
+    assert again.row_group_count == (told and 1)
+    assert again.stats == (stats._replace(min_is_exact=told, max_is_exact=told),)
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])

@@ -144,6 +144,30 @@ def test_ducklakepy_prunes_our_files_by_what_they_say(places, condition, found):
         assert len(scan.plan_files()) == found
 
 
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [("s = 'old'", ["old"]), ("s < 'p' AND s > 'nnn'", ["old"]), ("n = 7", ["old"])],
+)
+def test_we_prune_files_of_ducklakepy_by_what_they_say(spark, tmp_path, condition, found):
+    url, data = f"sqlite:///{tmp_path}/c.db", f"{tmp_path}/data/"
+    with closing(shelduck.connect(url, data, ducklake_version="1.1")) as lake:
+        lake.execute("CREATE TABLE t (s STRING, n BIGINT)")
+        lake.set_option("data_inlining_row_limit", 0)
+    with closing(load_catalog(url=url, data_path=data)) as catalog:
+        for texts, numbers in ((["old"], [7]), (["z" * 300, "x"], [8, 9])):
+            catalog.load_table("main.t").append(pa.table({"s": texts, "n": numbers}))
+    with closing(sqlite3.connect(tmp_path / "c.db")) as connection:
+        query = "SELECT path FROM ducklake_data_file WHERE record_count = 2"
+        [(other,)] = connection.execute(query)
+
+    with closing(shelduck.connect(url, None, spark)) as lake:
+        # This learns the columns of the files.
+        assert len(lake.sql("SELECT s FROM t").collect()) == 3
+        (tmp_path / "data" / "main" / "t" / other).unlink()
+        rows = lake.sql(f"SELECT s FROM t WHERE {condition}").collect()
+    assert [row.s for row in rows] == found
+
+
 def test_a_text_that_was_cut_is_no_value_and_its_neighbour_is(places):
     places.lake.sql("CREATE TABLE long (low STRING, high STRING, edge STRING)")
     places.lake.sql(
