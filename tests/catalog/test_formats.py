@@ -65,6 +65,52 @@ def test_a_table_of_inlined_rows_in_1_1_has_the_columns_that_ducklakepy_makes(tm
     ]
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE n (a INT, _ducklake_x INT)",
+        "CREATE TABLE n (_DuckLake_row_id INT)",
+        "ALTER TABLE t ADD COLUMN _ducklake_x INT",
+        "ALTER TABLE t ADD COLUMNS (c INT, _DUCKLAKE_X STRING)",
+        "ALTER TABLE t RENAME COLUMN a TO _ducklake_x",
+        "ALTER TABLE t RENAME COLUMN a TO b, ADD COLUMN _ducklake_ INT",
+        "REPLACE TABLE t (_ducklake_x INT)",
+    ],
+)
+def test_1_1_keeps_names_of_columns_for_itself_and_says_so(tmp_path, data_path, statement):
+    lake = shelduck.connect(f"sqlite:///{tmp_path}/c.db", data_path, ducklake_version="1.1")
+    lake.execute("CREATE TABLE t (a INT)")
+
+    with pytest.raises(
+        InvalidRequest,
+        match=r"(?i)column name '_ducklake_\w*' of main\.[tn] is reserved, like all names that"
+        r" begin with _ducklake_ in a lake of DuckLake 1\.1; choose another name",
+    ):
+        lake.execute(statement)
+
+    assert [table.name for table in lake.tables()] == ["t"]
+    assert lake.table("t").schema.names == ["a"]
+
+
+def test_names_of_fields_and_those_that_1_0_kept_for_itself_are_free_in_1_1(tmp_path, data_path):
+    lake = shelduck.connect(f"sqlite:///{tmp_path}/c.db", data_path, ducklake_version="1.1")
+    lake.execute("CREATE TABLE t (s STRUCT<_ducklake_x: INT>, begin_snapshot INT)")
+    lake.execute("ALTER TABLE t ADD COLUMNS (end_snapshot INT, row_id STRING)")
+    lake.execute("INSERT INTO t VALUES (NULL, 1, 2, 'a')")
+    lake.close()
+
+    found = opened(tmp_path / "c.db").load_table("main.t").scan().to_arrow().to_pylist()
+    assert found == [{"s": None, "begin_snapshot": 1, "end_snapshot": 2, "row_id": "a"}]
+
+
+def test_1_0_refuses_only_what_it_always_refused(sqlite_url, data_path):
+    lake = shelduck.connect(sqlite_url, data_path)
+    lake.execute("CREATE TABLE t (_ducklake_x INT)")
+    lake.execute("ALTER TABLE t ADD COLUMN _ducklake_y INT")
+
+    assert lake.table("t").schema.names == ["_ducklake_x", "_ducklake_y"]
+
+
 def test_a_lake_of_another_version_than_asked_for_is_refused(sqlite_url, data_path):
     shelduck.connect(sqlite_url, data_path).close()
 

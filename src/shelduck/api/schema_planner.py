@@ -239,7 +239,7 @@ def _options(found: list[Option], files: list[tuple[str, Call]]) -> Iterator[Tab
         table, schema = given.get("table_name"), given.get("schema")
         wanted = _option(given, table, schema, where)
         now = next((o.value for o in found if _is_set_for(o, wanted)), None)
-        if now != wanted.value:
+        if now is None or now.lower() != wanted.value.lower():
             yield TablePlan(wanted.owner or "lake", Action.SET_OPTION, option_text(wanted))
 
 

@@ -6,25 +6,38 @@ columns at the end of some: DuckDB inserts by position.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Column, Connection, Insert, MetaData, Table, TableClause, column, insert
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Insert,
+    MetaData,
+    Select,
+    Table,
+    TableClause,
+    column,
+    insert,
+    null,
+)
 from sqlalchemy import table as sql_table
 from sqlalchemy.types import TypeEngine
 
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT, BOOLEAN, TEXT
 from shelduck.ducklake.rules import check_columns
+from shelduck.errors import InvalidRequest
 
 _OPTION = "ducklake"
 """The execution option of an engine that names the version of its lake."""
 _KEYS = ("row_id", "begin_snapshot", "end_snapshot")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Format:
     """One version of DuckLake."""
 
@@ -77,6 +90,15 @@ class Format:
             return list(rows)
         return [{name: row[name] for name in row if name not in lacking} for row in rows]
 
+    def asked(self, query: Asked) -> Select[Any]:
+        """Return a question as one asks it in this version."""
+        return query if isinstance(query, Select) else query(self)
+
+    def or_null(self, table: Table | str, name: str) -> ColumnElement[Any]:
+        """Return a column of `table`, or NULL by its name if this version does not have it."""
+        known = self.table(table).c
+        return known[name] if name in known else null().label(name)
+
     def inlined(self, name: str) -> TableClause:
         """Return a table for inlined rows; its columns have the keys of `_KEYS` in any version."""
         made = []
@@ -91,6 +113,18 @@ class Format:
         lower = name.lower()
         return lower in self.system_columns or lower.startswith(self.reserved_prefix)
 
+    def require_free_names(self, names: Iterable[str], table: str) -> None:
+        """Raise InvalidRequest for a new column whose name no table of this version may have."""
+        name = next(filter(self.is_reserved, names), None) if self.always_reserved else None
+        if name is not None:
+            raise InvalidRequest(
+                f"column name {name!r} of {table} is reserved, like all names that begin with"
+                f" {self.reserved_prefix} in a lake of DuckLake {self.version}; choose another name"
+            )
+
+
+Asked = Select[Any] | Callable[[Format], Select[Any]]
+"""A question, or what makes it for a version."""
 
 V1_0 = Format(
     "1.0",

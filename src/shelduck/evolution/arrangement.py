@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from shelduck.model.tables.partition import (
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema, path_text
 from shelduck.model.tables.sorting import ResetSorting, SetSorting, SortKey, parse_sort_key
 from shelduck.model.tables.table import PartitionColumn, TableVersion
+from shelduck.model.text.names import split_list
 from shelduck.model.types.buckets import has_same_buckets
 from shelduck.sql.ddl.sorting import columns_of, is_column, renamed
 
@@ -137,6 +138,7 @@ def refuse_lost_keys(
 
     ``types`` are the new types of columns that a job replaces.
     """
+    _refuse_skipped_keys(table, draft.partition)
     if draft.is_set:
         resolve_keys(named_keys(draft.partition, after), after, table.full_name)
     for key in draft.partition:
@@ -162,6 +164,40 @@ def refuse_lost_keys(
             raise Unsupported(
                 f"cannot drop {min(names)!r} of {table.full_name}: the table is sorted by it; use"
                 f" ALTER TABLE {table.full_name} RESET SORTED BY first"
+            )
+
+
+def skipped_ids(table: TableVersion, names: str) -> str:
+    """Return the ids of columns of which files get no bounds, as the catalog stores them.
+
+    ``names`` is a list as in `option_text`. Raises NotFound for a name that is no column, and
+    InvalidRequest for a column that has other statistics, or by which the table is partitioned.
+    """
+    columns = [table.columns.get((name,), table.full_name) for name in split_list(names)]
+    keys = {key.column_id for key in table.partition}
+    for column in columns:
+        inside = list(column.walk())
+        what = next((str(f.shape) for f in inside if str(f.shape) in ("variant", "geometry")), None)
+        if what is not None:
+            raise InvalidRequest(
+                f"cannot skip statistics of {column.name!r} of {table.full_name}: {what} has no"
+                " bounds; leave it out"
+            )
+        if keys & {f.id for f in inside}:
+            raise InvalidRequest(
+                f"cannot skip statistics of {column.name!r} of {table.full_name}: the table is"
+                f" partitioned by it; use ALTER TABLE {table.full_name} RESET PARTITIONED BY first"
+            )
+    return ",".join(str(column.id) for column in columns)
+
+
+def _refuse_skipped_keys(table: TableVersion, keys: Sequence[PartitionColumn]) -> None:
+    skipped = table.options.skip_stats_columns
+    for column in (table.columns.by_id(FieldId(number)) for number in skipped):
+        if column is not None and {f.id for f in column.walk()} & {k.column_id for k in keys}:
+            raise InvalidRequest(
+                f"cannot partition {table.full_name} by {column.name!r}: option skip_stats_columns"
+                " names it; set the option without it first"
             )
 
 

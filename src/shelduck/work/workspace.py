@@ -264,6 +264,7 @@ class Workspace:
         _require_name("table", name.name)
         schema = self.schema(name.schema)
         self._refuse_table(name)
+        self._state.store.format.require_free_names(columns.names, str(name))
         self._provisional -= 1
         unique = unique or str(uuid.uuid4())
         made = TableVersion(
@@ -304,6 +305,11 @@ class Workspace:
     def alter_table(self, change: AlterTable) -> None:
         """Stage new columns, comments, properties, partition keys and sort order."""
         work = self._work(change.table)
+        known = self._state.store.format
+        if known.always_reserved:
+            was, now = work.current.columns.changes(change.columns)
+            names = {f.name for f in now} - {f.name for f in was}
+            known.require_free_names(sorted(names), work.current.full_name)
         if change.partition is not None:
             work.current = self._partitioned(work, change.partition)
         if change.sort is not None:

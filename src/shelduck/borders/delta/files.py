@@ -174,6 +174,7 @@ class DeltaFiles:
             record_count=rows,
             file_size_bytes=foreign.size,
             footer_size=foreign.footer.size,
+            row_group_count=foreign.footer.metadata.num_row_groups,
             stats=(*stats, *absent, *constants),
             layout=foreign.layout,
             partition_values=texts,

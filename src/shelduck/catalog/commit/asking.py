@@ -10,10 +10,11 @@ from typing import Any
 
 from sqlalchemy import BindParameter, bindparam
 
-from shelduck.catalog.read.together import Questions
 from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.format import Asked
 
-__all__ = ["OF_CONVERTED", "OF_FILES", "OF_TABLES", "Questions"]
+Questions = tuple[tuple[str, Asked], ...]
+"""Questions by name."""
 
 OF_TABLES: BindParameter[Any] = bindparam("of_tables", type_=BIGINT, expanding=True)
 OF_CONVERTED: BindParameter[Any] = bindparam("of_converted", type_=BIGINT, expanding=True)

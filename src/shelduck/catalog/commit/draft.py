@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, insert
+from sqlalchemy import Connection, Table, bindparam, insert, select
 
 from shelduck import clock
 from shelduck.catalog.commit.opening import Opening
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.ducklake import tables
-from shelduck.ducklake.format import Format, format_of
+from shelduck.ducklake.format import Asked, Format, format_of
 from shelduck.model.changes.change import CommitInfo, Entry, format_entries
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table import Snapshot
 
+_column = tables.column.c
+_PARENTS = select(_column.column_id, _column.parent_column).where(
+    _column.table_id == bindparam("of_table"), _column.parent_column.is_not(None)
+)
 _INSERT_SNAPSHOT = insert(tables.snapshot)
 _INSERT_CHANGES = insert(tables.snapshot_changes)
 _INSERT_VERSIONS = insert(tables.schema_versions)
@@ -57,9 +61,7 @@ class Draft:
         """The newest snapshot, on which this one is made."""
         return self.opening.head
 
-    def rows_about(
-        self, question: str, query: Select[Any], tables_asked: Iterable[int]
-    ) -> list[Any]:
+    def rows_about(self, question: str, query: Asked, tables_asked: Iterable[int]) -> list[Any]:
         """Return the rows of a question of the opening about tables; ``query`` asks the same.
 
         One statement if this commit makes some of the tables, or has changed their columns.
@@ -73,12 +75,32 @@ class Draft:
             else:
                 found += rows
         if again:
-            found += self.connection.execute(query, {"of_tables": again}).all()
+            statement = self.format.asked(query)
+            found += self.connection.execute(statement, {"of_tables": again}).all()
         return found
+
+    def skipped_columns(self, table: TableId) -> Collection[int]:
+        """Return the columns of a table of which files get no bounds, with those below them.
+
+        One statement if the table has such columns.
+        """
+        tops = self.opening.skipped.get(table)
+        if not tops:
+            return ()
+        if table not in self._skipped:
+            found: set[int] = set()
+            below = set(tops)
+            rows = self.connection.execute(_PARENTS, {"of_table": table}).all()
+            while below:
+                found |= below
+                below = {number for number, parent in rows if parent in below} - found
+            self._skipped[table] = found
+        return self._skipped[table]
 
     def __post_init__(self) -> None:
         self.id = SnapshotId(self.head.id + 1)
         self.time = max(clock.now(), self.head.time)
+        self._skipped: dict[TableId, set[int]] = {}
         self._next_catalog_id = self.head.next_catalog_id
         self._next_file_id = self.head.next_file_id
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, or_, select
 
 from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.recorded_layouts import ASK_LAYOUTS, layouts_of
@@ -23,6 +23,7 @@ from shelduck.catalog.running.jobs import ASK_BEFORE
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.own_tables import ensure_own_tables
 from shelduck.ducklake import tables
+from shelduck.ducklake.format import Format, format_of
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import (
     AppendFiles,
@@ -33,14 +34,21 @@ from shelduck.model.changes.change import (
     RewriteFiles,
 )
 from shelduck.model.changes.job import JobStep, NewJob
+from shelduck.model.tables.options import SKIPPED, Scope, column_ids
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table import Snapshot
 
 # More files than that are asked for in parts.
 _MOST_FILES = 5_000
 _option = tables.metadata.c
-_OPTIONS = select(_option.key, _option.value).where(
-    _option.scope.is_(None), _option.key.in_(["version", "require_commit_message"])
+_OPTIONS = select(_option.scope_id.label("table_id"), _option.key, _option.value).where(
+    or_(
+        and_(_option.scope.is_(None), _option.key.in_(["version", "require_commit_message"])),
+        and_(
+            *(_option.scope == Scope.TABLE.value, _option.scope_id.in_(OF_TABLES)),
+            _option.key == SKIPPED,
+        ),
+    )
 )
 _t = tables.table.c
 _LIVE_TABLES = select(
@@ -56,6 +64,8 @@ class Opening:
 
     head: Snapshot
     options: Mapping[str, str]
+    skipped: Mapping[int, Sequence[int]]
+    """The columns of tables of which files get no bounds."""
     present: set[str]
     """Names of tables of Shelduck, and for positions of deleted rows, that the database has."""
     answers: Answers
@@ -131,9 +141,8 @@ class OpeningQuestions:
 
         Raises InvalidRequest for changes of a snapshot that the catalog does not have.
         """
-        answers = _together(self.questions, connection.dialect.name).ask(
-            connection, self.parameters
-        )
+        together = _together(self.questions, connection.dialect.name, format_of(connection))
+        answers = together.ask(connection, self.parameters)
         head = read.newest(answers["head"])
         base = self.parameters["base"]
         if head.id < base:
@@ -142,7 +151,12 @@ class OpeningQuestions:
             )
         return Opening(
             head,
-            {row.key: row.value for row in answers["options"]},
+            {row.key: row.value for row in answers["options"] if row.table_id is None},
+            {
+                row.table_id: column_ids(row.value)
+                for row in answers["options"]
+                if row.table_id is not None
+            },
             {row.name for row in answers["present"]},
             answers,
             frozenset(self.parameters["of_files"]),
@@ -162,7 +176,7 @@ def opening_of(
     """Return what a commit asks first."""
     tables_of = [table.id for table in work.existing()]
     files = _files_of(changes)
-    asked = dict(question for questions in asks for question in questions)
+    wanted = dict(question for questions in asks for question in questions)
     given: dict[str, Any] = {
         "base": base,
         "of_tables": tables_of,
@@ -170,11 +184,11 @@ def opening_of(
         "of_files": sorted(files) if len(files) <= _MOST_FILES else [],
         "names": [*sorted(_OWN), *map(queries.inlined_delete_table, tables_of)],
     }
-    return OpeningQuestions(tuple(asked.items()), given, needs_log)
+    return OpeningQuestions(tuple(wanted.items()), given, needs_log)
 
 
 @cache
-def _together(questions: Questions, dialect: str) -> Together:
+def _together(questions: Questions, dialect: str, of: Format) -> Together:
     return Together(
         {
             "head": queries.newest_snapshot(),
@@ -182,7 +196,7 @@ def _together(questions: Questions, dialect: str) -> Together:
             "log": queries.changes_after(),
             "present": queries.present_of(dialect),
             "tables": _LIVE_TABLES,
-            **dict(questions),
+            **{name: of.asked(query) for name, query in questions},
         }
     )
 

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, Select, Table, bindparam, select
 
 from shelduck.catalog.read.queries import chunks
 from shelduck.ducklake import tables
+from shelduck.ducklake.format import Format, format_of
 from shelduck.model.files.data_files import ColumnStats, DataFile, NewDataFile, NewDeleteFile
-from shelduck.model.tables.schema import FieldId
 from shelduck.planning.upkeep.compaction import NO_PARTITION, Partition
 
-_f, _d, _s = tables.data_file.c, tables.delete_file.c, tables.file_column_stats.c
 _IDS: Any = bindparam("ids", expanding=True)
-_FOOTERS = select(_f.data_file_id, _f.footer_size).where(_f.data_file_id.in_(_IDS))
-_DELETES = select(_d.delete_file_id, _d.file_size_bytes, _d.footer_size).where(
-    _d.delete_file_id.in_(_IDS)
-)
-_STATS = select(
-    *(_s.data_file_id, _s.column_id, _s.column_size_bytes, _s.value_count, _s.null_count),
-    *(_s.min_value, _s.max_value, _s.contains_nan),
-).where(_s.data_file_id.in_(_IDS))
+_Footer = tuple[Any, ...]
+_FOOTERS = ("footer_size", "row_group_count")
+
+
+def _of_ids(of: Format, known: Table, *names: str) -> Select[Any]:
+    """Ask for columns of the rows with the ids :ids, the first column; NULL for unknown columns."""
+    columns = [of.or_null(known, name) for name in names]
+    return select(*columns).where(columns[0].in_(_IDS))
+
+
+@cache
+def _questions(of: Format) -> tuple[Select[Any], Select[Any], Select[Any]]:
+    return (
+        _of_ids(of, tables.data_file, "data_file_id", *_FOOTERS),
+        _of_ids(of, tables.file_column_stats, "data_file_id", *ColumnStats._fields),
+        _of_ids(of, tables.delete_file, "delete_file_id", "file_size_bytes", *_FOOTERS),
+    )
 
 
 def described(
@@ -33,24 +42,26 @@ def described(
 
     Their paths are still absolute. The files have layouts and a row count. Three statements.
     """
-    footers: dict[int, int | None] = {}
+    of_files, of_columns, of_deletes = _questions(format_of(connection))
+    footers: dict[int, _Footer] = {}
     stats: dict[int, list[ColumnStats]] = defaultdict(list)
-    deletes: dict[int, tuple[int, int | None]] = {}
+    deletes: dict[int, tuple[int, _Footer]] = {}
     for ids in chunks([f.id for f in files]):
-        footers.update((n, size) for n, size in connection.execute(_FOOTERS, {"ids": ids}))
-        for number, column, *values in connection.execute(_STATS, {"ids": ids}):
-            stats[number].append(ColumnStats(FieldId(column), *values))
+        for number, *footer in connection.execute(of_files, {"ids": ids}):
+            footers[number] = tuple(footer)
+        for number, *values in connection.execute(of_columns, {"ids": ids}):
+            stats[number].append(ColumnStats(*values))
     for some in chunks([f.delete_file.id for f in files if f.delete_file is not None]):
-        found = connection.execute(_DELETES, {"ids": some})
-        deletes.update((number, (size, footer)) for number, size, footer in found)
+        for number, size, *footer in connection.execute(of_deletes, {"ids": some}):
+            deletes[number] = size, tuple(footer)
     return [_told(f, footers, stats, deletes, partitions) for f in files]
 
 
 def _told(
     file: DataFile,
-    footers: Mapping[int, int | None],
+    footers: Mapping[int, _Footer],
     stats: Mapping[int, Sequence[ColumnStats]],
-    deletes: Mapping[int, tuple[int, int | None]],
+    deletes: Mapping[int, tuple[int, _Footer]],
     partitions: Mapping[int, Partition],
 ) -> NewDataFile:
     assert file.layout is not None
@@ -58,14 +69,17 @@ def _told(
     dead = None
     if file.delete_file is not None:
         assert file.delete_file.id is not None
-        size, footer = deletes[file.delete_file.id]
-        dead = NewDeleteFile(file.delete_file.path, file.delete_file.delete_count, size, footer)
+        size, (footer, groups) = deletes[file.delete_file.id]
+        old = file.delete_file
+        dead = NewDeleteFile(old.path, old.delete_count, size, footer, row_group_count=groups)
     partition = partitions.get(file.id, NO_PARTITION)
+    footer, groups = footers[file.id]
     return NewDataFile(
         path=file.path,
         record_count=file.record_count,
         file_size_bytes=file.file_size_bytes,
-        footer_size=footers[file.id],
+        footer_size=footer,
+        row_group_count=groups,
         stats=tuple(stats.get(file.id, ())),
         layout=file.layout,
         partition_id=partition.id,

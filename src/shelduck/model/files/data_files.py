@@ -28,6 +28,11 @@ class ColumnStats(NamedTuple):
     min_is_exact: bool | None = None
     max_is_exact: bool | None = None
 
+    @property
+    def without_bounds(self) -> ColumnStats:
+        """The statistics without bounds."""
+        return self._replace(min_value=None, max_value=None, min_is_exact=None, max_is_exact=None)
+
 
 @dataclass(frozen=True, slots=True)
 class NewDeleteFile:
@@ -83,10 +88,7 @@ def without_bounds(file: NewDataFile, columns: Collection[FieldId]) -> NewDataFi
     """Return the file without bounds of ``columns``, which were written in another type."""
     if not columns:
         return file
-    stats = tuple(
-        s._replace(min_value=None, max_value=None) if s.column_id in columns else s
-        for s in file.stats
-    )
+    stats = tuple(s.without_bounds if s.column_id in columns else s for s in file.stats)
     return replace(file, stats=stats)
 
 

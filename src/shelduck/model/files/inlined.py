@@ -9,10 +9,8 @@ from typing import Any, cast
 from shelduck.model.files.data_files import ColumnStats
 from shelduck.model.files.nested_text import survives
 from shelduck.model.tables.schema import Field, Kind, Schema
-from shelduck.model.types.bounds import bound, bound_text, cut_bounds
+from shelduck.model.types.bounds import Ends, bound, ends
 from shelduck.model.types.data_types import FLOATS, Leaf
-
-_TEXTS = ("varchar", "json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,25 +90,23 @@ def _leaves(field: Field, value: object) -> Iterator[tuple[Field, object]]:
 def _stats(field: Field, values: list[object]) -> ColumnStats:
     assert not isinstance(field.shape, Kind)
     known = [v for v in values if v is not None]
-    low, high, has_nan = _bounds(field.shape, known)
+    found, has_nan = _bounds(field.shape, known)
     return ColumnStats(
         column_id=field.id,
         column_size_bytes=0,
         value_count=len(known),
         null_count=len(values) - len(known),
-        min_value=low,
-        max_value=high,
         contains_nan=has_nan if str(field.shape) in FLOATS else None,
+        **found._asdict(),
     )
 
 
-def _bounds(leaf: Leaf, values: list[object]) -> tuple[str | None, str | None, bool]:
+def _bounds(leaf: Leaf, values: list[object]) -> tuple[Ends, bool]:
     nans = str(leaf) in FLOATS and "nan" in values
     # Any: all values have one type, and a bool compares with a bool.
     found: list[Any] = [
         v if isinstance(v, bytes) else bound(leaf, str(v)) for v in values if not nans or v != "nan"
     ]
     if not found or any(v is None for v in found):
-        return None, None, nans
-    low, high = bound_text(leaf, min(found)), bound_text(leaf, max(found))
-    return (*cut_bounds(low, high), nans) if str(leaf) in _TEXTS else (low, high, nans)
+        return Ends(), nans
+    return ends(leaf, min(found), max(found)), nans

@@ -6,17 +6,20 @@ An option of a table overrides one of its schema, which overrides one of the who
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any
 
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, Unsupported
 from shelduck.model.text.intervals import Interval, parse_interval
+from shelduck.model.text.names import split_list
+from shelduck.model.text.quoting import quote_name
 
 _TWO_DAYS = parse_interval("2 days")
 
-OptionValue = str | int | float | bool
+OptionValue = str | int | float | bool | Sequence[str]
+SKIPPED = "skip_stats_columns"
 
 
 class Scope(Enum):
@@ -61,6 +64,8 @@ class TableOptions:
     """The part of a file's rows, 0 to 1, that must be deleted before a rewrite pays."""
     delete_older_than: Interval | None = _TWO_DAYS
     expire_older_than: Interval | None = None
+    skip_stats_columns: tuple[int, ...] = ()
+    """Columns, by id, of which files get counts and no bounds."""
     alter_table_timeout_second: int = 86_400
     """Seconds until a job of a schema change gives up; Doris' name, and one of ours alone."""
     alter_tablet_worker_count: int | None = None
@@ -68,6 +73,7 @@ class TableOptions:
 
 
 OPTION_NAMES = tuple(f.name for f in fields(TableOptions))
+_TABLE_ONLY = frozenset({SKIPPED})
 _LAKE_ONLY = frozenset({"require_commit_message", "delete_older_than", "expire_older_than"})
 # What DuckDB's writers can do and Spark's cannot, with the only value that is true for Spark.
 _NOT_DONE = {
@@ -82,6 +88,8 @@ _TRUE, _FALSE = ("true", "t", "1", "yes", "on"), ("false", "f", "0", "no", "off"
 def option_text(name: str, value: OptionValue, scope: Scope = Scope.LAKE) -> tuple[str, str]:
     """Return an option's name and the text by which the catalog stores ``value``.
 
+    The text of columns is a list of their names, of which the catalog stores the ids.
+
     Raises NotFound, naming similar ones, for an unknown option, InvalidRequest for a value or scope
     that it does not accept, and Unsupported for something that no write would do.
     """
@@ -92,6 +100,8 @@ def option_text(name: str, value: OptionValue, scope: Scope = Scope.LAKE) -> tup
         raise InvalidRequest(
             f"option {known} applies to the whole lake; leave out schema and table"
         )
+    if scope is not Scope.TABLE and known in _TABLE_ONLY:
+        raise InvalidRequest(f"option {known} applies to one table; give its name")
     text = _ENCODERS[known](value)
     if text is None:
         raise InvalidRequest(f"option {known} does not accept {value!r}; {_EXPECTED[known]}")
@@ -162,7 +172,7 @@ def _version(value: OptionValue) -> str | None:
 
 def _threshold(value: OptionValue) -> str | None:
     try:
-        number = float(value)
+        number = float(str(value))
     except ValueError:
         return None
     return f"{number:f}" if 0 <= number <= 1 and not isinstance(value, bool) else None
@@ -171,6 +181,22 @@ def _threshold(value: OptionValue) -> str | None:
 def _age(value: OptionValue) -> str | None:
     text = str(value)
     return text if text == "" or parse_interval(text) is not None else None
+
+
+def _columns(value: OptionValue) -> str | None:
+    if isinstance(value, str):
+        names = split_list(value)
+    elif isinstance(value, Sequence) and all(value):
+        names = tuple(map(str, value))
+    else:
+        return None
+    return ", ".join(map(quote_name, dict.fromkeys(names)))
+
+
+def column_ids(text: str) -> tuple[int, ...]:
+    """Return the ids in a stored list of columns; what is no number counts for nothing."""
+    found = (part.strip() for part in text.split(","))
+    return tuple(dict.fromkeys(int(part) for part in found if part.isdecimal()))
 
 
 def _read_age(text: str) -> Interval | None:
@@ -208,6 +234,7 @@ _KINDS: dict[str, _Kind] = {
     "rewrite_delete_threshold": (_threshold, float, "give a number from 0 to 1"),
     "delete_older_than": _AGES,
     "expire_older_than": _AGES,
+    SKIPPED: (_columns, column_ids, "give names of columns, such as 'a, b', or '' for none"),
     "alter_table_timeout_second": (_positive, int, "give a number of seconds, at least 1"),
     "alter_tablet_worker_count": (_positive, int, "give a number of tasks, at least 1"),
 }

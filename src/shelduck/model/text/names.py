@@ -13,6 +13,7 @@ LONGEST = 1000
 """How many characters a name may have."""
 
 _WRITE = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_BETWEEN_COMMAS = re.compile(r'((?:`(?:[^`]|``)*`|"(?:[^"]|"")*"|[^,`"])*),')
 _PART = re.compile(r'`((?:[^`]|``)*)`|"((?:[^"]|"")*)"|([^.`"\s][^.`"]*)')
 
 
@@ -41,6 +42,20 @@ def split_name(text: str) -> tuple[str, ...]:
         if text[at] != ".":
             raise _unparsable(text)
         at += 1
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """Return the names between commas; back ticks or double quotes protect commas, dots and blanks.
+
+    >>> split_list('id, `a,b`')
+    ('id', 'a,b')
+    """
+    if not text.strip():
+        return ()
+    found = tuple(split_name(part.strip()) for part in _BETWEEN_COMMAS.findall(text + ","))
+    if not all(len(parts) == 1 for parts in found):
+        raise _unparsable(text)
+    return tuple(parts[0] for parts in found)
 
 
 def _unparsable(text: str) -> InvalidRequest:

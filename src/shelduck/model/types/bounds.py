@@ -8,6 +8,7 @@ by it.
 from __future__ import annotations
 
 from decimal import Decimal as Number
+from typing import NamedTuple
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.types import temporal
@@ -23,6 +24,7 @@ Comparable = bool | int | float | Number | str | bytes
 Texts = tuple[str | None, str | None]
 
 BOUND_BYTES = 256
+_BY_BYTES = frozenset({"varchar", "json", "blob", "uuid"})
 _LAST_BEFORE_SURROGATES, _AFTER_SURROGATES, _LAST = 0xD7FF, 0xE000, 0x10FFFF
 _BOOLEANS = {"0": False, "1": True, "false": False, "true": True}
 
@@ -81,6 +83,32 @@ def bound_text(leaf: Leaf, value: Comparable) -> str | None:
     if name in ("varchar", "json"):
         return str(value)
     return _canonical(leaf, str(value))
+
+
+class Ends(NamedTuple):
+    """The bounds of a column as the catalog stores them, and whether each is one of its values."""
+
+    min_value: str | None = None
+    max_value: str | None = None
+    min_is_exact: bool | None = None
+    max_is_exact: bool | None = None
+
+
+def ends(leaf: Leaf, low: Comparable, high: Comparable) -> Ends:
+    """Return the bounds of a column with this least and this greatest value; text may be cut."""
+    texts = whole = (bound_text(leaf, low), bound_text(leaf, high))
+    if str(leaf) in ("varchar", "json"):
+        texts = cut_bounds(*whole)
+    flags = (None if t is None else t == w for t, w in zip(texts, whole, strict=True))
+    return Ends(*texts, *flags)
+
+
+def exactness(leaf: Leaf, text: str | None, flag: bool | None) -> bool | None:
+    """Return whether a stored bound is one of the values; None without a bound.
+
+    Nobody cuts values that compare as numbers. Of others, only a ``flag`` says that it is whole.
+    """
+    return None if text is None else str(leaf) not in _BY_BYTES or flag is True
 
 
 def widen(leaf: Leaf, known: Texts, added: Texts) -> Texts:

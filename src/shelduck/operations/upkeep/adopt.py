@@ -12,7 +12,7 @@ from shelduck.model.files.layout import Layout
 from shelduck.model.files.place import is_below, storage_path
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table import TableVersion
-from shelduck.model.types.bounds import bound, bound_text
+from shelduck.model.types.bounds import Ends, bound, ends
 from shelduck.model.types.data_types import FLOATS
 from shelduck.model.types.literals import canonical_text
 from shelduck.operations.progress import counted
@@ -104,6 +104,7 @@ class _Adoption:
             record_count=rows,
             file_size_bytes=file.size,
             footer_size=file.footer.size,
+            row_group_count=metadata.num_row_groups,
             stats=(*stats, *absent, *of_path),
             layout=file.layout,
             partition_id=partition_id,
@@ -212,6 +213,6 @@ def constant_stats(column: Field, text: str | None, rows: int) -> ColumnStats:
         return ColumnStats(column.id, 0, 0, rows)
     assert not isinstance(column.shape, Kind)
     value = bound(column.shape, text)
-    edge = None if value is None else bound_text(column.shape, value)
+    found = Ends() if value is None else ends(column.shape, value, value)
     nan = text == "nan" if str(column.shape) in FLOATS else None
-    return ColumnStats(column.id, 0, rows, 0, edge, edge, nan)
+    return ColumnStats(column.id, 0, rows, 0, contains_nan=nan, **found._asdict())

@@ -318,12 +318,7 @@ class _Work:
         place = place_below(self.table.path, directory)
         paths = [(f.id, f.path) for f in files]
         written = write_position_files(self.spark, positions, paths, place, _IDS)
-        return {
-            number: _Written(
-                NewDeleteFile(f"{directory}/{f.name}", f.rows, f.size, f.footer_size), f.rows
-            )
-            for number, f in written.items()
-        }
+        return {number: _Written(f.below(directory), f.rows) for number, f in written.items()}
 
 
 def _here(positions: DataFrame) -> pa.Table:

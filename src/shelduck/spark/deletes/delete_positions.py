@@ -27,7 +27,8 @@ def write_positions(
         [pa.repeat(data_file, len(positions)), positions], schema=pa.schema(_FIELDS)
     )
     buffer = pa.BufferOutputStream()
-    parquet.write_table(rows, buffer, compression="snappy")
+    footers: list[parquet.FileMetaData] = []
+    parquet.write_table(rows, buffer, compression="snappy", metadata_collector=footers)
     data = buffer.getvalue().to_pybytes()
     place = table.path + name
     make_directory(place.rpartition("/")[0])
@@ -36,4 +37,5 @@ def write_positions(
         stream.write(data)
     # A Parquet file ends with the length of its footer and four letters.
     footer_size = int.from_bytes(data[-8:-4], "little")
-    return NewDeleteFile(name, len(positions), len(data), footer_size)
+    groups = footers[0].num_row_groups
+    return NewDeleteFile(name, len(positions), len(data), footer_size, row_group_count=groups)

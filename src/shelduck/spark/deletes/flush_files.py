@@ -54,11 +54,19 @@ def write_deaths(
     made = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(rows, _DELETES, strict=True)],
                                 schema=_DELETES)  # fmt: skip
     buffer = io.BytesIO()
-    parquet.write_table(made, buffer)
+    footers: list[parquet.FileMetaData] = []
+    parquet.write_table(made, buffer, metadata_collector=footers)
     content = buffer.getvalue()
     files, place = filesystem(table_path + name)
     files.create_dir(place.rpartition("/")[0], recursive=True)
     with files.open_output_stream(place) as target:
         target.write(content)
     footer = int.from_bytes(content[-8:-4], "little")
-    return NewDeleteFile(name, len(positions), len(content), footer, min(deaths.values()))
+    return NewDeleteFile(
+        name,
+        len(positions),
+        len(content),
+        footer,
+        min(deaths.values()),
+        row_group_count=footers[0].num_row_groups,
+    )

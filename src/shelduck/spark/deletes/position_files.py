@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import CorruptLake
-from shelduck.model.files.data_files import DataFile
+from shelduck.model.files.data_files import DataFile, NewDeleteFile
 from shelduck.model.files.place import Place
 from shelduck.model.tables.table import TableVersion
 from shelduck.spark.bridge import Deletes, FileEntry, Report, bridge_for
@@ -31,12 +31,19 @@ _THREADS = 16
 
 @dataclass(frozen=True, slots=True)
 class PositionFile:
-    """A written file: its path below the directory, its rows, its bytes."""
+    """A written file: its path below the directory, its rows, its bytes, its row groups."""
 
     name: str
     rows: int
     size: int
     footer_size: int
+    row_groups: int
+
+    def below(self, directory: str) -> NewDeleteFile:
+        """Return the file for a commit; ``directory`` is the one of the write."""
+        name = f"{directory}/{self.name}"
+        groups = self.row_groups
+        return NewDeleteFile(name, self.rows, self.size, self.footer_size, row_group_count=groups)
 
 
 def write_position_files(
@@ -65,7 +72,10 @@ def write_position_files(
         number = int(file.name.partition("/")[0].removeprefix(f"{FILE}="))
         if number in found:
             raise CorruptLake(f"{place} has two delete files for data file {number}")
-        found[number] = PositionFile(file.name, footer.metadata.num_rows, file.size, footer.size)
+        told = footer.metadata
+        found[number] = PositionFile(
+            file.name, told.num_rows, file.size, footer.size, told.num_row_groups
+        )
     if not found:
         delete_directory(directory)
     return found

@@ -20,6 +20,7 @@ from shelduck.errors import CorruptLake, InvalidRequest
 from shelduck.model.files.data_files import ColumnStats
 from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.types.bounds import exactness
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal
 from shelduck.spark.files.footers import Footer, read_footers
 from shelduck.spark.files.layouts import layout_of
@@ -108,9 +109,16 @@ def foreign_stats(
 def _counted(field: Field, stored: PhysicalField, chunks: list[Any]) -> ColumnStats | None:
     bounded = _means_the_same(field, stored) and not _wraps(stored, chunks)
     stats = column_stats(field, chunks, with_bounds=bounded)
-    if stats is not None and str(field.shape) in FLOATS and stats.value_count > 0:
-        return stats._replace(contains_nan=True)
-    return stats
+    if stats is None:
+        return None
+    assert not isinstance(field.shape, Kind)
+    has_nan = str(field.shape) in FLOATS and stats.value_count > 0
+    return stats._replace(
+        contains_nan=True if has_nan else stats.contains_nan,
+        # Some writers cut texts, and pyarrow does not show whether they did.
+        min_is_exact=exactness(field.shape, stats.min_value, None),
+        max_is_exact=exactness(field.shape, stats.max_value, None),
+    )
 
 
 def _means_the_same(field: Field, stored: PhysicalField) -> bool:

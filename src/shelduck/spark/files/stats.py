@@ -16,7 +16,7 @@ import pyarrow.parquet
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_files import ColumnStats
 from shelduck.model.tables.schema import Field, Kind
-from shelduck.model.types.bounds import BOUND_BYTES, bound_text, cut_bounds
+from shelduck.model.types.bounds import BOUND_BYTES, Ends, ends
 from shelduck.model.types.data_types import FLOATS, Decimal, Leaf
 from shelduck.model.types.literals import integer_range
 from shelduck.model.types.temporal import MICROSECONDS
@@ -74,43 +74,38 @@ def column_stats(
     null_count = sum(s.null_count for s in statistics)
     values = sum(c.num_values for c in chunks) - null_count
     filled = [s for c, s in zip(chunks, statistics, strict=True) if c.num_values > s.null_count]
-    low, high, contains_nan = (
-        _bounds(field.shape, filled) if with_bounds else (None, None, bool(filled))
-    )
+    found, contains_nan = _bounds(field.shape, filled) if with_bounds else (Ends(), bool(filled))
     return ColumnStats(
         column_id=field.id,
         column_size_bytes=sum(c.total_compressed_size for c in chunks),
         value_count=values,
         null_count=null_count,
-        min_value=low,
-        max_value=high,
         contains_nan=contains_nan if str(field.shape) in FLOATS else None,
+        **found._asdict(),
     )
 
 
-def _bounds(leaf: Leaf, statistics: list[Any]) -> tuple[str | None, str | None, bool]:
+def _bounds(leaf: Leaf, statistics: list[Any]) -> tuple[Ends, bool]:
     """Return the bounds over all row groups that hold values, and whether there may be a NaN."""
     known = bool(statistics) and all(s.has_min_max for s in statistics)
     if not known:
-        return None, None, bool(statistics)
+        return Ends(), bool(statistics)
     if str(leaf) in FLOATS:
-        ends = [float(v) for s in statistics for v in (s.min_raw, s.max_raw)]
+        edges = [float(v) for s in statistics for v in (s.min_raw, s.max_raw)]
         # A NaN hides the values below it, and only the footer's bounds show that there is one.
-        if any(math.isnan(v) for v in ends):
-            return None, None, True
+        if any(math.isnan(v) for v in edges):
+            return Ends(), True
     read = _reader(leaf)
     if read is None:
-        return None, None, False
+        return Ends(), False
     try:
-        low = bound_text(leaf, min(read(s.min_raw) for s in statistics))
-        high = bound_text(leaf, max(read(s.max_raw) for s in statistics))
+        low = min(read(s.min_raw) for s in statistics)
+        found = ends(leaf, low, max(read(s.max_raw) for s in statistics))
     except UnicodeDecodeError:
-        return None, None, False
-    if str(leaf) in _CUT_TYPES:
-        return *cut_bounds(low, high), False
-    if str(leaf) == "blob" and high is not None and len(high) > BOUND_BYTES:
-        return None, None, False
-    return low, high, False
+        return Ends(), False
+    if str(leaf) == "blob" and len(found.max_value or "") > BOUND_BYTES:
+        return Ends(), False
+    return found, False
 
 
 def _reader(leaf: Leaf) -> Callable[[Any], Any] | None:

@@ -38,6 +38,8 @@ _SETTINGS = {
     "spark.sql.parquet.writeLegacyFormat": "false",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
+# A bound that is cut would not be a value of the column.
+_WHOLE_BOUNDS = {"parquet.statistics.truncate.length": str(2**31 - 1)}
 _GROUP_ROWS = 122_880  # as DuckDB does
 _ARROW_ID = "PARQUET:field_id"
 _Part = tuple[str, Any]  # the directory of a partition, and rows of it
@@ -56,7 +58,8 @@ def write_plain(
     """Write columns without lists and maps by Spark's own writer, ids in the fields' metadata."""
     named = select_named(rows, physical.columns(with_ids=True) + clustering.named)
     with _settings(spark):
-        writer = named.write.options(**spark_settings(options), **spark_options([place]))
+        options_of_files = {**spark_settings(options), **_WHOLE_BOUNDS}
+        writer = named.write.options(**options_of_files, **spark_options([place]))
         writer.partitionBy(*clustering.columns).parquet(spark_path(place))
 
 

@@ -283,6 +283,7 @@ def _look_at(
             record_count=metadata.num_rows,
             file_size_bytes=file.size,
             footer_size=footer.size,
+            row_group_count=metadata.num_row_groups,
             stats=file_stats(metadata, leaves, lineage),
             layout=layouts[lineage],
         )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.tables.options import OptionValue
 from shelduck.sql.tokens.parts import Argument, IntervalText
 from shelduck.statements.arguments import text
 from shelduck.statements.runner import Answer, Runner
@@ -30,12 +31,17 @@ def set_option(
         value = value.text
     if isinstance(value, Decimal):
         value = float(value)
-    if not isinstance(value, str | int | float):
+    given: OptionValue
+    if isinstance(value, tuple):
+        given = [text(part, "value") for part in value]
+    elif isinstance(value, str | int | float):
+        given = value
+    else:
         raise InvalidRequest(f"an option must be text, a number, true or false, not {value!r}")
     return api.set_option(
         runner.state,
         text(option, "option"),
-        value,
+        given,
         schema=None if schema is None else text(schema, "schema"),
         table=None if table_name is None else text(table_name, "table_name"),
     )

@@ -5,8 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shelduck.catalog.upkeep.options import owner_names, read_settings, write_setting
-from shelduck.model.tables.options import OptionSetting, OptionValue, Scope, option_text
+from shelduck.evolution.arrangement import skipped_ids
+from shelduck.model.tables.options import (
+    SKIPPED,
+    OptionSetting,
+    OptionValue,
+    Scope,
+    option_text,
+    table_options,
+)
+from shelduck.model.tables.schema import FieldId, TableId
+from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.names import split_name
+from shelduck.model.text.quoting import quote_name
 from shelduck.work.results import Unchanged, table_name
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
@@ -41,12 +52,16 @@ def set_option(
     view = UnitOfWork(state, state.commit_info()).workspace
     scope = Scope.LAKE
     owner: int | None = None
+    named: TableVersion | None = None
     if table is not None:
-        named = table_name(split_name(table), schema or state.default_schema)
-        scope, owner = Scope.TABLE, view.table(named).id
+        named = view.table(table_name(split_name(table), schema or state.default_schema))
+        scope, owner = Scope.TABLE, named.id
     elif schema is not None:
         scope, owner = Scope.SCHEMA, view.schema(schema).id
     known, text = option_text(name, value, scope)
+    if known == SKIPPED:
+        assert named is not None
+        text = skipped_ids(named, text)
     with state.store.write() as connection:
         write_setting(connection, OptionSetting(known, text, scope, owner))
     return Unchanged(view.base.id)
@@ -58,6 +73,19 @@ def options(state: LakeState) -> list[Option]:
         found = read_settings(connection)
         names = owner_names(connection)
     return [
-        Option(s.name, s.value, s.scope.name.lower(), names.get((s.scope, s.scope_id)))
+        Option(s.name, _shown(state, s), s.scope.name.lower(), names.get((s.scope, s.scope_id)))
         for s in found
     ]
+
+
+def _shown(state: LakeState, setting: OptionSetting) -> str:
+    """Return the value of an option as one sets it: columns by their names."""
+    if setting.name != SKIPPED or setting.scope_id is None:
+        return setting.value
+    view = UnitOfWork(state, state.commit_info()).workspace
+    table = view.table_of(TableId(setting.scope_id))
+    if table is None:
+        return setting.value
+    ids = table_options([setting], table_id=table.id).skip_stats_columns
+    found = [table.columns.by_id(FieldId(number)) for number in ids]
+    return ", ".join(quote_name(column.name) for column in found if column is not None)

@@ -86,7 +86,7 @@ def _append_files(
             row = file_row(draft, table, number, file, next_row)
             row["mapping_id"] = mappings.get(id(file.names))
             file_rows.append(row)
-            stats.extend(stats_rows(table, number, file))
+            stats.extend(stats_rows(draft, table, number, file))
             if file.deletes is not None:
                 dead[table].append((number, file.deletes))
             next_row += file.record_count

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 from sqlalchemy import (
+    Update,
     bindparam,
     delete,
     select,
@@ -42,6 +44,7 @@ from shelduck.catalog.read.inlined import AT_ONCE
 from shelduck.catalog.read.queries import chunks, live
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import unchecked
+from shelduck.ducklake.format import Format
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import AlterTable, Entry, Verb
 from shelduck.model.tables.column_index import walk
@@ -57,20 +60,26 @@ _LIVE_FILES = select(unchecked(tables.data_file.c.data_file_id)).where(
     tables.data_file.c.table_id == bindparam("of_table"), live(tables.data_file)
 )
 
-_file_stats, _table_stats = tables.file_column_stats, tables.table_column_stats
-_CLEAR_FILE_BOUNDS = (
-    update(_file_stats)
-    .where(
-        _file_stats.c.table_id == bindparam("of_table"),
-        _file_stats.c.column_id.in_(bindparam("ids", expanding=True)),
-    )
-    .values(min_value=None, max_value=None)
-)
+_BOUNDS = ("min_value", "max_value", "min_is_exact", "max_is_exact")
+_table_stats = tables.table_column_stats
 # A row without bounds would say "no values yet", and DuckDB's next insert would narrow it.
 _DELETE_TABLE_BOUNDS = delete(_table_stats).where(
     _table_stats.c.table_id == bindparam("of_table"),
     _table_stats.c.column_id.in_(bindparam("ids", expanding=True)),
 )
+
+
+@cache
+def _clear_file_bounds(of: Format) -> Update:
+    known = of.table(tables.file_column_stats)
+    return (
+        update(known)
+        .where(
+            known.c.table_id == bindparam("of_table"),
+            known.c.column_id.in_(bindparam("ids", expanding=True)),
+        )
+        .values({name: None for name in _BOUNDS if name in known.c})
+    )
 
 
 def fold(work: Work, change: AlterTable) -> None:
@@ -146,7 +155,7 @@ def _alter(draft: Draft, work: TableWork) -> None:
     set_sorting(draft, work.id, work)
     reserve_columns(draft, work.id, work.reserved)
     if work.unsafe_bounds:
-        for statement in (_CLEAR_FILE_BOUNDS, _DELETE_TABLE_BOUNDS):
+        for statement in (_clear_file_bounds(draft.format), _DELETE_TABLE_BOUNDS):
             draft.connection.execute(
                 statement, {"of_table": work.id, "ids": sorted(work.unsafe_bounds)}
             )

@@ -12,6 +12,7 @@ from shelduck.catalog.commit.work import Work
 from shelduck.ducklake import tables
 from shelduck.errors import Conflict
 from shelduck.model.changes.repair import CorrectedStats, RepairCatalog
+from shelduck.model.types.bounds import exactness
 
 
 def write(draft: Draft, work: Work) -> None:
@@ -54,11 +55,16 @@ def _counters(draft: Draft) -> None:
 
 def _statistics(draft: Draft, corrected: CorrectedStats) -> None:
     """Correct statistics if they are still the ones that were compared with the footer."""
-    c, seen, true = tables.file_column_stats.c, corrected.seen, corrected.true
+    known = draft.format.table(tables.file_column_stats)
+    c, seen, true = known.c, corrected.seen, corrected.true
     names = ("null_count", "min_value", "max_value")
     same = [c[name].is_not_distinct_from(getattr(seen, name)) for name in names]
     mine = (c.data_file_id == corrected.data_file_id, c.column_id == seen.column_id)
     values = {name: getattr(true, name) for name in names}
-    changed = update(tables.file_column_stats).where(*mine, *same).values(values)
+    for end in ("min", "max"):
+        text, flag = getattr(true, f"{end}_value"), f"{end}_is_exact"
+        if flag in c and text != getattr(seen, f"{end}_value"):
+            values[flag] = exactness(corrected.leaf, text, None)
+    changed = update(known).where(*mine, *same).values(values)
     if draft.connection.execute(changed).rowcount:
         widen_column_stats(draft, corrected.table, corrected.leaf, true)

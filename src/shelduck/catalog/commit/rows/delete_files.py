@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from sqlalchemy import column, delete, insert, select
 from sqlalchemy import table as sql_table
 
-from shelduck.catalog.commit.asking import OF_FILES, Questions
+from shelduck.catalog.commit.asking import OF_FILES
 from shelduck.catalog.commit.conservation import require_dead_rows
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.ending import ending
@@ -19,7 +19,7 @@ from shelduck.catalog.read.queries import (
     inlined_delete_table,
     live,
 )
-from shelduck.catalog.read.together import Answers, Together
+from shelduck.catalog.read.together import Answers, Questions, Together
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.errors import Conflict

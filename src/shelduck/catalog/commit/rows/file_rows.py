@@ -16,7 +16,7 @@ from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import Entry, Verb
-from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.files.data_files import ColumnStats, NewDataFile
 from shelduck.model.tables.schema import TableId
 
 _IDS: BindParameter[Any] = bindparam("ids", expanding=True)
@@ -43,7 +43,7 @@ def insert_moved_files(
     """
     numbered = list(zip(draft.file_ids(len(files)), files, strict=True))
     rows = [file_row(draft, table, number, file, None) for number, file in numbered]
-    stats = [row for number, file in numbered for row in stats_rows(table, number, file)]
+    stats = [row for number, file in numbered for row in stats_rows(draft, table, number, file)]
     insert_files(draft, rows, stats)
     insert_partition_values(draft, [(table, number, file) for number, file in numbered])
     return numbered
@@ -135,7 +135,19 @@ def file_row(
     }
 
 
-def stats_rows(table: TableId, number: int, file: NewDataFile) -> list[dict[str, Any]]:
+def kept_stats(draft: Draft, table: TableId, stats: Sequence[ColumnStats]) -> Sequence[ColumnStats]:
+    """Return statistics of new rows as the options of a table want them: of some, only counts."""
+    skipped = draft.skipped_columns(table)
+    if not skipped:
+        return stats
+    return [
+        s.without_bounds._replace(contains_nan=None) if s.column_id in skipped else s for s in stats
+    ]
+
+
+def stats_rows(
+    draft: Draft, table: TableId, number: int, file: NewDataFile
+) -> list[dict[str, Any]]:
     """Return the rows of a data file's statistics, one for each column that has some."""
     return [
         {
@@ -152,5 +164,5 @@ def stats_rows(table: TableId, number: int, file: NewDataFile) -> list[dict[str,
             "min_is_exact": s.min_is_exact,
             "max_is_exact": s.max_is_exact,
         }
-        for s in file.stats
+        for s in kept_stats(draft, table, file.stats)
     ]

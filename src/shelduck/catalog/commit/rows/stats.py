@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from shelduck.errors import InvalidRequest
 from shelduck.model.files.data_files import ColumnStats
 from shelduck.model.tables.schema import Field, Kind
-from shelduck.model.types.bounds import bound, bound_text, widen
+from shelduck.model.types.bounds import bound, bound_text, exactness, widen
 from shelduck.model.types.data_types import FLOATS, Leaf
 from shelduck.model.types.literals import canonical_text
 
@@ -30,11 +30,17 @@ class TableColumnStats:
     contains_nan: bool | None
     min_value: str | None
     max_value: str | None
+    min_is_exact: bool | None = None
+    max_is_exact: bool | None = None
 
     @property
     def has_bounds(self) -> bool:
         """True if both bounds are known."""
         return self.min_value is not None and self.max_value is not None
+
+    def with_flags(self, low: bool | None, high: bool | None) -> TableColumnStats:
+        """Return the statistics with what is known about how exact the bounds are."""
+        return replace(self, min_is_exact=low, max_is_exact=high)
 
 
 def stats_of_files(leaf: Leaf, parts: Iterable[ColumnStats | None]) -> TableColumnStats | None:
@@ -86,22 +92,47 @@ def stats_of_added(column: Field, *, is_nested: bool) -> TableColumnStats | None
     edge = None if value is None or str(leaf) == "blob" else bound_text(leaf, value)
     if edge is None:
         return None
-    return TableColumnStats(is_nested, _no_nan(leaf), edge, edge)
+    return TableColumnStats(is_nested, _no_nan(leaf), edge, edge, True, True)
 
 
 def _of_file(leaf: Leaf, found: ColumnStats) -> TableColumnStats | None:
     if found.value_count == 0 and found.null_count > 0 and found.min_value is None:
         return _no_values(leaf, contains_null=True)
     nan = found.contains_nan if str(leaf) in FLOATS else None
-    made = TableColumnStats(found.null_count > 0, nan, found.min_value, found.max_value)
+    made = TableColumnStats(
+        found.null_count > 0,
+        nan,
+        found.min_value,
+        found.max_value,
+        exactness(leaf, found.min_value, found.min_is_exact),
+        exactness(leaf, found.max_value, found.max_is_exact),
+    )
     return made if made.has_bounds and str(leaf) != "blob" else None
 
 
 def _widened(leaf: Leaf, one: TableColumnStats, other: TableColumnStats) -> TableColumnStats | None:
     low, high = widen(leaf, (one.min_value, one.max_value), (other.min_value, other.max_value))
     nan = _either(one.contains_nan, other.contains_nan)
-    made = TableColumnStats(one.contains_null or other.contains_null, nan, low, high)
+    lows = ((one.min_value, one.min_is_exact), (other.min_value, other.min_is_exact))
+    highs = ((one.max_value, one.max_is_exact), (other.max_value, other.max_is_exact))
+    made = TableColumnStats(
+        one.contains_null or other.contains_null,
+        nan,
+        low,
+        high,
+        _is_exact(leaf, low, lows),
+        _is_exact(leaf, high, highs),
+    )
     return made if made.has_bounds else None
+
+
+def _is_exact(
+    leaf: Leaf, chosen: str | None, among: Iterable[tuple[str | None, bool | None]]
+) -> bool | None:
+    """Return whether the bound that was chosen is a value: each bound that equals it must be."""
+    value = bound(leaf, chosen)
+    flags = [exactness(leaf, text, flag) for text, flag in among if bound(leaf, text) == value]
+    return exactness(leaf, chosen, all(flags))
 
 
 def _no_values(leaf: Leaf, *, contains_null: bool) -> TableColumnStats:

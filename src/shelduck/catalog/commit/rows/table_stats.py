@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
+    Select,
+    Update,
     bindparam,
     delete,
     func,
@@ -19,6 +22,7 @@ from sqlalchemy import (
 
 from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.rows.file_rows import kept_stats
 from shelduck.catalog.commit.rows.stats import (
     TableColumnStats,
     grown,
@@ -31,6 +35,7 @@ from shelduck.catalog.read.queries import live
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import sum_of
 from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.format import Format
 from shelduck.model.files.data_files import ColumnStats, NewDataFile
 from shelduck.model.files.inlined import InlinedBatch, batch_stats
 from shelduck.model.tables.column_index import walk
@@ -40,7 +45,6 @@ from shelduck.model.types.data_types import Leaf, ducklake_type
 _file, _total, _column = tables.data_file.c, tables.table_stats.c, tables.table_column_stats.c
 
 _INSERT_TOTALS = insert(tables.table_stats)
-_INSERT_COLUMN_STATS = insert(tables.table_column_stats)
 _UPDATE_TOTALS = (
     update(tables.table_stats)
     .where(_total.table_id == bindparam("of_table"))
@@ -50,21 +54,29 @@ _UPDATE_TOTALS = (
         file_size_bytes=bindparam("size"),
     )
 )
-_UPDATE_COLUMN_STATS = (
-    update(tables.table_column_stats)
-    .where(_column.table_id == bindparam("of_table"), _column.column_id == bindparam("of_column"))
-    .values(
-        contains_null=bindparam("null"),
-        contains_nan=bindparam("nan"),
-        min_value=bindparam("low"),
-        max_value=bindparam("high"),
-    )
-)
 _DELETE_COLUMN_STATS = delete(tables.table_column_stats).where(
     _column.table_id == bindparam("of_table"), _column.column_id == bindparam("of_column")
 )
 _TOTALS = select(tables.table_stats).where(_total.table_id.in_(OF_TABLES))
-_COLUMN_STATS = select(tables.table_column_stats).where(_column.table_id.in_(OF_TABLES))
+_STATS = tuple(f.name for f in fields(TableColumnStats))
+
+
+@cache
+def _column_stats(of: Format) -> Select[Any]:
+    known = of.table(tables.table_column_stats)
+    return select(known).where(known.c.table_id.in_(OF_TABLES))
+
+
+@cache
+def _update_column_stats(of: Format) -> Update:
+    known = of.table(tables.table_column_stats)
+    return (
+        update(known)
+        .where(known.c.table_id == bindparam("table"), known.c.column_id == bindparam("column"))
+        .values({name: bindparam(f"new_{name}") for name in _STATS if name in known.c})
+    )
+
+
 _LEAF_TYPES = select(
     tables.column.c.table_id, tables.column.c.column_id, tables.column.c.column_type
 ).where(
@@ -73,7 +85,7 @@ _LEAF_TYPES = select(
     func.lower(tables.column.c.column_type).not_in([kind.value for kind in Kind]),
 )
 ASK_TOTALS: Questions = (("totals", _TOTALS),)
-ASK_STATS: Questions = (*ASK_TOTALS, ("column_stats", _COLUMN_STATS), ("leaf_types", _LEAF_TYPES))
+ASK_STATS: Questions = (*ASK_TOTALS, ("column_stats", _column_stats), ("leaf_types", _LEAF_TYPES))
 _TOTALS_OF_FILES = select(
     sum_of(_file.record_count),
     type_coerce(func.coalesce(func.max(_file.row_id_start + _file.record_count), 0), BIGINT),
@@ -86,12 +98,13 @@ _TOTALS_OF_FILES = select(
 class Totals:
     """One row of ``ducklake_table_stats``; ``is_new`` if it must be inserted.
 
-    ``is_first_insert`` if there were no rows before, so that statistics begin with these.
+    A number that another writer does not know is None, and stays so. ``is_first_insert`` if there
+    were no rows before, so that statistics begin with these.
     """
 
-    record_count: int
+    record_count: int | None
     next_row_id: int
-    file_size_bytes: int
+    file_size_bytes: int | None
     is_new: bool = False
     is_first_insert: bool = False
 
@@ -155,7 +168,7 @@ def add_column_stats(draft: Draft, works: Sequence[TableWork]) -> None:
         for column, stats in added[table]
     ]
     if rows:
-        draft.connection.execute(_INSERT_COLUMN_STATS, rows)
+        draft.insert(tables.table_column_stats, rows)
         draft.has_stats_change = True
 
 
@@ -216,9 +229,9 @@ def _write_totals(
     for table, added in growth.items():
         old = totals[table]
         values = (
-            old.record_count + added.rows,
+            None if old.record_count is None else old.record_count + added.rows,
             old.next_row_id + added.row_ids,
-            old.file_size_bytes + added.bytes,
+            None if old.file_size_bytes is None else old.file_size_bytes + added.bytes,
         )
         if old.is_new:
             names = ("record_count", "next_row_id", "file_size_bytes")
@@ -235,56 +248,55 @@ def _write_totals(
 def _write_column_stats(
     draft: Draft, totals: Mapping[TableId, Totals], growth: Mapping[TableId, Growth]
 ) -> None:
+    has_flags = draft.format.has(tables.table_column_stats, "min_is_exact")
     types = _leaf_types(draft, [t for t, added in growth.items() if added.columns is None])
     known = {
         (row.table_id, row.column_id): TableColumnStats(
-            row.contains_null is not False, row.contains_nan, row.min_value, row.max_value
+            row.contains_null is not False,
+            *(row.contains_nan, row.min_value, row.max_value),
+            *((row.min_is_exact, row.max_is_exact) if has_flags else ()),
         )
-        for row in draft.rows_about("column_stats", _COLUMN_STATS, growth)
+        for row in draft.rows_about("column_stats", _column_stats, growth)
     }
     inserted, updated, deleted = [], [], []
     for table, growing in growth.items():
-        by_part = [{s.column_id: s for s in part} for part in growing.parts]
+        parts_kept = (kept_stats(draft, table, part) for part in growing.parts)
+        by_part = [{s.column_id: s for s in part} for part in parts_kept]
         leaves = types[table] if growing.columns is None else growing.columns
         for column_id, leaf in leaves.items():
             old = known.get((table, column_id))
             added = stats_of_files(leaf, [parts.get(column_id) for parts in by_part])
             new = grown(leaf, old, added) if old else added
+            if new is not None and not has_flags:
+                new = new.with_flags(None, None)
             if old is None and new is not None and totals[table].is_first_insert:
                 inserted.append(_column_stats_row(table, column_id, new))
             elif old is not None and new is None:
                 deleted.append({"of_table": table, "of_column": column_id})
             elif old is not None and new is not None and new != old:
-                updated.append(_column_stats_update(table, column_id, new))
-    for statement, rows in (
-        (_INSERT_COLUMN_STATS, inserted),
-        (_UPDATE_COLUMN_STATS, updated),
-        (_DELETE_COLUMN_STATS, deleted),
-    ):
-        if rows:
-            draft.connection.execute(statement, rows)
+                updated.append(_column_stats_update(draft.format, table, column_id, new))
+    draft.insert(tables.table_column_stats, inserted)
+    if updated:
+        draft.connection.execute(_update_column_stats(draft.format), updated)
+    if deleted:
+        draft.connection.execute(_DELETE_COLUMN_STATS, deleted)
 
 
 def _column_stats_row(table: TableId, column: FieldId, stats: TableColumnStats) -> dict[str, Any]:
     return {
         "table_id": table,
         "column_id": column,
-        "contains_null": stats.contains_null,
-        "contains_nan": stats.contains_nan,
-        "min_value": stats.min_value,
-        "max_value": stats.max_value,
+        **_values(stats),
         "extra_stats": None,
     }
 
 
 def _column_stats_update(
-    table: TableId, column: FieldId, stats: TableColumnStats
+    of: Format, table: TableId, column: FieldId, stats: TableColumnStats
 ) -> dict[str, Any]:
-    return {
-        "of_table": table,
-        "of_column": column,
-        "null": stats.contains_null,
-        "nan": stats.contains_nan,
-        "low": stats.min_value,
-        "high": stats.max_value,
-    }
+    new = of.fitting(tables.table_column_stats, [_values(stats)])[0]
+    return {"table": table, "column": column, **{f"new_{name}": new[name] for name in new}}
+
+
+def _values(stats: TableColumnStats) -> dict[str, Any]:
+    return {name: getattr(stats, name) for name in _STATS}

@@ -132,6 +132,8 @@ public class LakeParquet extends ParquetFileFormat {
     if (!moved.isEmpty()) {
       conf.set(HeldValues.MOVED, (String) moved.get());
     }
+    // A bound that is cut would not be a value of the column.
+    conf.setInt("parquet.statistics.truncate.length", Integer.MAX_VALUE);
     conf.set("parquet.write.support.class", IdWriteSupport.class.getName());
     conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS");
     conf.setBoolean("spark.sql.parquet.writeLegacyFormat", false);
