@@ -18,7 +18,7 @@ from shelduck.model.text.quoting import quote_text
 from shelduck.model.types.bounds import bound
 from shelduck.model.types.data_types import FLOATS, DataType, Leaf, List, Map, Struct
 from shelduck.model.types.literals import blob_bytes, float_value
-from shelduck.model.types.temporal import MICROSECONDS, ZONELESS
+from shelduck.model.types.temporal import MICROSECONDS, NANOSECONDS, ZONELESS
 from shelduck.spark.types import spark_type
 from shelduck.sql.ddl.defaults import expression_for_spark
 
@@ -129,10 +129,8 @@ def text_to_value(text: SparkColumn, leaf: Leaf) -> SparkColumn:
     if name == "timestamptz":
         # The canonical text ends in +00, which Spark reads as the offset only if written in full.
         return F.concat(text, F.lit(":00")).cast(T.TimestampType())
-    if name == "timestamp_ns":
-        raise InvalidRequest(
-            "cannot read a timestamp_ns column from the path of a file, such as ts=..."
-        )
+    if name in NANOSECONDS:
+        raise InvalidRequest(f"cannot read a {name} column from the path of a file, such as ts=...")
     return text.cast(spark_type(leaf))
 
 
@@ -145,7 +143,7 @@ def exists_default(leaf: Leaf, text: str) -> str:
         return f"TIMESTAMP '{text}:00'"
     if name in ZONELESS:
         return f"TIMESTAMP_NTZ '{text}'"
-    if name == "timestamp_ns":
+    if name in NANOSECONDS:
         return f"{carrier(leaf, text, 'a default')!r}L"
     return f"CAST('{text}' AS {spark_type(leaf).simpleString()})"
 

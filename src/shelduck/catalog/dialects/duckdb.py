@@ -15,6 +15,7 @@ _HERE = "database_name = current_database() AND schema_name = current_schema()"
 _TYPES = DUCKDB_NUMBERS | {
     "timetz": "TIME WITH TIME ZONE",
     "timestamptz": "TIMESTAMP WITH TIME ZONE",
+    "null": "INTEGER",
 }
 
 
@@ -48,7 +49,7 @@ DUCKDB = Dialect(
     kept_places=None,
     inlined_type=_type,
     inlined_value=_value,
-    never_inlined=frozenset({"geometry"}),
+    never_inlined=frozenset({"geometry", "timestamptz_ns"}),
     longest_name=UNLIMITED,
     most_columns=UNLIMITED,
     read_as_text=lambda field: str(field.shape) != "blob",

@@ -55,6 +55,7 @@ _TYPES = {
     "varchar": "BYTEA",
     "json": "BYTEA",
     "blob": "BYTEA",
+    "null": "INTEGER",
 }
 # Values that the driver would change: an interval loses its months, a time its form.
 _READ_AS_TEXT = frozenset({"time", "timetz", "interval", "uuid"})

@@ -108,9 +108,11 @@ DataType = Primitive | Decimal | Struct | List | Map
 
 PRIMITIVES = frozenset(
     """boolean int8 int16 int32 int64 int128 uint8 uint16 uint32 uint64 uint128 float32 float64
-    date time time_ns timetz timestamp timestamp_s timestamp_ms timestamp_ns timestamptz interval
-    varchar json blob uuid geometry variant unknown""".split()
+    date time time_ns timetz timestamp timestamp_s timestamp_ms timestamp_ns timestamptz
+    timestamptz_ns interval varchar json blob uuid geometry variant unknown null""".split()
 )
+_NOT_MADE = {"timestamptz_ns": "TIMESTAMP", "null": "the type of its values"}
+"""Types that only other writers give to columns, because DuckDB 1.5 has none, and what to use."""
 
 SIGNED = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "int128": 128}
 UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "uint128": 128}
@@ -152,9 +154,15 @@ def parse_type(text: str, *, ntz: bool = False) -> DataType:
 def declared_type(text: str, *, ntz: bool = False) -> DataType:
     """Return the type of a new column; ``ntz`` as for `parse_type`.
 
-    Raises Unsupported for a field of a struct that is NOT NULL: DuckLake would forget it.
+    Raises Unsupported for a field of a struct that is NOT NULL: DuckLake would forget it, and for
+    a type that is only read.
     """
     found = parse_type(text, ntz=ntz)
+    for name in _NOT_MADE.keys() & set(_leaves_in(found)):
+        raise Unsupported(
+            f"a column cannot be {SPARK_WORDS.get(name, name.upper())} in {text!r}: Shelduck only"
+            f" reads this type; use {_NOT_MADE[name]}"
+        )
     for member in _members_in(found):
         if not member.nullable:
             raise Unsupported(
@@ -162,6 +170,20 @@ def declared_type(text: str, *, ntz: bool = False) -> DataType:
                 " only for top-level columns; leave it out"
             )
     return found
+
+
+def _leaves_in(data_type: DataType) -> Iterator[str]:
+    match data_type:
+        case Struct(members):
+            for member in members:
+                yield from _leaves_in(member.type)
+        case List(element):
+            yield from _leaves_in(element)
+        case Map(key, value):
+            yield from _leaves_in(key)
+            yield from _leaves_in(value)
+        case _:
+            yield str(data_type)
 
 
 def _members_in(data_type: DataType) -> Iterator[Member]:
