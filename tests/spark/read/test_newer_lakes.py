@@ -18,10 +18,12 @@ from ducklakepy.types import (
     NullType,
     StructType,
     TimestampTzNsType,
+    VariantType,
 )
 
 import shelduck
 from shelduck.errors import InvalidRequest, Unsupported
+from tests.support.oracle import DuckDBOracle
 
 ID = Column("id", Int32Type())
 
@@ -137,3 +139,55 @@ def test_rows_are_written_into_the_partitions_that_rows_in_the_catalog_have(thei
     assert len(kept) == 2
     assert kept == stored == ours.execute("SHOW PARTITIONS t").rows
     assert theirs.load_table("main.t").scan().to_arrow().num_rows == 4
+
+
+def test_variants_that_ducklakepy_keeps_in_the_catalog_are_read(theirs, ours, asked):
+    theirs.create_table("main.t", schema=Schema(ID, Column("v", VariantType())))
+    theirs.set_option("data_inlining_row_limit", 10)
+    # The value {"a": 5}, the number 5, a variant that is null, and NULL.
+    none = b"\x01\x00\x00"
+    kept = [
+        {"metadata": b"\x01\x01\x00\x01a", "value": b"\x02\x01\x00\x00\x02\x0c\x05"},
+        *({"metadata": none, "value": b"\x0c\x05"}, {"metadata": none, "value": b"\x00"}, None),
+    ]
+    kind = pa.struct([pa.field("metadata", pa.binary(), nullable=False), ("value", pa.binary())])
+    append(theirs, list(enumerate(kept)), id=pa.int32(), v=kind)
+
+    shown = "SELECT id, to_json(v), schema_of_variant(v), v IS NULL FROM t ORDER BY id"
+    expected = [
+        *((0, '{"a":5}', "OBJECT<a: BIGINT>", False), (1, "5", "BIGINT", False)),
+        *((2, None, None, True), (3, None, None, True)),
+    ]
+    assert asked(shown) == expected
+    assert asked("SELECT id FROM t WHERE variant_get(v, '$.a', 'int') = 5") == [(0,)]
+    ours.execute("UPDATE t SET v = parse_json('[1]') WHERE id = 1")
+    ours.execute("INSERT INTO t SELECT id + 10, v FROM t WHERE id = 0")
+    expected[1] = (1, "[1]", "ARRAY<BIGINT>", False)
+    assert asked(shown) == [*expected, (10, *expected[0][1:])]
+    ours.execute("CALL flush_inlined_data('t')")
+    assert asked(shown) == [*expected, (10, *expected[0][1:])]
+    found = theirs.load_table("main.t").scan().to_arrow().sort_by("id").to_pylist()
+    assert [row["id"] for row in found] == [0, 1, 2, 3, 10]
+    assert found[0]["v"]["metadata"] == found[4]["v"]["metadata"] == kept[0]["metadata"]
+
+
+def test_a_variant_in_a_duckdb_file_goes_into_a_file(duckdb_url, data_path, spark):
+    with DuckDBOracle(duckdb_url, data_path, {"DATA_INLINING_ROW_LIMIT": 10}) as oracle:
+        oracle.execute("CREATE TABLE t (id INTEGER, v VARIANT)")
+    lake = shelduck.connect(duckdb_url, spark=spark)
+    lake.execute("INSERT INTO t SELECT 7, parse_json('{\"x\": 1}')")
+    lake.close()
+    with DuckDBOracle(duckdb_url, data_path, {"DATA_INLINING_ROW_LIMIT": 10}) as oracle:
+        assert oracle.sql("SELECT id, v.x::INTEGER FROM t") == [(7, 1)]
+        oracle.execute("INSERT INTO t VALUES (8, 5::VARIANT)")
+    with pytest.raises(
+        Unsupported, match="column 'v' has variants in the catalog, which only Duck"
+    ):
+        lake.execute("SELECT * FROM t").collect()
+    lake.close()
+    with DuckDBOracle(duckdb_url, data_path) as oracle:
+        oracle.execute("CALL ducklake_flush_inlined_data('lake')")
+    assert lake.execute("SELECT id, to_json(v) FROM t ORDER BY id").collect() == [
+        (7, '{"x":1}'),
+        (8, "5"),
+    ]

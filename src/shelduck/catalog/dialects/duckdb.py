@@ -49,11 +49,12 @@ DUCKDB = Dialect(
     kept_places=None,
     inlined_type=_type,
     inlined_value=_value,
-    never_inlined=frozenset({"geometry", "timestamptz_ns"}),
+    never_inlined=frozenset({"geometry", "timestamptz_ns", "variant"}),
     longest_name=UNLIMITED,
     most_columns=UNLIMITED,
     read_as_text=lambda field: str(field.shape) != "blob",
     has_literal_structs=False,
+    has_variants=True,
     knows_columns=True,
     # The text of a timestamp is in the time zone of the session.
     before_reading="SET TimeZone = 'UTC'",

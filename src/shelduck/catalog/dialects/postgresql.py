@@ -102,6 +102,7 @@ POSTGRESQL = Dialect(
     most_columns=1500,
     read_as_text=lambda field: str(field.shape) in _READ_AS_TEXT,
     has_literal_structs=True,
+    has_variants=False,
     knows_columns=True,
     before_reading=None,
     drops_at_once=False,

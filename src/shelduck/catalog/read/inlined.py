@@ -43,7 +43,7 @@ from shelduck.ducklake.checked import RESTORE
 from shelduck.ducklake.column_types import TEXT
 from shelduck.ducklake.format import format_of
 from shelduck.ducklake.rules import MOST
-from shelduck.errors import CorruptLake
+from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.data_files import InlinedHistory, InlinedRows
 from shelduck.model.files.duckdb_text import parse_nested
 from shelduck.model.tables.schema import Field, Kind, Schema
@@ -346,11 +346,13 @@ def converted(dialect: Dialect, columns: Schema, rows: list[Any], *, by_end: boo
 
 
 def _converter(dialect: Dialect, field: Field) -> Callable[[Any], object]:
+    if dialect.has_variants and any(str(f.shape) == "variant" for f in field.leaves()):
+        return partial(_refuse_variant, field.name)
     if isinstance(field.shape, Kind):
         sql_structs = dialect.has_literal_structs
         return lambda value: parse_nested(field, _text(value), sql_structs=sql_structs)
     name = str(field.shape)
-    if name == "blob":
+    if name in ("blob", "variant"):
         return lambda value: value.encode() if isinstance(value, str) else bytes(value)
     if name == "boolean":
         return _flag
@@ -365,6 +367,13 @@ def _converter(dialect: Dialect, field: Field) -> Callable[[Any], object]:
 
 
 _INTEGER = re.compile(r"u?int\d+")
+
+
+def _refuse_variant(name: str, _: Any) -> object:
+    raise Unsupported(
+        f"column {name!r} has variants in the catalog, which only DuckDB reads there; flush them"
+        " with DuckDB: CALL ducklake_flush_inlined_data"
+    )
 
 
 def _flag(value: Any) -> str:
