@@ -191,3 +191,42 @@ def test_a_variant_in_a_duckdb_file_goes_into_a_file(duckdb_url, data_path, spar
         (7, '{"x":1}'),
         (8, "5"),
     ]
+
+
+@pytest.mark.filterwarnings("ignore:The Result.tuples")
+def test_views_of_both_are_read_by_both(theirs, ours, asked):
+    theirs.create_table("main.t", schema=Schema(ID))
+    append(theirs, [(1,), (2,)], id=pa.int32())
+    theirs.create_view("main.plain", "SELECT id FROM main.t WHERE id > 1", column_aliases=["n"])
+    theirs.create_view("main.bare", "SELECT n + 1 AS m FROM plain")
+    ours.execute("CREATE VIEW mine AS SELECT m FROM bare WHERE m > 0")
+
+    assert asked("SELECT n, m FROM plain CROSS JOIN mine") == [(2, 3)]
+    assert theirs.load_view("main.mine").sql.replace('"', "") == (
+        "SELECT m FROM main.bare AS bare WHERE m > 0"
+    )
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_files_that_were_merged_across_versions_of_the_columns_are_read(spark, tmp_path, version):
+    url, data = f"sqlite:///{tmp_path}/lake.db", f"{tmp_path}/data/"
+    lake = shelduck.connect(url, data, ducklake_version=version, spark=spark)
+    lake.execute("CREATE TABLE t (id INT)")
+    found = load_catalog(url=url, data_path=data)
+    found.set_option("data_inlining_row_limit", 0)
+    append(found, [(1,), (2,)], id=pa.int32())
+    lake.execute("ALTER TABLE t ADD COLUMN c INT DEFAULT 7")
+    append(found, [(3, 4)], id=pa.int32(), c=pa.int32())
+    found.merge_adjacent_files("main.t")
+    found.close()
+
+    def rows(text):
+        return [tuple(row) for row in lake.execute(text).collect()]
+
+    assert rows("SELECT * FROM t ORDER BY id") == [(1, 7), (2, 7), (3, 4)]
+    seen = [rows(f"SELECT count(*) FROM t VERSION AS OF {at}")[0][0] for at in range(1, 5)]
+    assert seen == [0, 2, 2, 3]
+    lake.execute("UPDATE t SET c = 8 WHERE id = 1")
+    lake.execute("ALTER TABLE t RENAME COLUMN c TO d")
+    assert rows("SELECT d, id FROM t ORDER BY id") == [(8, 1), (7, 2), (4, 3)]
+    assert rows("SELECT * FROM t VERSION AS OF 2 ORDER BY id") == [(1,), (2,)]
