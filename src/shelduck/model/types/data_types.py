@@ -158,45 +158,34 @@ def declared_type(text: str, *, ntz: bool = False) -> DataType:
     a type that is only read.
     """
     found = parse_type(text, ntz=ntz)
-    for name in _NOT_MADE.keys() & set(_leaves_in(found)):
-        raise Unsupported(
-            f"a column cannot be {SPARK_WORDS.get(name, name.upper())} in {text!r}: Shelduck only"
-            f" reads this type; use {_NOT_MADE[name]}"
-        )
-    for member in _members_in(found):
-        if not member.nullable:
+    for part in _parts_of(found):
+        if not isinstance(part, Member) and str(part) in _NOT_MADE:
             raise Unsupported(
-                f"field {member.name!r} of {text!r} cannot be NOT NULL: DuckLake supports NOT NULL"
+                f"a column cannot be {type_text(part)} in {text!r}: Shelduck only reads this type;"
+                f" use {_NOT_MADE[str(part)]}"
+            )
+        if isinstance(part, Member) and not part.nullable:
+            raise Unsupported(
+                f"field {part.name!r} of {text!r} cannot be NOT NULL: DuckLake supports NOT NULL"
                 " only for top-level columns; leave it out"
             )
     return found
 
 
-def _leaves_in(data_type: DataType) -> Iterator[str]:
-    match data_type:
-        case Struct(members):
-            for member in members:
-                yield from _leaves_in(member.type)
-        case List(element):
-            yield from _leaves_in(element)
-        case Map(key, value):
-            yield from _leaves_in(key)
-            yield from _leaves_in(value)
-        case _:
-            yield str(data_type)
-
-
-def _members_in(data_type: DataType) -> Iterator[Member]:
+def _parts_of(data_type: DataType) -> Iterator[Member | Leaf]:
+    """Yield the fields of structs and the leaves at any depth."""
     match data_type:
         case Struct(members):
             for member in members:
                 yield member
-                yield from _members_in(member.type)
+                yield from _parts_of(member.type)
         case List(element):
-            yield from _members_in(element)
+            yield from _parts_of(element)
         case Map(key, value):
-            yield from _members_in(key)
-            yield from _members_in(value)
+            yield from _parts_of(key)
+            yield from _parts_of(value)
+        case Primitive() | Decimal():
+            yield data_type
 
 
 def type_text(data_type: DataType) -> str:

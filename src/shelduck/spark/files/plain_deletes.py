@@ -11,6 +11,7 @@ from pyarrow import compute
 
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_files import DataFile, DeleteFile
+from shelduck.model.files.layout import SNAPSHOT_FIELD
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.parquet_files import RESTORE, metadata_of, opened, told_of_file
 from shelduck.spark.files.physical import SNAPSHOT_COLUMN
@@ -56,6 +57,25 @@ def vector_snapshots(path: str, table: str) -> list[int]:
             blobs = json.loads(source.read(length))["blobs"]
     found = [blob.get("properties", {}).get("ducklake-snapshot-id") for blob in blobs]
     return sorted(int(snapshot) for snapshot in found if snapshot is not None)
+
+
+def may_be_later(stored: DeleteFile, snapshot: int, table: str) -> bool:
+    """Return whether a file may have deletes of snapshots after this one."""
+    if stored.format != "parquet":
+        return any(at > snapshot for at in vector_snapshots(stored.path, table))
+    metadata = metadata_of(stored.path, "delete file")
+    columns = [n for n, c in enumerate(metadata.schema.to_arrow_schema()) if _is_snapshot(c)]
+    for group in range(metadata.num_row_groups):
+        for column in columns:
+            known = metadata.row_group(group).column(column).statistics
+            if known is None or not known.has_min_max or known.max > snapshot:
+                return True
+    return False
+
+
+def _is_snapshot(column: object) -> bool:
+    metadata = getattr(column, "metadata", None) or {}
+    return bool(metadata.get(b"PARQUET:field_id") == str(SNAPSHOT_FIELD).encode())
 
 
 def require_count(stored: DeleteFile, table: str, rows: int | None = None) -> None:
