@@ -8,7 +8,12 @@ from shelduck.catalog.read.overview.partitions import inlined_partitions, partit
 from tests.support.lake import Lake
 
 CALENDAR = ("year", "month", "day", "hour")
-MOMENTS = ("'2024-02-29 23:30:00'", "'1969-12-31 23:59:59.5'", "'1500-01-01'", "'9999-12-31 00:00'")
+MOMENTS = (
+    "'2024-02-29 23:30:00'",
+    "'1969-12-31 23:59:59.5'",
+    "'1500-01-01'",
+    "'9999-12-31 00:00:00'",
+)
 TYPES = {
     "DATE": ("'2024-02-29'", "'1969-12-31'", "'0044-03-15 (BC)'", "'9999-12-31'"),
     "TIMESTAMP": MOMENTS,
