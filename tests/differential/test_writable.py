@@ -63,7 +63,14 @@ TYPES = {
     ),
     "map_key": ("MAP(MAP(INTEGER, INTEGER), INTEGER)", "MAP {MAP {1: 2}: 3}"),
 }
-UNWRITTEN = [*sorted(NOT_WRITTEN - {"unknown"}), "ns_struct", "ns_list", "ns_map", "map_key"]
+NEWER = {"null", "timestamptz_ns"}
+UNWRITTEN = [
+    *sorted(NOT_WRITTEN - NEWER - {"unknown"}),
+    "ns_struct",
+    "ns_list",
+    "ns_map",
+    "map_key",
+]
 # DuckDB itself cannot write one into files, or read these from the catalog, and Spark has no column
 # for the last.
 NO_FILES, ONLY_FILES = {"time_ns"}, {"ns_struct", "ns_list", "ns_map"}

@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 DECIMALS = ("decimal(9,2)", "decimal(18,0)", "decimal(38,2)", "decimal(38,30)")
 KINDS = (*sorted(PRIMITIVES), *DECIMALS)
 UUID = "f79c3e09-677c-4bbd-a479-3f349cb785e7"
-NOT_READ = frozenset({"interval", "time_ns", "unknown", "variant", "geometry", "timestamp_ns"})
+NOT_READ = frozenset(
+    "interval time_ns unknown null variant geometry timestamp_ns timestamptz_ns".split()
+)
 
 NUMBER_TEXTS = [
     *(

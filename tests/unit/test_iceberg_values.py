@@ -45,6 +45,8 @@ WRITTEN = {
     "geometry": None,
     "variant": None,
     "unknown": None,
+    "null": None,
+    "timestamptz_ns": None,
 }
 
 

@@ -14,6 +14,8 @@ from shelduck.model.tables.table import PartitionColumn
 from shelduck.model.types.data_types import Member, parse_type
 from tests.support.scans import table
 
+UNITS = ("year", "month", "day", "hour")
+
 
 def values(old, new, transform, *given):
     """The values of rows that were written with the type ``old``, of a column of type ``new``."""
@@ -40,6 +42,15 @@ def values(old, new, transform, *given):
         ("timestamp_ntz", "month", "1969-12-31 23:59:59.5", "12"),
         ("timestamp_ntz", "hour", "1969-12-31 23:59:59.5", "23"),
         ("timestamp", "hour", "2024-02-29 23:30:00+00", "23"),
+        ("timestamp", "epoch_hour", "2024-02-01 10:30:00+02", "474104"),
+        ("timestamp_ntz", "epoch_day", "2024-02-01 10:30:00.123456", "19754"),
+        ("timestamp_ntz", "epoch_month", "2024-02-01 10:30:00", "649"),
+        ("timestamp_ntz", "epoch_year", "2024-02-01 10:30:00", "54"),
+        *(("timestamp_ntz", f"epoch_{u}", "1969-12-31 23:00:00", "-1") for u in UNITS),
+        ("timestamp_ns", "epoch_hour", "1969-12-31 23:59:59.999999999", "-1"),
+        ("date", "epoch_hour", "1969-12-31", "-24"),
+        ("date", "year", "infinity", None),
+        ("timestamp_ntz", "epoch_day", "-infinity", None),
     ],
 )
 def test_a_row_has_the_value_that_its_file_would_have(type_, transform, given, expected):

@@ -11,6 +11,7 @@ from shelduck.model.tables.partition import (
     ResetPartitioning,
     SetPartitioning,
     Transform,
+    directory_keys,
 )
 from shelduck.model.tables.sorting import ResetSorting, SetSorting, SortKey, parse_sort_key
 from shelduck.sql.ddl.sorting import (
@@ -37,6 +38,7 @@ def _changes(text):
         ("bucket(4, id)", ["bucket(4, id)"]),
         ("BUCKET(16, `odd name`), year(ts)", ["bucket(16, `odd name`)", "year(ts)"]),
         ("day(ts)", ["day(ts)"]),
+        ("EPOCH_DAY(ts), epoch_year(`a b`)", ["epoch_day(ts)", "epoch_year(`a b`)"]),
         # What Spark and Iceberg call days is one key for each date, not for each day of a month.
         ("years(ts)", ["year(ts)"]),
         ("months(ts)", ["year(ts)", "month(ts)"]),
@@ -168,3 +170,13 @@ def test_a_sort_key_is_shown_as_a_statement_writes_it(stored, shown):
 def test_an_odd_name_is_quoted_in_a_sort_key():
     assert renamed("upper(a)", "a", 'x "y"') == 'upper("x ""y""")'
     assert columns_of('upper("x ""y""") || z') == {'x "y"', "z"}
+
+
+def test_directories_of_keys_have_names_of_their_own():
+    keys = [PartitionBy("ts", Transform("epoch_day")), PartitionBy("Epoch_Day")]
+    keys += [PartitionBy("a", Transform("bucket", n)) for n in (2, 3, 4, 5)]
+
+    assert directory_keys(keys) == [
+        *("epoch_day", "Epoch_Day_Epoch_Day"),
+        *("bucket", "bucket_a", "bucket_a_2", "bucket_a_3"),
+    ]

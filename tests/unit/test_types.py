@@ -64,6 +64,8 @@ SPELLINGS = {
     "uuid": ["uuid"],
     "geometry": ["geometry"],
     "variant": ["variant"],
+    "timestamptz_ns": ["timestamptz_ns"],
+    "null": ["void"],
 }
 
 

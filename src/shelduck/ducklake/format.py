@@ -50,6 +50,8 @@ class Format:
     """What a name of a column must not begin with where rows can be inlined."""
     always_reserved: bool
     """Whether it must not where no rows can be inlined, either."""
+    counts_time: bool
+    """Whether it has the transforms ``epoch_year`` to ``epoch_hour`` of partition keys."""
 
     @cached_property
     def metadata(self) -> MetaData:
@@ -132,6 +134,7 @@ V1_0 = Format(
     system_columns=_KEYS,
     reserved_prefix="_ducklake_internal_",
     always_reserved=False,
+    counts_time=False,
 )
 _EXACT: Sequence[tuple[str, TypeEngine[Any]]] = (
     ("min_is_exact", BOOLEAN),
@@ -161,6 +164,7 @@ V1_1 = Format(
     ),
     reserved_prefix="_ducklake_",
     always_reserved=True,
+    counts_time=True,
 )
 FORMATS = {each.version: each for each in (V1_0, V1_1)}
 OLDEST = V1_0

@@ -30,7 +30,8 @@ ConstantItem = tuple[str, int, Field]
 # Both of Spark's readers fill in these defaults in files that lack the column.
 _NATIVE_DEFAULTS = frozenset(
     """boolean int8 int16 int32 int64 uint8 uint16 uint32 float32 float64 date
-    timestamp timestamp_s timestamp_ms timestamptz timestamp_ns varchar json""".split()
+    timestamp timestamp_s timestamp_ms timestamptz timestamp_ns timestamptz_ns varchar
+    json""".split()
 )
 
 # Beyond this, the vectorized reader of Spark 4.3 fails with "BigInteger out of long range".

@@ -27,7 +27,7 @@ from shelduck.model.files.predicate import (
 from shelduck.model.tables.schema import Kind, Path
 from shelduck.model.types.bounds import Comparable, bound
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
-from shelduck.model.types.temporal import DAY_MICROS, INFINITE_DATE, ZONELESS
+from shelduck.model.types.temporal import DAY_MICROS, INFINITE_DATE, NANOSECONDS, ZONELESS
 from shelduck.planning.resolve import Node
 from shelduck.planning.scan import ScanGroup
 
@@ -219,7 +219,7 @@ def domain(read: Leaf) -> str | None:
     if isinstance(read, Decimal):
         return "number"
     name = read.name
-    if name in SIGNED or name in UNSIGNED or name in (*FLOATS, "timestamp_ns"):
+    if name in SIGNED or name in UNSIGNED or name in (*FLOATS, *NANOSECONDS):
         return "number"
     if name in ZONELESS:
         return "timestamp"
@@ -269,7 +269,7 @@ def _value(read: Leaf, written: Leaf, text: str | None) -> Comparable | None:
     source, target = domain(written) or str(written), domain(read)
     if value is None or source == target:
         # Nanoseconds are read as plain numbers and compare with nothing else.
-        return value if (str(written) == "timestamp_ns") == (str(read) == "timestamp_ns") else None
+        return value if (str(written) in NANOSECONDS) == (str(read) in NANOSECONDS) else None
     if source == "date" and target == "timestamp":
         days = int(value)
         return None if abs(days) >= INFINITE_DATE else days * DAY_MICROS

@@ -13,7 +13,7 @@ from enum import Enum
 from shelduck.model.files.layout import PhysicalField
 from shelduck.model.tables.schema import Kind
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf, Primitive
-from shelduck.model.types.temporal import MICROSECONDS, ZONELESS
+from shelduck.model.types.temporal import MICROSECONDS, NANOSECONDS, ZONELESS
 
 INT64 = Primitive("int64")
 BLOB = Primitive("blob")
@@ -142,16 +142,17 @@ def _decoded(stored: PhysicalField, target: str) -> Reading | None:
 def _temporal(stored: PhysicalField, target: str) -> Reading | None:
     name = str(stored.shape)
     nanos = name == "timestamp_ns" or (name == "timestamptz" and stored.encoding == "ns")
+    of_instant = target == "timestamptz_ns" and name in MICROSECONDS
     if nanos:
         found = {
             "timestamp": Reading(INT64, How.TIMESTAMP_OF_NANOS),
             "timestamptz": Reading(INT64, How.INSTANT_OF_NANOS),
-            "timestamp_ns": Reading(INT64),
+            **dict.fromkeys(NANOSECONDS, Reading(INT64)),
         }
         return found.get(target)
-    if target == "timestamp_ns" and name in ZONELESS:
+    if of_instant or (target == "timestamp_ns" and name in ZONELESS):
         return Reading(_INSTANT, How.NANOS_OF_INSTANT)
-    if name == "date" and target == "timestamp_ns":
+    if name == "date" and target in NANOSECONDS:
         return Reading(_DATE, How.NANOS_OF_DATE)
     if name == "date" and target == "timestamptz":
         return Reading(_DATE, How.INSTANT_OF_DATE)

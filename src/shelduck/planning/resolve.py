@@ -221,13 +221,12 @@ def _nested(
         children = tuple(replace(c, name=c.name and c.field.name) for c in children)
         names = frozenset()
     found = replace(node, children=children, names=names)
-    if any(c.is_read for c in children):
-        if node.field.shape is Kind.MAP and not all(c.is_read for c in children):
-            raise CorruptLake(_no_parts(node.field, path))
-        return found
-    if node.field.shape is Kind.MAP:
+    is_map = node.field.shape is Kind.MAP
+    if is_map and not (children[0].is_read and (children[1].is_read or children[1].null)):
         raise CorruptLake(_no_parts(node.field, path))
-    for part in stored.children:
+    if any(c.is_read for c in children) and not (is_map and children[1].null):
+        return found
+    for part in stored.children[is_map:]:
         own = _own_type(part)
         if own is not None:
             return replace(found, witness=(part.name, own))
@@ -242,6 +241,8 @@ def _own_type(stored: PhysicalField) -> DataType | None:
     if not isinstance(stored.shape, Kind):
         if stored.encoding == "fixed":
             return Primitive("blob")
+        if str(stored.shape) == "unknown":
+            return Primitive(stored.encoding or "int32")
         return stored.shape if reads_right(stored, stored.shape) else None
     parts = [(c.name, _own_type(c)) for c in stored.children]
     known = [Member(name, kind) for name, kind in parts if kind is not None]

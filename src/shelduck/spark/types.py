@@ -29,6 +29,7 @@ _TO_SPARK: dict[str, T.DataType] = {
     "timestamp_s": T.TimestampNTZType(),
     "timestamp_ms": T.TimestampNTZType(),
     "timestamp_ns": T.LongType(),
+    "timestamptz_ns": T.LongType(),
     "timestamptz": T.TimestampType(),
     "time": T.StringType(),
     "timetz": T.StringType(),
@@ -38,6 +39,7 @@ _TO_SPARK: dict[str, T.DataType] = {
     "blob": T.BinaryType(),
     "geometry": T.BinaryType(),
     "variant": T.VariantType(),
+    "null": T.NullType(),
 }
 _FROM_SPARK: dict[type[T.DataType], Primitive] = {
     T.BooleanType: Primitive("boolean"),

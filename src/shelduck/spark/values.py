@@ -18,13 +18,15 @@ from shelduck.model.text.quoting import quote_text
 from shelduck.model.types.bounds import bound
 from shelduck.model.types.data_types import FLOATS, DataType, Leaf, List, Map, Struct
 from shelduck.model.types.literals import blob_bytes, float_value
-from shelduck.model.types.temporal import MICROSECONDS, ZONELESS
+from shelduck.model.types.temporal import MICROSECONDS, NANOSECONDS, ZONELESS
 from shelduck.spark.types import spark_type
 from shelduck.sql.ddl.defaults import expression_for_spark
 
-Carrier = bool | int | float | str | bytes | Number | None
+Carrier = bool | int | float | str | bytes | Number | T.VariantVal | None
 
 _TEXTS = ("varchar", "json", "time", "timetz")
+_NULL = b"\0"
+"""The value of a variant that is null."""
 
 
 def carrier(leaf: Leaf, value: object, where: str) -> Carrier:
@@ -34,13 +36,18 @@ def carrier(leaf: Leaf, value: object, where: str) -> Carrier:
     Unsupported if Spark has no such type.
     """
     name = str(leaf)
-    if value is None or isinstance(value, bytes):
+    found: Carrier
+    if value is None or (isinstance(value, bytes) and name != "variant"):
         return value
     text = str(value)
-    found: Carrier
     if name in _TEXTS:
         return text
-    if name == "blob":
+    if name == "variant":
+        found = _variant(value if isinstance(value, bytes) else blob_bytes(text) or b"")
+        if found is not None and found.value == _NULL:
+            # As in files, and in DuckDB.
+            return None
+    elif name == "blob":
         found = blob_bytes(text)
     elif name in FLOATS:
         found = _float(leaf, text)
@@ -129,10 +136,8 @@ def text_to_value(text: SparkColumn, leaf: Leaf) -> SparkColumn:
     if name == "timestamptz":
         # The canonical text ends in +00, which Spark reads as the offset only if written in full.
         return F.concat(text, F.lit(":00")).cast(T.TimestampType())
-    if name == "timestamp_ns":
-        raise InvalidRequest(
-            "cannot read a timestamp_ns column from the path of a file, such as ts=..."
-        )
+    if name in NANOSECONDS:
+        raise InvalidRequest(f"cannot read a {name} column from the path of a file, such as ts=...")
     return text.cast(spark_type(leaf))
 
 
@@ -145,7 +150,7 @@ def exists_default(leaf: Leaf, text: str) -> str:
         return f"TIMESTAMP '{text}:00'"
     if name in ZONELESS:
         return f"TIMESTAMP_NTZ '{text}'"
-    if name == "timestamp_ns":
+    if name in NANOSECONDS:
         return f"{carrier(leaf, text, 'a default')!r}L"
     return f"CAST('{text}' AS {spark_type(leaf).simpleString()})"
 
@@ -173,6 +178,17 @@ def micros_to_ntz(micros: SparkColumn) -> SparkColumn:
     """Return the timestamp without a time zone of microseconds since 1970, in any session."""
     start = F.lit("1970-01-01 00:00:00").cast(T.TimestampNTZType())
     return F.timestamp_add("MICROSECOND", micros, start)
+
+
+def _variant(data: bytes) -> T.VariantVal | None:
+    """Return the variant whose metadata and value these bytes are, None if they are none."""
+    if data[:1] == b"" or data[0] & 0x0F != 1:
+        return None
+    width = (data[0] >> 6) + 1
+    names = int.from_bytes(data[1 : 1 + width], "little")
+    offsets = 1 + width * (names + 2)
+    end = offsets + int.from_bytes(data[offsets - width : offsets], "little")
+    return T.VariantVal(data[end:], data[:end]) if offsets <= end < len(data) else None
 
 
 def _float(leaf: Leaf, text: str) -> float | None:

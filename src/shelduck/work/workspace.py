@@ -17,13 +17,14 @@ from shelduck.catalog.read import views as read_views
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.running.pinned_shapes import table_of
 from shelduck.catalog.upkeep.options import read_table_options
-from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
+from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.alter import altered
 from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement
 from shelduck.model.changes.change import AlterTable, Change, RowChange
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.macro import MacroBody, MacroKind, MacroVersion
+from shelduck.model.tables.partition import COUNTS
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table import (
     DEFAULT_SCHEMA,
@@ -265,6 +266,7 @@ class Workspace:
         schema = self.schema(name.schema)
         self._refuse_table(name)
         self._state.store.format.require_free_names(columns.names, str(name))
+        self.require_keys(str(name), arrangement.partition)
         self._provisional -= 1
         unique = unique or str(uuid.uuid4())
         made = TableVersion(
@@ -311,6 +313,7 @@ class Workspace:
             names = {f.name for f in now} - {f.name for f in was}
             known.require_free_names(sorted(names), work.current.full_name)
         if change.partition is not None:
+            self.require_keys(change.table.full_name, change.partition)
             work.current = self._partitioned(work, change.partition)
         if change.sort is not None:
             work.current = replace(work.current, sort=change.sort)
@@ -325,6 +328,16 @@ class Workspace:
         else:
             number = self._partition_id() if partition else None
         return replace(work.current, partition=partition, partition_id=number)
+
+    def require_keys(self, table: str, partition: tuple[PartitionColumn, ...]) -> None:
+        """Raise Unsupported for a transform that the DuckLake version of the lake lacks."""
+        found = next((key.transform for key in partition if key.transform in COUNTS), None)
+        known = self._state.store.format
+        if found is not None and not known.counts_time:
+            raise Unsupported(
+                f"cannot partition {table} by {found}: DuckLake {known.version} does not have it;"
+                f" use {found.removeprefix('epoch_')}s(), or migrate the lake"
+            )
 
     def _partition_id(self) -> int:
         """Return a provisional id, which files that are written in the transaction refer to."""

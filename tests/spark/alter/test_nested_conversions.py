@@ -246,7 +246,7 @@ def test_spark_knows_how_to_make_every_pair_that_is_not_refused(spark):
 
 
 def _named(leaf):
-    return {"timestamp": "timestamp_ntz"}.get(leaf.name, leaf.name)
+    return {"timestamp": "timestamp_ntz", "null": "void"}.get(leaf.name, leaf.name)
 
 
 def test_keys_that_a_file_has_twice_are_kept_where_keys_stay(spark):

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from ducklakepy.puffin import encode_deletion_vectors
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from shelduck.spark.bridge import Bridge, Deletes, FileEntry
+from shelduck.spark.files.plain_deletes import vector_snapshots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -229,7 +231,7 @@ def test_positions_of_a_deletion_vector_are_dropped(
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("d.puffin", b"PFA1" + b"\0" * 40, "is a Puffin container"),
+        ("d.puffin", b"PFA1" + b"\0" * 40, "is not a Puffin file"),
         ("d.puffin", b"nonsense nonsense", "is not a deletion vector"),
         ("d.parquet", b"nonsense nonsense", "cannot be read"),
     ],
@@ -247,6 +249,59 @@ def test_a_damaged_deletion_vector_fails_the_query(bridge: Bridge, tmp_path: Pat
     file = vector(tmp_path / "d.puffin", [1, 3], spoil=True)
     with pytest.raises(Exception, match="checksum does not match"):
         scan(bridge, "id bigint", (numbers(tmp_path / "f"), Deletes(file))).collect()
+
+
+@pytest.fixture
+def container(tmp_path: Path) -> Callable[..., str]:
+    """Writes a Puffin file: a deletion vector for each snapshot, of all positions up to it."""
+
+    def write(*positions: tuple[int, int], cut: tuple[bytes, bytes] = (b"", b"")) -> str:
+        places, snapshots = zip(*positions, strict=True)
+        made = encode_deletion_vectors(places, snapshots, data_file_path="f.parquet")
+        (tmp_path / "d.puffin").write_bytes(made.data.replace(*cut))
+        return str(tmp_path / "d.puffin")
+
+    return write
+
+
+def test_each_snapshot_has_the_deletion_vectors_up_to_it(
+    bridge: Bridge, container: Callable[..., str], tmp_path: Path
+) -> None:
+    file = container((1, 5), (3, 9), (70_000, 9), (0, 7))
+
+    def left(up_to: int | None) -> list[int]:
+        deletes = Deletes(file, up_to, count=4)
+        return ids_of(scan(bridge, "id bigint", (numbers(tmp_path / "f", 5), deletes)))
+
+    assert [left(at) for at in (4, 5, 6, 7, 8, 9, None)] == [
+        *([0, 1, 2, 3, 4], [0, 2, 3, 4], [0, 2, 3, 4], [2, 3, 4], [2, 3, 4], [2, 4], [2, 4])
+    ]
+    assert vector_snapshots(file, "main.t") == [5, 7, 9]
+    assert vector_snapshots(vector(tmp_path / "e.puffin", [1]), "main.t") == []
+
+
+@pytest.mark.parametrize(
+    ("cut", "message"),
+    [
+        ((b'"7"', b'"5"'), "two deletion vectors of one snapshot"),
+        ((b"ducklake-snapshot-id", b"ducklake-snapshot_id"), "two deletion vectors of one"),
+        ((b'"ducklake-snapshot-id":"7"', b'"ducklake-snapshot_id":"7"'), "not name its snapshot"),
+        ((b'"cardinality":"2"', b'"cardinality":"9"'), "2 positions, but its footer says 9"),
+        ((b"deletion-vector-v1", b"deletion-vector-v9"), "has no deletion vector"),
+        ((b'"offset":4', b'"offset":9'), "is not a deletion vector"),
+        ((b'"sequence-number":-1,"offset":4', b'"s":0,"offset":1' + b"0" * 15), "beyond its end"),
+    ],
+)
+def test_a_damaged_file_of_deletion_vectors_fails_the_query(
+    bridge: Bridge,
+    container: Callable[..., str],
+    tmp_path: Path,
+    cut: tuple[bytes, bytes],
+    message: str,
+) -> None:
+    deletes = Deletes(container((1, 5), (0, 7), cut=cut))
+    with pytest.raises(Exception, match=message):
+        scan(bridge, "id bigint", (numbers(tmp_path / "f", 5), deletes)).collect()
 
 
 def test_a_missing_delete_file_fails_even_if_the_session_ignores_missing_files(

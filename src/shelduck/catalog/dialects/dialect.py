@@ -46,7 +46,7 @@ class Dialect:
     inlined_value: Callable[[Field], Encoder]
     """How to store a value of the column so that DuckDB reads it correctly."""
     never_inlined: frozenset[str]
-    """Types whose values DuckDB does not inline in this database."""
+    """Types whose values Shelduck does not inline in this database; DuckDB may inline variants."""
     longest_name: int
     """The longest name of a column, in bytes."""
     most_columns: int
@@ -55,6 +55,8 @@ class Dialect:
     """Whether the database casts a stored value to text, because the driver would change it."""
     has_literal_structs: bool
     """Whether DuckDB writes structs to this database as SQL literals, not as its text."""
+    has_variants: bool
+    """Whether DuckDB keeps variants here in a type of its own, not as the bytes of Parquet."""
     knows_columns: bool
     """False if a quoted name that is not a column is taken for a text, so names must be checked."""
     before_reading: str | None

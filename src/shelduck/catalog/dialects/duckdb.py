@@ -15,6 +15,7 @@ _HERE = "database_name = current_database() AND schema_name = current_schema()"
 _TYPES = DUCKDB_NUMBERS | {
     "timetz": "TIME WITH TIME ZONE",
     "timestamptz": "TIMESTAMP WITH TIME ZONE",
+    "null": "INTEGER",
 }
 
 
@@ -48,11 +49,12 @@ DUCKDB = Dialect(
     kept_places=None,
     inlined_type=_type,
     inlined_value=_value,
-    never_inlined=frozenset({"geometry"}),
+    never_inlined=frozenset({"geometry", "timestamptz_ns", "variant"}),
     longest_name=UNLIMITED,
     most_columns=UNLIMITED,
     read_as_text=lambda field: str(field.shape) != "blob",
     has_literal_structs=False,
+    has_variants=True,
     knows_columns=True,
     # The text of a timestamp is in the time zone of the session.
     before_reading="SET TimeZone = 'UTC'",

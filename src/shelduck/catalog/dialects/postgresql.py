@@ -55,6 +55,7 @@ _TYPES = {
     "varchar": "BYTEA",
     "json": "BYTEA",
     "blob": "BYTEA",
+    "null": "INTEGER",
 }
 # Values that the driver would change: an interval loses its months, a time its form.
 _READ_AS_TEXT = frozenset({"time", "timetz", "interval", "uuid"})
@@ -101,6 +102,7 @@ POSTGRESQL = Dialect(
     most_columns=1500,
     read_as_text=lambda field: str(field.shape) in _READ_AS_TEXT,
     has_literal_structs=True,
+    has_variants=False,
     knows_columns=True,
     before_reading=None,
     drops_at_once=False,

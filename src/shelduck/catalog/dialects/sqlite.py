@@ -61,6 +61,7 @@ SQLITE = Dialect(
     most_columns=1900,
     read_as_text=lambda _: False,
     has_literal_structs=True,
+    has_variants=False,
     knows_columns=False,
     before_reading=None,
     drops_at_once=True,

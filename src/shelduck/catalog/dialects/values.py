@@ -1,8 +1,12 @@
-"""Encoders of values that several databases share."""
+"""Values that several databases store alike: how they are written, and how they are read."""
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from shelduck.catalog.dialects.dialect import Encoder
+from shelduck.errors import Unsupported
 from shelduck.model.files.duckdb_text import TEXT_FORM
 from shelduck.model.files.nested_text import nested_text
 from shelduck.model.tables.schema import Field, Kind
@@ -32,3 +36,26 @@ def binary(value: object) -> bytes:
     """Return bytes as they are."""
     assert isinstance(value, bytes)
     return value
+
+
+def flag(value: Any) -> str:
+    """Return the text of a stored boolean."""
+    if value not in (0, 1, "true", "false"):
+        raise ValueError(f"{value!r} is neither true nor false")
+    return "true" if value in (1, "true") else "false"
+
+
+def refused_variant(column: str, _: Any) -> object:
+    """Raise Unsupported for a variant in DuckDB's own type."""
+    raise Unsupported(
+        f"column {column!r} has variants in the catalog, which only DuckDB reads there; flush them"
+        " with DuckDB: CALL ducklake_flush_inlined_data"
+    )
+
+
+_PG_UNITS = re.compile(r"\b(mon|mons)\b")
+
+
+def interval(value: Any) -> str:
+    """Return DuckDB's text of a stored interval; PostgreSQL says "1 mon", DuckDB "1 month"."""
+    return _PG_UNITS.sub(lambda m: "month" if m[0] == "mon" else "months", str(value))

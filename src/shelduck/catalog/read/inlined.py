@@ -34,6 +34,7 @@ from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
 from shelduck.catalog.dialects.dialect import Dialect
 from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.dialects.values import flag, interval, refused_variant
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
 from shelduck.catalog.read.holdings import Holdings, holdings_of
@@ -346,31 +347,27 @@ def converted(dialect: Dialect, columns: Schema, rows: list[Any], *, by_end: boo
 
 
 def _converter(dialect: Dialect, field: Field) -> Callable[[Any], object]:
+    if dialect.has_variants and any(str(f.shape) == "variant" for f in field.leaves()):
+        return partial(refused_variant, field.name)
     if isinstance(field.shape, Kind):
         sql_structs = dialect.has_literal_structs
         return lambda value: parse_nested(field, _text(value), sql_structs=sql_structs)
     name = str(field.shape)
-    if name == "blob":
+    if name in ("blob", "variant"):
         return lambda value: value.encode() if isinstance(value, str) else bytes(value)
     if name == "boolean":
-        return _flag
+        return flag
     if _INTEGER.fullmatch(name):
         return partial(_whole, name)
     if name in FLOATS:
         shape = field.shape
         return lambda v: float_text(shape, v) if isinstance(v, float) else str(v)
     if name == "interval":
-        return _interval
+        return interval
     return _text
 
 
 _INTEGER = re.compile(r"u?int\d+")
-
-
-def _flag(value: Any) -> str:
-    if value not in (0, 1, "true", "false"):
-        raise ValueError(f"{value!r} is neither true nor false")
-    return "true" if value in (1, "true") else "false"
 
 
 def _whole(kind: str, value: Any) -> str:
@@ -389,11 +386,3 @@ def _text(value: Any) -> str:
     if isinstance(value, Number):
         return f"{value:f}"
     return str(value)
-
-
-_PG_UNITS = re.compile(r"\b(mon|mons)\b")
-
-
-def _interval(value: Any) -> str:
-    # PostgreSQL says "1 mon", DuckDB "1 month".
-    return _PG_UNITS.sub(lambda m: "month" if m[0] == "mon" else "months", str(value))

@@ -17,7 +17,7 @@ from shelduck.model.types.literals import (
     fitted,
     float_text,
 )
-from shelduck.model.types.temporal import MICROSECONDS
+from shelduck.model.types.temporal import MICROSECONDS, TIMESTAMP_NAMES
 
 _TEXTS = ("varchar", "json")
 _FLAGS = {"true": "1", "false": "0"}
@@ -130,7 +130,7 @@ def _text(old: Leaf, new: Leaf, text: str) -> str | None:
         return canonical_text(new, fitted(new, text))
     if source != "date" and source not in MICROSECONDS:
         return None
-    if target in MICROSECONDS or target == "timestamp_ns":
+    if target in TIMESTAMP_NAMES:
         # A text without an offset is in UTC, too.
         return canonical_text(new, text.removesuffix("+00"))
     return None

@@ -16,7 +16,7 @@ from shelduck.model.text.quoting import quote_name
 from shelduck.model.types.buckets import bucket_of_text
 from shelduck.model.types.data_types import Decimal, Leaf
 from shelduck.model.types.literals import canonical_text
-from shelduck.model.types.temporal import calendar_field
+from shelduck.model.types.temporal import calendar_field, is_infinite
 
 Values = tuple[str | None, ...]
 _TEXTS = ("varchar", "json")
@@ -41,16 +41,18 @@ def _key_values(
     return [None if v is None else made(v) for v in fitted_values(part.columns, part.rows, field)]
 
 
-def _maker(field: Field, transform: Transform) -> Callable[[object], str]:
+def _maker(field: Field, transform: Transform) -> Callable[[object], str | None]:
     assert not isinstance(field.shape, Kind)
     leaf = field.shape
     if transform.kind == IDENTITY:
         return partial(_identity, leaf)
 
-    def made(value: object) -> str:
+    def made(value: object) -> str | None:
         known = value if isinstance(value, bytes) else str(value)
         if transform.kind == BUCKET:
             number = bucket_of_text(leaf, known, transform.buckets)
+        elif is_infinite(str(value)):
+            return None
         else:
             number = calendar_field(leaf, str(value), transform.kind)
         if number is None:

@@ -1,7 +1,8 @@
-"""Partitioning: the transforms of DuckLake 1.0, their columns, and directory names.
+"""Partitioning: the transforms of DuckLake, their columns, and directory names.
 
 A transform is stored as text: ``identity``, ``year``, ``month``, ``day``, ``hour`` (calendar
-fields: a month is 1 to 12) or ``bucket(N)``. Every file of a table holds one value of each key.
+fields: a month is 1 to 12), ``epoch_year`` to ``epoch_hour`` (how many have begun since 1970) or
+``bucket(N)``. Every file of a table holds one value of each key.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from urllib.parse import quote
 
 from shelduck.errors import InvalidRequest, Unsupported
@@ -20,10 +22,11 @@ from shelduck.model.types.temporal import TIMESTAMP_NAMES
 IDENTITY = "identity"
 BUCKET = "bucket"
 CALENDAR = ("year", "month", "day", "hour")
+COUNTS = tuple(f"epoch_{unit}" for unit in CALENDAR)
 NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 _MOST_BUCKETS = 2**31 - 1
 _BUCKET = re.compile(r"bucket\((\d+)\)")
-_NEVER_KEYS = frozenset({"geometry", "variant", "unknown"})
+_NEVER_KEYS = frozenset({"geometry", "variant", "unknown", "null"})
 _CLOCKS = ("time", "timetz")
 
 
@@ -76,11 +79,12 @@ def parse_transform(text: str) -> Transform:
     match = _BUCKET.fullmatch(text)
     if match and 0 < int(match[1]) <= _MOST_BUCKETS:
         return Transform(BUCKET, int(match[1]))
-    if text == IDENTITY or text in CALENDAR:
+    if text in (IDENTITY, *CALENDAR, *COUNTS):
         return Transform(text)
     raise Unsupported(
         f"the partition transform {text!r} is not supported: Shelduck has identity, year, month,"
-        " day, hour and bucket(N); write to this table with the version of DuckDB that made it"
+        " day, hour, these behind epoch_, and bucket(N); write to this table with the version of"
+        " DuckDB that made it"
     )
 
 
@@ -116,9 +120,11 @@ def refusal(column: Field, transform: Transform) -> str | None:
         return f"a column of type {column.type} cannot be a partition key"
     if transform.kind == BUCKET and not 0 < transform.buckets <= _MOST_BUCKETS:
         return f"the number of buckets must be from 1 to {_MOST_BUCKETS}"
-    if transform.kind not in CALENDAR:
+    if transform.kind not in (*CALENDAR, *COUNTS):
         return None
     name = str(column.shape)
+    if name == "timestamptz_ns" and transform.kind in CALENDAR:
+        return f"use epoch_{transform.kind} for a column of type {column.type}"
     if name in TIMESTAMP_NAMES or (name == "date" and transform.kind != "hour"):
         return None
     if name in _CLOCKS and transform.kind == "hour":
@@ -147,12 +153,13 @@ def directory_keys(keys: Sequence[PartitionBy]) -> list[str]:
     """Return the text before the ``=`` in the directory of each key, as DuckDB names them.
 
     It is the column's name for ``identity``, and otherwise the transform's name. If that is already
-    taken, the column's name is added to it.
+    taken, the column's name is added to it, and then a number.
     """
-    found: list[str] = []
+    found: dict[str, str] = {}
     for key in keys:
         name = key.column if key.transform.kind == IDENTITY else key.transform.kind
-        while name.lower() in {n.lower() for n in found}:
-            name = f"{name}_{key.column}"
-        found.append(name)
-    return found
+        longer = f"{name}_{key.column}"
+        names = chain((name, longer), (f"{longer}_{n}" for n in count(2)))
+        name = next(n for n in names if n.lower() not in found)
+        found[name.lower()] = name
+    return list(found.values())

@@ -21,7 +21,9 @@ def unwritable_parts(data_type: DataType, path: Path = ()) -> Iterator[tuple[Pat
     """Yield the parts of a type whose values Spark cannot write, and why."""
     match data_type:
         case Primitive():
-            if not is_writable(data_type):
+            if str(data_type) == "null":
+                yield path, "Spark writes no VOID; give the column a type (ALTER COLUMN … TYPE)"
+            elif not is_writable(data_type):
                 yield path, f"Spark has no data type that preserves the values of {data_type}"
         case Struct(members):
             for member in members:

@@ -77,6 +77,8 @@ def is_decimal_wider(source: Leaf, target: Leaf) -> bool:
 
 def _ducklake(source: Leaf, target: Leaf) -> bool:
     one, other = str(source), str(target)
+    if one == "null":
+        return other != "variant"
     for family in (SIGNED, UNSIGNED):
         if one in family and other in family:
             return family[one] < family[other] <= 64

@@ -108,9 +108,11 @@ DataType = Primitive | Decimal | Struct | List | Map
 
 PRIMITIVES = frozenset(
     """boolean int8 int16 int32 int64 int128 uint8 uint16 uint32 uint64 uint128 float32 float64
-    date time time_ns timetz timestamp timestamp_s timestamp_ms timestamp_ns timestamptz interval
-    varchar json blob uuid geometry variant unknown""".split()
+    date time time_ns timetz timestamp timestamp_s timestamp_ms timestamp_ns timestamptz
+    timestamptz_ns interval varchar json blob uuid geometry variant unknown null""".split()
 )
+_NOT_MADE = {"timestamptz_ns": "TIMESTAMP", "null": "the type of its values"}
+"""Types that only other writers give to columns, because DuckDB 1.5 has none, and what to use."""
 
 SIGNED = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "int128": 128}
 UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "uint128": 128}
@@ -152,29 +154,38 @@ def parse_type(text: str, *, ntz: bool = False) -> DataType:
 def declared_type(text: str, *, ntz: bool = False) -> DataType:
     """Return the type of a new column; ``ntz`` as for `parse_type`.
 
-    Raises Unsupported for a field of a struct that is NOT NULL: DuckLake would forget it.
+    Raises Unsupported for a field of a struct that is NOT NULL: DuckLake would forget it, and for
+    a type that is only read.
     """
     found = parse_type(text, ntz=ntz)
-    for member in _members_in(found):
-        if not member.nullable:
+    for part in _parts_of(found):
+        if not isinstance(part, Member) and str(part) in _NOT_MADE:
             raise Unsupported(
-                f"field {member.name!r} of {text!r} cannot be NOT NULL: DuckLake supports NOT NULL"
+                f"a column cannot be {type_text(part)} in {text!r}: Shelduck only reads this type;"
+                f" use {_NOT_MADE[str(part)]}"
+            )
+        if isinstance(part, Member) and not part.nullable:
+            raise Unsupported(
+                f"field {part.name!r} of {text!r} cannot be NOT NULL: DuckLake supports NOT NULL"
                 " only for top-level columns; leave it out"
             )
     return found
 
 
-def _members_in(data_type: DataType) -> Iterator[Member]:
+def _parts_of(data_type: DataType) -> Iterator[Member | Leaf]:
+    """Yield the fields of structs and the leaves at any depth."""
     match data_type:
         case Struct(members):
             for member in members:
                 yield member
-                yield from _members_in(member.type)
+                yield from _parts_of(member.type)
         case List(element):
-            yield from _members_in(element)
+            yield from _parts_of(element)
         case Map(key, value):
-            yield from _members_in(key)
-            yield from _members_in(value)
+            yield from _parts_of(key)
+            yield from _parts_of(value)
+        case Primitive() | Decimal():
+            yield data_type
 
 
 def type_text(data_type: DataType) -> str:

@@ -214,7 +214,7 @@ def _timestamp(leaf: Leaf, text: str) -> str:
             leaf,
             text,
             f"write it as 2024-01-31 23:59:59, at most {digits} digits after the second"
-            + ("" if str(leaf) == "timestamptz" else ", without a time zone"),
+            + ("" if str(leaf) in temporal.ZONED else ", without a time zone"),
         )
     return temporal.timestamp_text(number, leaf)
 

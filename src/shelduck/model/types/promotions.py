@@ -36,7 +36,9 @@ _SIGNIFICAND = {"float32": 24, "float64": 53}
 # Types whose values Spark writes and reads, so that a job could convert them one by one.
 _CONVERTIBLE = _INTEGERS | {*FLOATS, *TEMPORAL, "boolean", "varchar", "json", "uuid", "blob"}
 # Types that Spark cannot store in a way that every DuckLake reader reads back.
-NOT_WRITTEN = frozenset({"timestamp_ns", "time_ns", "interval", "geometry", "unknown"})
+NOT_WRITTEN = frozenset(
+    {"timestamp_ns", "timestamptz_ns", "time_ns", "interval", "geometry", "unknown", "null"}
+)
 _TO_TEXT = frozenset({"varchar", "json"})
 
 
@@ -162,6 +164,10 @@ def _is_not_written(_: Leaf, target: Leaf) -> bool:
     return str(target) in NOT_WRITTEN
 
 
+def _gets_type(source: Leaf, target: Leaf) -> bool:
+    return str(source) == "null" and str(target) not in {*NOT_WRITTEN, "variant"}
+
+
 def _is_zoned(source: Leaf, target: Leaf) -> bool:
     return str(target) == "timestamptz" and str(source) in ("date", *_UNITS)
 
@@ -270,6 +276,13 @@ RULES = (
         lambda s, t: str(s) == "date" and str(t) in _UNITS,
         Verdict.EXACT,
         "a date becomes the midnight at its start, but DuckDB 1.5.5 compares old files with dates",
+    ),
+    Rule(
+        "a column without values",
+        _gets_type,
+        Verdict.SAFE,
+        "{source} has no values",
+        same_grain=True,
     ),
     Rule(
         "to a type that Shelduck cannot write",

@@ -40,6 +40,7 @@ SPELLINGS = {
     "datetime": "timestamp",
     "datetimev2": "timestamp",
     "datev2": "date",
+    "void": "null",
 }
 """DuckLake's names of types that Spark, DuckDB and Doris call otherwise."""
 
@@ -54,6 +55,7 @@ SPARK_WORDS = {
     "blob": "BINARY",
     "timestamptz": "TIMESTAMP",
     "timestamp": "TIMESTAMP_NTZ",
+    "null": "VOID",
 }
 """Spark's words for types of DuckLake that it calls otherwise."""
 

@@ -13,7 +13,7 @@ from shelduck.model.types.data_types import Leaf
 DAY = 86_400
 DAY_MICROS = DAY * 10**6
 INFINITE_DATE = 2**31 - 1
-_INFINITE_TIMESTAMP = 2**63 - 1
+INFINITE_TIMESTAMP = 2**63 - 1
 _DATE = r"(?P<year>\d{1,7})-(?P<month>\d{1,2})-(?P<day>\d{1,2})(?P<bc>\s*\(BC\))?"
 _CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d*))?)?"
 _ZONE = r"(?P<zone>Z|UTC|[+-]\d{2}(?::?\d{2}(?::\d{2})?)?)"
@@ -24,8 +24,16 @@ _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 ZONELESS = ("timestamp", "timestamp_s", "timestamp_ms")
 MICROSECONDS = (*ZONELESS, "timestamptz")
-TIMESTAMP_NAMES = (*MICROSECONDS, "timestamp_ns")
-_DIGITS = {"timestamp_s": 0, "timestamp_ms": 3, "timestamp_ns": 9, "time_ns": 9}
+NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
+TIMESTAMP_NAMES = (*MICROSECONDS, *NANOSECONDS)
+ZONED = ("timestamptz", "timestamptz_ns")
+_DIGITS = {
+    "timestamp_s": 0,
+    "timestamp_ms": 3,
+    "timestamp_ns": 9,
+    "timestamptz_ns": 9,
+    "time_ns": 9,
+}
 
 
 def units_per_second(leaf: Leaf) -> int:
@@ -86,12 +94,12 @@ def zoned_time_text(text: str, leaf: Leaf) -> str | None:
 
 
 def timestamp_number(text: str, leaf: Leaf) -> int | None:
-    """Return the units since the epoch, UTC for ``timestamptz``; None if ``text`` is invalid.
+    """Return the units since the epoch, UTC for an instant; None if ``text`` is invalid.
 
-    A type without a time zone accepts only a zero offset. A ``timestamptz`` without an offset
-    counts as UTC.
+    A type without a time zone accepts only a zero offset. An instant without an offset counts as
+    UTC.
     """
-    infinite = _infinity(text, _INFINITE_TIMESTAMP)
+    infinite = _infinity(text, INFINITE_TIMESTAMP)
     if infinite is not None:
         # Seconds and milliseconds are stored in other units than they have in Parquet.
         return None if str(leaf) in ("timestamp_s", "timestamp_ms") else infinite
@@ -103,25 +111,26 @@ def timestamp_number(text: str, leaf: Leaf) -> int | None:
     offset = _offset(match["zone"]) if match["zone"] else 0
     if days is None or clock is None or offset is None:
         return None
-    if offset and str(leaf) != "timestamptz":
+    if offset and str(leaf) not in ZONED:
         return None
     number = days * DAY * units_per_second(leaf) + clock - offset * units_per_second(leaf)
-    return number if abs(number) < _INFINITE_TIMESTAMP else None
+    return number if abs(number) < INFINITE_TIMESTAMP else None
 
 
 def timestamp_text(number: int, leaf: Leaf) -> str:
-    """Return DuckDB's text of a timestamp; a ``timestamptz`` is written in UTC with ``+00``."""
-    if abs(number) == _INFINITE_TIMESTAMP:
+    """Return DuckDB's text of a timestamp; an instant is written in UTC with ``+00``."""
+    if abs(number) == INFINITE_TIMESTAMP:
         return "infinity" if number > 0 else "-infinity"
     days, clock = divmod(number, DAY * units_per_second(leaf))
-    zone = "+00" if str(leaf) == "timestamptz" else ""
+    zone = "+00" if str(leaf) in ZONED else ""
     return f"{date_text(days)} {time_text(clock, leaf)}{zone}"
 
 
 def calendar_field(leaf: Leaf, text: str, unit: str) -> int | None:
-    """Return the year, month, day or hour of a value's text, UTC for ``timestamptz``.
+    """Return the year, month, day or hour of a value's text, UTC for an instant.
 
-    None for a text that is not a value of the type, or a type without that field.
+    ``epoch_`` before the unit: how many of them have begun since 1970. None for a text that is not
+    a value of the type, or a type without that field.
     """
     name = str(leaf)
     if name.startswith("time") and name not in TIMESTAMP_NAMES:
@@ -135,9 +144,17 @@ def calendar_field(leaf: Leaf, text: str, unit: str) -> int | None:
         days, clock = divmod(number, DAY * units_per_second(leaf))
     if days is None:
         return None
-    if unit == "hour":
-        return clock // (3600 * units_per_second(leaf))
-    return _civil(days)[("year", "month", "day").index(unit)]
+    hour, (year, month, day) = clock // (3600 * units_per_second(leaf)), _civil(days)
+    return {
+        "year": year,
+        "month": month,
+        "day": day,
+        "hour": hour,
+        "epoch_year": year - 1970,
+        "epoch_month": (year - 1970) * 12 + month - 1,
+        "epoch_day": days,
+        "epoch_hour": days * 24 + hour,
+    }[unit]
 
 
 def is_infinite(text: str) -> bool:

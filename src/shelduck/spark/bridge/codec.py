@@ -26,10 +26,10 @@ Constant = int | str | bytes | bool | None
 class Deletes:
     """The deleted rows of one data file: those of ``file`` and those at ``positions``.
 
-    ``file`` is a Parquet delete file or a bare ``.puffin`` deletion vector. If it says in which
-    snapshot each row was deleted, rows deleted after ``up_to_snapshot`` stay; with None, all of it
-    counts. ``positions`` count from 0 in the data file, in any order. ``count`` is the number of
-    positions that ``file`` must have; None checks no number.
+    ``file`` is a Parquet delete file, or a ``.puffin`` file with deletion vectors. If it says in
+    which snapshot each row was deleted, rows deleted after ``up_to_snapshot`` stay; with None, all
+    of it counts. ``positions`` count from 0 in the data file, in any order. ``count`` is the number
+    of positions that ``file`` must have; None checks no number.
     """
 
     file: str | None = None

@@ -14,7 +14,6 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Conflict, CorruptLake
 from shelduck.model.files.data_files import DataFile, NewDeleteFile
-from shelduck.model.files.layout import SNAPSHOT_FIELD
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.table import TableVersion
 from shelduck.spark.bridge import Named, select_named
@@ -28,6 +27,7 @@ from shelduck.spark.deletes.position_files import (
     write_position_files,
 )
 from shelduck.spark.files.parquet_files import metadata_of, read_columns
+from shelduck.spark.files.plain_deletes import may_be_later
 from shelduck.spark.files.storage import delete_directory
 from shelduck.spark.local_rows import is_local
 from shelduck.spark.reader_options import EXACT_PATH
@@ -373,20 +373,9 @@ def _positions(path: str) -> pa.Array:
 
 def _require_no_later(file: DataFile, table: TableVersion) -> None:
     """Raise Conflict if a delete file was replaced, under its id, by one of a later snapshot."""
-    if file.delete_file is None or file.delete_file.format != "parquet":
-        return
-    metadata = metadata_of(file.delete_file.path, "delete file")
-    columns = [n for n, c in enumerate(metadata.schema.to_arrow_schema()) if _is_snapshot(c)]
-    for group in range(metadata.num_row_groups):
-        for column in columns:
-            known = metadata.row_group(group).column(column).statistics
-            if known is None or not known.has_min_max or known.max > table.snapshot.id:
-                raise Conflict(
-                    f"another commit may have deleted rows from data file {file.id} of"
-                    f" {table.full_name}; read the table again and repeat the change"
-                )
-
-
-def _is_snapshot(column: object) -> bool:
-    metadata = getattr(column, "metadata", None) or {}
-    return bool(metadata.get(b"PARQUET:field_id") == str(SNAPSHOT_FIELD).encode())
+    stored = file.delete_file
+    if stored is not None and may_be_later(stored, table.snapshot.id, table.full_name):
+        raise Conflict(
+            f"another commit may have deleted rows from data file {file.id} of {table.full_name};"
+            " read the table again and repeat the change"
+        )

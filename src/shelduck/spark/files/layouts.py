@@ -209,7 +209,7 @@ def _whole_number(
     if logical == _L_TIMESTAMP:
         return _timestamp(_unit(inside), utc=bool(inside.get(1)))
     if logical == _L_NULL:
-        return Primitive("unknown"), ""
+        return Primitive("unknown"), "" if element.physical == _INT32 else "int64"
     if logical == _L_DATE or element.converted == _C_DATE:
         return Primitive("date"), ""
     if logical is not None:

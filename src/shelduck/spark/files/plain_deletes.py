@@ -1,7 +1,9 @@
-"""Delete files of plain positions, read by the driver without a Spark job."""
+"""Delete files, read by the driver without a Spark job: positions, and snapshots of vectors."""
 
 from __future__ import annotations
 
+import json
+import struct
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -9,10 +11,14 @@ from pyarrow import compute
 
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_files import DataFile, DeleteFile
-from shelduck.spark.files.parquet_files import RESTORE, metadata_of, opened
+from shelduck.model.files.layout import SNAPSHOT_FIELD
+from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.parquet_files import RESTORE, metadata_of, opened, told_of_file
 from shelduck.spark.files.physical import SNAPSHOT_COLUMN
 
 POSITION = "pos"
+_PUFFIN = b"PFA1"
+_FOOTER_END = struct.Struct("<iI4s")
 _POSITION_ID = b"2147483645"
 
 
@@ -32,6 +38,44 @@ def plain_deletes(file: DataFile, stored: DeleteFile, table: str) -> pa.Table:
     require_count(stored, table, len(found))
     names = [POSITION, *columns[1:]]
     return found.rename_columns(names).cast(pa.schema([(n, pa.int64()) for n in names]))
+
+
+def vector_snapshots(path: str, table: str) -> list[int]:
+    """Return the snapshots that a file of deletion vectors tells apart, in order; [] for one.
+
+    Each vector has all that was deleted up to its snapshot.
+    """
+    with told_of_file(path, "delete file", table):
+        files, name = filesystem(path)
+        with files.open_input_file(name) as source:
+            if source.read(len(_PUFFIN)) != _PUFFIN:
+                return []
+            end = source.size() - _FOOTER_END.size
+            source.seek(end)
+            length, _, _ = _FOOTER_END.unpack(source.read())
+            source.seek(end - length)
+            blobs = json.loads(source.read(length))["blobs"]
+    found = [blob.get("properties", {}).get("ducklake-snapshot-id") for blob in blobs]
+    return sorted(int(snapshot) for snapshot in found if snapshot is not None)
+
+
+def may_be_later(stored: DeleteFile, snapshot: int, table: str) -> bool:
+    """Return whether a file may have deletes of snapshots after this one."""
+    if stored.format != "parquet":
+        return any(at > snapshot for at in vector_snapshots(stored.path, table))
+    metadata = metadata_of(stored.path, "delete file")
+    columns = [n for n, c in enumerate(metadata.schema.to_arrow_schema()) if _is_snapshot(c)]
+    for group in range(metadata.num_row_groups):
+        for column in columns:
+            known = metadata.row_group(group).column(column).statistics
+            if known is None or not known.has_min_max or known.max > snapshot:
+                return True
+    return False
+
+
+def _is_snapshot(column: object) -> bool:
+    metadata = getattr(column, "metadata", None) or {}
+    return bool(metadata.get(b"PARQUET:field_id") == str(SNAPSHOT_FIELD).encode())
 
 
 def require_count(stored: DeleteFile, table: str, rows: int | None = None) -> None:

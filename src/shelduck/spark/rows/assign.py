@@ -290,6 +290,8 @@ class Assigning:
 
 
 def _unwritable(path: str, leaf: Leaf) -> str:
+    if str(leaf) == "null":
+        return f"column {path} has no type; give it one with ALTER COLUMN {path} TYPE"
     return (
         f"column {path} is {leaf}, which Spark cannot write in a form that DuckLake's readers"
         " understand; write to this table with DuckDB"

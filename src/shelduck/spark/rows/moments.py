@@ -6,7 +6,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.types.data_types import Leaf
-from shelduck.model.types.temporal import DAY_MICROS
+from shelduck.model.types.temporal import DAY_MICROS, INFINITE_DATE, INFINITE_TIMESTAMP
 
 _EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
 _HOUR_MICROS = 3600 * 10**6
@@ -29,6 +29,32 @@ def day_of(value: Column, leaf: Leaf) -> Column:
 def hour_of(value: Column, leaf: Leaf) -> Column:
     """Return the hour of the day of a timestamp, UTC for ``timestamptz``."""
     return floor_div(F.pmod(micros(value, leaf), F.lit(DAY_MICROS)), _HOUR_MICROS)
+
+
+def part_of(kind: str, value: Column, leaf: Leaf) -> Column:
+    """Return what a transform makes of a date or a timestamp; NULL for an infinite one.
+
+    ``year``, ``month``, ``day`` and ``hour`` are parts of it, UTC for ``timestamptz``; behind
+    ``epoch_``, how many of them have begun since 1970.
+    """
+    is_date, unit = str(leaf) == "date", kind.removeprefix("epoch_")
+    day = value if is_date else day_of(value, leaf)
+    number = F.unix_date(value) if is_date else micros(value, leaf)
+    most = INFINITE_DATE if is_date else INFINITE_TIMESTAMP
+    if kind == "epoch_day":
+        found = F.unix_date(day)
+    elif unit == "hour":
+        hour = F.lit(0) if is_date else hour_of(value, leaf)
+        found = hour if kind == unit else F.unix_date(day) * 24 + hour
+    elif kind == unit:
+        found = _FIELDS[unit](day)
+    else:
+        years = F.year(day) - 1970
+        found = years if unit == "year" else years * 12 + F.month(day) - 1
+    return F.when(~number.isin(most, -most), found)
+
+
+_FIELDS = {"year": F.year, "month": F.month, "day": F.dayofmonth}
 
 
 def moment_text(value: Column, leaf: Leaf) -> Column:

@@ -18,7 +18,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.writable import is_writable
 from shelduck.model.types.data_types import UNSIGNED, DataType, Decimal, Leaf, Text
 from shelduck.model.types.literals import canonical_text, integer_range
-from shelduck.model.types.temporal import MICROSECONDS
+from shelduck.model.types.temporal import MICROSECONDS, NANOSECONDS
 from shelduck.spark.types import spark_type
 from shelduck.spark.values import literal, literal_text
 
@@ -167,7 +167,7 @@ def _is_taken(source: T.DataType, leaf: Leaf) -> bool:
         return isinstance(source, T.IntegralType | T.DecimalType)
     if isinstance(target, _FRACTIONAL):
         return isinstance(source, T.IntegralType | T.FloatType) or source == target
-    if name.startswith("timestamp") and name != "timestamp_ns":
+    if name.startswith("timestamp") and name not in NANOSECONDS:
         return isinstance(source, T.DateType | T.TimestampType | T.TimestampNTZType)
     return source == target
 

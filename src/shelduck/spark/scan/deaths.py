@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
+from shelduck.model.files.data_files import DataFile, DeleteFile
 from shelduck.planning.changes import FeedDeletes, FeedFile
 from shelduck.spark.bridge import DAMAGED, Deletes, FileEntry, bridge_for
 from shelduck.spark.files.physical import SNAPSHOT_COLUMN
-from shelduck.spark.files.plain_deletes import require_count
+from shelduck.spark.files.plain_deletes import require_count, vector_snapshots
 from shelduck.spark.reader_options import LISTED_FILES
 from shelduck.spark.scan.public_read import DELETE_SCHEMA, FILE_ID
 from shelduck.spark.stores.homes import spark_options, spark_path
@@ -43,15 +46,17 @@ def deaths_of(spark: SparkSession, files: Iterable[FeedFile], last: int, table: 
     plain = [(f, d) for f, d in stored if d.file.format == "parquet"]
     _require_counts([d for _, d in plain], table)
     frames += _stored(spark, plain, table)
-    vectors = [(f, d) for f, d in stored if d.file.format != "parquet"]
+    vectors = [v for f, d in stored if d.file.format != "parquet" for v in _dated(f, d, table)]
     if vectors:
         frames.append(_vectors(spark, vectors))
     if not frames:
         return spark.createDataFrame([], _SHAPE)
     every = reduce(DataFrame.unionAll, frames).where(F.col(DIED_IN) <= F.lit(last))
-    if all(len(f.deletes) + bool(f.positions) < 2 for f in found):
+    parts = Counter(f.file.id for f, _ in plain) + Counter(v.file.id for v in vectors)
+    parts.update({number for number, _, _ in inlined})
+    if max(parts.values()) < 2:
         return every
-    # A later delete file repeats the positions of those before it.
+    # A later delete file or vector repeats the positions of those before it.
     return every.groupBy(DIED_FILE, DIED_AT).agg(F.min(DIED_IN).alias(DIED_IN))
 
 
@@ -115,11 +120,28 @@ def _key(deletes: FeedDeletes) -> str:
     return "/".join(deletes.file.path.split("/")[-_PARTS:])
 
 
-def _vectors(spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]]) -> DataFrame:
+class _Vector(NamedTuple):
+    """One vector of a file: all that was deleted up to ``up_to``, the last of it in ``died``."""
+
+    file: DataFile
+    deletes: DeleteFile
+    up_to: int | None
+    died: int
+
+
+def _dated(found: FeedFile, deletes: FeedDeletes, table: str) -> list[_Vector]:
+    begin = deletes.begin_snapshot
+    # A file with the snapshots of its rows still counts only for the snapshots that see it.
+    snapshots: list[int | None] = [*vector_snapshots(deletes.file.path, table)]
+    dates = ((at, begin if at is None else max(at, begin)) for at in snapshots or [None])
+    return [_Vector(found.file, deletes.file, *date) for date in dates]
+
+
+def _vectors(spark: SparkSession, vectors: Sequence[_Vector]) -> DataFrame:
     """Return the positions in deletion vectors, which only the bridge reads."""
     bridge = bridge_for(spark)
     if bridge is None:
-        path = deletes[0][1].file.path
+        path = vectors[0].deletes.path
         raise Unsupported(
             f"delete file {path} is a deletion vector, which cannot be read over Spark Connect;"
             " use a classic session"
@@ -129,10 +151,9 @@ def _vectors(spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]
     )
 
     def lister(_filters: list[str]) -> Iterator[FileEntry]:
-        for f, d in deletes:
-            deleted = Deletes(d.file.path, None, count=d.file.delete_count)
-            values = (f.file.id, d.begin_snapshot)
-            yield FileEntry(f.file.path, f.file.file_size_bytes, values, deleted)
+        for v in vectors:
+            deleted = Deletes(v.deletes.path, v.up_to, count=v.deletes.delete_count)
+            yield FileEntry(v.file.path, v.file.file_size_bytes, (v.file.id, v.died), deleted)
 
     found = bridge.relation(
         T.StructType([]),
@@ -140,8 +161,8 @@ def _vectors(spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]
         lister,
         with_deletes=True,
         wants_deleted=True,
-        size_in_bytes=sum(f.file.file_size_bytes for f, _ in deletes),
-        places=(path for f, d in deletes for path in (f.file.path, d.file.path)),
+        size_in_bytes=sum(v.file.file_size_bytes for v in vectors),
+        places=(path for v in vectors for path in (v.file.path, v.deletes.path)),
     )
     return found.select(
         F.col(FILE_ID).alias(DIED_FILE),

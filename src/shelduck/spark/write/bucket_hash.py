@@ -16,14 +16,14 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.errors import Unsupported
 from shelduck.model.types.buckets import LONG_DIGITS, UNITS
 from shelduck.model.types.data_types import FLOATS, Decimal, Leaf
-from shelduck.model.types.temporal import MICROSECONDS
+from shelduck.model.types.temporal import MICROSECONDS, NANOSECONDS
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.rows import store_rules
 from shelduck.spark.rows.moments import clock_micros, floor_div, micros, zone_seconds
 
 _MASK = 0xFFFFFFFF
-_AS_THEY_ARE = frozenset({"boolean", "int8", "int16", "int32", "int64", "timestamp_ns"})
-_UNKNOWN = frozenset({"interval", "geometry", "variant", "unknown", "time_ns"})
+_AS_THEY_ARE = frozenset({"boolean", "int8", "int16", "int32", "int64", *NANOSECONDS})
+_UNKNOWN = frozenset({"interval", "geometry", "variant", "unknown", "null", "time_ns"})
 _GREATEST_OFFSET = 57_599
 
 

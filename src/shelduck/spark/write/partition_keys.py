@@ -116,19 +116,12 @@ def _transformed(spark: SparkSession, key: PartitionKey, value: Column) -> Colum
     name = str(leaf)
     if kind == "hour" and name in ("time", "timetz"):
         return F.substring(value, 1, 2).cast("int")
-    if name in MICROSECONDS:
-        if kind == "hour":
-            return moments.hour_of(value, leaf)
-        return _FIELDS[kind](moments.day_of(value, leaf))
-    if name == "date":
-        return F.when(value.isNotNull(), F.lit(0)) if kind == "hour" else _FIELDS[kind](value)
+    if name in MICROSECONDS or name == "date":
+        return moments.part_of(kind, value, leaf)
     raise Unsupported(
         f"{kind} does not apply to column {quote_name(key.field.name)} of type {leaf}; change the"
         " partitioning of the table"
     )
-
-
-_FIELDS = {"year": F.year, "month": F.month, "day": F.dayofmonth}
 
 
 def _text(value: Column, leaf: Leaf, column: str) -> Column:

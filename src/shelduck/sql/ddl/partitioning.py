@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shelduck.model.tables.partition import BUCKET, CALENDAR, PartitionBy, Transform
+from shelduck.model.tables.partition import BUCKET, CALENDAR, COUNTS, PartitionBy, Transform
 from shelduck.sql.foreign_words import foreign_transform
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind, tokenize
@@ -12,7 +12,7 @@ from shelduck.sql.tokens.lexer import Kind, tokenize
 # Spark and Iceberg count months, days and hours from 1970, which takes several of DuckLake's keys:
 # its ``day`` alone is the day of the month.
 _PLURALS = {f"{word.upper()}S": CALENDAR[: n + 1] for n, word in enumerate(CALENDAR)}
-_SINGULARS = {word.upper(): word for word in CALENDAR}
+_SINGULARS = {word.upper(): word for word in (*CALENDAR, *COUNTS)}
 
 
 def read_partition_keys(cursor: Cursor) -> tuple[PartitionBy, ...]:
@@ -59,8 +59,8 @@ def _transformed(cursor: Cursor) -> list[PartitionBy]:
     if not known:
         raise cursor.refusal(
             f"partitioning by {function.text.lower()}()",
-            "use columns, bucket(N, c), year(c), month(c), day(c) or hour(c), or Spark's"
-            " years(c), months(c), days(c) or hours(c)",
+            "use columns, bucket(N, c), year(c), month(c), day(c) or hour(c), Spark's years(c),"
+            " months(c), days(c) or hours(c), or epoch_year(c) to epoch_hour(c)",
         )
     cursor.take()
     cursor.expect("(")

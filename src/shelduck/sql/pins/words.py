@@ -10,6 +10,7 @@ from shelduck.model.text.quoting import backticked, double_quoted, quote_text
 from shelduck.model.types.data_types import DataType, Decimal, Leaf, List, Map, Primitive, Struct
 from shelduck.model.types.literals import blob_bytes, canonical_text
 from shelduck.model.types.spellings import DUCKDB_NUMBERS
+from shelduck.model.types.temporal import NANOSECONDS
 
 _SPARK = {
     "boolean": "BOOLEAN",
@@ -29,11 +30,12 @@ _SPARK = {
     "timestamp": "TIMESTAMP_NTZ",
     "timestamp_s": "TIMESTAMP_NTZ",
     "timestamp_ms": "TIMESTAMP_NTZ",
-    "timestamp_ns": "BIGINT",
+    **dict.fromkeys(NANOSECONDS, "BIGINT"),
     "timestamptz": "TIMESTAMP",
     "blob": "BINARY",
     "geometry": "BINARY",
     "variant": "VARIANT",
+    "null": "VOID",
     **dict.fromkeys(("varchar", "json", "uuid", "time", "timetz"), "STRING"),
 }
 
@@ -99,6 +101,8 @@ class DuckDBWords:
                 return f"MAP({self.type(key)}, {self.type(value)})"
             case Decimal(precision, scale):
                 return f"DECIMAL({precision},{scale})"
+            case Primitive("null"):
+                return '"NULL"'
             case Primitive(name):
                 return DUCKDB_NUMBERS.get(name, name.upper())
 
@@ -169,8 +173,8 @@ class SparkWords:
             return f"X'{(blob_bytes(found) or b'').hex()}'"
         if name == "timestamptz":
             return f"TIMESTAMP '{found}:00'"
-        if name == "timestamp_ns":
-            raise Unsupported("Spark has no constants of type timestamp_ns")
+        if name in NANOSECONDS:
+            raise Unsupported(f"Spark has no constants of type {name}")
         return f"CAST({quote_text(found)} AS {self.type(leaf)})"
 
     def text(self, text: str) -> str:

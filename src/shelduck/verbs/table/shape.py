@@ -69,6 +69,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
             done = self._alter_with_rollups(view, table, changes, timeout)
             return done.wait() if wait and isinstance(done, SchemaChangeJob) else done
         refuse_in_transaction(self._unit, "a change that converts values")
+        if plan.change is not None:
+            view.workspace.require_keys(table.full_name, plan.change.partition or ())
         return submit(self._state, table, plan, changes, timeout, wait=wait)
 
     def _alter_lightly(
@@ -131,6 +133,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
         view = self._view()
         table = view.workspace.table(self.name)
         plan = plan_with_rollups(table, list(rollups_of(view, table)), changes)
+        if plan.change is not None:
+            view.workspace.require_keys(table.full_name, plan.change.partition or ())
         return with_cost(self._state, table, plan)
 
     def rename(self, new_name: str) -> Result:

@@ -1,11 +1,16 @@
 package shelduck.bridge;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.zip.CRC32;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
@@ -91,7 +96,7 @@ public final class DeletedPositions {
     Path path = new Path(name);
     Found found = new Found(bound);
     if (path.getName().endsWith(".puffin")) {
-      addVector(found, path, conf);
+      addVectors(found, path, conf);
     } else {
       addParquet(found, path, conf);
     }
@@ -195,28 +200,96 @@ public final class DeletedPositions {
     return value;
   }
 
-  /** A bare deletion-vector-v1 blob: length, magic, portable 64-bit bitmap, CRC. */
-  private static void addVector(Found found, Path path, Configuration conf) throws IOException {
+  /**
+   * A bare deletion-vector-v1 blob, or a Puffin file with such blobs. Each of several has what was
+   * deleted up to the snapshot that it names.
+   */
+  private static void addVectors(Found found, Path path, Configuration conf) throws IOException {
     byte[] bytes = content(path, conf);
-    ByteBuffer blob = ByteBuffer.wrap(bytes);
-    if (bytes.length >= 4 && blob.getInt(0) == CONTAINER_MAGIC) {
-      throw new IOException("it is a Puffin container; only plain deletion vectors are supported");
+    TreeMap vectors = new TreeMap();
+    if (bytes.length < 4 || ByteBuffer.wrap(bytes).getInt(0) != CONTAINER_MAGIC) {
+      vectors.put(Long.valueOf(Long.MIN_VALUE), vector(bytes, 0, bytes.length));
+    } else {
+      JsonNode blobs = blobs(bytes);
+      for (int i = 0; i < blobs.size(); i++) {
+        addBlob(vectors, (JsonNode) blobs.get(i), bytes);
+      }
+      if (vectors.isEmpty()) {
+        throw new IOException("it has no deletion vector");
+      }
+      if (vectors.size() > 1 && vectors.containsKey(Long.valueOf(Long.MIN_VALUE))) {
+        throw new IOException("one of its deletion vectors does not name its snapshot");
+      }
     }
-    if (bytes.length < 12 || blob.getInt(0) != bytes.length - 8 || blob.getInt(4) != VECTOR_MAGIC) {
+    Roaring64NavigableMap known = new Roaring64NavigableMap();
+    Iterator entries = vectors.entrySet().iterator();
+    while (entries.hasNext()) {
+      Map.Entry entry = (Map.Entry) entries.next();
+      Roaring64NavigableMap vector = (Roaring64NavigableMap) entry.getValue();
+      vector.andNot(known);
+      known.or(vector);
+      LongIterator each = vector.getLongIterator();
+      while (each.hasNext()) {
+        found.add(each.next(), ((Long) entry.getKey()).longValue());
+      }
+    }
+  }
+
+  private static void addBlob(TreeMap vectors, JsonNode blob, byte[] bytes) throws IOException {
+    if (!"deletion-vector-v1".equals(in(blob, "type").asText())) {
+      return;
+    }
+    JsonNode properties = in(blob, "properties");
+    Long snapshot =
+        Long.valueOf(in(properties, "ducklake-snapshot-id").asLong(Long.MIN_VALUE));
+    long at = in(blob, "offset").asLong(-1);
+    long length = in(blob, "length").asLong(-1);
+    if (at < 0 || length < 0 || at + length > bytes.length) {
+      throw new IOException("a deletion vector lies beyond its end");
+    }
+    Roaring64NavigableMap vector = vector(bytes, (int) at, (int) length);
+    long count = vector.getLongCardinality();
+    if (in(properties, "cardinality").asLong(count) != count) {
+      throw new IOException("a deletion vector has " + count + " positions, but its footer says "
+          + in(properties, "cardinality").asText());
+    }
+    if (vectors.put(snapshot, vector) != null) {
+      throw new IOException("it has two deletion vectors of one snapshot");
+    }
+  }
+
+  private static JsonNode blobs(byte[] bytes) throws IOException {
+    int end = bytes.length - 12;
+    ByteBuffer file = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+    int length = end < 8 ? -1 : file.getInt(end);
+    if (length < 0 || length > end - 8 || ByteBuffer.wrap(bytes).getInt(end + 8) != CONTAINER_MAGIC) {
+      throw new IOException("it is not a Puffin file");
+    }
+    if ((file.getInt(end + 4) & 1) != 0) {
+      throw new IOException("its footer is compressed, which Shelduck does not read");
+    }
+    return in(new ObjectMapper().readTree(bytes, end - length, length), "blobs");
+  }
+
+  private static JsonNode in(JsonNode node, String name) {
+    return (JsonNode) node.path(name);
+  }
+
+  /** Length, magic, portable 64-bit bitmap, CRC. */
+  private static Roaring64NavigableMap vector(byte[] bytes, int at, int length) throws IOException {
+    ByteBuffer blob = ByteBuffer.wrap(bytes);
+    if (length < 12 || blob.getInt(at) != length - 8 || blob.getInt(at + 4) != VECTOR_MAGIC) {
       throw new IOException("it is not a deletion vector");
     }
     CRC32 crc = new CRC32();
-    crc.update(bytes, 4, bytes.length - 8);
-    if ((int) crc.getValue() != blob.getInt(bytes.length - 4)) {
+    crc.update(bytes, at + 4, length - 8);
+    if ((int) crc.getValue() != blob.getInt(at + length - 4)) {
       throw new IOException("its checksum does not match");
     }
     Roaring64NavigableMap vector = new Roaring64NavigableMap();
     vector.deserializePortable(
-        new DataInputStream(new ByteArrayInputStream(bytes, 8, bytes.length - 12)));
-    LongIterator each = vector.getLongIterator();
-    while (each.hasNext()) {
-      found.add(each.next(), Long.MIN_VALUE);
-    }
+        new DataInputStream(new ByteArrayInputStream(bytes, at + 8, length - 12)));
+    return vector;
   }
 
   private static byte[] content(Path path, Configuration conf) throws IOException {
