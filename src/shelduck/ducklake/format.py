@@ -6,18 +6,29 @@ columns at the end of some: DuckDB inserts by position.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Column, Connection, Insert, MetaData, Table, TableClause, column, insert
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    Insert,
+    MetaData,
+    Table,
+    TableClause,
+    column,
+    insert,
+)
 from sqlalchemy import table as sql_table
 from sqlalchemy.types import TypeEngine
 
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT, BOOLEAN, TEXT
 from shelduck.ducklake.rules import check_columns
+from shelduck.errors import InvalidRequest, Unsupported
 
 _OPTION = "ducklake"
 """The execution option of an engine that names the version of its lake."""
@@ -37,6 +48,10 @@ class Format:
     """What a name of a column must not begin with where rows can be inlined."""
     always_reserved: bool
     """Whether it must not where no rows can be inlined, either."""
+    needs: str
+    """The oldest DuckDB that opens it."""
+    repairs: Sequence[str] = ()
+    """What a migration to it mends: names of `shelduck.catalog.upkeep.migrate`, in their order."""
 
     @cached_property
     def metadata(self) -> MetaData:
@@ -91,6 +106,39 @@ class Format:
         lower = name.lower()
         return lower in self.system_columns or lower.startswith(self.reserved_prefix)
 
+    def renames(self, columns: Sequence[str]) -> Mapping[str, str] | None:
+        """Return which columns of a table for inlined rows have other names in this version.
+
+        None if it does not begin with the row id, the begin and the end of a row in any version.
+        """
+        found = {}
+        for place, wanted in enumerate(self.system_columns):
+            name = columns[place].lower() if place < len(columns) else ""
+            if name not in {each.system_columns[place] for each in FORMATS.values()}:
+                return None
+            if name != wanted:
+                found[name] = wanted
+        return found
+
+    def beyond(self, present: Mapping[str, Collection[str]]) -> list[Table | Column[Any]]:
+        """Return the tables, and columns of other tables, that a catalog of this version has more.
+
+        ``present`` are the columns of the tables that are there.
+        """
+        found: list[Table | Column[Any]] = []
+        for table in self.metadata.tables.values():
+            known = present.get(table.name)
+            if known is None:
+                found.append(table)
+            else:
+                found += [c for c in table.c if c.name not in known]
+        return found
+
+    def after(self, older: Format) -> list[Format]:
+        """Return the versions after an older one up to this one, none if that is not older."""
+        every = list(FORMATS.values())
+        return every[every.index(older) + 1 : every.index(self) + 1]
+
 
 V1_0 = Format(
     "1.0",
@@ -98,6 +146,7 @@ V1_0 = Format(
     system_columns=_KEYS,
     reserved_prefix="_ducklake_internal_",
     always_reserved=False,
+    needs="DuckDB 1.5",
 )
 _EXACT: Sequence[tuple[str, TypeEngine[Any]]] = (
     ("min_is_exact", BOOLEAN),
@@ -127,8 +176,12 @@ V1_1 = Format(
     ),
     reserved_prefix="_ducklake_",
     always_reserved=True,
+    needs="DuckDB 2.0",
+    repairs=("schema versions", "defaults of fields", "types of inlined rows", "bounds"),
 )
 FORMATS = {each.version: each for each in (V1_0, V1_1)}
+VERSIONS = " and ".join(map(repr, FORMATS))
+"""Their names, as messages say them."""
 OLDEST = V1_0
 DEFAULT = V1_0
 """What a new lake gets if nobody names a version: what most readers open."""
@@ -140,9 +193,36 @@ _EVERY = {
 }
 
 
-def format_of(connection: Connection) -> Format:
+def format_of(connection: Connection | Engine) -> Format:
     """Return the format of the lake of a connection; no statement."""
     return FORMATS[connection.get_execution_options().get(_OPTION, OLDEST.version)]
+
+
+def known_format(version: str) -> Format:
+    """Return a version of DuckLake by its name, or raise InvalidRequest."""
+    if version not in FORMATS:
+        raise InvalidRequest(f"DuckLake version {version!r} is not one of {VERSIONS}")
+    return FORMATS[version]
+
+
+def follow(connection: Connection, version: str | None) -> bool:
+    """Work in the version that the catalog has, and return whether somebody has migrated the lake.
+
+    The connection and later ones of its engine know it from then on. Raises Unsupported for a
+    version that Shelduck does not know.
+    """
+    was = format_of(connection).version
+    if version is None or version == was:
+        return False
+    if version not in FORMATS:
+        raise Unsupported(
+            f"the lake now has DuckLake version {version!r}, but was opened with {was!r}; nothing"
+            " was written"
+        )
+    options = options_of(FORMATS[version])
+    connection.engine.update_execution_options(**options)
+    connection.execution_options(**options)
+    return True
 
 
 def options_of(known: Format) -> Mapping[str, str]:

@@ -13,23 +13,19 @@ from sqlalchemy import Connection
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.catalog.databases.failures import Contention
-from shelduck.catalog.databases.store import Store
-from shelduck.ducklake.format import format_of
+from shelduck.ducklake.format import follow
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.model.changes.change import CommitInfo
 from shelduck.model.tables.table import Snapshot
 
 
-def check_options(
-    store: Store, connection: Connection, options: Mapping[str, str], info: CommitInfo
-) -> None:
+def check_options(connection: Connection, options: Mapping[str, str], info: CommitInfo) -> None:
     """Refuse a commit without the message that the lake requires.
 
     If the lake has another version than this connection knows, the work runs again in that one.
     """
     version = options.get("version", "")
-    if version != format_of(connection).version:
-        store.follow(version)
+    if follow(connection, version):
         raise Contention(f"the lake now has DuckLake version {version!r}; nothing was written")
     if options.get("require_commit_message") == "true" and not info.message:
         raise InvalidRequest(

@@ -130,7 +130,7 @@ class _Making:
         changes, beside = self.changes, self.beside
         opening = asked.ask(connection)
         head = opening.head
-        check_options(self.store, connection, opening.options, self.info)
+        check_options(connection, opening.options, self.info)
         batch = beside.batch
         if batch is not None and landed_in(connection, batch, opening.present) is not None:
             return Landed(head, is_new=False, is_repeat=True)

@@ -258,7 +258,7 @@ def file_bounds(
                 f" {column} of {table.full_name}; delete one of them"
             )
         flag = None if nan is None else bool(nan)
-        made = (column, size or 0, values, nulls, low, high, flag)
+        made = (column, size or 0, values, nulls, low, high, flag, None, None)
         of_column[number] = tuple.__new__(ColumnStats, made)
     return found
 
