@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from shelduck.work.upkeep_results import Compacted as Compacted
     from shelduck.work.upkeep_results import Expired as Expired
     from shelduck.work.upkeep_results import FilesDeleted as FilesDeleted
+    from shelduck.work.upkeep_results import Migrated as Migrated
 
 __version__ = "0.2.0"
 
@@ -127,7 +128,7 @@ _NAMES = {
     "shelduck.verbs.table.table": "Table",
     "shelduck.work.maintained": "Maintained MaintenanceStep",
     "shelduck.work.results": "Committed PlainRows Snapshot Staged TableName Unchanged",
-    "shelduck.work.upkeep_results": "Checkpointed Compacted Expired FilesDeleted",
+    "shelduck.work.upkeep_results": "Checkpointed Compacted Expired FilesDeleted Migrated",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

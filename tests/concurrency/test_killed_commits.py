@@ -13,9 +13,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from shelduck.catalog.schema.create import open_lake
+from tests.concurrency.victims import MIGRATE
 from tests.support.contenders import OURS
 from tests.support.contested import Reader, everything, left_by, make_contested
-from tests.support.copies import SQLiteCopies, postgres_copies
+from tests.support.copies import DuckDBCopies, SQLiteCopies, postgres_copies
 from tests.support.lake import Lake
 
 FAST = ("append", "update", "merge files")
@@ -49,6 +51,13 @@ class Killing:
         ended = json.loads(self._victims.stdout.readline())
         assert ended in (0, -signal.SIGKILL)
         return ended != 0
+
+    @property
+    def version(self):
+        """The DuckLake that the lake has now."""
+        found = open_lake(self.lake.store).version
+        self.lake.store.close()
+        return found
 
     def assert_nothing_is_there(self, *, goes_on=True):
         assert everything(self.lake) == self.before
@@ -88,12 +97,25 @@ def victims():
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def killing(request, tmp_path_factory, victims):
+    yield from _killing_in(request.param, request, tmp_path_factory, victims)
+
+
+def _killing_in(kind, request, tmp_path_factory, victims):
     data = f"{tmp_path_factory.mktemp('data')}/"
-    if request.param == "sqlite":
+    if kind == "sqlite":
         yield from _killing(SQLiteCopies(tmp_path_factory.mktemp("catalogs")), data, victims)
     else:
         with postgres_copies(request.getfixturevalue("postgres_server")) as copies:
             yield from _killing(copies, data, victims)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres", "duckdb"])
+def killing_a_migration(request, tmp_path_factory, victims):
+    if request.param != "duckdb":
+        yield from _killing_in(request.param, request, tmp_path_factory, victims)
+        return
+    data = f"{tmp_path_factory.mktemp('data')}/"
+    yield from _killing(DuckDBCopies(tmp_path_factory.mktemp("catalogs")), data, victims)
 
 
 def _killing(copies, data, victims):
@@ -140,3 +162,21 @@ def test_pages_that_a_killed_writer_left_in_the_file_are_rolled_back(opened_by, 
         killing.reader.looks_at(killing.lake.url, killing.base)
     killing.assert_nothing_is_there()
     assert not journal.exists()
+
+
+@pytest.mark.slow
+def test_a_lake_whose_migration_is_killed_is_of_one_version(killing_a_migration):
+    killing = killing_a_migration
+    for at in itertools.count(1):
+        if not killing.kill(MIGRATE, at):
+            break
+        assert killing.version == "1.0"
+        killing.assert_nothing_is_there(goes_on=at == 1)
+
+    # Three names of each table of inlined rows, eight additions, the version.
+    assert at > 15
+    assert killing.version == "1.1"
+    assert killing.kill(MIGRATE, "before")
+    assert killing.version == "1.0"
+    assert killing.kill(MIGRATE, "after")
+    assert killing.version == "1.1"

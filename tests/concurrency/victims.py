@@ -14,8 +14,11 @@ import sys
 from sqlalchemy import Engine, event
 
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.upkeep.migrate import migrate
 from tests.support.contenders import OURS
 from tests.support.lake import Lake
+
+MIGRATE = "migrate"
 
 
 def main() -> None:
@@ -30,13 +33,13 @@ def main() -> None:
 
 
 def commit(url: str, name: str, at: int | str, *, spills: bool = False) -> None:
-    """Make a change and die at a point of its commit.
+    """Make a change, or migrate, and die at a point of its commit.
 
     After the statement of that number, or ``before`` or ``after`` COMMIT. One that ``spills`` has
     its writes in the database file before, as a large transaction has.
     """
     lake = Lake(url, None)
-    changes = OURS[name].make(lake)
+    changes = () if name == MIGRATE else OURS[name].make(lake)
     base = lake.head().id
     lake.store.close()
     if spills:
@@ -45,7 +48,10 @@ def commit(url: str, name: str, at: int | str, *, spills: bool = False) -> None:
         event.listen(Engine, "after_cursor_execute", _Death(at))
     else:
         _die_around_commit(at)
-    lake.commit(*changes, base=base)
+    if name == MIGRATE:
+        migrate(lake.store, "1.1", lambda _: False, plan=False)
+    else:
+        lake.commit(*changes, base=base)
 
 
 def die() -> None:

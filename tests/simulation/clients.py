@@ -183,6 +183,10 @@ class Client:
         age = self.simulation.world.random.choice((1, 1, 300, 4000))
         self.lake.remove_orphans(older_than=timedelta(seconds=age))
 
+    def migrate(self) -> None:
+        """Give the lake the newer DuckLake, while others work with it."""
+        self.lake.migrate("1.1")
+
     def convert(self) -> None:
         """Begin a job that changes the type of a column; any worker runs it."""
         columns = {c.name: str(c.type).lower() for c in self.lake.table("t").columns}

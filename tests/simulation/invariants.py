@@ -77,6 +77,7 @@ class Invariants:
         try:
             head = self._one("SELECT max(snapshot_id) FROM ducklake_snapshot")
             self._files_exist()
+            self._names_are_of_the_version()
             self._jobs_move_on(head)
             if head not in self._seen:
                 self._writes_are_there(head)
@@ -116,6 +117,15 @@ class Invariants:
 
     def _snapshots(self) -> list[int]:
         return [n for (n,) in self._db.execute("SELECT snapshot_id FROM ducklake_snapshot")]
+
+    def _names_are_of_the_version(self) -> None:
+        """Check that nobody makes tables for inlined rows in the form of another DuckLake."""
+        version = self._one("SELECT value FROM ducklake_metadata WHERE key = 'version'")
+        query = "SELECT t.table_name, c.name FROM ducklake_inlined_data_tables t"
+        query += " JOIN pragma_table_info(t.table_name) c WHERE c.cid < 3"
+        for table, name in self._db.execute(query):
+            if name.startswith("_ducklake_") != (version != "1.0"):
+                raise Violation(f"{table} has a column {name} in a lake of DuckLake {version}")
 
     def _files_exist(self) -> None:
         there = self._simulation.files.files

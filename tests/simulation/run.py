@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from shelduck.api.lake import Lake
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema.create import open_or_create_lake
+from shelduck.ducklake.format import OLDEST
 from shelduck.model.changes.job import OPEN_STATES
 from tests.simulation.catalog import SimulatedSQLite
 from tests.simulation.clients import Client, SimulatedState
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 DATA = "sim://lake/"
 _CLIENTS = 4
 _COLLECTED = 50
+_MIGRATES = 2
+"""The client that may also migrate, and in which of the seeds it does."""
 FEW = 2
 _TABLES = (
     "CREATE TABLE t (op BIGINT, k INT, v INT, w BIGINT)",
@@ -78,6 +81,8 @@ class Simulation:
     info: LakeInfo | None
     path: str
     slots: list[Slot]
+    migrates: bool = False
+    """Whether somebody migrates the lake to DuckLake 1.1 among other things."""
     is_on: bool = False
     told: Counter[str] = field(default_factory=Counter)
     """How often what was done ended in which way."""
@@ -170,6 +175,9 @@ class Simulation:
             orders = ["remove_orphans"] * 8
         else:
             orders = [draw.choice(_KINDS[number]) for _ in range(draw.randint(2, 5))]
+        if number == _MIGRATES and self.migrates:
+            # Refused while somebody writes, so it is tried again.
+            orders = [each for order in orders for each in (order, "migrate")]
         return Client(self, f"c{number}", self.slots[number], draw.choice(("host", "far")), orders)
 
     def _tidy_up(self) -> None:
@@ -207,6 +215,8 @@ class Bench:
         database = lambda: SimulatedSQLite(self._path, self.current)  # noqa: E731 - one for each
         self._slots = [Slot(Store(database())) for _ in range(_CLIENTS + 1)]
         self._templates: list[Simulation] = []
+        self.migrates = True
+        """Whether some of the seeds migrate the lake."""
 
     def make(self) -> None:
         """Make the lakes of which runs get copies; the stand-ins must be in place."""
@@ -231,9 +241,11 @@ class Bench:
         for slot in self._slots:
             # A seed does not know what the seeds before it did.
             slot.store.has_own_tables = False
+            slot.store.use(OLDEST)
         template = self._templates[seed % 2]
         shutil.copyfile(self._template(template.seed), self._path)
-        self._current = Simulation(seed, template.info, str(self._path), self._slots)
+        migrates = self.migrates and seed % 3 == _MIGRATES
+        self._current = Simulation(seed, template.info, str(self._path), self._slots, migrates)
         self._current.files.files = dict(template.files.files)
         self._current.ledger = deepcopy(template.ledger)
         if self._current.world.random.random() < 0.5:

@@ -49,6 +49,19 @@ class SQLiteCopies:
         _file(url).unlink()
 
 
+class DuckDBCopies(SQLiteCopies):
+    """Copies are files in a folder, without the log that a killed writer left beside one."""
+
+    def fresh(self) -> str:
+        self._count += 1
+        return f"duckdb:///{self._folder}/catalog-{self._count}.ducklake"
+
+    def copy(self, url: str, to: str | None = None) -> str:
+        made = super().copy(url, to)
+        _file(f"{made}.wal").unlink(missing_ok=True)
+        return made
+
+
 class PostgresCopies:
     """Copies are databases of one server."""
 

@@ -11,11 +11,11 @@ from shelduck.catalog.databases.store import Store, open_store
 from shelduck.catalog.schema.create import (
     LakeInfo,
     absolute_data_path,
-    known_format,
     limited_to,
     open_lake,
     open_or_create_lake,
 )
+from shelduck.ducklake.format import known_format
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.files.storage_settings import StorageSettings, storage_settings
 from shelduck.spark.files.reaching import (
@@ -100,7 +100,7 @@ def _opened(
     if version is not None and version != found.version:
         raise InvalidRequest(
             f"the lake in {store.where} has DuckLake version {found.version!r}, not {version!r};"
-            " leave out ducklake_version, or migrate the lake"
+            " leave out ducklake_version, or migrate the lake (shelduck migrate)"
         )
     _require_reached(found.data_path, settings, spark)
     return found

@@ -56,6 +56,7 @@ def attach(
     trust_views: bool = False,
     allow: Collection[str] | None = None,
     storage: Mapping[str, object] | None = None,
+    ducklake_version: str | None = None,
 ) -> Lake:
     """Make a lake a catalog of a session: ``spark.sql("SELECT … FROM lake.main.events")``.
 
@@ -69,7 +70,7 @@ def attach(
         url, data_path: As for `connect`; by default the session's settings
             ``spark.sql.catalog.NAME.uri`` and ``.data-path``.
         default: Whether names without a catalog mean this one (``USE name.main``).
-        author, trust_views, allow, storage: As for `connect`.
+        author, trust_views, allow, storage, ducklake_version: As for `connect`.
 
     Raises:
         AlreadyExists: the session has a catalog of that name.
@@ -80,8 +81,20 @@ def attach(
     _require_free(spark, name, default=default)
     where = _address(spark, name, url, data_path)
     found = connect(
-        *where, spark, author=author, trust_views=trust_views, allow=allow, storage=storage
+        *where,
+        spark,
+        author=author,
+        trust_views=trust_views,
+        allow=allow,
+        storage=storage,
+        ducklake_version=ducklake_version,
     )
+    _put(spark, name, found, default=default)
+    return found
+
+
+def _put(spark: SparkSession, name: str, found: Lake, *, default: bool) -> None:
+    """Let a session find a lake by its name, or leave the session as it was."""
     key = name.lower()
     attached = _session(spark).lakes[key] = AttachedLake(found, spark)
     try:
@@ -94,7 +107,6 @@ def attach(
     except BaseException:
         detach(spark, name)
         raise
-    return found
 
 
 def _require_free(spark: SparkSession, name: str, *, default: bool) -> None:
@@ -325,6 +337,7 @@ def session(
     name: str = "lake",
     config: Mapping[str, str] | None = None,
     storage: Mapping[str, object] | None = None,
+    ducklake_version: str | None = None,
 ) -> SparkSession:
     """Return a Spark session with a lake attached and in use: ``spark.sql("SHOW TABLES")``.
 
@@ -336,9 +349,11 @@ def session(
         name: What the catalog is called.
         config: Settings of a session that is made, by their names in Spark.
         storage: How to reach an object store, as `connect` takes it.
+        ducklake_version: The version of a lake that is made, as `connect` takes it.
 
     Raises what `attach` raises.
     """
     spark = session_for(None, config)
-    attach(spark, name, url, data_path, default=True, storage=storage)
+    version = ducklake_version
+    attach(spark, name, url, data_path, default=True, storage=storage, ducklake_version=version)
     return spark

@@ -56,6 +56,7 @@ app.command(epilog=schema.PLAN_EXAMPLE)(schema.plan)
 app.command(epilog=schema.APPLY_EXAMPLE)(schema.apply)
 app.command(epilog=check.EXAMPLE)(check.check)
 app.command(epilog=maintain.EXAMPLE)(maintain.maintain)
+app.command(epilog=maintain.MIGRATE_EXAMPLE)(maintain.migrate)
 app.command(epilog=ui.EXAMPLE)(ui.ui)
 app.add_typer(jobs.app, name="jobs")
 

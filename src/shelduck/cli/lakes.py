@@ -27,10 +27,16 @@ def wanted_lake(catalog: str) -> NamedLake:
     return named_lake(catalog, config_file.get())
 
 
-def connect(catalog: str, data_path: str | None = None, conf: Sequence[str] = ()) -> Lake:
+def connect(
+    catalog: str,
+    data_path: str | None = None,
+    conf: Sequence[str] = (),
+    version: str | None = None,
+) -> Lake:
     """Return the lake of an address or a name, and create it if there is none.
 
-    ``conf`` are settings ``key=value`` for the Spark session that a command starts.
+    ``conf`` are settings ``key=value`` for the Spark session that a command starts; ``version`` is
+    that of DuckLake for a lake that is made.
     """
     from shelduck.api import connect as api
 
@@ -38,7 +44,10 @@ def connect(catalog: str, data_path: str | None = None, conf: Sequence[str] = ()
     wanted = wanted_lake(catalog)
     place = data_path or wanted.data_path
     config = _QUIET | wanted.conf | settings
-    return api.connect(wanted.catalog, place, config=config, storage=wanted.storage)
+    storage = wanted.storage
+    return api.connect(
+        wanted.catalog, place, config=config, storage=storage, ducklake_version=version
+    )
 
 
 def connect_existing(catalog: str, conf: Sequence[str] = ()) -> Lake:

@@ -1,4 +1,4 @@
-"""``shelduck maintain``: maintenance that decides by itself what is worth it."""
+"""``shelduck maintain`` and ``migrate``: what keeps a lake in order, and what renews its format."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 EXAMPLE = """Example: shelduck maintain -c prod --every 5m
 
 Example: shelduck maintain -c sqlite:///lake.db --dry-run"""
+MIGRATE_EXAMPLE = """Example: shelduck migrate -c prod --to 1.1 --plan
+
+Example: shelduck migrate -c sqlite:///lake.db --to 1.1"""
 
 
 def maintain(
@@ -69,3 +72,29 @@ def maintain(
             time.sleep(max(0.0, pause - (time.monotonic() - began)))
         if not run(lake):
             raise typer.Exit(2)
+
+
+def migrate(
+    catalog: Catalog,
+    *,
+    to: Annotated[str, typer.Option(help="the version of DuckLake that the lake gets")],
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="show what would be done or refused, and change nothing"),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Give a lake a newer version of DuckLake; exit status 2 if the plan is refused.
+
+    Back up the catalog before: there is no way back.
+    """
+    from shelduck.cli.lakes import connect_existing
+
+    with connect_existing(catalog) as lake:
+        done = lake.migrate(to, plan=plan)
+    if json:
+        print_rows([asdict(step) for step in done.steps], [], as_json=True)
+    else:
+        typer.echo(str(done))
+    if done.is_refused:
+        raise typer.Exit(2)

@@ -61,6 +61,10 @@ DataPath = Annotated[
         "--data-path", "-d", envvar="SHELDUCK_DATA_PATH", help="where a new lake's files go"
     ),
 ]
+DuckLakeVersion = Annotated[
+    str | None,
+    typer.Option(help="version of DuckLake that a new lake gets, such as 1.1; by default 1.0"),
+]
 TableOrAll = Annotated[
     str | None,
     typer.Argument(

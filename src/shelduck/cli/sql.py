@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from shelduck.cli.lakes import connect
-from shelduck.cli.options import Catalog, Conf, DataPath, Json, print_told
+from shelduck.cli.options import Catalog, Conf, DataPath, DuckLakeVersion, Json, print_told
 from shelduck.errors import InvalidRequest
 
 STDIN = "-"
@@ -30,13 +30,14 @@ def sql(
     ] = None,
     *,
     data_path: DataPath = None,
+    ducklake_version: DuckLakeVersion = None,
     limit: Annotated[int, typer.Option(help="maximum number of rows to print")] = 50,
     json: Json = False,
     conf: Conf = None,
 ) -> None:
     """Run SQL and print the rows of the last statement."""
     statements = _statements(text, file)
-    with connect(catalog, data_path, conf or ()) as lake:
+    with connect(catalog, data_path, conf or (), ducklake_version) as lake:
         from shelduck.spark.failures import telling_spark
         from shelduck.spark.stopping import stopped_on_error
         from shelduck.work.results import PlainRows

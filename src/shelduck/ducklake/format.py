@@ -6,7 +6,7 @@ columns at the end of some: DuckDB inserts by position.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    Engine,
     Insert,
     MetaData,
     Select,
@@ -30,7 +31,7 @@ from sqlalchemy.types import TypeEngine
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT, BOOLEAN, TEXT
 from shelduck.ducklake.rules import check_columns
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 
 _OPTION = "ducklake"
 """The execution option of an engine that names the version of its lake."""
@@ -52,6 +53,10 @@ class Format:
     """Whether it must not where no rows can be inlined, either."""
     counts_time: bool
     """Whether it has the transforms ``epoch_year`` to ``epoch_hour`` of partition keys."""
+    needs: str
+    """The oldest DuckDB that opens it."""
+    repairs: Sequence[str] = ()
+    """What a migration to it mends: names of `shelduck.catalog.upkeep.migrate`, in their order."""
 
     @cached_property
     def metadata(self) -> MetaData:
@@ -124,9 +129,43 @@ class Format:
                 f" {self.reserved_prefix} in a lake of DuckLake {self.version}; choose another name"
             )
 
+    def renames(self, columns: Sequence[str]) -> Mapping[str, str] | None:
+        """Return which columns of a table for inlined rows have other names in this version.
+
+        None if it does not begin with the row id, the begin and the end of a row in any version.
+        """
+        found = {}
+        for place, wanted in enumerate(self.system_columns):
+            name = columns[place].lower() if place < len(columns) else ""
+            if name not in {each.system_columns[place] for each in FORMATS.values()}:
+                return None
+            if name != wanted:
+                found[name] = wanted
+        return found
+
+    def beyond(self, present: Mapping[str, Collection[str]]) -> list[Table | Column[Any]]:
+        """Return the tables, and columns of other tables, that a catalog of this version has more.
+
+        ``present`` are the columns of the tables that are there.
+        """
+        found: list[Table | Column[Any]] = []
+        for table in self.metadata.tables.values():
+            known = present.get(table.name)
+            if known is None:
+                found.append(table)
+            else:
+                found += [c for c in table.c if c.name not in known]
+        return found
+
+    def after(self, older: Format) -> list[Format]:
+        """Return the versions after an older one up to this one, none if that is not older."""
+        every = list(FORMATS.values())
+        return every[every.index(older) + 1 : every.index(self) + 1]
+
 
 Asked = Select[Any] | Callable[[Format], Select[Any]]
 """A question, or what makes it for a version."""
+
 
 V1_0 = Format(
     "1.0",
@@ -135,6 +174,7 @@ V1_0 = Format(
     reserved_prefix="_ducklake_internal_",
     always_reserved=False,
     counts_time=False,
+    needs="DuckDB 1.5",
 )
 _EXACT: Sequence[tuple[str, TypeEngine[Any]]] = (
     ("min_is_exact", BOOLEAN),
@@ -165,8 +205,12 @@ V1_1 = Format(
     reserved_prefix="_ducklake_",
     always_reserved=True,
     counts_time=True,
+    needs="DuckDB 2.0",
+    repairs=("schema versions", "defaults of fields", "types of inlined rows", "bounds"),
 )
 FORMATS = {each.version: each for each in (V1_0, V1_1)}
+VERSIONS = " and ".join(map(repr, FORMATS))
+"""Their names, as messages say them."""
 OLDEST = V1_0
 DEFAULT = V1_0
 """What a new lake gets if nobody names a version: what most readers open."""
@@ -178,9 +222,36 @@ _EVERY = {
 }
 
 
-def format_of(connection: Connection) -> Format:
+def format_of(connection: Connection | Engine) -> Format:
     """Return the format of the lake of a connection; no statement."""
     return FORMATS[connection.get_execution_options().get(_OPTION, OLDEST.version)]
+
+
+def known_format(version: str) -> Format:
+    """Return a version of DuckLake by its name, or raise InvalidRequest."""
+    if version not in FORMATS:
+        raise InvalidRequest(f"DuckLake version {version!r} is not one of {VERSIONS}")
+    return FORMATS[version]
+
+
+def follow(connection: Connection, version: str | None) -> bool:
+    """Work in the version that the catalog has, and return whether somebody has migrated the lake.
+
+    The connection and later ones of its engine know it from then on. Raises Unsupported for a
+    version that Shelduck does not know.
+    """
+    was = format_of(connection).version
+    if version is None or version == was:
+        return False
+    if version not in FORMATS:
+        raise Unsupported(
+            f"the lake now has DuckLake version {version!r}, but was opened with {was!r}; nothing"
+            " was written"
+        )
+    options = options_of(FORMATS[version])
+    connection.engine.update_execution_options(**options)
+    connection.execution_options(**options)
+    return True
 
 
 def options_of(known: Format) -> Mapping[str, str]:

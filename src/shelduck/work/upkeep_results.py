@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rich.filesize import decimal
 
+from shelduck.catalog.upkeep.migrate import MigrationStep
 from shelduck.work.results import TableName
 
 
@@ -74,6 +75,33 @@ class FilesDeleted:
         done = "would be deleted" if self.dry_run else "deleted"
         kept = f"; {len(self.kept)} kept" if self.kept else ""
         return f"{len(self.files)} file(s) {done}{kept}"
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """What a migration did, or would do with ``is_plan``: its steps, none if there was nothing.
+
+    ``was`` and ``version`` are those of DuckLake, before and after it.
+    """
+
+    was: str
+    version: str
+    steps: tuple[MigrationStep, ...] = ()
+    is_plan: bool = False
+
+    @property
+    def is_refused(self) -> bool:
+        """True if the plan has steps that a migration refuses."""
+        return any(step.action == "refuse" for step in self.steps)
+
+    def __str__(self) -> str:
+        if not self.steps:
+            return f"the lake already has DuckLake {self.version}"
+        done = "would be" if self.is_plan else "is"
+        last = f"the lake {done} migrated from DuckLake {self.was} to {self.version}"
+        if self.is_refused:
+            last = f"the lake cannot be migrated to DuckLake {self.version}: see refuse"
+        return "\n".join([*map(str, self.steps), last])
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from shelduck.catalog.running.jobs import record_job, reservations, step_job
 from shelduck.catalog.running.writers import end_writers
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.catalog.schema.own_tables import if_known
-from shelduck.ducklake.format import format_of
+from shelduck.ducklake.format import follow
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.metrics import COMMIT_DURATION, timed
 from shelduck.model.changes.change import AlterTable, Change, CommitInfo, Entry
@@ -118,7 +118,7 @@ class _Making:
         changes, beside = self.changes, self.beside
         opening = asked.ask(connection)
         head = opening.head
-        _check_options(self.store, connection, opening.options, self.info)
+        _check_options(connection, opening.options, self.info)
         batch = beside.batch
         if batch is not None and landed_in(connection, batch, opening.present) is not None:
             return Landed(head, is_new=False, is_repeat=True)
@@ -242,16 +242,13 @@ def _altered(draft: Draft, table: TableWork) -> Altered | None:
     )
 
 
-def _check_options(
-    store: Store, connection: Connection, options: Mapping[str, str], info: CommitInfo
-) -> None:
+def _check_options(connection: Connection, options: Mapping[str, str], info: CommitInfo) -> None:
     """Refuse a commit without the message that the lake requires.
 
     If the lake has another version than this connection knows, the work runs again in that one.
     """
     version = options.get("version", "")
-    if version != format_of(connection).version:
-        store.follow(version)
+    if follow(connection, version):
         raise Contention(f"the lake now has DuckLake version {version!r}; nothing was written")
     if options.get("require_commit_message") == "true" and not info.message:
         raise InvalidRequest(

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, func, select, typ
 
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.format import format_of
 
 # A greater distance is rather a wrong id than a low counter.
 _MOST_SKIPPED = 1_000_000_000
@@ -32,7 +33,7 @@ _FILE_IDS = (
     tables.column_mapping.c.mapping_id,
 )
 
-UNKEYED: tuple[Table, ...] = (
+_UNKEYED = (
     *(tables.metadata, tables.table, tables.view, tables.macro, tables.column),
     *(tables.tag, tables.column_tag, tables.partition_info, tables.partition_column),
     *(tables.sort_info, tables.sort_expression, tables.table_stats, tables.table_column_stats),
@@ -40,6 +41,7 @@ UNKEYED: tuple[Table, ...] = (
     *(tables.column_mapping, tables.name_mapping, tables.schema_versions, tables.macro_impl),
     *(tables.macro_parameters, tables.files_scheduled_for_deletion),
 )
+UNKEYED = (*(each.name for each in _UNKEYED), "ducklake_view_column_tag")
 """Tables without a primary key, each of whose rows must be there once."""
 
 
@@ -75,7 +77,8 @@ class LowCounter:
 
 def equal_rows(connection: Connection, most: int | None = None) -> Iterator[EqualRows]:
     """Yield rows that are there several times, at most ``most`` of each table."""
-    for source in UNKEYED:
+    known = format_of(connection)
+    for source in (known.table(each) for each in UNKEYED if each in known.metadata.tables):
         count = func.count().label("equal_rows")
         query = select(*source.c, count).group_by(*source.c).having(func.count() > 1).limit(most)
         for found in connection.execute(query).mappings().all():

@@ -13,6 +13,7 @@ code, never by message: `Contention` (run it again), `CatalogUnavailable`, `Outc
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -25,10 +26,10 @@ from shelduck.catalog.databases.address import Address, parse_address
 from shelduck.catalog.databases.database import Contention, Database, Failure
 from shelduck.catalog.databases.group import Group
 from shelduck.catalog.databases.known import DATABASES, EXPECTED
-from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.dialects.known import dialect_of, misnamed_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import BrokenValue
-from shelduck.ducklake.format import FORMATS, OLDEST, Format, options_of
+from shelduck.ducklake.format import OLDEST, Format, follow, format_of, options_of
 from shelduck.errors import (
     CatalogUnavailable,
     CorruptLake,
@@ -36,7 +37,6 @@ from shelduck.errors import (
     LakeChanged,
     OutcomeUnknown,
     ShelduckError,
-    Unsupported,
     missing_extra,
 )
 from shelduck.model.text.characters import require_characters
@@ -71,21 +71,11 @@ class Store:
     @property
     def format(self) -> Format:
         """The version of DuckLake that the lake has, as far as this process knows."""
-        return self._format
+        return format_of(self._engine)
 
     def use(self, known: Format) -> None:
         """Let transactions that begin from now on work in this version of DuckLake."""
-        self._format = known
         self._engine.update_execution_options(**options_of(known))
-
-    def follow(self, version: str) -> None:
-        """Work in the version that somebody has migrated the lake to, or raise Unsupported."""
-        if version not in FORMATS:
-            raise Unsupported(
-                f"the lake now has DuckLake version {version!r}, but was opened with"
-                f" {self._format.version!r}; nothing was written"
-            )
-        self.use(FORMATS[version])
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -127,6 +117,7 @@ class Store:
         if isinstance(error, BrokenValue):
             error.locate(connection)
         try:
+            self._require_known_format(error)
             self._translate(error)
         except ShelduckError as found:
             return found
@@ -267,25 +258,28 @@ class Store:
         )
 
     def _require_known_format(self, error: BaseException) -> None:
-        """Raise LakeChanged if a statement failed because somebody has migrated the lake."""
+        """Raise a better error if a statement failed because somebody has migrated the lake."""
         is_statement = isinstance(error, DBAPIError) and self._classify(error) is Failure.OTHER
         if not is_statement and not isinstance(error, CorruptLake):
             return
-        query = select(tables.metadata.c.value).where(
-            tables.metadata.c.key == "version", tables.metadata.c.scope.is_(None)
-        )
+        was = self.format.version
         try:
             with self._engine.connect() as connection:
-                version = connection.execute(query).scalar()
+                is_other = follow(connection, connection.execute(_VERSION).scalar())
+                wrong = [] if is_other else misnamed_tables(connection)
         except (DBAPIError, CorruptLake):
             return
-        if version is not None and version != self._format.version:
-            was = self._format.version
-            self.follow(version)
+        if is_other:
             raise LakeChanged(
-                f"somebody migrated the lake in {self.where} from DuckLake {was} to {version} in"
-                " the meantime; run the statement again"
+                f"somebody migrated the lake in {self.where} from DuckLake {was} to"
+                f" {self.format.version} in the meantime; run the statement again"
             ) from error
+        for name in (each.table for each in wrong):
+            if re.search(rf"\b{name}\b", str(error)):
+                raise CorruptLake(
+                    f"the columns of {name} do not have the names of DuckLake {was}: somebody made"
+                    " it who had not noticed a migration of the lake; run shelduck check --repair"
+                ) from error
 
     def _classify(self, error: BaseException, *, committing: bool = False) -> Failure:
         cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
@@ -303,7 +297,7 @@ class Store:
                 return
             raise CorruptLake(
                 f"catalog {self.where} cannot answer a statement: {cause}; its tables are not those"
-                f" of DuckLake {self._format.version}, or hold a value that is not valid:"
+                f" of DuckLake {self.format.version}, or hold a value that is not valid:"
                 " restore it from a backup"
             ) from error
         told = _first_sentence(cause)
@@ -322,6 +316,9 @@ class Store:
             require_characters(value, "the text", refused, by)
 
 
+_VERSION = select(tables.metadata.c.value).where(
+    tables.metadata.c.key == "version", tables.metadata.c.scope.is_(None)
+)
 _ERRORS: dict[Failure, type[ShelduckError]] = {
     Failure.RETRYABLE: Contention,
     Failure.UNAVAILABLE: CatalogUnavailable,

@@ -26,6 +26,8 @@ class Dialect:
     """The query for the names of all tables in the lake's schema, in a column ``name``."""
     indexes: str
     """The same for indexes."""
+    columns: str
+    """The columns of DuckLake's tables in their order: ``table_name``, ``name`` and ``kind``."""
     insert: Callable[[Table], Any]
     """Its INSERT that knows ON CONFLICT."""
     whole_number: str
@@ -45,6 +47,8 @@ class Dialect:
     """The type of a column in a table for inlined rows, as DuckDB creates it in this database."""
     inlined_value: Callable[[Field], Encoder]
     """How to store a value of the column so that DuckDB reads it correctly."""
+    older_value: Callable[[Field, str], str | None]
+    """An expression that makes an inlined value of one that DuckLake 0.3 stored in such a type."""
     never_inlined: frozenset[str]
     """Types whose values Shelduck does not inline in this database; DuckDB may inline variants."""
     longest_name: int
@@ -79,5 +83,11 @@ class Dialect:
 
 
 _MOST = 2**63 - 1
+
+
+def as_it_is(_field: Field, _kind: str) -> None:
+    """Return None: all versions store the value alike."""
+
+
 UNLIMITED = 1 << 30
 SMALL_INTEGERS = "boolean int8 int16 int32 int64 uint8 uint16 uint32".split()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.dialects.postgresql import insert
 
-from shelduck.catalog.dialects.dialect import UNLIMITED, Dialect, Encoder
+from shelduck.catalog.dialects.dialect import UNLIMITED, Dialect, Encoder, as_it_is
 from shelduck.catalog.dialects.values import binary
 from shelduck.model.files.nested_text import nested_text
 from shelduck.model.tables.schema import Field, Kind
@@ -40,6 +40,10 @@ DUCKDB = Dialect(
     name="duckdb",
     tables=f"SELECT table_name AS name FROM duckdb_tables() WHERE {_HERE}",
     indexes=f"SELECT index_name AS name FROM duckdb_indexes() WHERE {_HERE}",
+    columns=(
+        "SELECT table_name, column_name AS name, data_type AS kind FROM duckdb_columns()"
+        f" WHERE {_HERE} AND starts_with(table_name, 'ducklake_') ORDER BY table_name, column_index"
+    ),
     insert=insert,
     whole_number=("CASE WHEN regexp_full_match({0}, '-?[0-9]+') THEN TRY_CAST({0} AS HUGEINT) END"),
     indexes_bounds=False,
@@ -50,6 +54,7 @@ DUCKDB = Dialect(
     inlined_type=_type,
     inlined_value=_value,
     never_inlined=frozenset({"geometry", "timestamptz_ns", "variant"}),
+    older_value=as_it_is,
     longest_name=UNLIMITED,
     most_columns=UNLIMITED,
     read_as_text=lambda field: str(field.shape) != "blob",

@@ -33,10 +33,8 @@ DO $install$ BEGIN
 END $install$
 """
 
-_RELATIONS = (
-    "SELECT relname AS name FROM pg_catalog.pg_class WHERE relnamespace ="
-    " (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = current_schema())"
-)
+_HERE = "relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = current_schema())"
+_RELATIONS = f"SELECT relname AS name FROM pg_catalog.pg_class WHERE {_HERE}"
 _TYPES = {
     "boolean": "BOOLEAN",
     "int8": "SMALLINT",
@@ -56,6 +54,15 @@ _TYPES = {
     "json": "BYTEA",
     "blob": "BYTEA",
     "null": "INTEGER",
+}
+_TEXTS = frozenset({"varchar", "text", "json", "jsonb"})
+# What DuckLake 0.3 used, where later versions use another type.
+_OLDER_TYPES = {
+    "varchar": _TEXTS,
+    "json": _TEXTS,
+    "date": frozenset({"date"}),
+    "timestamp": frozenset({"timestamp"}),
+    "timestamptz": frozenset({"timestamptz"}),
 }
 # Values that the driver would change: an interval loses its months, a time its form.
 _READ_AS_TEXT = frozenset({"time", "timetz", "interval", "uuid"})
@@ -82,10 +89,27 @@ def _value(field: Field) -> Encoder:
     return binary if name == "blob" else str
 
 
+def _older_value(field: Field, kind: str) -> str | None:
+    """Return text as bytes, and times as the text of DuckDB; the session is in UTC and ISO."""
+    if kind not in _OLDER_TYPES.get(str(field.shape), ()):
+        return None
+    value = f"CAST({double_quoted(field.name)} AS text)"
+    if str(field.shape) in ("varchar", "json"):
+        return f"convert_to({value}, 'UTF8')"
+    return f"regexp_replace({value}, '^([0-9]+-[0-9]+-[0-9]+)(.*) BC$', '\\1 (BC)\\2')"
+
+
 POSTGRESQL = Dialect(
     name="postgresql",
     tables=f"{_RELATIONS} AND relkind IN ('r', 'p')",
     indexes=f"{_RELATIONS} AND relkind IN ('i', 'I')",
+    columns=(
+        "SELECT c.relname AS table_name, a.attname AS name, t.typname AS kind"
+        " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid"
+        " AND a.attnum > 0 AND NOT a.attisdropped JOIN pg_catalog.pg_type t ON t.oid = a.atttypid"
+        f" WHERE {_HERE} AND c.relkind IN ('r', 'p') AND starts_with(c.relname, 'ducklake_')"
+        " ORDER BY c.relname, a.attnum"
+    ),
     insert=insert,
     whole_number="CASE WHEN {0} ~ '^-?[0-9]+$' THEN CAST({0} AS NUMERIC) END",
     indexes_bounds=False,
@@ -97,6 +121,7 @@ POSTGRESQL = Dialect(
     kept_places=_KEPT_PLACES,
     inlined_type=_type,
     inlined_value=_value,
+    older_value=_older_value,
     never_inlined=frozenset({"geometry", "variant"}),
     longest_name=63,
     most_columns=1500,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.dialects.sqlite import insert
 
-from shelduck.catalog.dialects.dialect import SMALL_INTEGERS, UNLIMITED, Dialect, Encoder
+from shelduck.catalog.dialects.dialect import SMALL_INTEGERS, UNLIMITED, Dialect, Encoder, as_it_is
 from shelduck.catalog.dialects.values import binary, marked_nested, number_of_boolean, whole
 from shelduck.model.tables.schema import Field
 from shelduck.model.text.quoting import double_quoted
@@ -44,6 +44,11 @@ SQLITE = Dialect(
     name="sqlite",
     tables="SELECT name FROM sqlite_master WHERE type = 'table'",
     indexes="SELECT name FROM sqlite_master WHERE type = 'index'",
+    columns=(
+        "SELECT m.name AS table_name, p.name AS name, p.type AS kind FROM sqlite_master m"
+        " JOIN pragma_table_info(m.name) p WHERE m.type = 'table'"
+        " AND substr(m.name, 1, 9) = 'ducklake_' ORDER BY m.name, p.cid"
+    ),
     insert=insert,
     # The quickest test by far; a number beyond 64 bits is unknown.
     whole_number=(
@@ -56,6 +61,7 @@ SQLITE = Dialect(
     kept_places=_KEPT_PLACES,
     inlined_type=_type,
     inlined_value=_value,
+    older_value=as_it_is,
     never_inlined=frozenset({"geometry", "variant"}),
     longest_name=UNLIMITED,
     most_columns=1900,

@@ -46,6 +46,7 @@ Value = TypeVar("Value")
 # SQLite accepts 32,766 parameters in one statement, PostgreSQL 65,535.
 _CHUNK = 10_000
 
+t_option = tables.metadata.c
 t_snapshot = tables.snapshot
 t_changes = tables.snapshot_changes
 t_schema = tables.schema
@@ -128,8 +129,12 @@ def every_snapshot() -> Select[Any]:
 
 @cache
 def newest_snapshot() -> Select[Any]:
-    """Ask for the newest snapshot."""
-    return every_snapshot().order_by(None).order_by(t_snapshot.c.snapshot_id.desc()).limit(1)
+    """Ask for the newest snapshot, and for the version of DuckLake that the lake has."""
+    version = select(or_null(func.max(t_option.value))).where(
+        t_option.key == "version", t_option.scope.is_(None)
+    )
+    newest = every_snapshot().order_by(None).order_by(t_snapshot.c.snapshot_id.desc()).limit(1)
+    return newest.add_columns(version.scalar_subquery().label("ducklake_version"))
 
 
 def range_of_snapshots() -> Select[Any]:

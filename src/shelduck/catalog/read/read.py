@@ -34,6 +34,7 @@ from shelduck.catalog.read.traits import traits_at, traits_of
 from shelduck.catalog.read.views import require_distinct, view
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.ducklake import tables
+from shelduck.ducklake.format import follow
 from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound
 from shelduck.model.changes.change import Entry, Verb, parse_entries
 from shelduck.model.files.place import require_allowed
@@ -79,6 +80,7 @@ def snapshot(
 ) -> Snapshot:
     """Return the newest snapshot, the one with that id, or the newest at that time; one statement.
 
+    If somebody has migrated the lake, the connection works in its version from then on.
     Raises NotFound, naming the existing snapshots, if it does not exist or has expired.
     """
     if version is not None and timestamp is not None:
@@ -93,6 +95,7 @@ def snapshot(
         query = query.where(queries.t_snapshot.c.snapshot_time <= timestamp)
     row = connection.execute(query).first()
     if row is not None:
+        follow(connection, row.ducklake_version)
         found = as_snapshot(row)
         if timestamp is not None:
             _require_successor(connection, found, timestamp)

@@ -17,11 +17,9 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema.own_tables import ensure_own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import RESTORE
-from shelduck.ducklake.format import DEFAULT, FORMATS, Format
+from shelduck.ducklake.format import DEFAULT, FORMATS, VERSIONS, known_format
 from shelduck.errors import AlreadyExists, CorruptLake, InvalidRequest, NotFound, Unsupported
 from shelduck.model.files.place import normal, require_allowed, split_address, storage_path
-
-_VERSIONS = " and ".join(map(repr, FORMATS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
     if version not in FORMATS:
         raise Unsupported(
             f"the lake in {store.where} has DuckLake version {version!r}, but Shelduck supports"
-            f" only {_VERSIONS} (DuckDB creates it with DUCKLAKE_VERSION {DEFAULT.version!r})"
+            f" only {VERSIONS} (DuckDB creates it with DUCKLAKE_VERSION {DEFAULT.version!r})"
         )
     if options.get("encrypted") == "true":
         raise Unsupported(
@@ -115,13 +113,6 @@ def open_or_create_lake(
         return create_lake(store, data_path, version=version)
     except AlreadyExists:
         return open_lake(store, data_path)
-
-
-def known_format(version: str) -> Format:
-    """Return a version of DuckLake by its name, or raise InvalidRequest."""
-    if version not in FORMATS:
-        raise InvalidRequest(f"DuckLake version {version!r} is not one of {_VERSIONS}")
-    return FORMATS[version]
 
 
 def limited_to(found: LakeInfo, allow: Collection[str], data_path: str | None) -> LakeInfo:

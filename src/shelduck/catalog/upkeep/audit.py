@@ -24,20 +24,20 @@ from sqlalchemy import (
 from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.mends import equal_rows, low_counters
-from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.dialects.known import dialect_of, misnamed_tables
 from shelduck.catalog.read.intervals import is_broken
 from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import RESTORE, BrokenValue, row_text
+from shelduck.ducklake.format import Format, format_of
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import parse_entries
 from shelduck.model.tables.problem import Problem
 
+_REPAIR = "run shelduck check --repair"
 _SHOWN = 20
 """How many rows with one fault are listed."""
-_EVERY = (*tables.DUCKLAKE.tables.values(), *own_tables.OWN.tables.values())
-_VERSIONED = [t for t in tables.DUCKLAKE.tables.values() if "end_snapshot" in t.c]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,9 @@ _IDENTITIES: tuple[tuple[Table, tuple[str, ...]], ...] = (
     (tables.tag, ("object_id", "key")),
     (tables.column_tag, ("table_id", "column_id", "key")),
 )
+# In versions of DuckLake that have them.
+_TAGS = ("ducklake_view_column_tag", ("view_id", "column_name", "key"))
+_PARENT = ("ducklake_schema", "parent_schema_id")
 
 
 def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
@@ -112,17 +115,19 @@ def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
     With ``every``, all rows that a repair mends are listed, otherwise the first ones. A few
     statements for each table of the catalog; all rows are read.
     """
-    present = present_tables(connection, [source.name for source in _EVERY])
-    missing = [t.name for t in tables.DUCKLAKE.tables.values() if t.name not in present]
+    ducklake = list(format_of(connection).metadata.tables.values())
+    sources = [*ducklake, *own_tables.OWN.tables.values()]
+    present = present_tables(connection, [source.name for source in sources])
+    missing = [t.name for t in ducklake if t.name not in present]
     if missing:
         remedy = "restore the catalog from a backup"
         return [Problem("", "table", name, "the table is missing", remedy) for name in missing]
-    found = [p for source in _EVERY if source.name in present for p in _values(connection, source)]
+    found = [p for source in sources if source.name in present for p in _values(connection, source)]
     if found:
         # Statements that compare values need numbers where numbers belong.
         return found
     found += _equal(connection, None if every else _SHOWN)
-    checks = (_intervals, _versions, _twice, _dangling, _unregistered, _numbers, _logs)
+    checks = (_intervals, _versions, _twice, _dangling, _unregistered, _misnamed, _numbers, _logs)
     return found + [problem for check in checks for problem in check(connection)]
 
 
@@ -151,7 +156,8 @@ def _equal(connection: Connection, most: int | None) -> Iterator[Problem]:
 
 def _intervals(connection: Connection) -> Iterator[Problem]:
     newest = select(func.max(tables.snapshot.c.snapshot_id)).scalar_subquery()
-    for source in _VERSIONED:
+    every = format_of(connection).metadata.tables.values()
+    for source in (each for each in every if "end_snapshot" in each.c):
         c = source.c
         beyond = or_(c.begin_snapshot > newest, c.end_snapshot > newest)
         for row in _rows(connection, source, or_(is_broken(source), beyond)):
@@ -161,7 +167,10 @@ def _intervals(connection: Connection) -> Iterator[Problem]:
 
 def _versions(connection: Connection) -> Iterator[Problem]:
     """Find objects with two rows for one snapshot."""
-    for source, names in _IDENTITIES:
+    version, identities = format_of(connection), list(_IDENTITIES)
+    if version.has(_TAGS[0], _TAGS[1][0]):
+        identities.append((version.table(_TAGS[0]), _TAGS[1]))
+    for source, names in identities:
         c = _distinct(source)
         begins = func.lead(c["begin_snapshot"]).over(
             partition_by=[c[n] for n in names], order_by=(c["begin_snapshot"], c["end_snapshot"])
@@ -193,12 +202,33 @@ def _twice(connection: Connection) -> Iterator[Problem]:
 
 
 def _dangling(connection: Connection) -> Iterator[Problem]:
-    for reference in _REFERENCES:
+    for reference in (*_REFERENCES, *_later_references(format_of(connection))):
         column = reference.column
         known = or_(*(exists().where(target == column) for target in reference.targets))
         for row in _rows(connection, column.table, and_(column.is_not(None), not_(known))):
             wrong = f"{column.name} {row[column.name]} does not exist"
             yield _problem("reference", column.table, row, wrong)
+
+
+def _later_references(known: Format) -> Iterator[_Reference]:
+    """Yield what only some versions of DuckLake have."""
+    if known.has(*_PARENT):
+        parents = tables.schema.alias("parent")
+        yield _Reference(known.table(_PARENT[0]).c[_PARENT[1]], (parents.c.schema_id,))
+    if known.has(_TAGS[0], _TAGS[1][0]):
+        yield _Reference(known.table(_TAGS[0]).c[_TAGS[1][0]], (tables.view.c.view_id,))
+
+
+def _misnamed(connection: Connection) -> Iterator[Problem]:
+    """Find tables of inlined rows whose columns have the names of another version of DuckLake."""
+    version = format_of(connection).version
+    for found in misnamed_tables(connection):
+        wrong = f"its columns {', '.join(found.names)} do not have the names of DuckLake {version}"
+        if found.taken is None:
+            yield Problem("", "names", found.table, wrong, _REPAIR, "renames its columns")
+        else:
+            wrong += f", and a column has the name {found.taken}"
+            yield Problem("", "names", found.table, wrong, RESTORE)
 
 
 def _numbers(connection: Connection) -> Iterator[Problem]:

@@ -24,8 +24,9 @@ class CorrectedStats:
 class RepairCatalog:
     """Mend rows of the catalog where nothing can be lost.
 
-    ``rows``: keep one of rows that are equal, and raise counters that would give an id twice; the
-    commit looks for them itself.
+    ``rows``: keep one of rows that are equal, raise counters that would give an id twice, and name
+    the columns of tables for inlined rows as the lake's version does; the commit looks for them
+    itself.
     """
 
     rows: bool = True

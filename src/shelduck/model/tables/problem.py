@@ -10,9 +10,9 @@ class Problem:
     """One problem: in which table, with what, what is wrong, and what you can do.
 
     ``table`` is the full name of a table of the lake, or empty for the catalog as a whole. ``kind``
-    is ``value``, ``interval``, ``row``, ``reference``, ``number``, ``log``, ``table``, ``file``,
-    ``footer``, ``statistics``, ``rows``, ``rollup``, ``job``, ``writer``, ``maintainer`` or
-    ``orphan``. ``repair`` says what a repair does about it, and is empty if you must decide.
+    is ``value``, ``interval``, ``row``, ``reference``, ``number``, ``log``, ``names``, ``table``,
+    ``file``, ``footer``, ``statistics``, ``rows``, ``rollup``, ``job``, ``writer``, ``maintainer``
+    or ``orphan``. ``repair`` says what a repair does about it, and is empty if you must decide.
     """
 
     table: str

@@ -168,6 +168,13 @@ def maintain(
     return PlainRows(_MAINTAINED, rows)
 
 
+def migrate(runner: Runner, version: Argument, *, plan: Argument = False) -> PlainRows:
+    """Give the lake a newer version of DuckLake; one row for each step."""
+    done = lake_of(runner).migrate(read.text(version, "version"), plan=read.flag(plan, "plan"))
+    rows = [(step.action, step.object, step.told) for step in done.steps]
+    return PlainRows("action string, object string, details string", rows)
+
+
 def lake_of(runner: Runner) -> LakeUpkeep:
     """Return the lake whose maintenance a statement asks for."""
     return LakeUpkeep(runner.state, runner.unit)
@@ -216,4 +223,5 @@ PROCEDURES: dict[str, Callable[..., Answer]] = {
     "remove_orphans": delete_orphaned_files,
     "checkpoint": checkpoint,
     "maintain": maintain,
+    "migrate": migrate,
 }

@@ -270,7 +270,7 @@ def _repair(checker: _Checker, wanted: Iterable[Problem]) -> None:
         forget_dead(state)
     if "rollup" in kinds:
         forget_settled_too_late(state)
-    rows = bool(kinds & {"row", "number"})
+    rows = bool(kinds & {"row", "number", "names"})
     if rows or checker.corrected:
         with state.store.read() as connection:
             base = read.snapshot(connection).id

@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from shelduck.catalog.upkeep.expire import ExpiryRequest
+from shelduck.catalog.upkeep.migrate import migrate
 from shelduck.catalog.upkeep.options import read_settings
 from shelduck.errors import InvalidRequest
+from shelduck.leases.identity import is_gone
 from shelduck.model.tables.options import TableOptions, table_options
 from shelduck.operations.upkeep import cleanup, orphans
 from shelduck.operations.upkeep.expire import expire_snapshots
@@ -17,7 +19,7 @@ from shelduck.work.compaction import refuse_in_transaction
 from shelduck.work.instants import earlier
 from shelduck.work.results import Committed, Result, Staged, TableName
 from shelduck.work.turns import Turns
-from shelduck.work.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted
+from shelduck.work.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted, Migrated
 
 When = str | datetime | timedelta
 ORPHAN_AGE = timedelta(days=3)
@@ -205,6 +207,27 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
                 self.remove_orphans(dry_run=dry_run),
                 tuple(_left(name, done) for name, done in flushed.items() if _note(done)),
             )
+
+    def migrate(self, to: str, *, plan: bool = False) -> Migrated:
+        """Give the lake a newer version of DuckLake, such as 1.1, in one transaction.
+
+        Back up the catalog before, and see that every client knows the new version: there is no
+        way back. No snapshot is made, and every snapshot reads as before. Sessions of Shelduck
+        that are open go on in the new version.
+
+        Args:
+            to: The version that the lake gets.
+            plan: Only tell what would be renamed, repaired, added and refused.
+
+        Raises:
+            InvalidRequest: Shelduck does not know the version, or it is older than that of the
+                lake, or a column has a name that the new version uses.
+            Conflict: somebody writes to the lake, or a job is open.
+            CorruptLake: a table of the catalog is missing.
+        """
+        refuse_in_transaction(self._unit, "migrate()")
+        was, steps = migrate(self._state.store, to, is_gone, plan=plan)
+        return Migrated(was, to, tuple(steps), is_plan=plan)
 
     def _directory(self, table: str | None) -> str | None:
         return None if table is None else self._workspace().table(self._name(table)).path

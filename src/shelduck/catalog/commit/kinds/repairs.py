@@ -9,6 +9,7 @@ from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.mends import equal_rows, low_counters
 from shelduck.catalog.commit.rows.table_stats import widen_column_stats
 from shelduck.catalog.commit.work import Work
+from shelduck.catalog.dialects.known import misnamed_tables, renaming
 from shelduck.ducklake import tables
 from shelduck.errors import Conflict
 from shelduck.model.changes.repair import CorrectedStats, RepairCatalog
@@ -19,6 +20,7 @@ def write(draft: Draft, work: Work) -> None:
     """Mend what is wrong now; a few statements for each table of the catalog."""
     for change in work.of(RepairCatalog):
         if change.rows:
+            _names(draft)
             _rows(draft)
             _counters(draft)
         for corrected in change.statistics:
@@ -28,6 +30,12 @@ def write(draft: Draft, work: Work) -> None:
 
 
 KIND = Kind((RepairCatalog,), Work.keep, write)
+
+
+def _names(draft: Draft) -> None:
+    for found in misnamed_tables(draft.connection):
+        for statement in renaming(found.table, found.names) if found.taken is None else ():
+            draft.connection.execute(statement)
 
 
 def _rows(draft: Draft) -> None:

@@ -27,6 +27,7 @@ from shelduck.catalog.read.traits import options_of, settings_of
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.format import follow
 from shelduck.errors import NotFound
 from shelduck.metrics import TABLE_LOOKUPS, record
 from shelduck.model.tables.options import table_options
@@ -123,10 +124,18 @@ def _unchanged(
     """Return a kept table at a snapshot, None if it may have changed; and the snapshot."""
     wanted = {"seen": kept.snapshot.id, "table": kept.id, "schema": kept.schema.id}
     answers = _STILL.ask(connection, wanted)
-    if at is None and answers["newest"]:
-        at = read.as_snapshot(answers["newest"][0])
+    newest = answers["newest"][0] if answers["newest"] else None
+    # A migration mends rows without a snapshot.
+    is_migrated = newest is not None and follow(connection, newest.ducklake_version)
+    if at is None and newest is not None:
+        at = read.as_snapshot(newest)
     was = kept.snapshot
-    if at is None or at.schema_version != was.schema_version or answers["seen"] != [was.mark]:
+    if (
+        at is None
+        or is_migrated
+        or at.schema_version != was.schema_version
+        or answers["seen"] != [was.mark]
+    ):
         return None, at
     options = table_options(
         settings_of(answers["options"]), schema_id=kept.schema.id, table_id=kept.id
