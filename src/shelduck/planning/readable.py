@@ -129,7 +129,8 @@ def _decoded(stored: PhysicalField, target: str) -> Reading | None:
     name = str(stored.shape)
     if name in ("time", "timetz") and target in ("time", "timetz") and not stored.encoding:
         return Reading(INT64, How.TIME if target == "time" else How.TIMETZ)
-    if target == "uuid" and name == "uuid" and stored.encoding == "fixed":
+    # Not every writer marks the 16 bytes of a UUID as one.
+    if target == "uuid" and name in ("uuid", "blob") and stored.encoding == "fixed":
         return Reading(BLOB, How.UUID_BYTES)
     if target == "uuid" and name == "varchar":
         return Reading(Primitive("varchar"), How.UUID_TEXT)
