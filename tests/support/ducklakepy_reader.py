@@ -32,7 +32,7 @@ Row = tuple[Any, ...]
 NAME = r'(?:"(?:[^"]|"")+"|[\w$.]+)'
 _SOURCE = re.compile(
     rf"\b(FROM|JOIN|INTO|UPDATE|DESCRIBE)\s+({NAME}(?:\.{NAME})*)"
-    r"(?:\s+AT\s*\((VERSION|TIMESTAMP)\s*=>\s*([^)]*)\))?",
+    r"(?:\s+AT\s*\((VERSION|TIMESTAMP)\s*=>\s*((?:[^()]|\([^()]*\))*)\))?",
     re.IGNORECASE,
 )
 # What comes after a table that has no other name.
