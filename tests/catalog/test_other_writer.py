@@ -17,8 +17,8 @@ from shelduck.model.types.data_types import parse_type
 from tests.support.ducklakepy_oracle import DuckLakePyOracle
 from tests.support.lake import Lake, altered, created
 
-pytestmark = pytest.mark.versions("1.1")
-ROUNDS = 6
+pytestmark = [pytest.mark.versions("1.1"), pytest.mark.every_version]
+ROUNDS = 12
 
 
 @pytest.fixture
@@ -191,6 +191,7 @@ def writes(act: Any, failures: list[Exception]) -> threading.Thread:
     return threading.Thread(target=run)
 
 
+@pytest.mark.slow
 def test_two_writers_lose_nothing(lake, sqlite_url):
     failures: list[Exception] = []
     with shelduck.connect(sqlite_url) as ours, DuckLakePyOracle(sqlite_url) as theirs:

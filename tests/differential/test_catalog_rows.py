@@ -101,11 +101,11 @@ ALONE = {
 
 
 @pytest.fixture
-def dumps(tmp_path) -> tuple[Any, Any]:
+def dumps(tmp_path, spark) -> tuple[Any, Any]:
     """What the two catalogs hold after the program."""
     ours_url, theirs_url = (f"sqlite:///{tmp_path}/{who}.db" for who in ("ours", "theirs"))
     with (
-        shelduck.connect(ours_url, f"{tmp_path}/ours/", ducklake_version="1.1") as lake,
+        shelduck.connect(ours_url, f"{tmp_path}/ours/", spark, ducklake_version="1.1") as lake,
         DuckLakePyOracle(theirs_url, f"{tmp_path}/theirs/") as theirs,
         DuckLakePyOracle(ours_url) as ours,
     ):

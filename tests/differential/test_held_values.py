@@ -94,6 +94,7 @@ def test_duckdb_reads_the_oddest_values_as_they_are(write_by, lake, spark, sqlit
     assert list(row) == [text for *_, text in HELD]
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.parametrize("write_by", WRITERS)
 @pytest.mark.parametrize("case", [*UNHELD[:5], *slow(*UNHELD[5:])], ids=lambda case: case[1])
 def test_what_duckdb_cannot_read_is_refused(write_by, case, lake, spark):

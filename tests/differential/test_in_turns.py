@@ -85,6 +85,7 @@ def test_both_see_the_same_rows_at_every_snapshot(lake_url, data_path, spark):
     ]
 
 
+@pytest.mark.every_version
 def test_rows_that_duckdb_inlined_stay_readable_when_columns_change(lake_url, data_path):
     # DuckDB makes a place for them on demand, without the row by which it finds their columns.
     with shelduck.connect(lake_url, data_path) as lake:
@@ -127,6 +128,7 @@ def test_every_date_that_duckdb_inlined_is_a_timestamp_once_the_column_is(
         ]
 
 
+@pytest.mark.every_version
 def test_columns_may_have_names_that_a_database_reserves(lake_url, data_path, spark):
     with oracle_at(lake_url, data_path) as oracle:
         oracle.execute('CREATE TABLE t ("at" INTEGER, "select" VARCHAR, "Qualify" INTEGER)')

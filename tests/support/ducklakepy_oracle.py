@@ -119,15 +119,15 @@ class DuckLakePyOracle(LakeReader):
         parsed = sqlglot.parse_one(statement, dialect="duckdb")
         table = self.table(parsed.this.sql("duckdb"))
         where = parsed.args.get("where")
-        table.delete(self._condition(_text(where.this if where else exp.true()), table.schema()))
+        table.delete(self._condition(self._local_text(where), table.schema()))
 
     def _update(self, statement: str) -> None:
         parsed = sqlglot.parse_one(statement, dialect="duckdb")
         table = self.table(parsed.this.sql("duckdb"))
         where = parsed.args.get("where")
-        condition = _text(where.this if where else exp.true())
+        condition = self._local_text(where)
         holds = self._condition(condition, table.schema())
-        new_values = {e.this.name.lower(): _text(e.expression) for e in parsed.expressions}
+        new_values = {e.this.name.lower(): self._local_text(e) for e in parsed.expressions}
         names = [column.name for column in table.schema().fields]
         listed = ", ".join(
             f"({new_values.get(name.lower(), quoted(name))}) AS {quoted(name)}" for name in names
@@ -146,6 +146,11 @@ class DuckLakePyOracle(LakeReader):
             # ducklakepy sets all rows to one value; here each has its own.
             with mock.patch("ducklakepy.transaction._assigned", assigned):
                 table.update(holds, {name: first.column(name)[0] for name in set_to})
+
+    def _local_text(self, part: Any) -> str:
+        """The condition of WHERE, or the value of SET, with queries over local copies."""
+        inner = exp.true() if part is None else part.args.get("expression") or part.this
+        return self._bound(str(inner.sql("duckdb")))
 
     def _alter(self, name: str, act: Callable[[Any], object]) -> None:
         update = self.table(name).update_schema()
@@ -235,6 +240,8 @@ def _acts() -> list[tuple[str, Callable[..., object]]]:
          lambda o: o.catalog.cleanup_old_files(older_than=timedelta(0), exclusive=True)),
         (r"CALL lake\.set_option\('(\w+)', (.*)\)",
          lambda o, key, value: o.catalog.set_option(key, value.strip("'"))),
+        # Each statement is a commit of its own.
+        (r"BEGIN|COMMIT", lambda _: None),
         (r"CHECKPOINT", lambda o: o.catalog.checkpoint(exclusive=True)),
     ]  # fmt: skip
 
@@ -268,7 +275,3 @@ def _sort_key(text: str) -> Any:
     column, *words = text.split()
     first = [w.upper() for w in words][-2:] == ["NULLS", "FIRST"]
     return ducklakepy.SortKey(unquoted(column), "DESC" in map(str.upper, words), first)
-
-
-def _text(expression: Any) -> str:
-    return str(expression.sql("duckdb"))

@@ -64,7 +64,9 @@ class LakeReader:
         )
         if stored is None:
             self.catalog.initialize()
-        self._local = duckdb.connect(config={"threads": "1"})
+        self._local = duckdb.connect(
+            config={"threads": "1", "autoinstall_known_extensions": "false"}
+        )
         self._local.execute("SET TimeZone = 'UTC'")
 
     def __enter__(self) -> Self:
