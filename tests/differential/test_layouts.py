@@ -58,6 +58,7 @@ def no_inlining(lake_url, data_path):
     return lake_url
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.slow
 def test_both_write_the_same_catalog(no_inlining, data_path, one_file, tmp_path):
     theirs = f"sqlite:///{tmp_path}/theirs.db"
@@ -119,6 +120,7 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.versions("1.0")
 def test_duckdb_reads_what_is_written_in_partitions(no_inlining, spark):
     with shelduck.connect(no_inlining, spark=spark) as lake:
         for statement in STATEMENTS:
@@ -203,6 +205,7 @@ def test_both_write_into_one_table_while_its_partitions_change(no_inlining, one_
         assert spark_rows(lake.sql("SELECT * FROM t")) == told[-1]
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.slow
 def test_rows_of_a_sorted_table_have_their_ids_in_its_order(no_inlining, spark):
     with shelduck.connect(no_inlining, spark=spark) as lake:

@@ -7,9 +7,7 @@ import pytest
 import shelduck
 from shelduck.spark.files.storage import carry_file
 from shelduck.spark.write import bucket_hash, placing, write
-from tests.support.ducklakepy_oracle import oracle_at
-
-pytestmark = pytest.mark.usefixtures("ducklake_version")
+from tests.support.oracle import DuckDBOracle
 
 IDENTITY, BUCKET = "x", "bucket(1000000, x)"
 FIELDS = ("year(x)", "month(x)", "day(x)")
@@ -147,7 +145,7 @@ def moved(monkeypatch):
 def test_partition_values_are_those_of_duckdb(types, spark, sqlite_url, data_path, moved):
     """Each row gets the partition that DuckDB gives it, and each file is of one partition."""
     tables = {f"t{n}": kind for n, kind in enumerate(types)}
-    with oracle_at(sqlite_url, data_path) as duckdb:
+    with DuckDBOracle(sqlite_url, data_path) as duckdb:
         duckdb.execute("CALL lake.set_option('data_inlining_row_limit', 0)")
     # Wherever the session is, partitions of timestamps go by UTC.
     spark.conf.set("spark.sql.session.timeZone", "America/St_Johns")
@@ -160,7 +158,7 @@ def test_partition_values_are_those_of_duckdb(types, spark, sqlite_url, data_pat
                 lake.sql(f"INSERT INTO {table} VALUES {rows}")
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
-    with oracle_at(sqlite_url) as duckdb:
+    with DuckDBOracle(sqlite_url) as duckdb:
         for table, kind in tables.items():
             keys, values = TYPES[kind]
             duckdb.execute(f"CREATE TABLE d_{table} AS FROM {table} LIMIT 0")
