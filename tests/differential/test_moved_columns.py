@@ -13,9 +13,7 @@ from shelduck.catalog.read import inlined as read_inlined
 from shelduck.catalog.read import read
 from shelduck.catalog.schema.create import open_lake
 from shelduck.errors import CorruptLake
-from tests.support.ducklakepy_oracle import oracle_at
-
-pytestmark = pytest.mark.usefixtures("ducklake_version")
+from tests.support.oracle import DuckDBOracle
 
 C_FIRST = shelduck.move_column("c", first=True)
 LIMIT = "data_inlining_row_limit"
@@ -131,7 +129,7 @@ def prepare(url, data_path, names, spark=None):
         for name in tables:
             columns = {"a": "int", "b": "int", "c": "int", "s": "struct<x:int,y:int>"}
             lake.create_table(name, columns)
-    with oracle_at(url) as oracle:
+    with DuckDBOracle(url) as oracle:
         for name in tables:
             oracle.execute(f"INSERT INTO {name} VALUES (1, 101, 201, {{'x': -401, 'y': 401}})")
     return tables
@@ -183,7 +181,7 @@ def read_here(url, spark, tables):
 @pytest.mark.slow
 def test_an_open_session_of_duckdb_alters_a_table_whose_column_was_moved(sqlite_url, data_path):
     tables = prepare(sqlite_url, data_path, ["rename_moved", "add_last"])
-    with oracle_at(sqlite_url) as oracle:
+    with DuckDBOracle(sqlite_url) as oracle:
         for table in tables.values():
             table.check(oracle, "before")
         move(sqlite_url, tables)
@@ -191,7 +189,7 @@ def test_an_open_session_of_duckdb_alters_a_table_whose_column_was_moved(sqlite_
             for text in [*alter(table), table.put(2), table.put(3, 4)]:
                 oracle.execute(text)
             write(oracle, table)
-        with oracle_at(sqlite_url) as other:
+        with DuckDBOracle(sqlite_url) as other:
             for table in tables.values():
                 table.check(other, "in another session")
 
@@ -204,7 +202,7 @@ def test_duckdb_alters_and_writes_tables_whose_columns_were_moved(
 ):
     url = request.getfixturevalue(f"{kind}_url")
     tables = prepare(url, data_path, VARIANTS, spark)
-    with oracle_at(url, options={"DATA_INLINING_ROW_LIMIT": 20}) as oracle:
+    with DuckDBOracle(url, options={"DATA_INLINING_ROW_LIMIT": 20}) as oracle:
         for table in tables.values():
             table.check(oracle, "before")
         move(url, tables, spark)
@@ -231,7 +229,7 @@ def test_duckdb_alters_and_writes_tables_whose_columns_were_moved_in_a_duckdb_fi
     spark = request.getfixturevalue("spark") if len(names) == len(VARIANTS) else None
     tables = prepare(duckdb_url, data_path, names, spark)
     move(duckdb_url, tables, spark)
-    with oracle_at(duckdb_url, options={"DATA_INLINING_ROW_LIMIT": 20}) as oracle:
+    with DuckDBOracle(duckdb_url, options={"DATA_INLINING_ROW_LIMIT": 20}) as oracle:
         oracle.execute("SET ducklake_default_data_inlining_row_limit = 50")
         for name, table in tables.items():
             for text in alter(table):
@@ -266,7 +264,7 @@ def test_the_option_of_a_table_in_a_duckdb_file_comes_back_with_the_places(duckd
         for name in ("t", "u"):
             lake.table(name).alter(shelduck.move_column("c", after="b"))
     assert settings(duckdb_url) == [("8", "table")]
-    with oracle_at(duckdb_url) as oracle:
+    with DuckDBOracle(duckdb_url) as oracle:
         oracle.execute("ALTER TABLE u RENAME COLUMN c TO cc")
         oracle.execute("INSERT INTO u VALUES (1, 2, 3)")
         assert oracle.rows("u") == [(1, 2, 3)]
@@ -278,7 +276,7 @@ def test_rows_that_duckdb_put_into_other_columns_are_refused(lake_url, data_path
     with closing(shelduck.connect(lake_url, data_path)) as lake:
         lake.create_table("t", {"a": "int", "b": "int", "c": "int"})
         lake.table("t").alter(C_FIRST)
-    with oracle_at(lake_url) as oracle:
+    with DuckDBOracle(lake_url) as oracle:
         # As in a lake of old, and where somebody sets the option again.
         forget_places(oracle, lake_url)
         oracle.execute("BEGIN")
@@ -287,14 +285,14 @@ def test_rows_that_duckdb_put_into_other_columns_are_refused(lake_url, data_path
         oracle.execute("COMMIT")
         right = oracle.snapshot()
     assert inlined(lake_url, right) == [("1", "2", "3")]
-    with oracle_at(lake_url) as oracle:
+    with DuckDBOracle(lake_url) as oracle:
         oracle.execute("INSERT INTO t (a, b, cc) VALUES (10, 20, 30)")
         wrong = oracle.snapshot()
     assert inlined(lake_url, right) == [("1", "2", "3")]
     told = rf"main.t has rows of snapshot {wrong} in the catalog .* as of snapshot {right},"
     with pytest.raises(CorruptLake, match=told):
         inlined(lake_url, wrong)
-    with oracle_at(lake_url) as oracle:
+    with DuckDBOracle(lake_url) as oracle:
         oracle.execute(f"DELETE FROM t WHERE snapshot_id = {wrong}")
     assert inlined(lake_url, wrong + 1) == [("1", "2", "3")]
 

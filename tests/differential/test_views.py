@@ -88,6 +88,7 @@ def test_columns_without_a_name_are_called_alike(lake, sqlite_url):
     assert lake.sql("SELECT * FROM its").columns == names
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.slow
 def test_names_schemas_and_views_on_views_are_resolved_alike(lake, sqlite_url):
     lake.sql("USE s")

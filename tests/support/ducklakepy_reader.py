@@ -31,7 +31,7 @@ Row = tuple[Any, ...]
 
 NAME = r'(?:"(?:[^"]|"")+"|[\w$.]+)'
 _SOURCE = re.compile(
-    rf"\b(FROM|JOIN|INTO|UPDATE|DESCRIBE)\s+({NAME}(?:\.{NAME})*)"
+    rf"\b(FROM|JOIN|INTO|UPDATE|DESCRIBE)\s+({NAME}(?:\.{NAME})*)(?:\s+AS\s+({NAME}))?"
     r"(?:\s+AT\s*\((VERSION|TIMESTAMP)\s*=>\s*((?:[^()]|\([^()]*\))*)\))?",
     re.IGNORECASE,
 )
@@ -133,11 +133,13 @@ class LakeReader:
         return _SOURCE.sub(self._local_source, query)
 
     def _local_source(self, found: re.Match[str]) -> str:
-        word, name, kind, moment = found.groups()
+        word, name, alias, kind, moment = found.groups()
         is_named = re.match(
-            rf"\s+(AS\s|(?!{_CLAUSES}){NAME})", found.string[found.end() :], re.IGNORECASE
+            rf"\s+(?:AS\s|(?!{_CLAUSES}){NAME})", found.string[found.end() :], re.IGNORECASE
         )
         shown = "" if is_named or word.upper() not in ("FROM", "JOIN") else " AS {}"
+        if alias is not None:
+            shown = f" AS {alias}"
         if name.startswith("$s"):
             return f"{word} {self._snapshots()}"
         if name.startswith("__ducklake_metadata_lake."):
