@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from pyspark import SparkContext
 
+from shelduck.ducklake.format import FORMATS
 from tests.support.cover import left_out_tests
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.spark import has_quick_jvm, local_session
@@ -25,6 +27,7 @@ settings.register_profile("shelduck", settings.get_profile("default"), deadline=
 settings.load_profile("shelduck")
 
 CATALOGS = ("sqlite", "postgres", "duckdb")
+VERSIONS = ("1.0", "1.1")
 # Seconds that a slow test may take: other workers and JVMs run beside it.
 SLOW_TIMEOUT = 900
 
@@ -92,20 +95,47 @@ def lake_url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(f"{request.param}_url"))
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give ``lake_url`` each database: SQLite alone in the fast set, but for `every_database`.
+@pytest.fixture
+def ducklake_version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The version of DuckLake of every lake that the test makes without naming one."""
+    monkeypatch.setattr("shelduck.catalog.schema.create.DEFAULT", FORMATS[request.param])
+    return str(request.param)
 
-    A test that is for some databases only names them in `databases`.
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give ``lake_url`` each database, and ``ducklake_version`` each version of DuckLake.
+
+    SQLite alone is in the fast set, but for `every_database`; 1.0 alone, but for `every_version`.
+    A test that is for some databases only names them in `databases`, and one that asks for what an
+    oracle of one version alone has names the version in `versions`.
     """
-    if "lake_url" not in metafunc.fixturenames:
+    mark = metafunc.definition.get_closest_marker
+    names = [n for n in ("lake_url", "ducklake_version") if n in metafunc.fixturenames]
+    if not names:
         return
-    everywhere = metafunc.definition.get_closest_marker("every_database") is not None
-    named = metafunc.definition.get_closest_marker("databases")
-    kinds = [
-        pytest.param(kind, marks=() if everywhere or kind == "sqlite" else pytest.mark.slow)
-        for kind in (CATALOGS if named is None else named.args)
-    ]
-    metafunc.parametrize("lake_url", kinds, indirect=True)
+    named = mark("databases")
+    kinds = list(CATALOGS if named is None else named.args) if "lake_url" in names else [""]
+    told = mark("versions")
+    versions = (
+        list(VERSIONS if told is None else told.args) if "ducklake_version" in names else [""]
+    )
+    given = []
+    for kind, version in product(kinds, versions):
+        # The oracle of 1.1 opens no DuckDB files.
+        if version == "1.1" and kind == "duckdb":
+            continue
+        is_fast = (kind in ("", "sqlite") or mark("every_database") is not None) and (
+            version in ("", "1.0") or mark("every_version") is not None
+        )
+        shown = "-".join(part for part in (kind, version) if part not in ("", "1.0"))
+        given.append(
+            pytest.param(
+                *(part for part in (kind, version) if part),
+                marks=() if is_fast else pytest.mark.slow,
+                id=shown or pytest.HIDDEN_PARAM,
+            )
+        )
+    metafunc.parametrize(names, given, indirect=True)
 
 
 @pytest.hookimpl(tryfirst=True)

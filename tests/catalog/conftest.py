@@ -8,7 +8,7 @@ from tests.support.lake import Lake
 
 
 @pytest.fixture
-def lake(lake_url, data_path):
+def lake(ducklake_version, lake_url, data_path):
     made = Lake(lake_url, data_path)
     yield made
     made.store.close()

@@ -23,6 +23,7 @@ from tests.support.lake import (
 )
 
 
+@pytest.mark.versions("1.0")
 def test_appended_files_are_read_by_duckdb_which_goes_on_writing(lake):
     lake.create("t", **NESTED)
     row = {"id": 1, "tags": ["a", None], "s": {"x": 3, "y": {"z": 0.5}}, "m": [("k", 2)]}

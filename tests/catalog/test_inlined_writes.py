@@ -92,6 +92,7 @@ def batch(table, *rows, row_ids=()):
     return InlineRows(table.id, InlinedBatch(table.columns, tuple(rows), tuple(row_ids)))
 
 
+@pytest.mark.versions("1.0")
 def test_values_of_every_type_come_back_from_us_and_from_duckdb(lake):
     # One column of each type, and a row for each of their values: where one has fewer, it is NULL.
     names = [f"we'ird \"%s c{n}" for n in range(len(VALUES))]
@@ -128,6 +129,7 @@ def test_a_nested_value_that_duckdb_would_misread_is_not_to_be_kept(sqlite_lake,
     assert batch(sqlite_lake.table("t"), (None,)).rows.can_be_kept
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.slow
 def test_inlined_rows_count_and_their_ids_go_on_as_duckdb_lets_them(lake):
     lake.create("t", a="int", b="string")
@@ -158,6 +160,7 @@ def test_inlined_rows_count_and_their_ids_go_on_as_duckdb_lets_them(lake):
         assert oracle.sql("SELECT a FROM t WHERE a > 6 ORDER BY a") == [(7,), (9,)]
 
 
+@pytest.mark.versions("1.0")
 def test_statistics_of_booleans_survive_a_promotion_to_numbers(lake):
     lake.create("t", a="boolean")
     lake.commit(batch(lake.table("t"), ("true",), ("false",)))
@@ -174,6 +177,7 @@ def test_a_new_table_may_hold_its_first_rows_in_the_same_commit(lake):
     assert lake.ask("SELECT rowid, a FROM t ORDER BY a") == [(0, 1), (1, 2)]
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.slow
 def test_an_updated_row_keeps_its_id(lake):
     lake.create("t", a="int")
@@ -222,6 +226,7 @@ def test_deleted_positions_stay_in_the_catalog_beside_those_of_duckdb(lake):
     assert changes[3:] == [ours, "inlined_delete:1", ours]
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.sampled(1)
 def test_a_table_that_can_have_no_inlined_rows_is_one_without_inlining_for_duckdb(lake):
     lake.create("t", row_id="int")

@@ -10,11 +10,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import shelduck
+from shelduck.errors import InvalidRequest
 from tests.coverage.pages import Page
+from tests.support.ducklakepy_oracle import DuckLakePyOracle
 
 PAGE = Page("queries", "DuckLake: queries of the catalog")
-READ, PRUNE, SNAPSHOT, SHAPE, ROWS = (
-    *("Reading", "Pruning", "Snapshots", "Schemas and tables", "Rows"),
+READ, PRUNE, SNAPSHOT, SHAPE, ROWS, NEWER = (
+    *("Reading", "Pruning", "Snapshots", "Schemas and tables", "Rows", "DuckLake 1.1"),
+)
+VERSION = "SELECT value FROM ducklake_metadata WHERE key = 'version' AND scope IS NULL;"
+INLINED = (
+    "SELECT _ducklake_row_id, row_id, name FROM ducklake_inlined_data_1_1 WHERE 2 >="
+    " _ducklake_begin_snapshot AND (2 < _ducklake_end_snapshot OR _ducklake_end_snapshot IS NULL)"
+    " ORDER BY _ducklake_row_id;"
 )
 LIVE = "{0} >= begin_snapshot AND ({0} < end_snapshot OR end_snapshot IS NULL)"
 
@@ -470,3 +479,52 @@ def test_q18_flushed_deletes_have_snapshots_of_their_own(client):
     found = lake.sql(f"SELECT * FROM t VERSION AS OF {between} ORDER BY id")
     assert list(map(tuple, found.collect())) == [(2, "b"), (3, "c")]
     assert rows_by_page(client, table_id(client), between) == [(3, "c")]
+
+
+@pytest.fixture
+def newer(tmp_path):
+    """The address of a lake of DuckLake 1.1 with a table whose rows are in the catalog."""
+    url = f"sqlite:///{tmp_path}/newer.db"
+    with shelduck.connect(url, f"{tmp_path}/newer/", ducklake_version="1.1") as lake:
+        lake.execute("CREATE TABLE t (row_id INT, name STRING)")
+        lake.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    return url
+
+
+def asked(url, query):
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        return connection.execute(query).fetchall()
+
+
+@PAGE.row(
+    *("Q20", NEWER, "The version of a lake is an option"),
+    statement=VERSION,
+    does="1.0 or 1.1; a lake of 1.1 is opened as it is, and a new one is made on demand",
+)
+def test_q20_a_lake_of_1_1_says_so(newer):
+    assert asked(newer, VERSION) == [("1.1",)]
+    with pytest.raises(InvalidRequest, match=r"has DuckLake version '1\.1', not '1\.0'"):
+        shelduck.connect(newer, ducklake_version="1.0")
+
+
+@PAGE.row(
+    *("Q21", NEWER, "Rows in the catalog have columns of the system with a prefix"),
+    statement=INLINED,
+)
+def test_q21_inlined_rows_are_found_by_the_names_of_1_1(newer):
+    assert asked(newer, INLINED) == [(0, 1, "a"), (1, 2, "b")]
+
+
+@PAGE.row(
+    *("Q22", NEWER, "row_id, begin_snapshot and end_snapshot are ordinary names of columns"),
+    does="DuckLake 1.0 refuses them while rows can be in the catalog",
+)
+def test_q22_row_id_is_a_name_like_any_other(newer):
+    with DuckLakePyOracle(newer) as oracle:
+        assert oracle.rows("t") == [(1, "a"), (2, "b")]
+        oracle.execute("INSERT INTO t VALUES (3, 'c')")
+    with shelduck.connect(newer) as lake:
+        lake.execute("ALTER TABLE t RENAME COLUMN name TO end_snapshot")
+    with DuckLakePyOracle(newer) as oracle:
+        assert [name for name, _ in oracle.columns("t")] == ["row_id", "end_snapshot"]
+        assert oracle.rows("t") == [(1, "a"), (2, "b"), (3, "c")]

@@ -7,8 +7,10 @@ from itertools import pairwise
 import pytest
 
 import shelduck
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.normal import duckdb_rows, in_order, spark_rows
-from tests.support.oracle import DuckDBOracle
+
+pytestmark = pytest.mark.usefixtures("ducklake_version")
 
 FEED = "snapshot_id, rowid, change_type"
 
@@ -61,7 +63,7 @@ AGREED = {
 @pytest.mark.slow
 @pytest.mark.parametrize("story", AGREED)
 def test_the_feed_of_what_duckdb_did_is_duckdbs_own(story, sqlite_url, data_path, spark):
-    with DuckDBOracle(sqlite_url, data_path) as oracle:
+    with oracle_at(sqlite_url, data_path) as oracle:
         for statement in AGREED[story]:
             oracle.execute(statement)
         last = oracle.snapshot()
@@ -130,7 +132,7 @@ MOVED = {
 
 def states_of(statements, url, data_path):
     """What DuckDB shows at each snapshot when it is made: row id, then the columns."""
-    with DuckDBOracle(url, data_path, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
+    with oracle_at(url, data_path, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
         oracle.execute("CREATE TABLE t (a INTEGER, b VARCHAR)")
         states = {oracle.snapshot(): []}
         for statement in statements:

@@ -8,7 +8,9 @@ from contextlib import closing
 import pytest
 
 import shelduck
-from tests.support.oracle import DuckDBOracle
+from tests.support.ducklakepy_oracle import oracle_at
+
+pytestmark = pytest.mark.usefixtures("ducklake_version")
 
 # Few rows are positions in the catalog, many are a delete file.
 SMALL, LARGE = 2, 12
@@ -39,7 +41,7 @@ class Story:
         with closing(shelduck.connect(url, data_path)) as lake:
             for name in self.names:
                 lake.create_table(name, {"id": "int"})
-        with DuckDBOracle(url) as oracle:
+        with oracle_at(url) as oracle:
             for name in self.names:
                 oracle.execute(f"INSERT INTO {name} FROM range(100)")
 
@@ -52,7 +54,7 @@ class Story:
         due = {n: KINDS[s[step]][1] for n, s in self.names.items()
                if step < len(s) and KINDS[s[step]][0] == who}  # fmt: skip
         lake = shelduck.connect(self.url, spark=self.spark)
-        with closing(lake), DuckDBOracle(self.url) as oracle:
+        with closing(lake), oracle_at(self.url) as oracle:
             for name, count in due.items():
                 if count == REWRITE:
                     lake.table(name).rewrite_deletes(0.0)
@@ -67,12 +69,12 @@ class Story:
             with closing(shelduck.connect(self.url, spark=self.spark)) as lake:
                 lake.flush_inlined_data()
         else:
-            with DuckDBOracle(self.url) as oracle:
+            with oracle_at(self.url) as oracle:
                 oracle.execute("CALL ducklake_flush_inlined_data('lake')")
 
     def check(self):
         """Every snapshot of every table, by both; Shelduck reads all of them in one query."""
-        with DuckDBOracle(self.url) as oracle:
+        with oracle_at(self.url) as oracle:
             for name, past in self.past.items():
                 for version, left in past.items():
                     found = [n for (n,) in oracle.rows(name, version=version)]

@@ -9,10 +9,10 @@ from pyarrow import parquet
 import shelduck
 from shelduck.errors import InvalidRequest
 from shelduck.spark.write import write
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.odd_values import HELD, UNHELD
-from tests.support.oracle import DuckDBOracle
 
-pytestmark = pytest.mark.guard
+pytestmark = [pytest.mark.guard, pytest.mark.usefixtures("ducklake_version")]
 
 
 @pytest.fixture
@@ -89,11 +89,12 @@ def test_duckdb_reads_the_oddest_values_as_they_are(write_by, lake, spark, sqlit
     write_by(lake, spark, {f"c{n}": value for n, (_, value, _) in enumerate(HELD)})
 
     told = ", ".join(f"c{n}::VARCHAR" for n in range(len(HELD)))
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         [row] = oracle.sql(f"SELECT DISTINCT {told} FROM t")
     assert list(row) == [text for *_, text in HELD]
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.parametrize("write_by", WRITERS)
 @pytest.mark.parametrize("case", [*UNHELD[:5], *slow(*UNHELD[5:])], ids=lambda case: case[1])
 def test_what_duckdb_cannot_read_is_refused(write_by, case, lake, spark):
@@ -123,5 +124,5 @@ def test_values_that_others_wrote_move_and_can_be_corrected(lake, tmp_path, sqli
     lake.sql("UPDATE t SET v = make_valid_utf8(v)")
     lake.table("t").compact()
 
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         assert oracle.rows("t") == [(0, "\ufffd"), (1, "\ufffd")]

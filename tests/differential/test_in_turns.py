@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 import shelduck
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lakes import rows
 from tests.support.normal import duckdb_rows, spark_rows_by_key
-from tests.support.oracle import DuckDBOracle, at
+from tests.support.oracle import at
+
+pytestmark = pytest.mark.usefixtures("ducklake_version")
 
 # Whose turn it is, and what is said.
 TURNS = (
@@ -52,17 +55,17 @@ TURNS = (
 @pytest.mark.slow
 def test_both_see_the_same_rows_at_every_snapshot(lake_url, data_path, spark):
     states = {}
-    DuckDBOracle(lake_url, data_path).close()
+    oracle_at(lake_url, data_path).close()
     for who, statement in TURNS:
         if who == "shelduck":
             with shelduck.connect(lake_url, spark=spark) as lake:
                 lake.sql(statement)
-        with DuckDBOracle(lake_url) as oracle:
+        with oracle_at(lake_url) as oracle:
             if who == "duckdb":
                 oracle.execute(statement)
             states[oracle.snapshot()] = duckdb_rows(oracle, "t")
 
-    with DuckDBOracle(lake_url) as oracle:
+    with oracle_at(lake_url) as oracle:
         theirs = {version: duckdb_rows(oracle, at("t", version)) for version in states}
         counts = {v: oracle.sql(f"SELECT count(*) FROM {at('t', v)}") for v in states}
     with shelduck.connect(lake_url, spark=spark) as lake:
@@ -82,30 +85,32 @@ def test_both_see_the_same_rows_at_every_snapshot(lake_url, data_path, spark):
     ]
 
 
+@pytest.mark.every_version
 def test_rows_that_duckdb_inlined_stay_readable_when_columns_change(lake_url, data_path):
     # DuckDB makes a place for them on demand, without the row by which it finds their columns.
     with shelduck.connect(lake_url, data_path) as lake:
         table = lake.create_table("t", {"id": "int", "m": "string", "n": "int"})
         table.alter(shelduck.rename_column("m", "mm"))
-    with DuckDBOracle(lake_url) as oracle:
+    with oracle_at(lake_url) as oracle:
         oracle.execute("INSERT INTO t VALUES (1, 'x', 2)")
     with shelduck.connect(lake_url) as lake:
         lake.table("t").alter(shelduck.rename_column("mm", "mmm"), shelduck.drop_column("n"))
-    with DuckDBOracle(lake_url) as oracle:
+    with oracle_at(lake_url) as oracle:
         assert oracle.rows("t") == [(1, "x")]
         assert oracle.rows("t", version=3) == [(1, "x", 2)]
         oracle.execute("INSERT INTO t VALUES (2, 'y')")
         oracle.execute("ALTER TABLE t RENAME COLUMN id TO key")
-    with DuckDBOracle(lake_url) as oracle:
+    with oracle_at(lake_url) as oracle:
         assert oracle.rows("t") == [(1, "x"), (2, "y")]
 
 
+@pytest.mark.versions("1.0")
 def test_every_date_that_duckdb_inlined_is_a_timestamp_once_the_column_is(
     sqlite_url, data_path, spark
 ):
     dates = ("infinity", "-infinity", "0044-03-15 (BC)", "2024-01-02")
     later = "SELECT id FROM t WHERE d > {} '2024-01-01 00:00:00' ORDER BY id"
-    with DuckDBOracle(sqlite_url, data_path) as oracle:
+    with oracle_at(sqlite_url, data_path) as oracle:
         oracle.execute("CREATE TABLE t (id INTEGER, d DATE)")
         values = ", ".join(f"({n}, '{date}')" for n, date in enumerate(dates))
         oracle.execute(f"INSERT INTO t VALUES {values}")
@@ -115,7 +120,7 @@ def test_every_date_that_duckdb_inlined_is_a_timestamp_once_the_column_is(
         table.alter(shelduck.change_type("d", "timestamp_ntz"))
         ours = rows(lake.sql(later.format("TIMESTAMP_NTZ")))
         assert rows(lake.sql("SELECT count(*) FROM t WHERE d IS NOT NULL")) == [(4,)]
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         assert oracle.sql(later.format("TIMESTAMP")) == ours == [(0,), (3,)]
         assert oracle.sql("SELECT d::VARCHAR FROM t ORDER BY id")[:2] == [
             ("infinity",),
@@ -123,15 +128,16 @@ def test_every_date_that_duckdb_inlined_is_a_timestamp_once_the_column_is(
         ]
 
 
+@pytest.mark.every_version
 def test_columns_may_have_names_that_a_database_reserves(lake_url, data_path, spark):
-    with DuckDBOracle(lake_url, data_path) as oracle:
+    with oracle_at(lake_url, data_path) as oracle:
         oracle.execute('CREATE TABLE t ("at" INTEGER, "select" VARCHAR, "Qualify" INTEGER)')
         oracle.execute("INSERT INTO t VALUES (1, 'x', 2)")
     with shelduck.connect(lake_url, spark=spark) as lake:
         table = lake.table("t")
         table.alter(shelduck.add_column("lateral", "int", default="5"))
         ours = spark_rows_by_key({"t": table.read()})
-    with DuckDBOracle(lake_url) as oracle:
+    with oracle_at(lake_url) as oracle:
         oracle.execute("INSERT INTO t VALUES (3, 'y', 4, 6)")
         rows = oracle.rows("t")
     assert ours == {"t": [(1, "x", 2, 5)]}

@@ -7,8 +7,10 @@ from contextlib import closing
 import pytest
 
 import shelduck
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.normal import collected
-from tests.support.oracle import DuckDBOracle
+
+pytestmark = pytest.mark.usefixtures("ducklake_version")
 
 INLINE = {"DATA_INLINING_ROW_LIMIT": 10}
 
@@ -29,7 +31,7 @@ class Both:
                 lake.sql(statement)
 
     def theirs(self, *statements):
-        with DuckDBOracle(self.url, None, INLINE) as oracle:
+        with oracle_at(self.url, None, INLINE) as oracle:
             for statement in statements:
                 oracle.execute(statement)
 
@@ -38,11 +40,11 @@ class Both:
             return lake.flush_inlined_data()
 
     def files(self, kind="data"):
-        with DuckDBOracle(self.url, None) as oracle:
+        with oracle_at(self.url, None) as oracle:
             return len(oracle.dump_metadata()[f"ducklake_{kind}_file"])
 
     def inlined(self):
-        with DuckDBOracle(self.url, None) as oracle:
+        with oracle_at(self.url, None) as oracle:
             found = oracle.dump_metadata()
         return sum(len(rows) for n, rows in found.items() if n.startswith("ducklake_inlined_d")
                    and n != "ducklake_inlined_data_tables")  # fmt: skip
@@ -59,7 +61,7 @@ class Both:
             numbers = range(first, newest + 1)
             found = collected({n: lake.table(table).read(version=n) for n in numbers})
             ours = {n: told(rows) for n, rows in found.items()}
-        with DuckDBOracle(self.url, None) as oracle:
+        with oracle_at(self.url, None) as oracle:
             theirs = {n: told(oracle.rows(table, version=n)) for n in ours}
             assert oracle.sql(f"SELECT count(*) FROM {table}") == [(len(theirs[newest]),)]
         assert ours == theirs
@@ -76,6 +78,7 @@ def both(lake_url, data_path, spark):
     return Both(lake_url, data_path, spark)
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.slow
 @pytest.mark.every_database
 def test_both_keep_rows_and_deletes_in_the_catalog_in_turns_and_either_flushes(both):
@@ -148,12 +151,12 @@ def test_a_flush_of_nothing_makes_no_snapshot(both):
 def test_rows_keep_their_ids_through_a_flush(both):
     both.ours("CREATE TABLE t (id BIGINT)", "INSERT INTO t VALUES (1), (2)")
     both.theirs("UPDATE t SET id = 20 WHERE id = 2", "INSERT INTO t VALUES (3)")
-    with DuckDBOracle(both.url, None) as oracle:
+    with oracle_at(both.url, None) as oracle:
         before = oracle.rows("t", columns="rowid, id")
     both.flush()
-    with DuckDBOracle(both.url, None) as oracle:
+    with oracle_at(both.url, None) as oracle:
         assert oracle.rows("t", columns="rowid, id") == before == [(0, 1), (1, 20), (2, 3)]
     both.ours("INSERT INTO t VALUES (4)")
-    with DuckDBOracle(both.url, None) as oracle:
+    with oracle_at(both.url, None) as oracle:
         assert oracle.rows("t", columns="rowid, id") == [*before, (3, 4)]
         assert oracle.sql("SELECT min(id), max(id), count(*) FROM t") == [(1, 20, 4)]

@@ -6,10 +6,11 @@ import pytest
 
 import shelduck
 from shelduck.errors import Unsupported
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.normal import duckdb_rows, spark_rows, spark_rows_by_key
-from tests.support.oracle import DuckDBOracle, at
+from tests.support.oracle import at
 
-pytestmark = pytest.mark.every_database
+pytestmark = [pytest.mark.every_database, pytest.mark.usefixtures("ducklake_version")]
 
 # Small changes stay in the catalog, larger ones become files; maintenance moves them about.
 LIFE = (
@@ -46,7 +47,7 @@ LIFE = (
 
 @pytest.mark.slow
 def test_a_table_is_read_through_all_that_happens_to_it(lake_url, data_path, spark):
-    with DuckDBOracle(lake_url, data_path) as oracle:
+    with oracle_at(lake_url, data_path) as oracle:
         for statement in LIFE:
             oracle.execute(statement)
         versions = range(1, oracle.snapshot() + 1)
@@ -109,26 +110,31 @@ NESTED_ROWS = (
 
 @pytest.mark.parametrize("limit", [0, 1000], ids=["files", "inlined"])
 def test_types_without_a_word_in_spark_are_read_by_the_documented_mapping(
-    lake_url, data_path, spark, limit
+    lake_url, data_path, spark, limit, ducklake_version
 ):
     tables = {"odd": (ODD_TYPES, ODD_ROWS)}
     if limit == 0 or lake_url.startswith("duckdb"):
         tables["nested"] = (NESTED_TYPES, NESTED_ROWS)
-    with DuckDBOracle(lake_url, data_path, {"DATA_INLINING_ROW_LIMIT": limit}) as oracle:
+    with oracle_at(lake_url, data_path, {"DATA_INLINING_ROW_LIMIT": limit}) as oracle:
         for name, (types, rows) in tables.items():
             oracle.execute(f"CREATE TABLE {name} ({types})")
             for row in rows:
                 oracle.execute(f"INSERT INTO {name} VALUES ({row})")
+        if ducklake_version == "1.1":
+            # ducklakepy writes them as decimals of 76 digits, which Spark does not read.
+            oracle.execute("ALTER TABLE odd DROP COLUMN h")
+            oracle.execute("ALTER TABLE odd DROP COLUMN uh")
         expected = {name: duckdb_rows(oracle, name) for name in tables}
     with shelduck.connect(lake_url, spark=spark) as lake:
         assert {name: spark_rows(lake.table(name).read()) for name in tables} == expected
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.parametrize("limit", [0, 1000], ids=["files", "inlined"])
 def test_a_column_that_spark_cannot_hold_is_refused_by_name_and_only_when_it_is_read(
     sqlite_url, data_path, spark, limit
 ):
-    with DuckDBOracle(sqlite_url, data_path, {"DATA_INLINING_ROW_LIMIT": limit}) as oracle:
+    with oracle_at(sqlite_url, data_path, {"DATA_INLINING_ROW_LIMIT": limit}) as oracle:
         oracle.execute("CREATE TABLE t (id INTEGER, pause INTERVAL)")
         oracle.execute("INSERT INTO t VALUES (1, INTERVAL '1 month'), (2, NULL)")
     with shelduck.connect(sqlite_url, spark=spark) as lake:
@@ -139,8 +145,9 @@ def test_a_column_that_spark_cannot_hold_is_refused_by_name_and_only_when_it_is_
             lake.sql("SELECT * FROM t")
 
 
+@pytest.mark.versions("1.0")
 def test_geometry_and_variant_are_read(sqlite_url, data_path, spark):
-    with DuckDBOracle(sqlite_url, data_path) as oracle:
+    with oracle_at(sqlite_url, data_path) as oracle:
         oracle.execute("CREATE TABLE g (id INTEGER, g GEOMETRY)")
         oracle.execute("INSERT INTO g VALUES (1, 'POINT(1 2)'::GEOMETRY), (2, NULL)")
         oracle.execute("CREATE TABLE v (id INTEGER, v VARIANT)")
@@ -155,7 +162,7 @@ def test_geometry_and_variant_are_read(sqlite_url, data_path, spark):
 
 @pytest.mark.parametrize("limit", [0, 1000], ids=["files", "inlined"])
 def test_moments_beyond_the_calendar_of_python_are_exact(sqlite_url, data_path, spark, limit):
-    with DuckDBOracle(sqlite_url, data_path, {"DATA_INLINING_ROW_LIMIT": limit}) as oracle:
+    with oracle_at(sqlite_url, data_path, {"DATA_INLINING_ROW_LIMIT": limit}) as oracle:
         oracle.execute("CREATE TABLE t (id INTEGER, d DATE, ts TIMESTAMP, tz TIMESTAMPTZ)")
         oracle.execute(
             "INSERT INTO t VALUES (1, '0044-03-15 (BC)', '0044-03-15 (BC) 12:00:00',"
@@ -202,9 +209,11 @@ PARTITIONS = (
 
 
 @pytest.mark.slow
-def test_partitioned_tables_are_read_and_filtered(sqlite_url, data_path, spark):
-    with DuckDBOracle(sqlite_url, data_path, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
-        for statement in PARTITIONS:
+def test_partitioned_tables_are_read_and_filtered(sqlite_url, data_path, spark, ducklake_version):
+    # ducklakepy writes a HUGEINT as a decimal of 76 digits, which Spark does not read.
+    story = [s for s in PARTITIONS if ducklake_version == "1.0" or "HUGEINT" not in s]
+    with oracle_at(sqlite_url, data_path, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
+        for statement in story:
             oracle.execute(statement)
         expected = {v: duckdb_rows(oracle, at("t", v)) for v in range(1, oracle.snapshot() + 1)}
         conditions = (
@@ -225,9 +234,10 @@ def test_partitioned_tables_are_read_and_filtered(sqlite_url, data_path, spark):
     )
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.slow
 def test_deletion_vectors_are_read(lake_url, data_path, spark):
-    with DuckDBOracle(lake_url, data_path, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
+    with oracle_at(lake_url, data_path, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
         oracle.execute("CALL lake.set_option('write_deletion_vectors', true)")
         oracle.execute("CREATE TABLE t AS SELECT i AS id, 'v' || i AS v FROM range(1000) r(i)")
         oracle.execute("DELETE FROM t WHERE id < 100")
@@ -246,7 +256,7 @@ def test_inlined_structs_hold_what_was_inserted_even_where_duckdb_cannot_read_th
     lake_url, data_path, spark
 ):
     # In SQLite and PostgreSQL DuckDB 1.5.5 writes them as SQL literals and reads them as text.
-    with DuckDBOracle(lake_url, data_path) as oracle:
+    with oracle_at(lake_url, data_path) as oracle:
         oracle.execute("CREATE TABLE t (s STRUCT(a VARCHAR, day DATE, u UUID, f DOUBLE, bl BLOB))")
         oracle.execute(
             "INSERT INTO t VALUES ({'a': 'it''s \"q\" a\\b', 'day': '2024-02-29',"
@@ -266,6 +276,7 @@ def test_inlined_structs_hold_what_was_inserted_even_where_duckdb_cannot_read_th
         ]
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.parametrize("door", ["bridge", pytest.param("no bridge", marks=pytest.mark.slow)])
 def test_variants_are_written_and_null_is_null(sqlite_url, data_path, spark, door, monkeypatch):
     if door != "bridge":
@@ -281,7 +292,7 @@ def test_variants_are_written_and_null_is_null(sqlite_url, data_path, spark, doo
         "CREATE TABLE n (s STRUCT<p: VARIANT, q: INT>)",
         "INSERT INTO n SELECT named_struct('p', parse_json('\"x\"'), 'q', 1)",
     )
-    with shelduck.connect(sqlite_url, data_path, spark) as lake, DuckDBOracle(sqlite_url) as oracle:
+    with shelduck.connect(sqlite_url, data_path, spark) as lake, oracle_at(sqlite_url) as oracle:
         lake.sql("CALL set_option('data_inlining_row_limit', 0)")
         for step in steps:
             lake.sql(step)

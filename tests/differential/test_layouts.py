@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 import shelduck
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.metadata import unexplained
 from tests.support.normal import duckdb_rows, spark_rows, spark_rows_by_key
 from tests.support.oracle import DuckDBOracle, at
+
+pytestmark = pytest.mark.usefixtures("ducklake_version")
 
 # A statement that both understand, or one for Shelduck and those (one transaction) for DuckDB.
 STORY: tuple[str | tuple[str, str], ...] = (
@@ -50,18 +53,19 @@ STORY: tuple[str | tuple[str, str], ...] = (
 @pytest.fixture
 def no_inlining(lake_url, data_path):
     """The address of a lake in which every row goes into a file."""
-    with DuckDBOracle(lake_url, data_path) as oracle:
+    with oracle_at(lake_url, data_path) as oracle:
         oracle.execute("CALL lake.set_option('data_inlining_row_limit', 0)")
     return lake_url
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.slow
 def test_both_write_the_same_catalog(no_inlining, data_path, one_file, tmp_path):
     theirs = f"sqlite:///{tmp_path}/theirs.db"
     with shelduck.connect(no_inlining, spark=one_file) as lake:
         for told in STORY:
             lake.sql(told if isinstance(told, str) else told[0])
-    with DuckDBOracle(theirs, data_path) as oracle:
+    with oracle_at(theirs, data_path) as oracle:
         oracle.execute("CALL lake.set_option('data_inlining_row_limit', 0)")
         for told in STORY:
             statements = (told if isinstance(told, str) else told[1]).split("; ")
@@ -70,7 +74,7 @@ def test_both_write_the_same_catalog(no_inlining, data_path, one_file, tmp_path)
         expected = oracle.dump_metadata()
         last = oracle.snapshot()
         their_rows = {v: duckdb_rows(oracle, at("t", v)) for v in range(1, last)}
-    with DuckDBOracle(no_inlining) as oracle:
+    with oracle_at(no_inlining) as oracle:
         found = oracle.dump_metadata()
         our_rows = {v: duckdb_rows(oracle, at("t", v)) for v in range(1, last)}
 
@@ -116,12 +120,13 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.versions("1.0")
 def test_duckdb_reads_what_is_written_in_partitions(no_inlining, spark):
     with shelduck.connect(no_inlining, spark=spark) as lake:
         for statement in STATEMENTS:
             lake.sql(statement)
         written = spark_rows(lake.sql("SELECT * FROM t"))
-    with DuckDBOracle(no_inlining) as oracle:
+    with oracle_at(no_inlining) as oracle:
         assert duckdb_rows(oracle, "t") == written
         counts = {q: oracle.sql(f"SELECT count(*) FROM t WHERE {q}")[0][0] for q in QUESTIONS}
         assert counts == QUESTIONS
@@ -143,7 +148,7 @@ def test_files_of_a_partition_are_merged_by_duckdb(no_inlining, spark):
         lake.sql("INSERT INTO t VALUES (NULL, NULL), (NULL, '')")
         lake.sql("INSERT INTO t VALUES (NULL, ''), (NULL, NULL)")
         before = spark_rows(lake.sql("SELECT * FROM t"))
-    with DuckDBOracle(no_inlining) as oracle:
+    with oracle_at(no_inlining) as oracle:
         oracle.execute("CALL ducklake_merge_adjacent_files('lake')")
         partitions = oracle.sql(
             "SELECT list(v.partition_value ORDER BY v.partition_key_index), any_value(record_count)"
@@ -180,10 +185,10 @@ def test_both_write_into_one_table_while_its_partitions_change(no_inlining, one_
             lake.sql(ours.format(100 * n))
             lake.sql(f"ALTER TABLE t SET PARTITIONED BY {key}")
             lake.sql(ours.format(100 * n + 50))
-        with DuckDBOracle(no_inlining) as oracle:
+        with oracle_at(no_inlining) as oracle:
             oracle.execute(its.format(100 * n + 70))
             told.append(duckdb_rows(oracle, "t"))
-    with DuckDBOracle(no_inlining) as oracle:
+    with oracle_at(no_inlining) as oracle:
         specs = oracle.sql(
             "SELECT partition_id, count(*) FROM __ducklake_metadata_lake.ducklake_data_file"
             " GROUP BY ALL ORDER BY 1 NULLS FIRST"
@@ -200,6 +205,7 @@ def test_both_write_into_one_table_while_its_partitions_change(no_inlining, one_
         assert spark_rows(lake.sql("SELECT * FROM t")) == told[-1]
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.slow
 def test_rows_of_a_sorted_table_have_their_ids_in_its_order(no_inlining, spark):
     with shelduck.connect(no_inlining, spark=spark) as lake:
@@ -209,7 +215,7 @@ def test_rows_of_a_sorted_table_have_their_ids_in_its_order(no_inlining, spark):
         )
         lake.sql("ALTER TABLE t RENAME COLUMN v TO w")
         lake.sql("INSERT INTO t VALUES (1, 'x'), (2, 'Z'), (3, NULL)")
-    with DuckDBOracle(no_inlining) as oracle:
+    with oracle_at(no_inlining) as oracle:
         found = oracle.sql("SELECT id, w FROM t ORDER BY rowid")
         rewritten = oracle.sql("SELECT sum(id) FROM t")
         oracle.execute("INSERT INTO t VALUES (4, 'q'), (5, 'R')")

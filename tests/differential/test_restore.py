@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 import shelduck
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.normal import duckdb_rows, spark_rows
-from tests.support.oracle import DuckDBOracle, at
+from tests.support.oracle import at
+
+pytestmark = pytest.mark.usefixtures("ducklake_version")
 
 # Who speaks, and what; "+" inlines small writes.
 STORIES = {
@@ -72,13 +75,13 @@ def state(oracle, source="t"):
 @pytest.mark.parametrize("story", STORIES)
 def test_every_snapshot_can_be_the_newest_again(story, sqlite_url, data_path, spark):
     states = {}
-    DuckDBOracle(sqlite_url, data_path).close()
+    oracle_at(sqlite_url, data_path).close()
     for who, statement in STORIES[story]:
         if who == "shelduck":
             with shelduck.connect(sqlite_url, spark=spark) as lake:
                 lake.sql(statement)
         inline = {"DATA_INLINING_ROW_LIMIT": 10 if who == "+" else 0}
-        with DuckDBOracle(sqlite_url, options=inline) as oracle:
+        with oracle_at(sqlite_url, options=inline) as oracle:
             if who != "shelduck":
                 oracle.execute(statement)
             states[oracle.snapshot()] = state(oracle)
@@ -94,7 +97,7 @@ def test_every_snapshot_can_be_the_newest_again(story, sqlite_url, data_path, sp
             assert spark_rows(table.read()) == spark_rows(table.read(version=version))
             assert type(table.restore(version=result.snapshot)) is shelduck.Unchanged
 
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         assert {n: state(oracle, at("t", n)) for n in states} == states
         for snapshot, version in made.items():
             assert state(oracle, at("t", snapshot)) == states[version]

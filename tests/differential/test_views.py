@@ -6,8 +6,10 @@ import duckdb
 import pytest
 
 import shelduck
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.normal import duckdb_rows, spark_rows
-from tests.support.oracle import DuckDBOracle
+
+pytestmark = pytest.mark.usefixtures("ducklake_version")
 
 TABLES = (
     "CREATE TABLE t (a INT, b STRING, d DATE)",
@@ -53,7 +55,7 @@ def test_views_of_shelduck_show_the_same_rows_in_duckdb(lake, sqlite_url):
     rows = {n: spark_rows(frame) for n, frame in ours.items()}
     lake.close()
 
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         for number in range(len(QUERIES)):
             assert duckdb_rows(oracle, f"v{number}") == rows[number], QUERIES[number]
             assert [name for name, _ in oracle.columns(f"v{number}")] == names[number]
@@ -61,7 +63,7 @@ def test_views_of_shelduck_show_the_same_rows_in_duckdb(lake, sqlite_url):
 
 def test_views_of_duckdb_show_the_same_rows_in_shelduck(lake, sqlite_url):
     lake.close()
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         for number, query in enumerate(QUERIES):
             oracle.execute(f"CREATE VIEW v{number} AS {query}")
         rows = {n: duckdb_rows(oracle, f"v{n}") for n in range(len(QUERIES))}
@@ -73,11 +75,12 @@ def test_views_of_duckdb_show_the_same_rows_in_shelduck(lake, sqlite_url):
         assert found.columns == names[number]
 
 
+@pytest.mark.versions("1.0")
 def test_columns_without_a_name_are_called_alike(lake, sqlite_url):
     lake.sql("CREATE VIEW ours AS SELECT a, a + 1, count(*) FROM t GROUP BY a")
     columns = lake.sql("SELECT * FROM ours").columns
     lake.close()
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         assert [name for name, _ in oracle.columns("ours")] == columns
         oracle.execute("CREATE VIEW its AS SELECT a, (a + 1), count(*), max(b) FROM t GROUP BY a")
         names = [name for name, _ in oracle.columns("its")]
@@ -85,6 +88,7 @@ def test_columns_without_a_name_are_called_alike(lake, sqlite_url):
     assert lake.sql("SELECT * FROM its").columns == names
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.slow
 def test_names_schemas_and_views_on_views_are_resolved_alike(lake, sqlite_url):
     lake.sql("USE s")
@@ -95,7 +99,7 @@ def test_names_schemas_and_views_on_views_are_resolved_alike(lake, sqlite_url):
     lake.close()
 
     assert rows == [(2,), (3,)]
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         assert duckdb_rows(oracle, "s.w") == rows
         oracle.execute("CREATE VIEW s.own AS SELECT k FROM t")
         oracle.execute("CREATE VIEW far AS SELECT w.o, own.k FROM s.w, lake.s.own")
@@ -114,7 +118,7 @@ def test_a_table_at_a_time_stays_at_that_time_in_both(lake, sqlite_url):
     assert [lake.sql(f"SELECT * FROM {v}").count() for v in ("before", "later")] == [0, 3]
     lake.close()
 
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         assert (oracle.sql("FROM before"), len(oracle.sql("FROM later"))) == ([], 3)
         oracle.execute("CREATE VIEW its AS SELECT k FROM s.t AT (VERSION => 5)")
 
@@ -126,7 +130,7 @@ def test_what_only_spark_can_read_duckdb_is_told_about(lake, sqlite_url):
     assert lake.sql("SELECT count(*) FROM v").first()[0] == 5
     lake.close()
 
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         assert oracle.sql("SELECT count(*) FROM t") == [(4,)]
         for query in (
             "FROM v",
@@ -142,7 +146,7 @@ def test_what_only_spark_can_read_duckdb_is_told_about(lake, sqlite_url):
 
 def test_what_only_duckdb_can_read_we_are_told_about(lake, sqlite_url):
     lake.close()
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         oracle.execute("CREATE VIEW v AS SELECT a // 2 AS h FROM t")
         oracle.execute("CREATE VIEW w AS SELECT h FROM v")
 
@@ -161,14 +165,14 @@ def test_what_only_duckdb_can_read_we_are_told_about(lake, sqlite_url):
 def test_each_goes_on_with_the_views_of_the_other(lake, sqlite_url):
     lake.sql("CREATE VIEW ours AS SELECT explode(sequence(1, a)) AS n FROM t")
     lake.close()
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         oracle.execute("ALTER VIEW ours RENAME TO mine")
         oracle.execute("CREATE VIEW its AS SELECT a FROM t")
     assert lake.sql("SELECT * FROM mine").count() == 5
     lake.sql("ALTER VIEW its RENAME TO its2")
     lake.sql("CREATE OR REPLACE VIEW mine AS SELECT b FROM t")
     lake.close()
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         assert len(oracle.sql("FROM mine")) == len(oracle.sql("FROM its2")) == 4
         oracle.execute("CREATE OR REPLACE VIEW mine AS SELECT 1 AS one")
         oracle.execute("DROP VIEW its2")
@@ -177,5 +181,5 @@ def test_each_goes_on_with_the_views_of_the_other(lake, sqlite_url):
     lake.sql("DROP VIEW mine")
     assert lake.sql("SHOW VIEWS").collect() == []
     lake.close()
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         assert oracle.sql("SELECT view_name FROM duckdb_views() WHERE database_name = 'lake'") == []

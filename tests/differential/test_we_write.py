@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 import shelduck
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.normal import duckdb_rows, spark_rows, spark_rows_by_key
 from tests.support.oracle import DuckDBOracle, at
+
+pytestmark = pytest.mark.usefixtures("ducklake_version")
 
 STATEMENTS = (
     (
@@ -84,36 +87,36 @@ DUCKDB_GOES_ON = (
 
 
 @pytest.mark.slow
-def test_duckdb_reads_and_goes_on_with_what_we_wrote(long_story_url, data_path, one_file):
+def test_duckdb_reads_and_goes_on_with_what_we_wrote(lake_url, data_path, one_file):
     states = {}
     for statement in STATEMENTS:
-        with shelduck.connect(long_story_url, data_path, one_file) as lake:
+        with shelduck.connect(lake_url, data_path, one_file) as lake:
             lake.sql(statement)
             [name] = [table.name for table in lake.tables()]
-        with DuckDBOracle(long_story_url) as oracle:
+        with oracle_at(lake_url) as oracle:
             states[oracle.snapshot()] = duckdb_rows(oracle, name)
             _statistics_agree_with_rows(oracle, name)
     assert list(states) == list(range(1, len(STATEMENTS) + 1))
-    _both_read(long_story_url, one_file, states)
-    with DuckDBOracle(long_story_url) as oracle:
+    _both_read(lake_url, one_file, states)
+    with oracle_at(lake_url) as oracle:
         assert oracle.columns("t") == SHAPE
         [(comment,)] = oracle.sql("SELECT comment FROM duckdb_tables() WHERE table_name = 't'")
         assert comment == "things"
         assert oracle.sql("SELECT n FROM t WHERE id IS NULL AND name IS NULL") == [(5,)]
 
     for statement in DUCKDB_GOES_ON:
-        with DuckDBOracle(long_story_url) as oracle:
+        with oracle_at(lake_url) as oracle:
             oracle.execute(statement)
             rows = states[oracle.snapshot()] = duckdb_rows(oracle, "t")
-        with shelduck.connect(long_story_url, spark=one_file) as lake:
+        with shelduck.connect(lake_url, spark=one_file) as lake:
             assert spark_rows(lake.table("t").read()) == rows, statement
-    _both_read(long_story_url, one_file, states)
-    with DuckDBOracle(long_story_url) as oracle:
+    _both_read(lake_url, one_file, states)
+    with oracle_at(lake_url) as oracle:
         _statistics_agree_with_rows(oracle, "t")
 
 
 def _both_read(url, spark, states):
-    with DuckDBOracle(url) as oracle:
+    with oracle_at(url) as oracle:
         theirs = {v: duckdb_rows(oracle, at(_name(v), v)) for v in states}
     with shelduck.connect(url, spark=spark) as lake:
         frames = {v: lake.sql(f"SELECT * FROM {_name(v)} VERSION AS OF {v}") for v in states}
@@ -125,11 +128,11 @@ def _both_read(url, spark, states):
 def test_duckdb_may_alter_a_table_after_its_own_small_insert(sqlite_url, data_path):
     with shelduck.connect(sqlite_url, data_path) as lake:
         lake.create_table("t", {"id": "int", "m": "int"}).alter(shelduck.rename_column("m", "n"))
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         oracle.execute("INSERT INTO t VALUES (1, 2)")
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         oracle.execute("ALTER TABLE t RENAME COLUMN id TO key")
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         assert oracle.rows("t") == [(1, 2)]
 
 

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 import shelduck
+from shelduck.ducklake.format import FORMATS
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.evolving import (
     VALUES,
     WIDER,
@@ -261,7 +263,11 @@ def run_sequence(data: st.DataObject, spark: SparkSession, folder: Path) -> None
     author = Author(data)
     versions = author.table.versions
     url = f"sqlite:///{folder}/lake.db"
-    with shelduck.connect(url, f"{folder}/data", spark, progress=False) as lake:
+    version = data.draw(st.sampled_from(list(FORMATS)))
+    note(f"DuckLake {version}")
+    with shelduck.connect(
+        url, f"{folder}/data", spark, progress=False, ducklake_version=version
+    ) as lake:
         for step in range(STEPS + 1):
             author.take_step(lake, step)
         # An ALTER that changes nothing makes no snapshot, all others make one each.
@@ -270,7 +276,7 @@ def run_sequence(data: st.DataObject, spark: SparkSession, folder: Path) -> None
         filters = [author.filter(newest) for _ in range(4)]
         shelduck_agrees(lake.table("t"), versions, filters)
         assert lake.table("t").read().count() == len(newest.rows)
-    with DuckDBOracle(url) as duckdb:
+    with oracle_at(url) as duckdb:
         duckdb_agrees(duckdb, versions, filters)
 
 

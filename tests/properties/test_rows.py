@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 import shelduck
 from shelduck.catalog.read import read
+from shelduck.ducklake.format import FORMATS
 from shelduck.operations.read.rows import table_rows
 from shelduck.spark.scan.read import Origin
 from shelduck.work.state import LakeState
 from tests.properties.test_evolution import SETTINGS
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lengths import long
-from tests.support.oracle import DuckDBOracle, at
+from tests.support.oracle import at
 from tests.support.program import Author, State, Step
 
 if TYPE_CHECKING:
@@ -39,7 +41,11 @@ class Program:
         self.author = Author(data, st)
         self.url = url
         self.spark = spark
-        self.lake = shelduck.connect(url, str(folder / "data"), spark, progress=False)
+        version = self.author.pick(list(FORMATS))
+        note(f"DuckLake {version}")
+        self.lake = shelduck.connect(
+            url, str(folder / "data"), spark, progress=False, ducklake_version=version
+        )
         self.versions: dict[int, State] = {}
         self.used: set[int] = set()
         limit = self.author.pick([0, 10])
@@ -67,7 +73,7 @@ class Program:
         duckdb = step.by == "both" and self.author.number(0, 2) == 0
         note(f"{'duckdb' if duckdb else 'shelduck'}: {step.statement}")
         if duckdb:
-            with DuckDBOracle(self.url) as oracle:
+            with oracle_at(self.url) as oracle:
                 oracle.execute(step.statement)
         else:
             self.lake.sql(step.statement)
@@ -135,7 +141,7 @@ class Program:
                 assert number not in self.used, f"the id of row {key} was another row's"
         self.used.update(seen.values())
         state.row_ids = seen
-        with DuckDBOracle(self.url) as oracle:
+        with oracle_at(self.url) as oracle:
             assert dict(oracle.sql("SELECT id, rowid FROM t")) == seen
             [(count, low, high)] = oracle.sql("SELECT count(*), min(id), max(id) FROM t")
             keys = sorted(state.rows)
@@ -159,7 +165,7 @@ class Program:
         return {row[0]: row[1] for row in found}
 
     def check_versions(self) -> None:
-        with DuckDBOracle(self.url) as oracle:
+        with oracle_at(self.url) as oracle:
             for number, state in self.versions.items():
                 ours = self.lake.table("t").read(version=number)
                 assert ours.columns == list(state.names.values()), f"snapshot {number}"

@@ -1,7 +1,8 @@
 """Random transactions over tables and schemas that they make, rename, swap, drop and fill.
 
 A plain Python model says what each statement does, or which refusal it ends in. Afterwards Shelduck
-and DuckDB's extension read what the model says, and the files that are there are the catalog's.
+and the oracle of the lake's version read what the model says, and the files that are there are the
+catalog's.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+from shelduck.ducklake.format import FORMATS
 from tests.properties.test_evolution import SETTINGS
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lakes import Base, catalog_files
 from tests.support.lengths import long
-from tests.support.oracle import DuckDBOracle
 from tests.support.transacting import Author, Lake, Row, Said, Table, in_order
 
 if TYPE_CHECKING:
@@ -43,15 +45,21 @@ def beginning() -> Lake:
 
 
 @pytest.fixture(scope="module")
-def base(spark, tmp_path_factory):
-    return Base(tmp_path_factory.mktemp("transactions"), spark, STATEMENTS)
+def bases(spark, tmp_path_factory):
+    """One for each version of DuckLake."""
+    return [
+        Base(tmp_path_factory.mktemp("transactions"), spark, STATEMENTS, version=version)
+        for version in FORMATS
+    ]
 
 
 class Program:
     """One transaction over a copy of the base."""
 
-    def __init__(self, random: Random, base: Base) -> None:
+    def __init__(self, random: Random, bases: list[Base]) -> None:
         self.author = Author(random, beginning())
+        base = self.author.pick(bases)
+        note(f"DuckLake {base.version}")
         self.data_path = base.folder / "data"
         self.catalog, self.lake = base.copy()
         self.files = files(self.data_path)
@@ -92,7 +100,7 @@ class Program:
         wanted = self.author.lake
         assert {s.lower() for s in self.lake.schemas()} == set(wanted.schemas)
         assert read_by_shelduck(self.lake) == wanted.expected()
-        assert read_by_duckdb(self.catalog, wanted) == wanted.expected()
+        assert read_by_oracle(self.catalog, wanted) == wanted.expected()
         named = {self.data_path / path for path in catalog_files(self.catalog, live=False)}
         assert files(self.data_path) - self.files <= named
         assert all(file.is_file() for file in named)
@@ -123,8 +131,8 @@ def relations(lake: shelduck.Lake, schema: str) -> list[tuple[str, str]]:
     return [(row[0], row[1]) for row in found]
 
 
-def read_by_duckdb(catalog: Path, wanted: Lake) -> dict[tuple[str, str], list[Row]]:
-    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+def read_by_oracle(catalog: Path, wanted: Lake) -> dict[tuple[str, str], list[Row]]:
+    with oracle_at(f"sqlite:///{catalog}") as duckdb:
         schemas = duckdb.sql("SELECT schema_name FROM duckdb_schemas() WHERE database_name='lake'")
         assert {s.lower() for (s,) in schemas} >= set(wanted.schemas)
         names = duckdb.sql(
@@ -141,13 +149,13 @@ def files(folder: Path) -> set[Path]:
 
 @given(st.randoms(use_true_random=True))
 @settings(SETTINGS, max_examples=8, derandomize=True)
-def test_random_transactions_leave_what_they_say(base, random):
-    Program(random, base).run()
+def test_random_transactions_leave_what_they_say(bases, random):
+    Program(random, bases).run()
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @given(st.randoms(use_true_random=True))
 @settings(SETTINGS, max_examples=long(1000))
-def test_a_thousand_random_transactions_leave_what_they_say(base, random):
-    Program(random, base).run()
+def test_a_thousand_random_transactions_leave_what_they_say(bases, random):
+    Program(random, bases).run()

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from shelduck.api.lake import Lake
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema.create import open_or_create_lake
-from shelduck.ducklake.format import OLDEST
+from shelduck.ducklake.format import FORMATS
 from shelduck.model.changes.job import OPEN_STATES
 from tests.simulation.catalog import SimulatedSQLite
 from tests.simulation.clients import Client, SimulatedState
@@ -220,11 +220,11 @@ class Bench:
 
     def make(self) -> None:
         """Make the lakes of which runs get copies; the stand-ins must be in place."""
-        self._templates = [self._made(number) for number in range(2)]
+        self._templates = [self._made(n, version) for version in FORMATS for n in range(2)]
         for slot in self._slots:
             # The first connection of an engine asks more than others do.
             self._current = self._templates[0]
-            shutil.copyfile(self._template(0), self._path)
+            shutil.copyfile(self._template(self._templates[0]), self._path)
             with slot.store.read():
                 pass
             slot.store.close()
@@ -238,12 +238,12 @@ class Bench:
         """Run a seed; the run tells what happened. Raises what goes wrong, with the trace."""
         for end in ("", "-wal", "-shm", "-journal"):
             Path(f"{self._path}{end}").unlink(missing_ok=True)
+        template = self._templates[seed % len(self._templates)]
         for slot in self._slots:
             # A seed does not know what the seeds before it did.
             slot.store.has_own_tables = False
-            slot.store.use(OLDEST)
-        template = self._templates[seed % 2]
-        shutil.copyfile(self._template(template.seed), self._path)
+            slot.store.use(FORMATS[template.info.version])
+        shutil.copyfile(self._template(template), self._path)
         migrates = self.migrates and seed % 3 == _MIGRATES
         self._current = Simulation(seed, template.info, str(self._path), self._slots, migrates)
         self._current.files.files = dict(template.files.files)
@@ -263,34 +263,34 @@ class Bench:
                 raise
         return self._current
 
-    def _made(self, number: int) -> Simulation:
+    def _made(self, number: int, version: str) -> Simulation:
         """Make a lake of which runs get copies: with rows, and every other one with a rollup."""
         made = Simulation(number, None, "", self._slots)
         made.faults.off()
         self._current = made
         with chance(number):
-            made.world.start("maker", "host", lambda: self._make(made, with_rollup=number % 2 == 1))
+            made.world.start("maker", "host", lambda: self._make(made, version))
             made.world.run()
         self._slots[0].store.close()
-        shutil.move(self._path, self._template(number))
+        shutil.move(self._path, self._template(made))
         return made
 
-    def _make(self, made: Simulation, *, with_rollup: bool) -> None:
+    def _make(self, made: Simulation, version: str) -> None:
         store = self._slots[0].store
-        made.info = open_or_create_lake(store, DATA)
+        made.info = open_or_create_lake(store, DATA, version=version)
         maker = Client(made, "maker", self._slots[0], "host", [])
         maker.connect()
         maker.lake.set_option("data_inlining_row_limit", FEW)
         for statement in _TABLES:
             maker.lake.execute(statement)
-        if with_rollup:
+        if made.seed % 2:
             maker.add_rollup()
             maker.wait()
         for order in ("append", "append", "transfer"):
             getattr(maker, order)()
 
-    def _template(self, number: int) -> Path:
-        return self.folder / f"template{number}.db"
+    def _template(self, made: Simulation) -> Path:
+        return self.folder / f"template{made.seed}-{made.info.version}.db"
 
 
 @contextmanager

@@ -25,8 +25,8 @@ from shelduck.model.tables.schema import SchemaId, TableId, new_schema
 from shelduck.model.tables.table import SchemaInfo, TableVersion
 from shelduck.model.text.names import directory
 from shelduck.model.types.data_types import Member, parse_type
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.files import write_file
-from tests.support.oracle import DuckDBOracle
 
 NESTED = {
     "id": "bigint",
@@ -83,7 +83,7 @@ class Lake:
     @contextmanager
     def duckdb(self, options=PLAIN):
         self.store.close()
-        with DuckDBOracle(self.url, None, options) as oracle:
+        with oracle_at(self.url, None, options) as oracle:
             yield oracle
 
     def tell(self, *statements, inline=0):
@@ -96,8 +96,11 @@ class Lake:
             return oracle.sql(query)
 
     def metadata(self, table):
+        return self.metadata_of_all()[table]
+
+    def metadata_of_all(self):
         with self.duckdb() as oracle:
-            return oracle.dump_metadata()[table]
+            return oracle.dump_metadata()
 
 
 def created(schema, name="t", number=-1, **columns):

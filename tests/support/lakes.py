@@ -24,9 +24,15 @@ class Base:
     """A lake that tests begin with; each gets a copy of its catalog over the same files."""
 
     def __init__(
-        self, folder: Path, spark: SparkSession, statements: list[str], data_path: str = ""
+        self,
+        folder: Path,
+        spark: SparkSession,
+        statements: list[str],
+        data_path: str = "",
+        version: str | None = None,
     ) -> None:
         self.folder = folder
+        self.version = version
         self.data_path = data_path or f"{folder}/data/"
         self.spark = spark
         self.catalog = folder / "base.db"
@@ -36,7 +42,9 @@ class Base:
                 lake.sql(statement)
 
     def connect(self, catalog: Path) -> shelduck.Lake:
-        return shelduck.connect(f"sqlite:///{catalog}", self.data_path, self.spark)
+        return shelduck.connect(
+            f"sqlite:///{catalog}", self.data_path, self.spark, ducklake_version=self.version
+        )
 
     def copy(self) -> tuple[Path, shelduck.Lake]:
         """A catalog of its own, and the lake in it."""

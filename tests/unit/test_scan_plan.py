@@ -252,6 +252,7 @@ def test_a_map_without_ids_inside_is_refused():
         ("time", "", "time", Reading(ducklake_type("int64"), How.TIME)),
         ("time", "ms", "time", None),
         ("uuid", "fixed", "uuid", Reading(ducklake_type("blob"), How.UUID_BYTES)),
+        ("blob", "fixed", "uuid", Reading(ducklake_type("blob"), How.UUID_BYTES)),
         ("uuid", "utf8", "uuid", Reading(ducklake_type("uuid"))),
         ("json", "", "varchar", Reading(ducklake_type("varchar"))),
     ],

@@ -129,7 +129,7 @@ def _decoded(stored: PhysicalField, target: str) -> Reading | None:
     name = str(stored.shape)
     if name in ("time", "timetz") and target in ("time", "timetz") and not stored.encoding:
         return Reading(INT64, How.TIME if target == "time" else How.TIMETZ)
-    if target == "uuid" and name == "uuid" and stored.encoding == "fixed":
+    if (target, stored.encoding) == ("uuid", "fixed") and name in ("uuid", "blob"):  # not all mark
         return Reading(BLOB, How.UUID_BYTES)
     if target == "uuid" and name == "varchar":
         return Reading(Primitive("varchar"), How.UUID_TEXT)

@@ -88,7 +88,7 @@ def _converted(made: Convert, source: SparkColumn) -> SparkColumn:
     if how is How.CHECKED_CAST:
         return _checked(source, made.target, made.where)
     if how is How.UUID_BYTES:
-        return _dashed(F.lower(F.hex(source)))
+        return _unless(F.length(source) == 16, source, _dashed(F.lower(F.hex(source))), made)
     if how is How.UUID_TEXT:
         plain = F.lower(F.regexp_replace(source, "[-{}]", ""))
         return _unless(plain.rlike("^[0-9a-f]{32}$"), source, _dashed(plain), made)
