@@ -30,6 +30,7 @@ from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import RESTORE, BrokenValue, row_text
+from shelduck.ducklake.format import format_of
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import parse_entries
 from shelduck.model.tables.problem import Problem
@@ -122,7 +123,7 @@ def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
         # Statements that compare values need numbers where numbers belong.
         return found
     found += _equal(connection, None if every else _SHOWN)
-    checks = (_intervals, _versions, _twice, _dangling, _unregistered, _numbers, _logs)
+    checks = (_intervals, _versions, _twice, _dangling, _homeless, _unregistered, _numbers, _logs)
     return found + [problem for check in checks for problem in check(connection)]
 
 
@@ -199,6 +200,22 @@ def _dangling(connection: Connection) -> Iterator[Problem]:
         for row in _rows(connection, column.table, and_(column.is_not(None), not_(known))):
             wrong = f"{column.name} {row[column.name]} does not exist"
             yield _problem("reference", column.table, row, wrong)
+
+
+def _homeless(connection: Connection) -> Iterator[Problem]:
+    """Find schemas in schemas that do not exist or that are inside each other, and lost tags."""
+    known = format_of(connection)
+    if known.nests:
+        source = known.table(tables.schema)
+        lost = source.c.schema_id.not_in(select(known.schemas.c.schema_id))
+        for row in _rows(connection, source, lost):
+            wrong = f"parent_schema_id {row['parent_schema_id']} leads to no schema of the lake"
+            yield _problem("reference", source, row, wrong)
+    tag = known.view_column_tag
+    if tag is not None:
+        views = select(tables.view.c.view_id)
+        for row in _rows(connection, tag, tag.c.view_id.not_in(views)):
+            yield _problem("reference", tag, row, f"view_id {row['view_id']} does not exist")
 
 
 def _numbers(connection: Connection) -> Iterator[Problem]:

@@ -42,10 +42,11 @@ def set_option(
     scope = Scope.LAKE
     owner: int | None = None
     if table is not None:
-        named = table_name(split_name(table), schema or state.default_schema)
+        default = state.default_schema if schema is None else view.word_of(schema)
+        named = table_name(split_name(table), default)
         scope, owner = Scope.TABLE, view.table(named).id
     elif schema is not None:
-        scope, owner = Scope.SCHEMA, view.schema(schema).id
+        scope, owner = Scope.SCHEMA, view.schema(view.word_of(schema)).id
     known, text = option_text(name, value, scope)
     with state.store.write() as connection:
         write_setting(connection, OptionSetting(known, text, scope, owner))
