@@ -74,3 +74,13 @@ def test_both_words_for_a_flush_of_inlined_rows_mean_the_same():
 def test_what_ducklake_never_writes_is_a_corrupt_lake(text):
     with pytest.raises(CorruptLake, match="changes_made of a snapshot has an unknown"):
         parse_entries(text)
+
+
+def test_longer_names_are_of_schemas_inside_schemas():
+    text = 'created_schema:"a"."b.c",created_table:"a"."b.c"."t"'
+
+    found = parse_entries(text)
+
+    assert [entry.names for entry in found] == [("a\x01b.c",), ("a\x01b.c", "t")]
+    assert [entry.parts for entry in found] == [("a", "b.c"), ("a", "b.c", "t")]
+    assert format_entries(found) == text

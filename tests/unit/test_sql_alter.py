@@ -225,7 +225,6 @@ def test_the_last_part_behind_comment_on_column_is_the_column():
         ("ALTER TABLE tbl ADD COLUMN c INT FOO", "expected the end of the statement at line 1"),
         ("ALTER TABLE tbl", "expected one of ADD, DROP, RENAME, ALTER, CHANGE"),
         ("ALTER TABLE\n  tbl FOO c", "at line 2, column 7, but found 'FOO'"),
-        ("ALTER TABLE a.b.c.d DROP x", "expected a table as table, schema.table or catalog"),
         ("ALTER TABLE tbl RENAME a TO s.b", "expected the new name without the path"),
         ("ALTER TABLE tbl ALTER COLUMN a", "expected TYPE, SET, DROP, COMMENT, FIRST or AFTER"),
         ("ALTER TABLE tbl ALTER COLUMN a TYPE BIGINT b", "expected TYPE, SET, DROP"),

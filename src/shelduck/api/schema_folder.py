@@ -9,9 +9,10 @@ from urllib.parse import quote
 
 from shelduck.errors import InvalidRequest, ShelduckError
 from shelduck.model.tables.view import ViewVersion
-from shelduck.model.text.quoting import backticked, quote_name, quote_text
-from shelduck.statements.describe import create_statement, pinned_statement
+from shelduck.model.text.quoting import backticked, quote_text
+from shelduck.statements.describe import create_statement, pinned_statement, view_statement
 from shelduck.statements.relations import query_of
+from shelduck.statements.run.show import shown_columns
 from shelduck.statements.run.views import spark_text
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.lake.options import Option, options
@@ -39,7 +40,7 @@ def pull(state: LakeState, folder: Path) -> list[Path]:
         text = create_statement(table, list(rollups_of(unit, table)), with_ids=True)
         mine = [replace(o, owner=str(name)) for o in found if is_of(o, name)]
         texts[_file(name)] = ";\n".join([text, *map(option_text, mine)])
-    for name, view in views_of(state, unit):
+    for name, view in views_of(unit):
         texts[_file(name)] = view_text(unit, view)
     shared = [
         option_text(o) for o in found if o.scope == "lake" or (o.scope == "schema" and o.owner)
@@ -61,18 +62,18 @@ def read_folder(folder: Path) -> dict[str, str]:
     return found
 
 
-def views_of(state: LakeState, unit: UnitOfWork) -> Iterator[tuple[TableName, ViewVersion]]:
+def views_of(unit: UnitOfWork) -> Iterator[tuple[TableName, ViewVersion]]:
     """Yield the views of a lake that Shelduck can read, by schema and name."""
-    for schema in CatalogVerbs(state, None).schemas():
-        for name in unit.workspace.view_names(unit.workspace.schema(schema)):
-            view = unit.workspace.view(TableName(schema, name))
+    for schema in unit.workspace.schemas():
+        for name in unit.workspace.view_names(schema):
+            view = unit.workspace.view(TableName(schema.name, name))
             if view is None:
                 continue
             try:
                 query_of(unit, view, None)
             except ShelduckError:
                 continue
-            yield TableName(schema, name), view
+            yield TableName(schema.name, name), view
 
 
 def view_text(unit: UnitOfWork, view: ViewVersion) -> str:
@@ -80,17 +81,13 @@ def view_text(unit: UnitOfWork, view: ViewVersion) -> str:
     made = view.definition
     if made.pin is not None:
         return pinned_statement(view, pinned_shape(unit, made.pin)[1])
-    text = f"CREATE VIEW {view.full_name}"
-    if made.columns:
-        text += f" ({', '.join(map(quote_name, made.columns))})"
-    if made.comment is not None:
-        text += f" COMMENT {quote_text(made.comment)}"
     query = query_of(unit, view, None)
     for relation in query.relations:
         # A table's own name is its alias without saying so.
         named = f"{relation.placeholder} AS {backticked(relation.name.table)}"
         query = replace(query, text=query.text.replace(named, relation.placeholder))
-    return f"{text} AS {spark_text(unit, query, view.schema.name)}"
+    columns = shown_columns(unit, view) if made.column_comments else None
+    return view_statement(view, columns, spark_text(unit, query, view.schema.name))
 
 
 def option_text(option: Option) -> str:
@@ -108,4 +105,5 @@ def is_of(option: Option, name: TableName) -> bool:
 
 
 def _file(name: TableName) -> str:
-    return f"{quote(name.schema, safe='')}.{quote(name.name, safe='')}.sql"
+    schema = "+".join(quote(part, safe="") for part in name.parts[:-1])
+    return f"{schema}.{quote(name.name, safe='')}.sql"

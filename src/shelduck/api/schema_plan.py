@@ -12,6 +12,7 @@ from shelduck.errors import Conflict, InvalidRequest
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.model.changes.table_change import TableChange
+from shelduck.model.text.quoting import schema_word
 from shelduck.model.text.shown import html_table, html_text
 from shelduck.statements.session import SqlSession
 from shelduck.statements.statements import run_plain
@@ -215,7 +216,10 @@ def _apply(state: LakeState, unit: UnitOfWork, table: TablePlan) -> None:
             verbs.drop_table(str(table.name))
         case _:
             if isinstance(table.name, TableName):
-                verbs.create_schema(table.name.schema, if_not_exists=True)
+                around = table.name.parts[:-1]
+                for depth in range(1, len(around) + 1):
+                    word = schema_word(around[:depth])
+                    unit.workspace.create_schema(word, if_not_exists=True)
             run_plain(SqlSession(state, unit), table.text)
 
 

@@ -29,6 +29,7 @@ from shelduck.sql.tokens.parts import Call
 from shelduck.statements.arguments import bind
 from shelduck.statements.calls.options import set_option
 from shelduck.statements.relations import query_of
+from shelduck.statements.run.show import shown_columns
 from shelduck.statements.run.views import spark_text
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.lake.options import Option, options
@@ -58,7 +59,7 @@ def plan_schema(state: LakeState, texts: Mapping[str, str]) -> SchemaPlan:
     unit = view_of(state, None)
     files = _declared(texts)
     there = {_key(name): name for name in CatalogVerbs(state, None).tables()}
-    views = {_key(name): (name, view) for name, view in views_of(state, unit)}
+    views = {_key(name): (name, view) for name, view in views_of(unit)}
     with state.store.read() as connection:
         done = [j for j in catalog_jobs.jobs(connection) if j.published is not None]
     plans = [
@@ -105,7 +106,7 @@ def _require_new(found: _Declared, name: TableName, where: str) -> None:
 
 
 def _key(name: TableName) -> _Key:
-    return name.schema.lower(), name.name.lower()
+    return name.home.lower(), name.name.lower()
 
 
 def _gone(name: TableName) -> tuple[str, ...]:
@@ -191,18 +192,27 @@ def _is_same(unit: UnitOfWork, view: ViewVersion, file: ViewFile) -> bool:
     if isinstance(wanted, PinView) or now.pin is not None:
         return _is_same_pin(unit, view, wanted)
     return (
-        now.columns == tuple(c.name for c in wanted.columns)
+        _is_same_list(unit, view, wanted)
         and now.comment == wanted.comment
         and spark_text(unit, query_of(unit, view, None), schema)
         == spark_text(unit, wanted.query, schema)
     )
 
 
+def _is_same_list(unit: UnitOfWork, view: ViewVersion, wanted: CreateView) -> bool:
+    """Return whether the names and comments of columns are those that a file lists."""
+    listed = [(c.name, c.comment) for c in wanted.columns]
+    if not view.definition.column_comments:
+        return listed == [(name, None) for name in view.definition.columns]
+    return listed == [(name, text) for name, _, text in shown_columns(unit, view)]
+
+
 def _is_same_pin(unit: UnitOfWork, view: ViewVersion, wanted: CreateView | PinView) -> bool:
     pin = view.definition.pin
     if pin is None or not isinstance(wanted, PinView):
         return False
-    name = table_name(wanted.table.parts[-2:], view.schema.name)
+    parts = wanted.table.parts
+    name = table_name(parts if unit.state.store.format.nests else parts[-2:], view.schema.name)
     is_there = unit.workspace.has_table(name)
     return (
         is_there
@@ -222,9 +232,12 @@ def _in_order(files: Mapping[_Key, tuple[TableName, ViewFile]]) -> list[_Key]:
         name, file = files[key]
         read = file.view.query.relations if isinstance(file.view, CreateView) else ()
         for relation in read:
-            below = _key(table_name(relation.name.parts[-2:], name.schema))
-            if below in files:
-                visit(below, (*above, key))
+            parts = relation.name.parts
+            # The first ones may be those of a catalog or of schemas around.
+            for at in range(max(1, len(parts) - 1)):
+                below = _key(table_name(parts[at:], name.home))
+                if below in files:
+                    visit(below, (*above, key))
         ordered.append(key)
 
     for key in files:

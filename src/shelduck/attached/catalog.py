@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 
 from shelduck.api.lake import Lake
@@ -19,7 +20,8 @@ from shelduck.attached.spark_properties import kept_properties
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.tables.partition import IDENTITY, named_keys
 from shelduck.model.tables.table import DEFAULT_SCHEMA
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import shown_schema
+from shelduck.model.text.quoting import quote_name, schema_names
 from shelduck.spark.bridge.catalog import held_frames
 from shelduck.spark.calls.lake_options import refuse_made, refuse_written
 from shelduck.spark.calls.write_schema import write_schema
@@ -31,10 +33,10 @@ from shelduck.statements.relations import Scope, relation_frame
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.table.table import Table
 from shelduck.work.results import TableName
-from shelduck.work.unit import UnitOfWork, view_of
+from shelduck.work.unit import UnitOfWork, carry_out, view_of
+from shelduck.work.workspace import Workspace
 
 Rows = Iterable[tuple[str, ...]]
-_BETWEEN = "\x01"
 _GRACE = 60.0
 """Seconds that a hidden view outlives its successor: a query may be about to read it."""
 
@@ -110,12 +112,17 @@ class AttachedLake:
     def _about_names(self, what: str, namespace: str, name: str, more: list[str]) -> Rows:
         match what:
             case "schemas":
-                return [(schema,) for schema in self._verbs.schemas()]
+                found = view_of(self.state, None).workspace.schemas()
+                around = next((s.id for s in found if s.name.lower() == namespace.lower()), None)
+                if namespace and around is None:
+                    return []
+                return [(s.own_name,) for s in found if s.parent == around]
             case "schema exists":
-                found = [schema.lower() for schema in self._verbs.schemas()]
-                return [("yes",)] if namespace.lower() in found else []
+                known = [schema.lower() for schema in self._verbs.schemas()]
+                return [("yes",)] if namespace.lower() in known else []
             case "tables":
-                return [(found.name,) for found in self._verbs.tables(namespace or None)]
+                schema = shown_schema(namespace) if namespace else None
+                return [(found.name,) for found in self._verbs.tables(schema)]
             case "exists":
                 return [("yes",)] if self._exists(namespace, name) else []
             case "drop":
@@ -125,12 +132,17 @@ class AttachedLake:
                 _, renamed = more
                 self._table(namespace, name).rename(renamed)
             case "create schema":
-                self._verbs.create_schema(namespace)
+                self._do(partial(Workspace.create_schema, word=namespace, if_not_exists=False))
             case "drop schema" | "drop schema cascade":
-                self._verbs.drop_schema(namespace, cascade=what.endswith("cascade"))
+                cascade = what.endswith("cascade")
+                drop = partial(Workspace.drop_schema, word=namespace, if_exists=False)
+                self._do(partial(drop, cascade=cascade))
             case _:
                 raise InvalidRequest(f"the catalog does not support the request {what!r}")
         return ()
+
+    def _do(self, stage: Callable[[Workspace], None]) -> None:
+        carry_out(self.state, None, lambda unit: stage(unit.workspace))
 
     def _exists(self, namespace: str, name: str) -> bool:
         unit = view_of(self.state, None)
@@ -247,7 +259,7 @@ _SCOPE = Scope(DEFAULT_SCHEMA, rollups=True)
 
 
 def _relation(namespace: str, name: str, how: str, when: str) -> st.Relation:
-    parts = (*(namespace.split(_BETWEEN) if namespace else (DEFAULT_SCHEMA,)), name)
+    parts = (*schema_names(namespace or DEFAULT_SCHEMA), name)
     version = int(when) if how == "version" else None
     timestamp = None
     if how == "timestamp":

@@ -73,8 +73,7 @@ class AttachedTable:
 
     def read(self, version: int | None, timestamp: str | None) -> DataFrame:
         """Return its rows as of a snapshot; a view of that snapshot is read too."""
-        parts = (self.table.schema, self.table.name)
-        relation = st.Relation(st.TableName(parts), "", version, timestamp)
+        relation = st.Relation(st.TableName(self.table.parts), "", version, timestamp)
         with told_as_sparks():
             return relation_frame(view_of(self.state, None), relation, Scope(DEFAULT_SCHEMA))
 
@@ -107,7 +106,7 @@ class AttachedTable:
 
         Columns of the table may have its name before them, with those of schema and catalog.
         """
-        names = (self.catalog, self.table.schema, self.table.name)
+        names = (self.catalog, *self.table.parts)
         target = Target(st.TableName(names), "", self.table.name)
 
         def prepare(unit: UnitOfWork) -> Done:

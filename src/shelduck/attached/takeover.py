@@ -25,6 +25,7 @@ from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.text.characters import LONE_SURROGATE
 from shelduck.model.text.names import split_name
+from shelduck.model.text.quoting import schema_word
 from shelduck.spark.bridge import has_jvm
 from shelduck.spark.bridge.catalog import asking_for, held_frames, is_temporary_view
 from shelduck.spark.named_errors import (
@@ -35,7 +36,7 @@ from shelduck.spark.named_errors import (
     told_as_sparks,
     was_unable,
 )
-from shelduck.spark.session import DataFrame, SparkSession, is_ntz
+from shelduck.spark.session import DataFrame, SparkSession, is_catalog, is_ntz
 from shelduck.sql.catalogs import (
     Names,
     inside,
@@ -45,8 +46,8 @@ from shelduck.sql.catalogs import (
     within,
     without_catalog,
 )
-from shelduck.sql.named_object import is_sparks_too, named_object
-from shelduck.sql.parse import SPARKS, parse
+from shelduck.sql.named_object import SPARKS, is_sparks_too, named_object
+from shelduck.sql.parse import parse
 from shelduck.sql.query.travel import in_sparks_words
 from shelduck.sql.statements import statements as st
 from shelduck.sql.tokens.lexer import Token, tokenize
@@ -208,7 +209,7 @@ class SessionSql:
         lake = self.lakes.get(str(told.get("catalog_name")).lower())
         if lake is None:
             return found
-        name = TableName(told["namespace"][0], told["table_name"])
+        name = TableName(schema_word(told["namespace"]), told["table_name"])
         is_table = AttachedTable(lake.state, told["catalog_name"], name).is_there
         kept = {k: v for k, v in told.items() if not k.startswith(_SPARKS_OWN)}
         kept["type"] = "MANAGED" if is_table else "VIEW"
@@ -226,7 +227,7 @@ class SessionSql:
         if catalog is None:
             return None
         parts = inside(parts, catalog)
-        if len(parts) > 2:
+        if len(parts) > 2 and catalog not in names.nesting:
             return None
         lake = self.lakes[catalog]
         found = table_name(parts, self._schema(lake, names) or DEFAULT_SCHEMA)
@@ -246,7 +247,9 @@ class SessionSql:
         current = str(self._spark.catalog.currentCatalog())
         temporary = cache(partial(is_temporary_view, self._spark))
         shared = next((lake.database for lake in self.lakes.values()), "")
-        return Names(self.lakes, current, temporary, has_jvm(self._spark), shared)
+        nesting = [n for n, lake in self.lakes.items() if lake.state.store.format.nests]
+        foreign = cache(partial(is_catalog, self._spark))
+        return Names(self.lakes, current, temporary, has_jvm(self._spark), shared, nesting, foreign)
 
     def _taken(
         self, text: str, args: Any, names: Names
@@ -291,7 +294,7 @@ class SessionSql:
         """Return the schema of names without one, None if the lake is not the current catalog."""
         if self.lakes.get(names.current.lower()) is not lake:
             return None
-        return str(self._spark.catalog.currentDatabase())
+        return schema_word(split_name(str(self._spark.catalog.currentDatabase())))
 
     def _state(self, lake: AttachedLake) -> LakeState:
         """Return the lake as this session reads and writes it."""

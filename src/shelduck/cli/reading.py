@@ -39,9 +39,11 @@ class CatalogReader:
         with self._store.read() as connection:
             at = catalog_read.snapshot(connection)
             every = catalog_read.schemas(connection, at, self._info)
-            chosen = [s for s in every if schema is None or s.name.lower() == schema.lower()]
+            chosen = [s for s in every if schema is None or s.text.lower() == schema.lower()]
+            # A name with a dot needs no quotes if it is the only one.
+            chosen = chosen or [s for s in every if s.name.lower() == str(schema).lower()]
             if schema is not None and not chosen:
-                raise NotFound.named("schema", schema, [s.name for s in every])
+                raise NotFound.named("schema", schema, [s.text for s in every])
             return [
                 TableName(s.name, name)
                 for s in chosen
@@ -53,7 +55,7 @@ class CatalogReader:
         found = table_name(split_name(name), DEFAULT_SCHEMA)
         with self._store.read() as connection:
             at = catalog_read.snapshot(connection)
-            return catalog_read.table(connection, at, found.schema, found.name, self._info)
+            return catalog_read.table(connection, at, found.home, found.name, self._info)
 
     def history(
         self, table: str | None = None, *, limit: int | None = None, before: int | None = None

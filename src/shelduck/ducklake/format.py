@@ -12,18 +12,26 @@ from functools import cached_property
 from typing import Any
 
 from sqlalchemy import (
+    CTE,
     Column,
     ColumnElement,
     Connection,
     Engine,
+    FromClause,
     Insert,
     MetaData,
     Select,
     Table,
     TableClause,
+    case,
+    cast,
     column,
     insert,
+    literal,
     null,
+    or_,
+    select,
+    type_coerce,
 )
 from sqlalchemy import table as sql_table
 from sqlalchemy.types import TypeEngine
@@ -32,9 +40,14 @@ from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT, BOOLEAN, TEXT
 from shelduck.ducklake.rules import check_columns
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.tables.partition import COUNTS
+from shelduck.model.tables.table import PartitionColumn
+from shelduck.model.text.quoting import INSIDE
 
 _OPTION = "ducklake"
 """The execution option of an engine that names the version of its lake."""
+VIEW_COLUMN_TAG = "ducklake_view_column_tag"
+_OF_SCHEMA = ("path", "path_is_relative", "parent_schema_id")
 _KEYS = ("row_id", "begin_snapshot", "end_snapshot")
 
 
@@ -80,6 +93,25 @@ class Format:
         known = self.metadata.tables.get(table if isinstance(table, str) else table.name)
         return known is not None and name in known.c
 
+    @property
+    def view_column_tag(self) -> Table | None:
+        """The table with comments on columns of views, None if there is none."""
+        return self.metadata.tables.get(VIEW_COLUMN_TAG)
+
+    def lacking(self, what: str) -> str:
+        """Return that this version does not support something, for messages."""
+        return f"DuckLake {self.version} does not support {what}"
+
+    @property
+    def nests(self) -> bool:
+        """Whether a schema can be inside another one."""
+        return self.has(tables.schema, "parent_schema_id")
+
+    @cached_property
+    def schemas(self) -> FromClause:
+        """The schemas by whole name: ``ducklake_schema``, or what `_nested_schemas` makes of it."""
+        return _nested_schemas(self.table(tables.schema)) if self.nests else tables.schema
+
     def insertion(self, table: Table) -> Insert:
         """Return the statement that inserts rows of this version into a table."""
         if table.name not in self._insertions:
@@ -120,8 +152,19 @@ class Format:
         lower = name.lower()
         return lower in self.system_columns or lower.startswith(self.reserved_prefix)
 
-    def require_free_names(self, names: Iterable[str], table: str) -> None:
-        """Raise InvalidRequest for a new column whose name no table of this version may have."""
+    def require(
+        self, table: str, names: Iterable[str], partition: Iterable[PartitionColumn]
+    ) -> None:
+        """Refuse names of new columns and partition keys that no table of this version may have.
+
+        Raises InvalidRequest for a name, and Unsupported for a key.
+        """
+        found = next((key.transform for key in partition if key.transform in COUNTS), None)
+        if found is not None and not self.counts_time:
+            raise Unsupported(
+                f"cannot partition {table} by {found}: DuckLake {self.version} does not have it;"
+                f" use {found.removeprefix('epoch_')}s(), or migrate the lake"
+            )
         name = next(filter(self.is_reserved, names), None) if self.always_reserved else None
         if name is not None:
             raise InvalidRequest(
@@ -188,7 +231,7 @@ V1_1 = Format(
         "ducklake_delete_file": [("row_group_count", BIGINT)],
         "ducklake_file_column_stats": _EXACT,
         "ducklake_table_column_stats": _EXACT,
-        "ducklake_view_column_tag": [
+        VIEW_COLUMN_TAG: [
             ("view_id", BIGINT),
             ("column_name", TEXT),
             ("begin_snapshot", BIGINT),
@@ -214,12 +257,15 @@ VERSIONS = " and ".join(map(repr, FORMATS))
 OLDEST = V1_0
 DEFAULT = V1_0
 """What a new lake gets if nobody names a version: what most readers open."""
-_EVERY = {
-    name: {
-        c.name for each in FORMATS.values() for c in each.table(name).c if each.has(name, c.name)
-    }
-    for name in tables.DUCKLAKE.tables
-}
+_EVERY: dict[str, set[str]] = {}
+for _known in FORMATS.values():
+    for _table in _known.metadata.tables.values():
+        _EVERY.setdefault(_table.name, set()).update(_table.c.keys())
+
+
+def first_with(table: str, name: str) -> str:
+    """Return the first version of DuckLake that has a column of a table, for messages."""
+    return next(f"DuckLake {each.version}" for each in FORMATS.values() if each.has(table, name))
 
 
 def format_of(connection: Connection | Engine) -> Format:
@@ -254,6 +300,50 @@ def follow(connection: Connection, version: str | None) -> bool:
     return True
 
 
+def schemas_of(connection: Connection) -> FromClause:
+    """Return the schemas of the lake of a connection by whole name, as `Format.schemas` does."""
+    return format_of(connection).schemas
+
+
 def options_of(known: Format) -> Mapping[str, str]:
     """Return the execution options by which `format_of` knows a format."""
     return {_OPTION: known.version}
+
+
+def _nested_schemas(source: Table) -> CTE:
+    """Return the rows of ``ducklake_schema`` with ``schema_name`` as `schema_word` has it.
+
+    ``begin_snapshot`` and ``end_snapshot`` are those of the schema and of all schemas around it
+    together. A schema that is in no existing one is left out.
+    """
+    s, kind = source.c, source.c.schema_name.type
+
+    def named(name: ColumnElement[Any]) -> ColumnElement[Any]:
+        return type_coerce(cast(name, TEXT), kind).label("schema_name")
+
+    top = (
+        select(s.schema_id, s.begin_snapshot, s.end_snapshot, named(s.schema_name))
+        .add_columns(*(s[name] for name in _OF_SCHEMA))
+        .where(s.parent_schema_id.is_(None))
+        .cte("ducklake_schemas", recursive=True)
+    )
+    inside = source.alias("inside")
+    inner = inside.c
+    begin = case(
+        (inner.begin_snapshot < top.c.begin_snapshot, top.c.begin_snapshot),
+        else_=inner.begin_snapshot,
+    )
+    outlives = or_(inner.end_snapshot.is_(None), inner.end_snapshot > top.c.end_snapshot)
+    # A schema that begins after the end of the one around it is never there.
+    end = case(
+        (outlives & (top.c.end_snapshot < begin), begin),
+        (outlives, top.c.end_snapshot),
+        else_=inner.end_snapshot,
+    )
+    below = (
+        select(inner.schema_id, begin, end)
+        .add_columns(named(top.c.schema_name + literal(INSIDE, TEXT) + inner.schema_name))
+        .add_columns(*(inner[name] for name in _OF_SCHEMA))
+        .join_from(inside, top, inner.parent_schema_id == top.c.schema_id)
+    )
+    return top.union_all(below)

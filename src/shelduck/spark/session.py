@@ -20,6 +20,7 @@ __all__ = [
     "SparkSession",
     "StructType",
     "has_jvm",
+    "is_catalog",
     "is_stopped",
     "session_for",
     "time_zone",
@@ -43,6 +44,12 @@ def time_zone(given: SparkSession | None, config: Mapping[str, str]) -> str | No
 def is_ntz(spark: SparkSession) -> bool:
     """Return whether TIMESTAMP means a time without a time zone in the session."""
     return spark.conf.get("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ"
+
+
+def is_catalog(spark: SparkSession, name: str) -> bool:
+    """Return whether a session has a catalog of that name."""
+    is_sparks = name.lower() == "spark_catalog"
+    return is_sparks or spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
 
 
 def is_stopped(spark: SparkSession) -> bool:

@@ -57,7 +57,8 @@ class Names:
 
     ``temporary`` tells of a name of one part whether it is a temporary view. ``reads`` says that
     Spark itself finds the lakes' tables, as it does where there is a JVM. ``shared`` is the schema
-    of temporary views of all sessions.
+    of temporary views of all sessions. ``nesting`` are the lakes that can have schemas inside
+    schemas, and ``foreign`` tells of a word whether another catalog has this name.
     """
 
     lakes: Collection[str]
@@ -65,6 +66,8 @@ class Names:
     temporary: Callable[[str], bool]
     reads: bool = True
     shared: str = "global_temp"
+    nesting: Collection[str] = ()
+    foreign: Callable[[str], bool] = bool
 
     def lake(self, catalog: str) -> str | None:
         """Return the lake that a catalog's name means, None when it means none."""
@@ -83,7 +86,8 @@ class Names:
         if len(parts) > 1 and parts[0].lower() in self.lakes:
             return parts[0].lower()
         current = self.current.lower()
-        return current if current in self.lakes and len(parts) < 3 else None
+        is_long = len(parts) > 2 and (current not in self.nesting or self.foreign(parts[0]))
+        return current if current in self.lakes and not is_long else None
 
     def is_sessions(self, parts: tuple[str, ...]) -> bool:
         """Return whether a name is that of a temporary view, and so the session's own."""
@@ -117,7 +121,8 @@ def owner(statement: st.Statement, names: Names) -> str | None:
         # Where Spark lists, a name of one part is a catalog's before it is a schema's.
         lists = isinstance(statement, st.ShowViews | st.ShowTables)
         alone = names.lake(first.parts[0]) if lists else None
-        return alone or names.lake(first.parts[0] if len(first.parts) > 1 else names.current)
+        written = first.parts[0] if len(first.parts) > 1 else names.current
+        return alone or names.lake(written) or names.lake_for((*first.parts, ""))
     return (names.lake_for if isinstance(statement, _MAKE) else names.lake_of)(first.parts)
 
 

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from shelduck.errors import InvalidRequest
 from shelduck.sql.tokens.lexer import Kind, Token, name_of
 
+SPARKS = "statement of Spark"
+"""What an error is about that says that only Spark runs the statement."""
 # Each verb with the word behind which its table stands, if others may come before it.
 _VERBS = {
     **dict.fromkeys(

@@ -9,6 +9,7 @@ from shelduck.sql.ddl.alter import read_alter, read_comment
 from shelduck.sql.ddl.create import read_create, read_drop, read_replace
 from shelduck.sql.ddl.views import read_alter_view
 from shelduck.sql.foreign_words import foreign_statement
+from shelduck.sql.named_object import SPARKS
 from shelduck.sql.query.query import begins_query, read_query
 from shelduck.sql.rows.insert import read_insert
 from shelduck.sql.rows.merge_into import read_merge
@@ -74,9 +75,6 @@ _SPARKS = frozenset(
     """ADD ANALYZE ATTACH CACHE CLEAR COPY DECLARE DETACH EXECUTE EXPORT GRANT IMPORT LIST
     LOAD LOCK MAP MSCK REDUCE REFRESH REPAIR REPLACE REVOKE SYNC UNCACHE UNLOCK""".split()
 )
-
-SPARKS = "statement of Spark"
-"""What an error is about that says so."""
 
 
 def parse(text: str, *, ntz: bool = False) -> list[Statement]:

@@ -38,7 +38,9 @@ def table_name(
 ) -> TableName:
     """Return the table that ``'t'`` or ``'s.t'`` means, in ``schema`` when that is given."""
     parts = split_name(text(table, what))
-    default = runner.state.default_schema if schema is None else text(schema, "schema")
+    default = runner.state.default_schema
+    if schema is not None:
+        default = runner.view().workspace.word_of(text(schema, "schema"))
     return runner.name(st.TableName(parts), default)
 
 

@@ -13,7 +13,7 @@ from shelduck.model.tables.schema import Field, Path, Schema, path_text
 from shelduck.model.tables.sorting import parse_sort_key
 from shelduck.model.tables.table import PartitionColumn, TableVersion
 from shelduck.model.tables.view import ViewVersion
-from shelduck.model.text.quoting import quote_name, quote_text
+from shelduck.model.text.quoting import quote_name, quote_text, schema_names
 from shelduck.model.types.data_types import Text, type_text
 from shelduck.spark.types import spark_type
 from shelduck.sql.ddl.render import create_table_text, key_clauses
@@ -48,7 +48,7 @@ def table_rows(table: TableVersion, changes: TypeChanges | None = None) -> list[
     rows += [
         ("", "", ""),
         ("# Detailed Table Information", "", ""),
-        ("Database", table.schema.name, None),
+        ("Database", table.schema.text, None),
         ("Table", table.name, None),
         ("Table Id", str(table.id), None),
         ("Table UUID", table.uuid, None),
@@ -103,18 +103,15 @@ def column_rows(table: TableVersion, path: Path) -> list[tuple[str, str | None]]
     ]
 
 
-def view_rows(
-    view: ViewVersion, columns: Sequence[tuple[str, str]], *, extended: bool = False
-) -> list[Row]:
-    """Return name and Spark type of each column of a view, and with ``extended`` its details."""
-    rows: list[Row] = [(name, kind, None) for name, kind in columns]
+def view_rows(view: ViewVersion, columns: Sequence[Row], *, extended: bool = False) -> list[Row]:
+    """Return name, Spark type and comment of each column, and with ``extended`` details."""
     if not extended:
-        return rows
+        return list(columns)
     return [
-        *rows,
+        *columns,
         ("", "", ""),
         ("# Detailed View Information", "", ""),
-        ("Database", view.schema.name, None),
+        ("Database", view.schema.text, None),
         ("View", view.name, None),
         ("Type", "VIEW", None),
         ("View Text", _view_text(view), None),
@@ -122,12 +119,22 @@ def view_rows(
     ]
 
 
-def view_statement(view: ViewVersion) -> str:
-    """Return the statement that makes a view, with its query in Spark's words if it has them."""
+def view_statement(
+    view: ViewVersion, columns: Sequence[Row] | None = None, query: str | None = None
+) -> str:
+    """Return the statement that makes a view, with its query in Spark's words if it has them.
+
+    ``columns`` are name, type and comment of all, if some have comments.
+    """
     made = view.definition
-    names = f" ({', '.join(map(quote_name, made.columns))})" if made.columns else ""
+    listed = columns or [(name, None, None) for name in made.columns]
+    shown = [
+        quote_name(name) + ("" if text is None else f" COMMENT {quote_text(text)}")
+        for name, _, text in listed
+    ]
+    names = f" ({', '.join(shown)})" if shown else ""
     comment = "" if made.comment is None else f" COMMENT {quote_text(made.comment)}"
-    return f"CREATE VIEW {view.full_name}{names}{comment} AS {_view_text(view)}"
+    return f"CREATE VIEW {view.full_name}{names}{comment} AS {query or _view_text(view)}"
 
 
 def _view_text(view: ViewVersion) -> str:
@@ -138,7 +145,8 @@ def pinned_rows(view: ViewVersion, shape: Schema, table: TableVersion) -> list[R
     """Return name and Spark type of each column of a pinned view, and what it is pinned to."""
     pin = view.definition.pin
     assert pin is not None
-    rows: list[Row] = [(f.name, spark_text(f), None) for f in shape]
+    comments = view.definition.comments_of(shape.names)
+    rows: list[Row] = [(f.name, spark_text(f), c) for f, c in zip(shape, comments, strict=True)]
     rows += [("", "", ""), ("# Pinned Schema", "", "")]
     return [*rows, ("Table", table.full_name, None), ("Schema Version", str(pin.snapshot), None)]
 
@@ -159,7 +167,7 @@ def create_statement(
 
     ``with_ids`` adds the ids of its columns as comments.
     """
-    name = TableName((table.schema.name, table.name))
+    name = TableName((*schema_names(table.schema.name), table.name))
     return create_table_text(
         name,
         table.columns,

@@ -9,6 +9,8 @@ from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.views import view as read_view
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.tables.view import ViewVersion
+from shelduck.model.text.quoting import backticked
+from shelduck.spark.bridge.named import Named, select_named
 from shelduck.spark.query import run_query, tables_in
 from shelduck.spark.scan.virtual import virtual_columns
 from shelduck.spark.session import DataFrame
@@ -54,8 +56,11 @@ def relation_frame(unit: UnitOfWork, relation: st.Relation, scope: Scope) -> Dat
     if version is None and timestamp is None:
         version = scope.version
     parts = relation.name.parts
+    name = table_name(parts, scope.schema)
+    is_plain = len(parts) < 3 or unit.state.store.format.nests
     try:
-        name = table_name(parts, scope.schema)
+        if not is_plain:
+            raise catalog_read.no_such_schema(unit.state.store.format, name.home, ())
         what = Reading(
             version=version,
             timestamp=timestamp,
@@ -64,7 +69,7 @@ def relation_frame(unit: UnitOfWork, relation: st.Relation, scope: Scope) -> Dat
         )
         return read_any(unit, name, what)
     except InvalidRequest:
-        if len(parts) < 3:
+        if is_plain:
             view = _view_at(unit, name, version, timestamp)
             if view is not None:
                 inside = view.snapshot.id if version is not None or timestamp is not None else None
@@ -95,6 +100,25 @@ def view_frame(
     views: tuple[str, ...],
 ) -> DataFrame:
     """Return the rows of a view; its tables are read at ``version``, None for the unit's own."""
+    made = view.definition
+    found = query_frame(unit, view, version, views)
+    if not made.column_comments:
+        return found.toDF(*made.columns) if made.columns else found
+    told = zip(made.columns or found.columns, made.comments_of(found.columns), strict=True)
+    named = [
+        Named(name, backticked(name), metadata=None if text is None else {"comment": text})
+        for name, text in told
+    ]
+    return select_named(found.toDF(*(column.name for column in named)), named)
+
+
+def query_frame(
+    unit: UnitOfWork,
+    view: ViewVersion,
+    version: int | None,
+    views: tuple[str, ...],
+) -> DataFrame:
+    """Return the rows of a view under the names that its query gives to the columns."""
     me = view.full_name.lower()
     if me in views:
         chain = " → ".join([*views[views.index(me) :], me])
@@ -117,7 +141,7 @@ def view_frame(
             f"view {view.full_name} lists {len(columns)} column(s), but its query now has"
             f" {len(found.columns)}; create it again"
         )
-    return found.toDF(*columns) if columns else found
+    return found
 
 
 def frame_of(unit: UnitOfWork, query: st.Query, scope: Scope) -> DataFrame:
@@ -163,7 +187,7 @@ def query_of(unit: UnitOfWork, view: ViewVersion, version: int | None) -> st.Que
     if view.dialect != "duckdb":
         raise Unsupported(f"it is written in {view.dialect!r}, which Shelduck does not support")
     try:
-        return spark_query(made.sql)
+        return spark_query(made.sql, nests=unit.state.store.format.nests)
     except Unsupported as error:
         raise Unsupported(
             f"{error}; DuckDB created it as {made.sql!r}; read it there, or create it again with"
@@ -182,7 +206,7 @@ def _view_at(
     when = None if timestamp is None else instant(timestamp, unit.state.time_zone)
     with unit.state.store.read() as connection:
         at = catalog_read.snapshot(connection, version=version, timestamp=when)
-        return read_view(connection, at, name.schema, name.name, unit.state.info)
+        return read_view(connection, at, name.home, name.name, unit.state.info)
 
 
 def _metadata(

@@ -55,7 +55,7 @@ class Base:
         if name not in self._tables:
             with self._connected() as connection:
                 kept = self._state.tables
-                found = kept.table(connection, name.schema, name.name, self._snapshot)
+                found = kept.table(connection, name.home, name.name, self._snapshot)
             self._snapshot = found.snapshot
             self._tables[name] = found
         return self._tables[name]

@@ -59,7 +59,7 @@ def version_at(
         at = None
         if version is not None or when is not None:
             at = catalog_read.snapshot(connection, version=version, timestamp=when)
-        return state.tables.table(connection, name.schema, name.name, at)
+        return state.tables.table(connection, name.home, name.name, at)
 
 
 def as_of_today(unit: UnitOfWork, then: TableVersion) -> TableVersion:

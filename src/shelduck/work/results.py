@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table import Snapshot, TableVersion
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import shown_schema
+from shelduck.model.text.quoting import quote_name, schema_names, schema_text, schema_word
 from shelduck.model.text.shown import Shown, html_table
 
 
@@ -101,11 +102,14 @@ class PlainRows:
         return [column.split()[0] for column in self.columns.split(",")]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TableName:
-    """A table of the lake by schema and name; its text is what `Lake.table` accepts."""
+    """A table of the lake by schema and name; its text is what `Lake.table` accepts.
 
-    schema: str
+    ``home`` is the schema as one word, as `schema_word` makes it.
+    """
+
+    home: str
     name: str
 
     @classmethod
@@ -113,17 +117,30 @@ class TableName:
         """Return the name of a table."""
         return cls(table.schema.name, table.name)
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of its schema, and its own."""
+        return (*schema_names(self.home), self.name)
+
+    @property
+    def schema(self) -> str:
+        """The schema as people write it: ``a.b`` is b inside a."""
+        return shown_schema(self.home)
+
     def __str__(self) -> str:
-        return f"{quote_name(self.schema)}.{quote_name(self.name)}"
+        return f"{schema_text(self.home)}.{quote_name(self.name)}"
+
+    def __repr__(self) -> str:
+        return f"TableName(schema={self.schema!r}, name={self.name!r})"
 
 
 def table_name(parts: tuple[str, ...], default_schema: str) -> TableName:
-    """Return the schema and name that ``table`` or ``schema.table`` refers to."""
-    if len(parts) == 1:
-        return TableName(default_schema, parts[0])
-    if len(parts) == 2:
-        return TableName(parts[0], parts[1])
-    raise InvalidRequest(f"{'.'.join(parts)!r} has too many parts; write table or schema.table")
+    """Return the schema and name that ``table`` or ``schema.table`` refers to.
+
+    More parts are those of schemas inside schemas.
+    """
+    *schema, name = parts
+    return TableName(schema_word(schema) if schema else default_schema, name)
 
 
 __all__ = [

@@ -56,7 +56,7 @@ def changes_between(
     zone = unit.state.time_zone
     with unit.state.store.read() as connection:
         found = feed_range(connection, _bound(start, zone), _bound(last, zone))
-        table = catalog_read.table(connection, found.last, name.schema, name.name, unit.state.info)
+        table = catalog_read.table(connection, found.last, name.home, name.name, unit.state.info)
         first = found.snapshots[0][0].id
         converting = first_conversion(connection, table.id, first, found.last.id)
     if converting is not None:
@@ -73,7 +73,7 @@ def changes_of(state: LakeState, table: TableVersion, first: int, last: int) -> 
         at = catalog_read.snapshot(connection, version=last)
         named = catalog_read.name_at(connection, table.id, at)
         name = TableName(*named) if named else TableName.of(table)
-        if catalog_read.table(connection, at, name.schema, name.name, state.info).id != table.id:
+        if catalog_read.table(connection, at, name.home, name.name, state.info).id != table.id:
             raise NotFound(
                 f"table {name} was dropped, and snapshot {last} has another table of that name",
                 about="table",

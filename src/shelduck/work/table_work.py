@@ -24,7 +24,7 @@ class TableWork:
     def is_called(self, name: TableName) -> bool:
         """Return whether the table has this name now, in any case."""
         now = (self.current.schema.name.lower(), self.current.name.lower())
-        return not self.dropped and now == (name.schema.lower(), name.name.lower())
+        return not self.dropped and now == (name.home.lower(), name.name.lower())
 
     def changes(self) -> list[Change]:
         """Return what a commit must contain for the table."""

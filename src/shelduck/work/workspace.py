@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 
 from shelduck.catalog.read import macros as read_macros
@@ -24,8 +24,7 @@ from shelduck.model.changes.change import AlterTable, Change, RowChange
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.macro import MacroBody, MacroKind, MacroVersion
-from shelduck.model.tables.partition import COUNTS
-from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
+from shelduck.model.tables.schema import FieldId, Schema, SnapshotId, TableId
 from shelduck.model.tables.table import (
     DEFAULT_SCHEMA,
     PartitionColumn,
@@ -34,7 +33,8 @@ from shelduck.model.tables.table import (
     TableVersion,
 )
 from shelduck.model.tables.view import ViewDefinition, ViewVersion
-from shelduck.model.text.names import directory
+from shelduck.model.text.names import directory, shown_schema, split_name
+from shelduck.model.text.quoting import schema_names, schema_word
 from shelduck.work.base import Base
 from shelduck.work.results import TableName
 from shelduck.work.staged.macros import StagedMacros
@@ -74,13 +74,20 @@ class Workspace:
             known = read.schemas(connection, self.base, self._state.info)
         return self._schemas.over(known)
 
-    def schema(self, name: str) -> SchemaInfo:
-        """Return a schema by name or raise NotFound."""
+    def schema(self, word: str) -> SchemaInfo:
+        """Return a schema by its name as one word, in any case, or raise NotFound."""
         known = self.schemas()
-        match = next((s for s in known if s.name.lower() == name.lower()), None)
+        match = next((s for s in known if s.name.lower() == word.lower()), None)
         if match is None:
-            raise NotFound.named("schema", name, [s.name for s in known])
+            raise read.no_such_schema(self._state.store.format, word, known)
         return match
+
+    def word_of(self, text: str) -> str:
+        """Return the word of the schema ``a.b``: b in a if there is one, else a name with a dot."""
+        if shown_schema(text) != text:
+            with suppress(InvalidRequest):
+                return self.schema(schema_word(split_name(text))).name
+        return text
 
     def table_names(self, schema: SchemaInfo) -> list[str]:
         """Return the names of a schema's tables as this transaction left them, sorted."""
@@ -96,7 +103,7 @@ class Workspace:
         for work in self._tables.values():
             if work.is_called(name):
                 return work.current
-        if self._schemas.has_made(name.schema):
+        if self._schemas.has_made(name.home):
             raise self._no_table(name)
         found = self._base.table(name)
         work_here = self._tables.get(found.id)
@@ -106,17 +113,15 @@ class Workspace:
         return found
 
     def _no_table(self, name: TableName) -> NotFound:
-        schema = self.schema(name.schema)
+        schema = self.schema(name.home)
         known = [str(TableName(schema.name, n)) for n in self.table_names(schema)]
         return NotFound.named("table", str(name), known)
 
     def has_table(self, name: TableName) -> bool:
         """Return whether there is a table of this name."""
-        try:
-            self.table(name)
-        except NotFound:
-            return False
-        return True
+        with suppress(NotFound):
+            return bool(self.table(name))
+        return False
 
     def table_of(self, number: TableId) -> TableVersion | None:
         """Return a table by its id as this transaction left it, None if it is gone."""
@@ -132,7 +137,7 @@ class Workspace:
         if found is not None:
             return found
         with self.reading() as connection:
-            known = read_views.view(connection, self.base, name.schema, name.name, self._state.info)
+            known = read_views.view(connection, self.base, name.home, name.name, self._state.info)
         return self._views.seen(known)
 
     def view_names(self, schema: SchemaInfo) -> list[str]:
@@ -144,7 +149,7 @@ class Workspace:
     def create_view(self, name: TableName, definition: ViewDefinition) -> None:
         """Stage a new view."""
         _require_name("view", name.name)
-        schema = self.schema(name.schema)
+        schema = self.schema(name.home)
         self._require_free(name)
         self._provisional -= 1
         self._views.create(
@@ -170,6 +175,10 @@ class Workspace:
             self._require_free(TableName(view.schema.name, new_name))
         self._views.rename(view, new_name)
 
+    def comment_view(self, view: ViewVersion, column: str, text: str | None) -> None:
+        """Stage a comment on a column of a view, by the name that its query gives the column."""
+        self._views.comment(view, column, text)
+
     def macros(self) -> list[MacroVersion]:
         """Return all macros as this transaction left them."""
         with self.reading() as connection:
@@ -179,7 +188,7 @@ class Workspace:
     def create_macro(self, name: TableName, kind: MacroKind, bodies: tuple[MacroBody, ...]) -> None:
         """Stage a new macro; the commit finds one that has the name."""
         _require_name("macro", name.name)
-        schema = self.schema(name.schema)
+        schema = self.schema(name.home)
         self._provisional -= 1
         begins = SnapshotId(self.base.id + 1)
         made = MacroVersion(self._provisional, schema, name.name, kind, bodies, begins)
@@ -201,43 +210,46 @@ class Workspace:
         if self.has_table(name):
             raise AlreadyExists(f"table {name} already exists", about="table")
 
-    def create_schema(self, name: str, *, if_not_exists: bool) -> None:
-        """Stage a new schema."""
-        _require_name("schema", name)
-        try:
-            self.schema(name)
-        except NotFound:
-            self._provisional -= 1
-            unique = str(uuid.uuid4())
-            path = self._state.info.data_path + directory(name, unique)
-            self._schemas.create(SchemaInfo(SchemaId(self._provisional), name, path), unique)
+    def create_schema(self, word: str, *, if_not_exists: bool) -> None:
+        """Stage a new schema; those around it must exist."""
+        *around, own = schema_names(word)
+        _require_name("schema", own)
+        if around and not self._state.store.format.nests:
+            raise Unsupported(f"cannot create schema {shown_schema(word)}: {read.NO_NESTING}")
+        parent = self.schema(schema_word(around)) if around else None
+        if any(s.name.lower() == word.lower() for s in self.schemas()):
+            if not if_not_exists:
+                raise AlreadyExists(f"schema {shown_schema(word)!r} already exists", about="schema")
             return
-        if not if_not_exists:
-            raise AlreadyExists(f"schema {name!r} already exists", about="schema")
+        self._provisional -= 1
+        self._schemas.create(own, parent, self._provisional, self._state.info.data_path)
 
-    def drop_schema(self, name: str, *, if_exists: bool, cascade: bool) -> None:
+    def drop_schema(self, word: str, *, if_exists: bool, cascade: bool) -> None:
         """Stage the drop of a schema and, with ``cascade``, of all that it contains."""
         try:
-            found = self.schema(name)
+            found = self.schema(word)
         except NotFound:
             if if_exists:
                 return
             raise
         if found.name.lower() == DEFAULT_SCHEMA:
             raise InvalidRequest(
-                f"cannot drop schema {name!r}: readers look there for names without a schema, and"
-                " DuckDB cannot USE a lake without it; drop its tables instead"
+                f"cannot drop schema {found.text!r}: readers look there for names without a schema,"
+                " and DuckDB cannot USE a lake without it; drop its tables instead"
             )
+        schemas = [s for s in self.schemas() if s.parent == found.id]
         inside, views = self.table_names(found), self.view_names(found)
         macros = [m for m in self.macros() if m.schema.id == found.id]
-        names = [*inside, *views, *(m.name for m in macros)]
+        names = [*(s.own_name for s in schemas), *inside, *views, *(m.name for m in macros)]
         if names and not cascade:
-            counts = {"table": len(inside), "view": len(views), "macro": len(macros)}
-            holds = " and ".join(f"{n} {what}(s)" for what, n in counts.items() if n)
+            parts = (("schema", schemas), ("table", inside), ("view", views), ("macro", macros))
+            holds = " and ".join(f"{len([*of])} {what}(s)" for what, of in parts if of)
             raise InvalidRequest(
-                f"cannot drop schema {name!r}: it contains {holds}, such as"
+                f"cannot drop schema {found.text!r}: it contains {holds}, such as"
                 f" {names[0]!r}; drop them first, or use CASCADE"
             )
+        for schema in schemas:
+            self.drop_schema(schema.name, if_exists=False, cascade=True)
         for table in inside:
             self.drop_table(self.table(TableName(found.name, table)))
         for text in views:
@@ -263,10 +275,9 @@ class Workspace:
         ``unique`` is its UUID; by default a random one.
         """
         _require_name("table", name.name)
-        schema = self.schema(name.schema)
+        schema = self.schema(name.home)
         self._refuse_table(name)
-        self._state.store.format.require_free_names(columns.names, str(name))
-        self.require_keys(str(name), arrangement.partition)
+        self._state.store.format.require(str(name), columns.names, arrangement.partition)
         self._provisional -= 1
         unique = unique or str(uuid.uuid4())
         made = TableVersion(
@@ -307,13 +318,11 @@ class Workspace:
     def alter_table(self, change: AlterTable) -> None:
         """Stage new columns, comments, properties, partition keys and sort order."""
         work = self._work(change.table)
-        known = self._state.store.format
-        if known.always_reserved:
-            was, now = work.current.columns.changes(change.columns)
-            names = {f.name for f in now} - {f.name for f in was}
-            known.require_free_names(sorted(names), work.current.full_name)
+        was, now = work.current.columns.changes(change.columns)
+        names = sorted({f.name for f in now} - {f.name for f in was})
+        partition = change.partition or ()
+        self._state.store.format.require(work.current.full_name, names, partition)
         if change.partition is not None:
-            self.require_keys(change.table.full_name, change.partition)
             work.current = self._partitioned(work, change.partition)
         if change.sort is not None:
             work.current = replace(work.current, sort=change.sort)
@@ -328,16 +337,6 @@ class Workspace:
         else:
             number = self._partition_id() if partition else None
         return replace(work.current, partition=partition, partition_id=number)
-
-    def require_keys(self, table: str, partition: tuple[PartitionColumn, ...]) -> None:
-        """Raise Unsupported for a transform that the DuckLake version of the lake lacks."""
-        found = next((key.transform for key in partition if key.transform in COUNTS), None)
-        known = self._state.store.format
-        if found is not None and not known.counts_time:
-            raise Unsupported(
-                f"cannot partition {table} by {found}: DuckLake {known.version} does not have it;"
-                f" use {found.removeprefix('epoch_')}s(), or migrate the lake"
-            )
 
     def _partition_id(self) -> int:
         """Return a provisional id, which files that are written in the transaction refer to."""

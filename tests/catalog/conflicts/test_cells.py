@@ -6,6 +6,7 @@ import pytest
 
 from shelduck.model.changes.change import FlushInlined, Verb
 from shelduck.model.changes.conflict import MATRIX, Rule
+from shelduck.model.changes.macro_change import CommentViewColumns
 from tests.catalog.conflicts.expected import BY_WRITER
 
 # Only files without deletes are merged.
@@ -25,7 +26,9 @@ def tried(mine):
 
 
 def test_every_cell_has_a_case(begun):
-    assert {cell for cell, _ in tried(begun.mine)} == set(MATRIX)
+    # Lakes of DuckLake 1.0 have no comments on columns of views: see test_view_comments.
+    cells = {cell for cell in MATRIX if cell[0] is not CommentViewColumns}
+    assert {cell for cell, _ in tried(begun.mine)} == cells
 
 
 @pytest.mark.parametrize("cell", [c for c, rule in MATRIX.items() if rule is Rule.SAME_FILE])

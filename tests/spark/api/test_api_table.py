@@ -86,7 +86,12 @@ def test_a_table_that_exists_is_kept_when_that_is_wanted(lake):
         ("u", {"a": "int", "A": "int"}, InvalidRequest, "column 'A' is listed twice"),
         ("u", {"": "int"}, InvalidRequest, "the name of a column is empty"),
         ("", {"a": "int"}, InvalidRequest, "cannot parse the name ''"),
-        ("a.b.c", {"a": "int"}, InvalidRequest, "'a.b.c' has too many parts"),
+        (
+            "a.b.c",
+            {"a": "int"},
+            NotFound,
+            "schema a.b does not exist: schemas inside schemas need DuckLake 1.1",
+        ),
         (
             "u",
             T.StructType([T.StructField("a", T.CalendarIntervalType())]),

@@ -120,6 +120,10 @@ class Draft:
         self._next_catalog_id += 1
         return self._next_catalog_id - 1
 
+    def schema_id(self, known: SchemaId) -> SchemaId:
+        """Return the id of a schema, which this commit may have made under a provisional one."""
+        return self.schema_ids.get(known, known)
+
     def skip_ids(self, *, catalog: int = 0, file: int = 0) -> None:
         """Give no id below these from now on."""
         self._next_catalog_id = max(self._next_catalog_id, catalog)

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, func, literal, select, true, union_all
 
 from shelduck.catalog.read.queries import has_columns, live
 from shelduck.ducklake import tables
+from shelduck.ducklake.format import format_of, schemas_of
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest
 from shelduck.model.tables.schema import SchemaId
 from shelduck.model.tables.table import SchemaInfo
@@ -16,10 +17,6 @@ from shelduck.model.text.names import require_storable
 
 Named = tuple[str, int]
 """What has a name: 'table' or 'view', and its id."""
-
-_LIVE_SCHEMAS = select(tables.schema.c.schema_id, tables.schema.c.schema_name).where(
-    live(tables.schema)
-)
 
 
 @dataclass
@@ -52,7 +49,7 @@ def check_names(connection: Connection, names: Names) -> None:
 
 def _require_storable(names: Names) -> None:
     for schema in names.new_schemas:
-        require_storable("schema", schema.name)
+        require_storable("schema", schema.own_name)
     for _, name in names.given:
         require_storable("table or view", name)
 
@@ -67,22 +64,27 @@ def _require_unique(names: Names) -> None:
 
 
 def _check_schemas(connection: Connection, names: Names) -> None:
-    alive = {row.schema_id: row.schema_name for row in connection.execute(_LIVE_SCHEMAS)}
+    every = schemas_of(connection)
+    rows = connection.execute(select(every.c.schema_id, every.c.schema_name).where(live(every)))
+    alive = {row.schema_id: row.schema_name for row in rows}
     used = {*names.used_schemas, *(schema for schema, _ in names.given)}
     created = {schema.id for schema in names.new_schemas}
     for schema in used.union(names.dropped_schemas):
         if schema.id not in alive and schema.id not in created:
-            raise Conflict(f"schema {schema.name!r} was dropped by another commit")
+            raise Conflict(f"schema {schema.text!r} was dropped by another commit")
+    for schema in names.new_schemas:
+        if schema.parent is not None and schema.parent not in alive.keys() | created:
+            raise Conflict(f"the schema around {schema.text!r} was dropped by another commit")
     ending = {schema.id for schema in names.dropped_schemas}
     for schema in used:
         if schema.id in ending:
             raise InvalidRequest(
-                f"one commit drops schema {schema.name!r} and fills it; do one of them"
+                f"one commit drops schema {schema.text!r} and fills it; do one of them"
             )
     taken = {name.lower() for number, name in alive.items() if number not in ending}
     for schema in names.new_schemas:
         if schema.name.lower() in taken:
-            raise AlreadyExists(f"schema {schema.name!r} already exists", about="schema")
+            raise AlreadyExists(f"schema {schema.text!r} already exists", about="schema")
         taken.add(schema.name.lower())
 
 
@@ -110,7 +112,7 @@ def _check_given(connection: Connection, names: Names) -> None:
         schema = given.get((SchemaId(schema_id), name.lower()))
         if schema is not None and (kind, number) not in names.dropped | names.renamed:
             raise AlreadyExists(
-                f"{kind} {name!r} already exists in schema {schema.name!r}", about=kind
+                f"{kind} {name!r} already exists in schema {schema.text!r}", about=kind
             )
 
 
@@ -126,8 +128,14 @@ def _check_emptiness(connection: Connection, names: Names) -> None:
             ("macro", tables.macro, true()),
         )
     ]
+    if format_of(connection).nests:
+        every = schemas_of(connection)
+        s = every.c
+        inside = select(literal("schema"), s.schema_id, s.parent_schema_id, s.schema_name)
+        parts.append(inside.where(live(every), s.parent_schema_id.in_(ids)))
+    ended = names.dropped.union(("schema", number) for number in ids)
     for kind, number, _, name in connection.execute(union_all(*parts)):
-        if (kind, number) not in names.dropped:
+        if (kind, number) not in ended:
             raise InvalidRequest(
                 f"a schema cannot be dropped while {kind} {name!r} is in it; drop that first"
             )

@@ -69,7 +69,7 @@ class TableWork(_Changes):
     def name(self) -> str:
         """Return the table's name for messages, the new one of a new table."""
         if self.created is not None:
-            return f"{self.created.schema.name}.{self.new_name or self.created.name}"
+            return f"{self.created.schema.text}.{self.new_name or self.created.name}"
         known = self.old or self.seen
         return known.full_name if known else f"with id {self.id}"
 

@@ -57,7 +57,7 @@ def is_broken(source: FromClause) -> ColumnElement[bool]:
     return or_(begin.is_(None), begin < 0, begin > MOST, end < begin, end > MOST)
 
 
-def begin_of(source: Table) -> ColumnElement[Any]:
+def begin_of(source: FromClause) -> ColumnElement[Any]:
     """Return where a versioned row begins; fetching it raises `BrokenInterval` for a broken row."""
     kind = source.c.begin_snapshot.type
     assert isinstance(kind, Checked)

@@ -35,7 +35,7 @@ def change_map(entries: list[Entry]) -> dict[str, list[str]]:
     """Return what a snapshot did as in DuckDB's ``snapshots()``: names or ids by action."""
     found: dict[str, list[str]] = {}
     for entry in entries:
-        names = ".".join(n if n.isidentifier() else double_quoted(n) for n in entry.names)
+        names = ".".join(n if n.isidentifier() else double_quoted(n) for n in entry.parts)
         found.setdefault(_called(entry.verb), []).append(names or str(entry.id))
     return found
 

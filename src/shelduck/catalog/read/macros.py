@@ -7,19 +7,20 @@ from functools import cache
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, bindparam, select
+from sqlalchemy import Connection, FromClause, Row, Select, and_, bindparam, select
 
 from shelduck.catalog.read.intervals import begin_of
-from shelduck.catalog.read.paths import resolve
-from shelduck.catalog.read.queries import shown_or_broken, visible
+from shelduck.catalog.read.paths import schema_of_row
+from shelduck.catalog.read.queries import about_schema, shown_or_broken, visible
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.format import schemas_of
 from shelduck.errors import CorruptLake
 from shelduck.model.tables.macro import MacroBody, MacroKind, MacroParameter, MacroVersion
-from shelduck.model.tables.schema import SchemaId, SnapshotId
-from shelduck.model.tables.table import SchemaInfo, Snapshot
+from shelduck.model.tables.schema import SnapshotId
+from shelduck.model.tables.table import Snapshot
 from shelduck.model.tables.view import SPARK_SQL
 
 _KINDS = {kind.value: kind for kind in MacroKind}
@@ -35,7 +36,8 @@ def macros(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[MacroVe
 
     Raises CorruptLake for a macro that is neither scalar nor table.
     """
-    rows = connection.execute(_bodies(), {"snapshot": at.id}).all()
+    asked = _bodies(schemas_of(connection))
+    rows = connection.execute(asked, {"snapshot": at.id}).all()
     if not rows:
         return []
     found = connection.execute(_tags(), {"snapshot": at.id})
@@ -61,10 +63,9 @@ def _macro(rows: Sequence[Row[Any]], texts: dict[Any, str], lake: LakeInfo) -> M
             parts[0].dialect,
         )
         bodies.append(body)
-    path = resolve(lake.data_path, first.path, first.path_is_relative)
     return MacroVersion(
         first.macro_id,
-        SchemaInfo(SchemaId(first.schema_id), first.schema_name, path),
+        schema_of_row(first, lake.data_path),
         first.macro_name,
         _KINDS[first.type],
         tuple(bodies),
@@ -83,21 +84,21 @@ def _parameter(row: Row[Any]) -> MacroParameter:
 
 
 @cache
-def _bodies() -> Select[Any]:
+def _bodies(schemas: FromClause) -> Select[Any]:
     snapshot = bindparam("snapshot", type_=BIGINT)
-    m, s = tables.macro.c, tables.schema.c
+    m, s = tables.macro.c, schemas.c
     i, p = tables.macro_impl.c, tables.macro_parameters.c
     return (
         select(
             *(m.macro_id, m.macro_name, begin_of(tables.macro)),
-            *(s.schema_id, s.schema_name, s.path, s.path_is_relative),
+            *about_schema(schemas),
             *(i.impl_id, i.dialect, i.sql, i.type),
             *(or_null(p.parameter_name), p.parameter_type, p.default_value, p.default_value_type),
         )
-        .join_from(tables.macro, tables.schema, m.schema_id == s.schema_id)
+        .join_from(tables.macro, schemas, m.schema_id == s.schema_id)
         .join(tables.macro_impl, i.macro_id == m.macro_id)
         .outerjoin(tables.macro_parameters, and_(p.macro_id == i.macro_id, p.impl_id == i.impl_id))
-        .where(shown_or_broken(tables.macro, snapshot), visible(tables.schema, snapshot))
+        .where(shown_or_broken(tables.macro, snapshot), visible(schemas, snapshot))
         .order_by(m.macro_id, i.impl_id, p.column_id)
     )
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import unquote
 
 from shelduck.ducklake.checked import RESTORE
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.place import is_absolute, joined, require_allowed, split_address
 from shelduck.model.tables.partition import NULL_DIRECTORY
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.schema import SchemaId
+from shelduck.model.tables.table import SchemaInfo, TableVersion
 
 # Other people's servers, which no lake can write, and which a reader must not call for a stranger.
 _SERVERS = ("http", "https", "ftp", "ftps")
@@ -31,6 +33,16 @@ def resolve(base: str, path: str | None, is_relative: object) -> str:
             f" {'NULL' if is_relative is None else 'false'}; {RESTORE}"
         )
     return path
+
+
+def schema_of_row(row: Any, data_path: str, prefix: str = "") -> SchemaInfo:
+    """Return the schema that a row with columns of `queries.about_schema` describes."""
+    relative = getattr(row, f"{prefix}path_is_relative")
+    path = resolve(data_path, getattr(row, f"{prefix}path"), relative)
+    parent = getattr(row, "parent_schema_id", None)
+    return SchemaInfo(
+        SchemaId(row.schema_id), row.schema_name, path, None if parent is None else SchemaId(parent)
+    )
 
 
 def file_place(table: TableVersion, path: str, is_relative: object) -> str:

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from sqlalchemy import (
     BindParameter,
     Connection,
+    FromClause,
     Select,
-    Table,
     TableClause,
     and_,
     bindparam,
@@ -63,13 +63,13 @@ def chunks(values: Iterable[Value], size: int = _CHUNK) -> Iterator[list[Value]]
         yield part
 
 
-def visible(source: Table, snapshot: int | BindParameter[int]) -> ColumnElement[bool]:
+def visible(source: FromClause, snapshot: int | BindParameter[int]) -> ColumnElement[bool]:
     """Return the condition that a versioned row is visible at a snapshot."""
     end = source.c.end_snapshot
     return and_(source.c.begin_snapshot <= snapshot, or_(end.is_(None), end > snapshot))
 
 
-def shown_or_broken(source: Table, snapshot: int | BindParameter[int]) -> ColumnElement[bool]:
+def shown_or_broken(source: FromClause, snapshot: int | BindParameter[int]) -> ColumnElement[bool]:
     """Return the condition that a row is visible or broken; select `begin_of` to refuse those."""
     return or_(visible(source, snapshot), is_broken(source))
 
@@ -85,7 +85,7 @@ def total(what: Any) -> ColumnElement[Any]:
     return cast(func.coalesce(func.sum(what), 0), BIGINT)
 
 
-def live(source: Table) -> ColumnElement[bool]:
+def live(source: FromClause) -> ColumnElement[bool]:
     """Return the condition that no snapshot has ended a versioned row."""
     return source.c.end_snapshot.is_(None)
 
@@ -167,14 +167,24 @@ def snapshots_altering() -> Select[Any]:
     return every_snapshot().where(t_changes.c.changes_made.like("%altered_table:%"))
 
 
-def schemas_at(snapshot: int) -> Select[Any]:
+def schemas_at(schemas: FromClause, snapshot: int) -> Select[Any]:
     """Ask for the schemas at a snapshot."""
-    c = t_schema.c
     return (
-        select(c.schema_id, c.schema_name, c.path, c.path_is_relative, begin_of(t_schema))
-        .where(shown_or_broken(t_schema, snapshot))
-        .order_by(c.schema_id)
+        select(*about_schema(schemas), begin_of(schemas))
+        .where(shown_or_broken(schemas, snapshot))
+        .order_by(schemas.c.schema_id)
     )
+
+
+def about_schema(schemas: FromClause, prefix: str = "") -> list[ColumnElement[Any]]:
+    """Return what `shelduck.catalog.read.paths.schema_of_row` needs of `Format.schemas`."""
+    parent = schemas.c.get("parent_schema_id")
+    return [
+        *(schemas.c.schema_id, schemas.c.schema_name),
+        schemas.c.path.label(f"{prefix}path"),
+        schemas.c.path_is_relative.label(f"{prefix}path_is_relative"),
+        *([] if parent is None else [parent]),
+    ]
 
 
 def table_names_at(snapshot: int, schema_id: int) -> Select[Any]:
@@ -188,22 +198,19 @@ def table_names_at(snapshot: int, schema_id: int) -> Select[Any]:
 
 
 @cache
-def table_called() -> Select[Any]:
+def table_called(schemas: FromClause) -> Select[Any]:
     """Ask for the tables :schema.:name, whatever the case, with their schema, at :snapshot."""
     snapshot = bindparam("snapshot", type_=BIGINT)
-    s, t = t_schema.c, t_table.c
+    s, t = schemas.c, t_table.c
     return (
         select(
             *(t.table_id, t.table_uuid, t.table_name, t.path, t.path_is_relative),
             begin_of(t_table),
-            s.schema_id,
-            s.schema_name,
-            s.path.label("schema_path"),
-            s.path_is_relative.label("schema_path_is_relative"),
-            begin_of(t_schema).label("schema_begins"),
+            *about_schema(schemas, "schema_"),
+            begin_of(schemas).label("schema_begins"),
         )
-        .join_from(t_table, t_schema, t.schema_id == s.schema_id)
-        .where(shown_or_broken(t_table, snapshot), shown_or_broken(t_schema, snapshot))
+        .join_from(t_table, schemas, t.schema_id == s.schema_id)
+        .where(shown_or_broken(t_table, snapshot), shown_or_broken(schemas, snapshot))
         .where(has_columns(snapshot))
         .where(func.lower(s.schema_name) == func.lower(bindparam("schema", type_=TEXT)))
         .where(func.lower(t.table_name) == func.lower(bindparam("name", type_=TEXT)))
@@ -381,11 +388,11 @@ def schema_versions_of(table_id: int) -> Select[Any]:
     )
 
 
-def names_of_table(table_id: int) -> Select[Any]:
+def names_of_table(schemas: FromClause, table_id: int) -> Select[Any]:
     """Ask for the names that a table ever had, with their schema's name and the first snapshot."""
-    s, t = t_schema.c, t_table.c
+    s, t = schemas.c, t_table.c
     return (
         select(t.begin_snapshot, or_null(s.schema_name), t.table_name)
-        .outerjoin_from(t_table, t_schema, t.schema_id == s.schema_id)
+        .outerjoin_from(t_table, schemas, t.schema_id == s.schema_id)
         .where(t.table_id == table_id)
     )

@@ -7,7 +7,7 @@ one state. Files and inlined rows of a table are in `shelduck.catalog.read.files
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import islice
@@ -28,20 +28,22 @@ from shelduck.catalog.read.files.data_files import (
 from shelduck.catalog.read.files.mappings import name_mappings
 from shelduck.catalog.read.files.outside import bucketed_by, files_in_other_buckets, files_outside
 from shelduck.catalog.read.inlined import inlined_rows
-from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.paths import resolve, schema_of_row
 from shelduck.catalog.read.together import Together
 from shelduck.catalog.read.traits import traits_at, traits_of
 from shelduck.catalog.read.views import require_distinct, view
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.ducklake import tables
-from shelduck.ducklake.format import follow
+from shelduck.ducklake.format import Format, first_with, follow, format_of, schemas_of
 from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound
 from shelduck.model.changes.change import Entry, Verb, parse_entries
 from shelduck.model.files.place import require_allowed
 from shelduck.model.tables.lengths import limited
 from shelduck.model.tables.options import table_options
-from shelduck.model.tables.schema import FieldId, SchemaId, SnapshotId, TableId
+from shelduck.model.tables.schema import FieldId, SnapshotId, TableId
 from shelduck.model.tables.table import SchemaInfo, Snapshot, TableVersion
+from shelduck.model.text.names import shown_schema
+from shelduck.model.text.quoting import INSIDE
 
 __all__ = [
     "FEW",
@@ -71,6 +73,10 @@ __all__ = [
     "table_names",
 ]
 
+NO_NESTING = (
+    f"schemas inside schemas need {first_with('ducklake_schema', 'parent_schema_id')}; migrate the"
+    " lake, or use one name, in backticks if it has a dot"
+)
 # A look at the newest snapshots should be fast, and a look at all should take few statements.
 _FIRST_PAGE, _NEXT_PAGES = 200, 5_000
 
@@ -210,16 +216,14 @@ def entries_of(snapshot: Snapshot) -> list[Entry]:
 
 def schemas(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[SchemaInfo]:
     """Return the schemas at a snapshot, in the order in which they were made."""
-    return [
-        SchemaInfo(SchemaId(row.schema_id), row.schema_name, _schema_path(row, lake))
-        for row in connection.execute(queries.schemas_at(at.id))
-    ]
+    rows = connection.execute(queries.schemas_at(schemas_of(connection), at.id))
+    return [schema_of_row(row, lake.data_path) for row in rows]
 
 
 def table_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list[str]:
     """Return the names of a schema's tables at a snapshot, sorted."""
     found = list(connection.execute(queries.table_names_at(at.id, schema.id)).scalars())
-    require_distinct("table", schema.name, found)
+    require_distinct("table", schema.text, found)
     return found
 
 
@@ -231,28 +235,30 @@ def table(
     Raises NotFound with similar names, CorruptLake if its rows contradict themselves.
     """
     wanted = {"schema": schema, "name": name, "snapshot": at.id}
-    found = connection.execute(queries.table_called(), wanted).all()
+    asked = queries.table_called(schemas_of(connection))
+    found = connection.execute(asked, wanted).all()
     if not found:
         raise _no_such_table(connection, at, schema, name, lake)
     if len(found) > 1:
         ids = ", ".join(str(row.table_id) for row in found)
-        raise CorruptLake(f"tables {ids} have the same name {schema}.{name} at snapshot {at.id}")
+        twice = f"{shown_schema(schema)}.{name}"
+        raise CorruptLake(f"tables {ids} have the same name {twice} at snapshot {at.id}")
     row = found[0]
-    full_name = f"{row.schema_name}.{row.table_name}"
+    home = schema_of_row(row, lake.data_path, "schema_")
+    full_name = f"{home.text}.{row.table_name}"
     mine = {"table": row.table_id, "snapshot": at.id}
-    described = _described().ask(connection, mine | {"schema": row.schema_id})
+    described = _described().ask(connection, mine | {"schema": home.id})
     columns = described["columns"]
     shown = schema_of((c for c in columns if c.shown), full_name)
     if not shown.fields:
         raise _no_such_table(connection, at, schema, name, lake)
-    schema_path = resolve(lake.data_path, row.schema_path, row.schema_path_is_relative)
-    path = resolve(schema_path, row.path, row.path_is_relative)
+    path = resolve(home.path, row.path, row.path_is_relative)
     require_allowed(path, lake.roots, f"the directory {path!r} of {full_name}")
     traits = traits_of(described["traits"], at.id, full_name)
     return TableVersion(
         id=TableId(row.table_id),
         uuid=str(row.table_uuid),
-        schema=SchemaInfo(SchemaId(row.schema_id), row.schema_name, schema_path),
+        schema=home,
         name=row.table_name,
         path=path,
         columns=limited(shown, traits.properties, full_name),
@@ -265,7 +271,7 @@ def table(
         partition=traits.partition,
         sort=traits.sort,
         properties=traits.properties,
-        options=table_options(traits.options, schema_id=row.schema_id, table_id=row.table_id),
+        options=table_options(traits.options, schema_id=home.id, table_id=row.table_id),
         has_reserved=any(c.begin_snapshot == c.end_snapshot for c in columns),
         roots=lake.roots,
     )
@@ -278,7 +284,8 @@ def _described() -> Together:
 
 def name_at(connection: Connection, table_id: int, at: Snapshot) -> tuple[str, str] | None:
     """Return the schema and name of a table at a snapshot, None if it did not exist."""
-    names = connection.execute(queries.names_of_table(table_id)).all()
+    asked = queries.names_of_table(schemas_of(connection), table_id)
+    names = connection.execute(asked).all()
     known = [(begin, schema, name) for begin, schema, name in names if begin <= at.id]
     return max(known)[1:] if known else None
 
@@ -297,7 +304,9 @@ def table_history(
     """
     names: dict[int, tuple[str, ...]] = {
         begin: (schema_name, table_name)
-        for begin, schema_name, table_name in connection.execute(queries.names_of_table(table.id))
+        for begin, schema_name, table_name in connection.execute(
+            queries.names_of_table(schemas_of(connection), table.id)
+        )
     }
     found = newest_first(connection, queries.snapshots_naming(table.id, list(names)), before)
     mine = (s for s in found if _touches(s, table.id, names.get(s.id)))
@@ -306,10 +315,11 @@ def table_history(
 
 def was_table(connection: Connection, schema: str, name: str) -> bool:
     """Return whether a remaining snapshot may have a table of that name; one statement."""
-    t, s = tables.table.c, tables.schema.c
+    schemas = schemas_of(connection)
+    t, s = tables.table.c, schemas.c
     query = (
         select(t.table_id)
-        .join(tables.schema, s.schema_id == t.schema_id)
+        .join(schemas, s.schema_id == t.schema_id)
         .where(func.lower(t.table_name) == name.lower())
         .where(func.lower(s.schema_name) == schema.lower())
         .limit(1)
@@ -354,22 +364,25 @@ def as_snapshot(row: Any) -> Snapshot:
     )
 
 
-def _schema_path(row: Any, lake: LakeInfo) -> str:
-    return resolve(lake.data_path, row.path, row.path_is_relative)
-
-
 def _no_such_table(
     connection: Connection, at: Snapshot, schema: str, name: str, lake: LakeInfo
 ) -> NotFound:
     known = schemas(connection, at, lake)
     home = next((s for s in known if s.name.lower() == schema.lower()), None)
     if home is None:
-        return NotFound.named("schema", schema, [s.name for s in known])
+        return no_such_schema(format_of(connection), schema, known)
     if view(connection, at, home.name, name, lake) is not None:
         return NotFound(
-            f"{home.name}.{name} is a view, not a table; read it with"
-            f" lake.sql('SELECT * FROM {home.name}.{name}')",
+            f"{home.text}.{name} is a view, not a table; read it with"
+            f" lake.sql('SELECT * FROM {home.text}.{name}')",
             about="view instead of table",
         )
     names = table_names(connection, at, home)
-    return NotFound.named("table", name, names, where=f"schema {home.name!r}")
+    return NotFound.named("table", name, names, where=f"schema {home.text!r}")
+
+
+def no_such_schema(known_format: Format, word: str, known: Sequence[SchemaInfo]) -> NotFound:
+    """Return what to say of a schema that does not exist."""
+    if INSIDE in word and not known_format.nests:
+        return NotFound(f"schema {shown_schema(word)} does not exist: {NO_NESTING}", about="schema")
+    return NotFound.named("schema", shown_schema(word), [s.text for s in known])

@@ -8,19 +8,34 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, func, select
+from sqlalchemy import (
+    CompoundSelect,
+    Connection,
+    FromClause,
+    Select,
+    Table,
+    bindparam,
+    cast,
+    func,
+    null,
+    select,
+    union_all,
+)
 
 from shelduck.catalog.read.intervals import begin_of
-from shelduck.catalog.read.paths import resolve
-from shelduck.catalog.read.queries import shown_or_broken, visible
+from shelduck.catalog.read.paths import schema_of_row
+from shelduck.catalog.read.queries import about_schema, shown_or_broken, visible
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.ducklake import tables
+from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.column_types import BIGINT, TEXT
+from shelduck.ducklake.format import format_of, schemas_of
 from shelduck.errors import CorruptLake
 from shelduck.model.tables.pin import PINNED, STORED_PIN
-from shelduck.model.tables.schema import SchemaId, SnapshotId
+from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table import SchemaInfo, Snapshot
 from shelduck.model.tables.view import SPARK_SQL, ViewDefinition, ViewVersion
+from shelduck.model.text.names import shown_schema
 from shelduck.model.text.quoting import double_quoted
 
 _NAME = re.compile(r'"((?:[^"]|"")*)"\s*(?:,\s*|$)')
@@ -34,20 +49,22 @@ def view(
     One statement, two if there is one.
     """
     wanted = {"schema": schema, "name": name, "snapshot": at.id}
-    rows = connection.execute(_view_called(), wanted).all()
+    rows = connection.execute(_view_called(schemas_of(connection)), wanted).all()
     if not rows:
         return None
     if len(rows) > 1:
         ids = ", ".join(str(row.view_id) for row in rows)
-        raise CorruptLake(f"views {ids} have the same name {schema}.{name} at snapshot {at.id}")
+        shown = f"{shown_schema(schema)}.{name}"
+        raise CorruptLake(f"views {ids} have the same name {shown} at snapshot {at.id}")
     row = rows[0]
-    found = connection.execute(_tags(), {"view": row.view_id, "snapshot": at.id})
-    tags: dict[str, str] = {key: value for key, value in found}  # noqa: C416 - rows are no pairs
-    path = resolve(lake.data_path, row.path, row.path_is_relative)
+    asked = _tags(format_of(connection).view_column_tag)
+    found = connection.execute(asked, {"view": row.view_id, "snapshot": at.id}).all()
+    tags: dict[str, str] = {key: value for key, value, column in found if column is None}
+    comments = sorted((c, value) for _, value, c in found if c is not None and value is not None)
     return ViewVersion(
         row.view_id,
         str(row.view_uuid),
-        SchemaInfo(SchemaId(row.schema_id), row.schema_name, path),
+        schema_of_row(row, lake.data_path),
         row.view_name,
         ViewDefinition(
             row.sql,
@@ -55,6 +72,7 @@ def view(
             tags.get(SPARK_SQL),
             tags.get("comment"),
             STORED_PIN.read(tags[PINNED], f"view {row.view_name}") if PINNED in tags else None,
+            tuple(comments),
         ),
         at,
         SnapshotId(row.begin_snapshot),
@@ -71,7 +89,7 @@ def view_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list
         .order_by(v.view_name)
     )
     found = list(connection.execute(query).scalars())
-    require_distinct("view", schema.name, found)
+    require_distinct("view", schema.text, found)
     return found
 
 
@@ -107,26 +125,35 @@ def column_names_text(names: tuple[str, ...]) -> str:
 
 
 @cache
-def _view_called() -> Select[Any]:
+def _view_called(schemas: FromClause) -> Select[Any]:
     snapshot = bindparam("snapshot", type_=BIGINT)
-    s, v = tables.schema.c, tables.view.c
+    s, v = schemas.c, tables.view.c
     return (
         select(
             *(v.view_id, v.view_uuid, v.view_name, v.dialect, v.sql, v.column_aliases),
-            *(begin_of(tables.view), s.schema_id, s.schema_name, s.path, s.path_is_relative),
+            *(begin_of(tables.view), *about_schema(schemas)),
         )
-        .join_from(tables.view, tables.schema, v.schema_id == s.schema_id)
-        .where(shown_or_broken(tables.view, snapshot), visible(tables.schema, snapshot))
+        .join_from(tables.view, schemas, v.schema_id == s.schema_id)
+        .where(shown_or_broken(tables.view, snapshot), visible(schemas, snapshot))
         .where(func.lower(s.schema_name) == func.lower(bindparam("schema", type_=TEXT)))
         .where(func.lower(v.view_name) == func.lower(bindparam("name", type_=TEXT)))
     )
 
 
 @cache
-def _tags() -> Select[Any]:
-    t = tables.tag
-    return select(t.c.key, t.c.value).where(
-        t.c.object_id == bindparam("view", type_=BIGINT),
+def _tags(of_columns: Table | None) -> Select[Any] | CompoundSelect[Any]:
+    """Ask for the tags of :view, each with None, and for the comments on its columns."""
+    t, view = tables.tag, bindparam("view", type_=BIGINT)
+    snapshot = bindparam("snapshot", type_=BIGINT)
+    own = select(t.c.key, t.c.value, cast(null(), TEXT).label("column_name")).where(
+        t.c.object_id == view,
         t.c.key.in_(["comment", SPARK_SQL, PINNED]),
-        visible(t, bindparam("snapshot", type_=BIGINT)),
+        visible(t, snapshot),
     )
+    if of_columns is None:
+        return own
+    c = of_columns.c
+    comments = select(c.key, c.value, or_null(c.column_name)).where(
+        c.view_id == view, c.key == "comment", visible(of_columns, snapshot)
+    )
+    return union_all(own, comments)

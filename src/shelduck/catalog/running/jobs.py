@@ -34,6 +34,7 @@ from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.format import schemas_of
 from shelduck.errors import (
     AlreadyExists,
     Conflict,
@@ -182,7 +183,9 @@ def light_changes(connection: Connection, known: Iterable[Job]) -> list[LightCha
                 continue
             table = TableId(entry.id or 0)
             if table not in names:
-                rows = connection.execute(queries.names_of_table(table)).all()
+                rows = connection.execute(
+                    queries.names_of_table(schemas_of(connection), table)
+                ).all()
                 names[table] = sorted((begin, (schema, name)) for begin, schema, name in rows)
             called = [name for begin, name in names[table] if begin <= snapshot.id]
             if called:

@@ -30,7 +30,7 @@ from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import RESTORE, BrokenValue, row_text
-from shelduck.ducklake.format import Format, format_of
+from shelduck.ducklake.format import format_of
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import parse_entries
 from shelduck.model.tables.problem import Problem
@@ -106,7 +106,6 @@ _IDENTITIES: tuple[tuple[Table, tuple[str, ...]], ...] = (
 )
 # In versions of DuckLake that have them.
 _TAGS = ("ducklake_view_column_tag", ("view_id", "column_name", "key"))
-_PARENT = ("ducklake_schema", "parent_schema_id")
 
 
 def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
@@ -127,7 +126,10 @@ def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
         # Statements that compare values need numbers where numbers belong.
         return found
     found += _equal(connection, None if every else _SHOWN)
-    checks = (_intervals, _versions, _twice, _dangling, _unregistered, _misnamed, _numbers, _logs)
+    checks = (
+        *(_intervals, _versions, _twice, _dangling, _homeless),
+        *(_unregistered, _misnamed, _numbers, _logs),
+    )
     return found + [problem for check in checks for problem in check(connection)]
 
 
@@ -202,7 +204,7 @@ def _twice(connection: Connection) -> Iterator[Problem]:
 
 
 def _dangling(connection: Connection) -> Iterator[Problem]:
-    for reference in (*_REFERENCES, *_later_references(format_of(connection))):
+    for reference in _REFERENCES:
         column = reference.column
         known = or_(*(exists().where(target == column) for target in reference.targets))
         for row in _rows(connection, column.table, and_(column.is_not(None), not_(known))):
@@ -210,13 +212,20 @@ def _dangling(connection: Connection) -> Iterator[Problem]:
             yield _problem("reference", column.table, row, wrong)
 
 
-def _later_references(known: Format) -> Iterator[_Reference]:
-    """Yield what only some versions of DuckLake have."""
-    if known.has(*_PARENT):
-        parents = tables.schema.alias("parent")
-        yield _Reference(known.table(_PARENT[0]).c[_PARENT[1]], (parents.c.schema_id,))
-    if known.has(_TAGS[0], _TAGS[1][0]):
-        yield _Reference(known.table(_TAGS[0]).c[_TAGS[1][0]], (tables.view.c.view_id,))
+def _homeless(connection: Connection) -> Iterator[Problem]:
+    """Find schemas in schemas that do not exist or that are inside each other, and lost tags."""
+    known = format_of(connection)
+    if known.nests:
+        source = known.table(tables.schema)
+        lost = source.c.schema_id.not_in(select(known.schemas.c.schema_id))
+        for row in _rows(connection, source, lost):
+            wrong = f"parent_schema_id {row['parent_schema_id']} leads to no schema of the lake"
+            yield _problem("reference", source, row, wrong)
+    tag = known.view_column_tag
+    if tag is not None:
+        views = select(tables.view.c.view_id)
+        for row in _rows(connection, tag, tag.c.view_id.not_in(views)):
+            yield _problem("reference", tag, row, f"view_id {row['view_id']} does not exist")
 
 
 def _misnamed(connection: Connection) -> Iterator[Problem]:

@@ -38,6 +38,7 @@ from shelduck.catalog.schema import own_tables
 from shelduck.catalog.upkeep.options import read_settings
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
+from shelduck.ducklake.format import schemas_of
 from shelduck.model.tables.options import OptionSetting, Scope, TableOptions, table_options
 from shelduck.model.tables.schema import TableId
 from shelduck.planning.upkeep.compaction import MIN_FILES
@@ -51,7 +52,7 @@ from shelduck.planning.upkeep.facts import (
     Tier,
 )
 
-_t, _s = tables.table.c, tables.schema.c
+_t = tables.table.c
 _file, _delete, _value = tables.data_file.c, tables.delete_file.c, tables.file_partition_value.c
 _own, _snapshot = own_tables.file_layout.c, tables.snapshot.c
 _waits = tables.files_scheduled_for_deletion.c
@@ -103,11 +104,13 @@ def _scheduled(connection: Connection, before: datetime) -> int:
 def _named(
     connection: Connection, settings: Sequence[OptionSetting], only: TableId | None
 ) -> list[TableFacts]:
+    schemas = schemas_of(connection)
+    s = schemas.c
     query = (
-        select(_t.table_id, _s.schema_id, _s.schema_name, _t.table_name)
-        .join_from(tables.table, tables.schema, _t.schema_id == _s.schema_id)
-        .where(live(tables.table), live(tables.schema), queries.has_columns())
-        .order_by(_s.schema_name, _t.table_name)
+        select(_t.table_id, s.schema_id, s.schema_name, _t.table_name)
+        .join_from(tables.table, schemas, _t.schema_id == s.schema_id)
+        .where(live(tables.table), live(schemas), queries.has_columns())
+        .order_by(s.schema_name, _t.table_name)
     )
     if only is not None:
         query = query.where(_t.table_id == only)

@@ -9,6 +9,7 @@ from shelduck.catalog.read.queries import live
 from shelduck.catalog.read.traits import setting_of
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT, TEXT
+from shelduck.ducklake.format import schemas_of
 from shelduck.model.tables.options import (
     OPTION_NAMES,
     OptionSetting,
@@ -17,6 +18,7 @@ from shelduck.model.tables.options import (
     table_options,
 )
 from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.names import shown_schema
 
 _c = tables.metadata.c
 _SETTINGS = select(_c.key, _c.value, _c.scope, _c.scope_id)
@@ -66,9 +68,9 @@ def write_setting(connection: Connection, setting: OptionSetting) -> None:
 
 def owner_names(connection: Connection) -> dict[tuple[Scope, int | None], str]:
     """Return the names of live schemas and tables, by scope and id; two statements."""
-    s, t = tables.schema.c, tables.table.c
-    named = connection.execute(select(s.schema_id, s.schema_name).where(live(tables.schema)))
-    schemas = {row.schema_id: row.schema_name for row in named}
+    every, t = schemas_of(connection), tables.table.c
+    named = select(every.c.schema_id, every.c.schema_name).where(live(every))
+    schemas = {n: shown_schema(word) for n, word in connection.execute(named)}
     found: dict[tuple[Scope, int | None], str] = {(Scope.SCHEMA, i): n for i, n in schemas.items()}
     for number, schema, name in connection.execute(
         select(t.table_id, t.schema_id, t.table_name).where(live(tables.table))

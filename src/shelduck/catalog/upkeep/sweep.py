@@ -132,7 +132,9 @@ class Sweep:
 
     def objects(self) -> None:
         """Remove schemas, views, macros, tags and layouts that nobody sees."""
-        for source in (tables.macro, tables.schema, tables.view, tables.tag):
+        of_columns = self._store.format.view_column_tag
+        more = () if of_columns is None else (of_columns,)
+        for source in (tables.macro, tables.schema, tables.view, tables.tag, *more):
             for pairs in chunks(self._unseen_pairs(source), PAGE):
                 self._in_steps(partial(_end, source, pairs))
         self._remove_layouts()

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from shelduck.errors import CorruptLake
-from shelduck.model.changes.macro_change import MacroChange
+from shelduck.model.changes.macro_change import CommentViewColumns, MacroChange
 from shelduck.model.changes.repair import RepairCatalog
 from shelduck.model.files.data_files import DeletesSeen, NewDataFile, NewDeleteFile
 from shelduck.model.files.inlined import InlinedBatch
 from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
 from shelduck.model.tables.table import PartitionColumn, SchemaInfo, TableVersion
 from shelduck.model.tables.view import ViewDefinition, ViewVersion
-from shelduck.model.text.quoting import double_quoted
+from shelduck.model.text.quoting import INSIDE, double_quoted, schema_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class CreateSchema:
     """Make a schema. ``schema.id`` is provisional, negative and unique in the commit.
 
     ``schema.path`` ends in `shelduck.model.text.names.directory` of its name and ``uuid``.
+    ``schema.parent`` may be the provisional id of another CreateSchema before this one.
     """
 
     schema: SchemaInfo
@@ -35,7 +36,7 @@ class CreateSchema:
 
 @dataclass(frozen=True, slots=True)
 class DropSchema:
-    """End a schema; separate changes in the same commit drop its tables."""
+    """End a schema; separate changes in the same commit drop what is in it."""
 
     schema: SchemaInfo
 
@@ -278,7 +279,7 @@ class FlushInlined:
 
 
 RowChange = AppendFiles | InlineRows | DeleteRows | RewriteFiles | FlushInlined
-ViewChange = CreateView | DropView | RenameView
+ViewChange = CreateView | DropView | RenameView | CommentViewColumns
 Change = (
     CreateSchema
     | DropSchema
@@ -337,7 +338,10 @@ _VERBS = {verb.value: verb for verb in Verb} | {"flushed_inlined": Verb.INLINE_F
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that a snapshot did: to an object by ``id``, or to a name (schema, object)."""
+    """One thing that a snapshot did: to an object by ``id``, or to a name (schema, object).
+
+    The schema is one word, as `schema_word` makes it.
+    """
 
     verb: Verb
     id: int | None = None
@@ -345,9 +349,14 @@ class Entry:
 
     def __str__(self) -> str:
         if self.names:
-            quoted = ".".join(double_quoted(n) for n in self.names)
+            quoted = ".".join(double_quoted(n) for n in self.parts)
             return f"{self.verb.value}:{quoted}"
         return f"{self.verb.value}:{self.id}"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names one by one, from the outermost schema on."""
+        return tuple(part for name in self.names for part in schema_names(name))
 
 
 def format_entries(entries: Iterable[Entry]) -> str | None:
@@ -374,7 +383,10 @@ def parse_entries(text: str | None) -> list[Entry]:
             )
         argument = match[2]
         if argument.startswith('"'):
-            names = tuple(n.replace('""', '"') for n in _NAME.findall(argument))
+            *schema, name = (n.replace('""', '"') for n in _NAME.findall(argument))
+            if verb is Verb.CREATED_SCHEMA:
+                schema, name = [], INSIDE.join([*schema, name])
+            names = (INSIDE.join(schema), name) if schema else (name,)
             entries.append(Entry(verb, names=names))
         else:
             entries.append(Entry(verb, id=int(argument)))

@@ -43,10 +43,16 @@ from shelduck.model.changes.change import (
     Verb,
     ViewChange,
 )
-from shelduck.model.changes.macro_change import CreateMacro, DropMacro, MacroChange
+from shelduck.model.changes.macro_change import (
+    CommentViewColumns,
+    CreateMacro,
+    DropMacro,
+    MacroChange,
+)
 from shelduck.model.changes.repair import RepairCatalog
 from shelduck.model.tables.macro import MacroKind
 from shelduck.model.tables.schema import SnapshotId
+from shelduck.model.text.quoting import INSIDE
 
 
 class Rule(Enum):
@@ -95,6 +101,7 @@ _MINE: tuple[type[Change], ...] = (
     CreateMacro,
     DropMacro,
     RepairCatalog,
+    CommentViewColumns,
 )
 
 # A dropped schema names its tables one by one, so only changes without a table id check the schema.
@@ -117,27 +124,28 @@ _CELLS: dict[Verb, str] = {
     #                            | | | | | | | | | | | | | flush inlined
     #                            | | | | | | | | | | | | | | create macro
     #                            | | | | | | | | | | | | | | | drop macro
-    # other:                     | | | | | | | | | | | | | | | | repair catalog
-    Verb.DROPPED_SCHEMA:        ". s s . s . . . . . s . s . s . .",
-    Verb.DROPPED_TABLE:         ". . . t t t t t t t . . . t . . .",
-    Verb.DROPPED_VIEW:          ". . . . . . . . . . . v v . . . .",
-    Verb.CREATED_SCHEMA:        "n . . . . . . . . . . . . . . . .",
-    Verb.CREATED_TABLE:         ". s n . n . . . . . n . n . . . .",
-    Verb.CREATED_VIEW:          ". s n . n . . . . . n . n . . . .",
-    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . . . . . . m . .",
-    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . . . . . . m . .",
-    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . . . . . . . m .",
-    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . . . . . . . m .",
-    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t . . . . . . . .",
-    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f . . . f . . .",
-    Verb.ALTERED_TABLE:         ". . . . . t c c . . . . . t . . .",
-    Verb.ALTERED_VIEW:          ". . . . . . . . . . . . . . . . .",
-    Verb.INLINED_INSERT:        ". . . . . r . . t . . . . . . . .",
-    Verb.INLINED_DELETE:        ". . . . . . t t f f . . . f . . .",
-    Verb.INLINE_FLUSH:          ". . . . . b . . f f . . . f . . .",
-    Verb.MERGE_ADJACENT:        ". . . . . b . . f f . . . f . . .",
-    Verb.REWRITE_DELETE:        ". . . . . b . . f f . . . f . . .",
-    Verb.COMPACTED_TABLE:       ". . . . . b . . f f . . . f . . .",
+    #                            | | | | | | | | | | | | | | | | repair catalog
+    # other:                     | | | | | | | | | | | | | | | | | comment on columns of views
+    Verb.DROPPED_SCHEMA:        "s s s . s . . . . . s . s . s . . .",
+    Verb.DROPPED_TABLE:         ". . . t t t t t t t . . . t . . . .",
+    Verb.DROPPED_VIEW:          ". . . . . . . . . . . v v . . . . v",
+    Verb.CREATED_SCHEMA:        "n s . . . . . . . . . . . . . . . .",
+    Verb.CREATED_TABLE:         ". s n . n . . . . . n . n . . . . .",
+    Verb.CREATED_VIEW:          ". s n . n . . . . . n . n . . . . .",
+    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . . . . . . m . . .",
+    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . . . . . . m . . .",
+    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . . . . . . . m . .",
+    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . . . . . . . m . .",
+    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t . . . . . . . . .",
+    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f . . . f . . . .",
+    Verb.ALTERED_TABLE:         ". . . . . t c c . . . . . t . . . .",
+    Verb.ALTERED_VIEW:          ". . . . . . . . . . . . . . . . . v",
+    Verb.INLINED_INSERT:        ". . . . . r . . t . . . . . . . . .",
+    Verb.INLINED_DELETE:        ". . . . . . t t f f . . . f . . . .",
+    Verb.INLINE_FLUSH:          ". . . . . b . . f f . . . f . . . .",
+    Verb.MERGE_ADJACENT:        ". . . . . b . . f f . . . f . . . .",
+    Verb.REWRITE_DELETE:        ". . . . . b . . f f . . . f . . . .",
+    Verb.COMPACTED_TABLE:       ". . . . . b . . f f . . . f . . . .",
 }
 # fmt: on
 
@@ -179,11 +187,11 @@ def describe(change: Change) -> str:
     """Return the change in a few words, to follow "cannot"."""
     match change:
         case CreateSchema():
-            return f"create schema {change.schema.name!r}"
+            return f"create schema {change.schema.text!r}"
         case DropSchema():
-            return f"drop schema {change.schema.name!r}"
+            return f"drop schema {change.schema.text!r}"
         case CreateTable():
-            return f"create table {change.schema.name}.{change.name}"
+            return f"create table {change.schema.text}.{change.name}"
         case DropTable():
             return f"drop table {change.table.full_name} (id {change.table.id})"
         case RenameTable():
@@ -209,9 +217,11 @@ def describe(change: Change) -> str:
 def _describe_definition(change: ViewChange | MacroChange) -> str:
     match change:
         case CreateView():
-            return f"create view {change.schema.name}.{change.name}"
+            return f"create view {change.schema.text}.{change.name}"
         case DropView():
             return f"drop view {change.view.full_name} (id {change.view.id})"
+        case CommentViewColumns():
+            return f"comment on columns of view {change.view.full_name} (id {change.view.id})"
         case RenameView():
             return f"rename view {change.view.full_name} (id {change.view.id}) to {change.new_name}"
         case CreateMacro():
@@ -239,6 +249,8 @@ def _is_same_name(mine: Change, other: Entry) -> bool:
 
 def _is_same_schema(mine: Change, other: Entry) -> bool:
     match mine:
+        case CreateSchema():
+            return other.id is not None and other.id == mine.schema.parent
         case DropSchema() | CreateTable() | CreateView():
             schema = mine.schema
         case RenameView():
@@ -249,7 +261,8 @@ def _is_same_schema(mine: Change, other: Entry) -> bool:
             schema = mine.macro.schema
         case _:
             return False
-    return other.id == schema.id or _lowered(other.names[:1]) == (schema.name.lower(),)
+    around = INSIDE.join(other.parts[:-1])
+    return other.id == schema.id or around.lower() == schema.name.lower()
 
 
 def _is_same_table(mine: Change, other: Entry) -> bool:
@@ -265,7 +278,8 @@ def _is_same_table(mine: Change, other: Entry) -> bool:
 
 
 def _is_same_view(mine: Change, other: Entry) -> bool:
-    return isinstance(mine, DropView | RenameView) and mine.view.id == other.id
+    kinds = DropView | RenameView | CommentViewColumns
+    return isinstance(mine, kinds) and mine.view.id == other.id
 
 
 def _is_same_macro(mine: Change, other: Entry) -> bool:

@@ -1,10 +1,11 @@
-"""What a commit can do to macros."""
+"""What a commit can do to macros, and to comments on columns of views."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from shelduck.model.tables.macro import MacroVersion
+from shelduck.model.tables.view import ViewVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,14 @@ class DropMacro:
     """Drop a macro."""
 
     macro: MacroVersion
+
+
+@dataclass(frozen=True, slots=True)
+class CommentViewColumns:
+    """Set comments on columns of a view, by the names that its query gives them; None for none."""
+
+    view: ViewVersion
+    comments: tuple[tuple[str, str | None], ...]
 
 
 MacroChange = CreateMacro | DropMacro

@@ -7,7 +7,7 @@ from enum import Enum
 
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table import SchemaInfo
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.quoting import quote_name, schema_text
 
 UNKNOWN = "unknown"
 """The catalog's word for the type of a parameter without one, and of a default that is not set."""
@@ -63,4 +63,4 @@ class MacroVersion:
     @property
     def full_name(self) -> str:
         """Return the macro's name with its schema, quoted if necessary."""
-        return f"{quote_name(self.schema.name)}.{quote_name(self.name)}"
+        return f"{schema_text(self.schema.name)}.{quote_name(self.name)}"

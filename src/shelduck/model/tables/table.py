@@ -9,7 +9,8 @@ from datetime import datetime
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
 from shelduck.model.tables.shadow import Conversion
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import shown_schema
+from shelduck.model.text.quoting import quote_name, schema_names, schema_text
 from shelduck.model.text.shown import Shown
 
 DEFAULT_SCHEMA = "main"
@@ -43,11 +44,26 @@ class Snapshot(Shown):
 
 @dataclass(frozen=True, slots=True)
 class SchemaInfo:
-    """A schema (namespace) of the lake; ``path`` is its absolute directory, ending in '/'."""
+    """A schema (namespace) of the lake; ``path`` is its absolute directory, ending in '/'.
+
+    ``name`` is one word: of a schema inside another one, `schema_word` of all names. ``parent`` is
+    the other one.
+    """
 
     id: SchemaId
     name: str
     path: str
+    parent: SchemaId | None = None
+
+    @property
+    def own_name(self) -> str:
+        """Return its name without those of the schemas around it."""
+        return schema_names(self.name)[-1]
+
+    @property
+    def text(self) -> str:
+        """Return its name as people write it."""
+        return shown_schema(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +111,7 @@ class TableVersion:
     @property
     def full_name(self) -> str:
         """Return the table's name with its schema, quoted if necessary."""
-        return f"{quote_name(self.schema.name)}.{quote_name(self.name)}"
+        return f"{schema_text(self.schema.name)}.{quote_name(self.name)}"
 
 
 def known_first(

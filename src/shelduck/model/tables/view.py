@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shelduck.model.tables.pin import Pin
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table import SchemaInfo, Snapshot
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.quoting import quote_name, schema_text
 
 SPARK_SQL = "shelduck.spark_sql"
 """The key of the tag with Spark's own text: DuckDB parses every row of ``ducklake_view``."""
@@ -20,6 +21,8 @@ class ViewDefinition:
     ``columns`` are the names that it gives to its query's columns, empty if they keep their own
     names. A view with a ``pin`` shows a table in the columns of an older snapshot: the commit
     writes its texts, and again whenever the table changes.
+
+    ``column_comments`` are pairs of a column of the query, before ``columns`` rename it, and text.
     """
 
     sql: str
@@ -27,6 +30,12 @@ class ViewDefinition:
     spark_sql: str | None = None
     comment: str | None = None
     pin: Pin | None = None
+    column_comments: tuple[tuple[str, str], ...] = ()
+
+    def comments_of(self, names: Sequence[str]) -> list[str | None]:
+        """Return the comment of each column of the query, given their names, in any case."""
+        known = {name.lower(): text for name, text in self.column_comments}
+        return [known.get(name.lower()) for name in names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,4 +54,4 @@ class ViewVersion:
     @property
     def full_name(self) -> str:
         """Return the view's name with its schema, quoted if necessary."""
-        return f"{quote_name(self.schema.name)}.{quote_name(self.name)}"
+        return f"{schema_text(self.schema.name)}.{quote_name(self.name)}"

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.text.characters import require_characters
+from shelduck.model.text.quoting import INSIDE, schema_text
 
 LONGEST = 1000
 """How many characters a name may have."""
@@ -56,6 +57,15 @@ def split_list(text: str) -> tuple[str, ...]:
     if not all(len(parts) == 1 for parts in found):
         raise _unparsable(text)
     return tuple(parts[0] for parts in found)
+
+
+def shown_schema(word: str) -> str:
+    """Return a schema's word for listings: bare if it is one name and reads back as it is."""
+    try:
+        is_bare = INSIDE not in word and split_name(word) == (word,)
+    except InvalidRequest:
+        is_bare = False
+    return word if is_bare else schema_text(word)
 
 
 def _unparsable(text: str) -> InvalidRequest:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.text.characters import require_characters
 
+INSIDE = "\x01"
+"""What stands between the names of a schema and of the schemas around it in `schema_word`."""
 # Behind a bracket, these begin a query.
 _QUERY_WORDS = frozenset(("select", "with", "from", "values", "table"))
 
@@ -19,6 +23,28 @@ def quote_name(name: str) -> str:
 def backticked(name: str) -> str:
     """Return a name for Spark's own parser, for which a bare ``true`` or ``null`` is a value."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def schema_word(names: Iterable[str]) -> str:
+    """Return the whole name of a schema as one word, from the outermost schema to its own name.
+
+    The word of a schema in no other is its name. Raises InvalidRequest for a name that has what
+    stands between names.
+    """
+    parts = list(names)
+    for name in parts:
+        require_characters(name, "the name", re.compile(INSIDE), "no name of a schema")
+    return INSIDE.join(parts)
+
+
+def schema_names(word: str) -> tuple[str, ...]:
+    """Return the names in a word of `schema_word`."""
+    return tuple(word.split(INSIDE))
+
+
+def schema_text(word: str) -> str:
+    """Return a schema's word as people write it: ``a.b``, each name quoted if necessary."""
+    return ".".join(map(quote_name, schema_names(word)))
 
 
 def double_quoted(name: str) -> str:

@@ -130,11 +130,9 @@ def read_comment(cursor: Cursor) -> AlterTable | CommentView:
     else:
         start = cursor.at
         parts = cursor.path("a column with its table")
-        if not 2 <= len(parts) <= 4:
+        if len(parts) < 2:
             cursor.at = start
-            raise cursor.failure(
-                "a column as table.column, schema.table.column or catalog.schema.table.column"
-            )
+            raise cursor.failure("a column as table.column or schema.table.column")
         name, column = TableName(parts[:-1]), parts[-1:]
     cursor.expect("IS")
     comment = None if cursor.accept("NULL") else cursor.string("the comment as a string, or NULL")

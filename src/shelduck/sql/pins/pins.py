@@ -12,6 +12,7 @@ from shelduck.errors import Unsupported
 from shelduck.model.tables.pin import Pin
 from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
 from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import schema_names
 from shelduck.model.types.data_types import type_text
 from shelduck.sql.pins.casts import cast_back, is_shorter
 from shelduck.sql.pins.words import DUCKDB, SPARK, Words
@@ -45,7 +46,7 @@ class _Query:
     def text(self, shape: Schema) -> str:
         words = self.words
         shown = ", ".join(f"{self._column(f)} AS {words.name(f.name)}" for f in shape)
-        table = f"{words.name(self.now.schema.name)}.{words.name(self.now.name)}"
+        table = ".".join(map(words.name, (*schema_names(self.now.schema.name), self.now.name)))
         catalog = f"{CATALOG}." if words is DUCKDB else ""
         return f"SELECT {shown} FROM {catalog}{table} AS {_ROWS}"
 

@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.macro import MacroKind
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.quoting import backticked, schema_names
 from shelduck.sql.query.relations import CLAUSES, NO_ALIAS, find_relations
 from shelduck.sql.query.rewriting import edited
 from shelduck.sql.tokens.lexer import Kind, Token, name_of, tokenize
@@ -82,14 +82,19 @@ def expanded(text: str, macro_of: Lookup, inside: tuple[str, ...] = ()) -> str:
     return edited(text, 0, len(text), edits) if edits else text
 
 
-def qualified(text: str, schema: str, catalog: str | None = None) -> str:
-    """Return the body of a macro in which each table has a schema, and a catalog if it is given."""
+def qualified(text: str, schema: str, catalog: str | None = None, *, nests: bool = False) -> str:
+    """Return the body of a macro in which each table has a schema, and a catalog if it is given.
+
+    ``schema`` is one word. With ``nests``, names of more parts are of schemas inside schemas.
+    """
     edits = []
     for found in find_relations(text, tokenize(text))[0]:
         parts = found.parts
-        if found.call is not None or len(parts) > 2:
+        is_whole = len(parts) > 2 and (not nests or parts[0].lower() == (catalog or "").lower())
+        if found.call is not None or is_whole:
             continue
-        before = ([catalog] if catalog else []) + ([schema] if len(parts) == 1 else [])
+        before = [catalog] if catalog else []
+        before += schema_names(schema) if len(parts) == 1 else ()
         if before:
             words = "".join(f"{backticked(part)}." for part in before)
             edits.append((found.start, found.start, words))
@@ -147,10 +152,8 @@ def _begins_clause(key: str, before: str, clauses: Sequence[str]) -> bool:
 
 
 def _behind_name(tokens: Sequence[Token], at: int) -> int | None:
-    """Return where the bracket behind a name of up to three parts stands, None without one."""
-    for opening in (at + 1, at + 3, at + 5):
-        if opening >= len(tokens):
-            return None
+    """Return where the bracket behind a name stands, None without one."""
+    for opening in range(at + 1, len(tokens), 2):
         if tokens[opening].key == "(":
             return opening
         name = tokens[opening + 1] if opening + 1 < len(tokens) else tokens[opening]

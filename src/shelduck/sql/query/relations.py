@@ -300,9 +300,6 @@ class _Finder:
             return
         if len(parts) == 2 and parts[0].lower() in FILE_FORMATS and "/" in parts[1]:
             return
-        if len(parts) > 3:
-            cursor.at = at
-            cursor.table_name()
         version, timestamp, computed = read_any_time(cursor)
         end = self.tokens[cursor.at - 1].end
         options = _options(cursor)

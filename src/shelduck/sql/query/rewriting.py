@@ -226,11 +226,12 @@ def _qualified_uses(tokens: list[Token], found: list[Found]) -> list[_Use]:
         if at.alias_at is not None:
             owners.update({parts[-n:]: parts for n in range(2, len(parts) + 1)})
     uses: list[_Use] = []
+    lengths = sorted({len(parts) for parts in owners}, reverse=True)
     tables = _Tables(found)
     for n, token in enumerate(tokens):
         if not _begins_name(tokens, n) or token.start in tables:
             continue
-        for length in (3, 2):
+        for length in lengths:
             parts = _name_parts(tokens, n, length)
             if parts in owners:
                 uses.append(_Use(token.start, tokens[n + 2 * length - 2].end, owners[parts]))

@@ -69,14 +69,15 @@ def refusal_expression(reason: str) -> str:
     return "error('" + reason.replace("'", "''") + "')"
 
 
-def spark_query(text: str) -> Query:
+def spark_query(text: str, *, nests: bool = False) -> Query:
     """Return the Spark query that a view's DuckDB text means, its tables as placeholders.
 
+    With ``nests``, names of three parts are of schemas inside schemas, else of other databases.
     Raises Unsupported when it may mean something else to Spark, or nothing.
     """
     tree = _parsed(text.replace(CATALOG, _OWN), "duckdb")
     _replace_count_star(tree, named=True)
-    relations = _take_relations(tree)
+    relations = _take_relations(tree, nests=nests)
     _check(tree, "duckdb")
     _name_columns(tree, ())
     return Query(_strict(tree).sql(dialect="spark", comments=False), relations)
@@ -171,6 +172,16 @@ def _has_plain_divisor(node: exp.Expr, _dialect: str) -> bool:
     return re.fullmatch(r"[1-9]\d*", divisor.name) is not None
 
 
+def _names_table(node: exp.Expr, _dialect: str) -> bool:
+    """Tell whether a dot stands in the name of a table with several schemas."""
+    above: exp.Expr | None = node
+    while isinstance(above, exp.Dot):
+        if not isinstance(above.expression, exp.Identifier):
+            return False
+        above = above.parent
+    return isinstance(above, exp.Table) and isinstance(above.this, exp.Dot)
+
+
 _JUDGES: dict[str, Callable[[exp.Expr, str], bool]] = {
     "cast": _is_plain_cast,
     "trycast": _is_plain_cast,
@@ -178,6 +189,7 @@ _JUDGES: dict[str, Callable[[exp.Expr, str], bool]] = {
     "mod": _has_plain_divisor,
     # Spark's concat() is NULL when a part is, DuckDB's is not; sqlglot writes || for the first.
     "concat": _is_spark,
+    "dot": _names_table,
     # DuckLake replaces that word wherever it stands.
     "literal": lambda node, _dialect: CATALOG not in node.name,
     "trim": lambda node, _dialect: {k for k, v in node.args.items() if v} == {"this"},
@@ -211,14 +223,14 @@ def _is_projection(node: exp.Expr) -> bool:
     return isinstance(node.parent, exp.Select) and node.arg_key == "expressions"
 
 
-def _take_relations(tree: exp.Expr) -> tuple[Relation, ...]:
+def _take_relations(tree: exp.Expr, *, nests: bool) -> tuple[Relation, ...]:
     """Put placeholders in the places of the tables, and return what they stand for."""
     found: dict[tuple[object, ...], Relation] = {}
     owners: set[tuple[str, str]] = set()
     for scope in traverse_scope(tree):
         for source in scope.sources.values():
             if isinstance(source, exp.Table) and source.args.get("this"):
-                _take_relation(source, found, owners)
+                _take_relation(source, found, owners, nests=nests)
     for column in tree.find_all(exp.Column):
         if (column.text("db").lower(), column.table.lower()) in owners:
             column.set("db", None)
@@ -227,19 +239,25 @@ def _take_relations(tree: exp.Expr) -> tuple[Relation, ...]:
 
 
 def _take_relation(
-    table: exp.Table, found: dict[tuple[object, ...], Relation], owners: set[tuple[str, str]]
+    table: exp.Table,
+    found: dict[tuple[object, ...], Relation],
+    owners: set[tuple[str, str]],
+    *,
+    nests: bool,
 ) -> None:
-    if not isinstance(table.this, exp.Identifier):
+    if not all(isinstance(part, exp.Identifier) for part in table.parts):
         raise Unsupported(f"{table.sql('duckdb')!r} is a function of DuckDB")
-    catalog, schema, name = table.catalog, table.db, table.name
-    written = schema
-    if schema == _OWN and not catalog:
+    *schema, name = (part.name for part in table.parts)
+    written = schema[-1] if schema else ""
+    if schema == [_OWN]:
         # A catalog alone before a table means its default schema.
-        schema = DEFAULT_SCHEMA
-    if catalog not in ("", _OWN):
+        schema = [DEFAULT_SCHEMA]
+    if len(schema) > 1 and schema[0] == _OWN:
+        schema = schema[1:]
+    elif len(schema) > 1 and not nests:
         raise Unsupported(f"{table.sql('duckdb')!r} is a table of another database")
     version = _version_of(table)
-    parts = (schema, name) if schema else (name,)
+    parts = (*schema, name)
     identity = (tuple(p.lower() for p in parts), version)
     if identity not in found:
         word = f"__lake_{len(found)}__"

@@ -250,9 +250,13 @@ class DropView:
 
 @dataclass(frozen=True, slots=True)
 class ShowSchemas:
-    """SHOW SCHEMAS; ``like`` is Spark's pattern: ``*`` for anything, ``|`` for or."""
+    """SHOW SCHEMAS of the lake, or of those in ``schema``.
+
+    ``like`` is Spark's pattern: ``*`` for anything, ``|`` for or.
+    """
 
     like: str | None = None
+    schema: SchemaName | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,12 +172,7 @@ class Cursor:
 
     def table_name(self) -> TableName:
         """Take the name of a table with its schema and catalog, if they are written."""
-        start = self.at
-        parts = self._identifier() or self.path("a table")
-        if len(parts) > 3:
-            self.at = start
-            raise self.failure("a table as table, schema.table or catalog.schema.table")
-        return TableName(parts)
+        return TableName(self._identifier() or self.path("a table"))
 
     def _identifier(self) -> Path:
         """Take ``IDENTIFIER('name')``, which Spark has for names in parameters; else nothing."""
@@ -191,12 +186,7 @@ class Cursor:
 
     def schema_name(self) -> SchemaName:
         """Take the name of a schema with its catalog, if it is written."""
-        start = self.at
-        parts = self.path("a schema")
-        if len(parts) > 2:
-            self.at = start
-            raise self.failure("a schema as schema or catalog.schema")
-        return SchemaName(parts)
+        return SchemaName(self.path("a schema"))
 
     def string(self, what: str = "a string") -> str:
         """Take a string literal and return its value."""

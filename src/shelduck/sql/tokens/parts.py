@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from shelduck.model.tables.schema import Path
-from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.model.text.quoting import backticked, quote_name, schema_word
 
 
 @dataclass(frozen=True, slots=True)
 class TableName:
     """A table as it was written: ``table``, ``schema.table`` or ``catalog.schema.table``.
 
-    A metadata table is written with one part more: ``table.files``, ``schema.table.files``.
+    A schema may have several parts itself. A metadata table is written with one part more:
+    ``table.files``, ``schema.table.files``.
     """
 
     parts: tuple[str, ...]
@@ -27,13 +28,8 @@ class TableName:
 
     @property
     def schema(self) -> str | None:
-        """The schema, None when the text does not name one."""
-        return self.parts[-2] if len(self.parts) > 1 else None
-
-    @property
-    def catalog(self) -> str | None:
-        """The catalog, None when the text does not name one."""
-        return self.parts[-3] if len(self.parts) > 2 else None
+        """The schema as one word, None when the text does not name one."""
+        return schema_word(self.parts[:-1]) or None
 
     def __str__(self) -> str:
         return ".".join(quote_name(p) for p in self.parts)
@@ -46,19 +42,14 @@ class SessionName(TableName):
 
 @dataclass(frozen=True, slots=True)
 class SchemaName:
-    """A schema as it was written: ``schema`` or ``catalog.schema``."""
+    """A schema as it was written: ``schema``, ``catalog.schema``, or with schemas around it."""
 
     parts: tuple[str, ...]
 
     @property
     def schema(self) -> str:
-        """The last part."""
-        return self.parts[-1]
-
-    @property
-    def catalog(self) -> str | None:
-        """The catalog, None when the text does not name one."""
-        return self.parts[0] if len(self.parts) > 1 else None
+        """The schema as one word."""
+        return schema_word(self.parts)
 
     def __str__(self) -> str:
         return ".".join(quote_name(p) for p in self.parts)
@@ -207,7 +198,7 @@ class Target:
         owners: set[Path] = {(self.alias.lower(),)}
         if self.alias.lower() in (names[-1], ".".join(names)):
             owners |= {names[-n:] for n in range(1, len(names) + 1)}
-        for length in (3, 2, 1):
+        for length in range(len(names), 0, -1):
             if (
                 len(path) > length
                 and tuple(p.lower() for p in path[:length]) in owners

@@ -6,6 +6,7 @@ import re
 
 from shelduck.model.tables.schema import Path
 from shelduck.sql.ddl.create import SCHEMA_WORDS
+from shelduck.sql.named_object import SPARKS
 from shelduck.sql.query.query import begins_query, read_query
 from shelduck.sql.statements.macro_statements import ShowMacros
 from shelduck.sql.statements.statements import (
@@ -55,12 +56,8 @@ _MODES = ("EXTENDED", "FORMATTED", "COST", "CODEGEN", "LOGICAL")
 def read_show(cursor: Cursor) -> Show:
     """Read the statement behind ``SHOW``."""
     if cursor.accept_any("SCHEMAS", "DATABASES", "NAMESPACES"):
-        if cursor.peek().key in ("IN", "FROM"):
-            raise cursor.refusal(
-                "SHOW SCHEMAS of a catalog",
-                "use SHOW SCHEMAS, which lists the schemas of the connected lake",
-            )
-        return ShowSchemas(_like(cursor))
+        schema = cursor.schema_name() if cursor.accept_any("IN", "FROM") else None
+        return ShowSchemas(_like(cursor), schema)
     what = cursor.accept_any(*_LISTED)
     if what:
         schema = cursor.schema_name() if cursor.accept_any("IN", "FROM") else None
@@ -108,7 +105,9 @@ def read_describe(cursor: Cursor) -> Describe | DescribeHistory:
         cursor.take()
         return read_history(cursor)
     if cursor.peek().key in _NO_TABLES and cursor.peek(1).may_name:
-        raise cursor.refusal(f"DESCRIBE {cursor.peek().key}", "use DESCRIBE [EXTENDED] t")
+        told = cursor.refusal(f"DESCRIBE {cursor.peek().key}", "use DESCRIBE [EXTENDED] t")
+        told.about = SPARKS if cursor.peek().key in SCHEMA_WORDS else ""
+        raise told
     if begins_query(cursor) and not cursor.sees("TABLE"):
         raise cursor.refusal("DESCRIBE of a query", "use the schema of the DataFrame")
     if cursor.peek(1).may_name:

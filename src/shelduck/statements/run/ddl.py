@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
+from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.arrangement import Arrangement, new_arrangement
 from shelduck.evolution.keys import keyed_table
 from shelduck.jobs.jobs import SchemaChangeJob, job_properties
 from shelduck.model.changes.column_defaults import with_default
+from shelduck.model.changes.schema_change import SetComment
 from shelduck.model.tables.properties import checked_properties, refuse_doris
 from shelduck.model.tables.schema import FieldId, Schema, comments_of, new_schema
 from shelduck.model.types.data_types import Member
@@ -20,6 +21,7 @@ from shelduck.operations.write.load import Loaded
 from shelduck.spark.session import DataFrame
 from shelduck.spark.types import members_of
 from shelduck.sql.statements import statements as st
+from shelduck.statements.run.views import comment_columns
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.results import Result, Unchanged
 from shelduck.work.rollups.shape import create_with_rollups, drop_with_rollups
@@ -30,14 +32,23 @@ from shelduck.work.unit import UnitOfWork, carry_out
 
 def create_schema(runner: Runner, statement: st.CreateSchema) -> Result:
     """CREATE SCHEMA."""
-    return runner.verbs.create_schema(statement.name.schema, if_not_exists=statement.if_not_exists)
+
+    def stage(unit: UnitOfWork) -> None:
+        name = statement.name.schema
+        unit.workspace.create_schema(name, if_not_exists=statement.if_not_exists)
+
+    return carry_out(runner.state, runner.unit, stage)
 
 
 def drop_schema(runner: Runner, statement: st.DropSchema) -> Result:
     """DROP SCHEMA."""
-    return runner.verbs.drop_schema(
-        statement.name.schema, if_exists=statement.if_exists, cascade=statement.cascade
-    )
+
+    def stage(unit: UnitOfWork) -> None:
+        unit.workspace.drop_schema(
+            statement.name.schema, if_exists=statement.if_exists, cascade=statement.cascade
+        )
+
+    return carry_out(runner.state, runner.unit, stage)
 
 
 def use_schema(runner: Runner, statement: st.UseSchema) -> Result:
@@ -107,7 +118,18 @@ def alter_table(runner: Runner, statement: st.AlterTable) -> Result:
     if statement.if_exists and not runner.view().workspace.has_table(name):
         return Unchanged(runner.view().workspace.base.id)
     timeout, waits = job_properties(statement.properties)
-    done = runner.table(statement.name).alter(*statement.changes, timeout=timeout, wait=waits)
+    try:
+        done = runner.table(statement.name).alter(*statement.changes, timeout=timeout, wait=waits)
+    except NotFound:
+        comments = [
+            (change.path[0], change.comment)
+            for change in statement.changes
+            if isinstance(change, SetComment) and len(change.path) == 1
+        ]
+        is_for_view = len(comments) == len(statement.changes)
+        if not is_for_view or runner.view().workspace.view(name) is None:
+            raise
+        return comment_columns(runner, name, comments)
     return Unchanged(done.look().base) if isinstance(done, SchemaChangeJob) else done
 
 
@@ -116,8 +138,8 @@ def rename_table(runner: Runner, statement: st.RenameTable) -> Result:
     old = runner.name(statement.name)
     if statement.if_exists and not runner.view().workspace.has_table(old):
         return Unchanged(runner.view().workspace.base.id)
-    new = runner.name(statement.new_name, default=old.schema)
-    if new.schema.lower() != old.schema.lower():
+    new = runner.name(statement.new_name, default=old.home)
+    if new.home.lower() != old.home.lower():
         raise Unsupported(
             f"cannot rename {old} to {new}: DuckLake cannot move a table to another schema; use"
             " CREATE TABLE … AS SELECT there, and drop this table"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError, Unsupported
@@ -81,7 +82,7 @@ def show_macros(runner: Runner, statement: ms.ShowMacros) -> PlainRows:
     workspace = runner.view().workspace
     schema = workspace.schema(wanted)
     rows = [
-        (schema.name, macro.name, macro.kind.value, str(body), body.sql)
+        (schema.text, macro.name, macro.kind.value, str(body), body.sql)
         for macro in sorted(workspace.macros(), key=lambda m: (m.name, m.kind.value))
         if macro.schema.id == schema.id and is_like(macro.name, statement.like)
         for body in macro.bodies
@@ -101,28 +102,31 @@ def without_macros(
     if not lacks_function(error):
         return None
     known = runner.view().workspace.macros()
-    lookup = _lookup(runner.state.default_schema, known, catalog)
+    lookup = _lookup(runner, known, catalog)
     found = expanded(text, lookup) if known else text
     return None if found == text else found
 
 
 def _lookup(
-    default_schema: str, known: Sequence[MacroVersion], catalog: str | None = None
+    runner: Runner, known: Sequence[MacroVersion], catalog: str | None = None
 ) -> Callable[[tuple[str, ...], MacroKind], Macro | None]:
+    default_schema = runner.state.default_schema
+    nests = runner.state.store.format.nests
+    whole = partial(qualified, schema=DEFAULT_SCHEMA, catalog=catalog, nests=nests)
     by_name = {(m.schema.name.lower(), m.name.lower(), m.kind): m for m in known}
     names = {m.name.lower() for m in known}
 
     def lookup(parts: tuple[str, ...], kind: MacroKind) -> Macro | None:
         name = table_name(parts if catalog is None else inside(parts, catalog), default_schema)
-        found = by_name.get((name.schema.lower(), name.name.lower(), kind))
+        found = by_name.get((name.home.lower(), name.name.lower(), kind))
         if found is None:
             return None
-        forms = (_form(found, body, names, catalog, is_macro) for body in found.bodies)
+        forms = (_form(found, body, names, is_macro, whole) for body in found.bodies)
         return Macro(found.full_name, tuple(forms))
 
     def is_macro(parts: tuple[str, ...]) -> bool:
         name = table_name(parts if catalog is None else inside(parts, catalog), default_schema)
-        key = name.schema.lower(), name.name.lower()
+        key = name.home.lower(), name.name.lower()
         return any((*key, kind) in by_name for kind in MacroKind)
 
     return lookup
@@ -132,8 +136,8 @@ def _form(
     macro: MacroVersion,
     body: MacroBody,
     names: set[str],
-    catalog: str | None,
     is_macro: Callable[[tuple[str, ...]], bool],
+    whole: Callable[[str], str],
 ) -> Form:
     try:
         text = body.spark_sql
@@ -153,7 +157,7 @@ def _form(
             f"macro {macro.full_name}{body}: {error}; DuckDB created it as {body.sql!r}; call it"
             " there, or create it again with lake.sql('CREATE OR REPLACE MACRO …')"
         ) from error
-    return Form(parameters, defaults, qualified(text, DEFAULT_SCHEMA, catalog))
+    return Form(parameters, defaults, whole(text))
 
 
 def _spark_type(text: str) -> str | None:
@@ -200,7 +204,7 @@ def _analyze(
     nulls = ", ".join("NULL" for _ in form.parameters)
     parameters = tuple((p.name, _spark_type(p.type)) for p in form.parameters)
     tried = Macro(str(name), (Form(parameters, (), form.text),))
-    others = _lookup(runner.state.default_schema, known)
+    others = _lookup(runner, known)
     word = "shelduck_macro"
 
     def lookup(parts: tuple[str, ...], wanted: MacroKind) -> Macro | None:
@@ -221,7 +225,7 @@ def _analyze(
 
 
 def _find(unit: UnitOfWork, name: TableName, kind: MacroKind) -> MacroVersion | None:
-    wanted = (name.schema.lower(), name.name.lower(), kind)
+    wanted = (name.home.lower(), name.name.lower(), kind)
     return next(
         (
             macro
@@ -233,14 +237,14 @@ def _find(unit: UnitOfWork, name: TableName, kind: MacroKind) -> MacroVersion | 
 
 
 def _not_found(unit: UnitOfWork, name: TableName, kind: MacroKind) -> ShelduckError:
-    schema = unit.workspace.schema(name.schema)
+    schema = unit.workspace.schema(name.home)
     macros = [m for m in unit.workspace.macros() if m.schema.id == schema.id]
     other = next((m for m in macros if m.name.lower() == name.name.lower()), None)
     if other is not None:
         words = "DROP MACRO TABLE" if other.kind is MacroKind.TABLE else "DROP MACRO"
         return InvalidRequest(f"{name} is a {other.kind.value} macro; use {words}")
     known = [m.name for m in macros if m.kind is kind]
-    return NotFound.named("macro", name.name, known, where=f"schema {schema.name!r}")
+    return NotFound.named("macro", name.name, known, where=f"schema {schema.text!r}")
 
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {

@@ -18,7 +18,7 @@ from shelduck.spark.session import DataFrame
 from shelduck.sql.statements import statements as st
 from shelduck.statements import describe as described
 from shelduck.statements.help import topics
-from shelduck.statements.relations import view_frame
+from shelduck.statements.relations import query_frame
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.pins import pinned_shape
 from shelduck.work.results import PlainRows
@@ -53,20 +53,21 @@ def explain(runner: Runner, statement: st.Explain) -> DataFrame | PlainRows:
 
 
 def show_schemas(runner: Runner, statement: st.ShowSchemas) -> PlainRows:
-    """SHOW SCHEMAS, with the column that Spark gives."""
-    names = [n for n in runner.verbs.schemas() if is_like(n, statement.like)]
-    return PlainRows("namespace string", [(n,) for n in sorted(names)])
+    """SHOW SCHEMAS: those in no other one, or in one, with the column that Spark gives."""
+    workspace = runner.view().workspace
+    around = None if statement.schema is None else workspace.schema(statement.schema.schema).id
+    names = [s.text for s in workspace.schemas() if s.parent == around]
+    rows = [(n,) for n in sorted(names) if is_like(n, statement.like)]
+    return PlainRows("namespace string", rows)
 
 
 def show_tables(runner: Runner, statement: st.ShowTables) -> PlainRows:
     """SHOW TABLES, with the columns that Spark gives."""
     wanted = statement.schema.schema if statement.schema else runner.state.default_schema
-    schema = runner.view().workspace.schema(wanted).name
-    rows = [
-        (t.schema, t.name, False)
-        for t in sorted(runner.verbs.tables(schema), key=lambda t: t.name)
-        if is_like(t.name, statement.like)
-    ]
+    workspace = runner.view().workspace
+    schema = workspace.schema(wanted)
+    names = [n for n in workspace.table_names(schema) if is_like(n, statement.like)]
+    rows = [(schema.text, name, False) for name in names]
     columns = "namespace string, tableName string, isTemporary boolean"
     return PlainRows(columns, rows)
 
@@ -75,7 +76,8 @@ def show_columns(runner: Runner, statement: st.ShowColumns) -> PlainRows:
     """SHOW COLUMNS of a table or a view."""
     found = _table_or_view(runner, statement.name)
     if isinstance(found, ViewVersion):
-        return PlainRows("col_name string", [(name,) for name, _ in _columns(runner, found)])
+        columns = shown_columns(runner.view(), found)
+        return PlainRows("col_name string", [row[:1] for row in columns])
     return PlainRows("col_name string", [(n,) for n in found.columns.names])
 
 
@@ -86,7 +88,8 @@ def show_create_table(runner: Runner, statement: st.ShowCreateTable) -> PlainRow
     if not isinstance(found, ViewVersion):
         text = described.create_statement(found, list(rollups_of(view, found)))
     elif found.definition.pin is None:
-        text = described.view_statement(found)
+        columns = shown_columns(runner.view(), found) if found.definition.column_comments else None
+        text = described.view_statement(found, columns)
     else:
         text = described.pinned_statement(found, _pinned(view, found)[1])
     return PlainRows("createtab_stmt string", [(text,)])
@@ -135,14 +138,14 @@ def _table_or_view(runner: Runner, name: st.TableName) -> TableVersion | ViewVer
 
 
 def _described_view(runner: Runner, view: ViewVersion, statement: st.Describe) -> PlainRows:
-    columns = _columns(runner, view)
+    columns = shown_columns(runner.view(), view)
     if statement.column is not None:
         wanted = path_text(statement.column)
-        found = [(n, kind) for n, kind in columns if n.lower() == wanted.lower()]
-        if not found:
-            known = [n for n, _ in columns]
+        found = next((row for row in columns if row[0].lower() == wanted.lower()), None)
+        if found is None:
+            known = [row[0] for row in columns]
             raise NotFound.named("column", wanted, known, where=view.full_name)
-        rows = [("col_name", found[0][0]), ("data_type", found[0][1]), ("comment", None)]
+        rows = list(zip(("col_name", "data_type", "comment"), found, strict=True))
         return PlainRows("info_name string, info_value string", rows)
     if view.definition.pin is not None:
         shown = described.pinned_rows(view, *_pinned(runner.view(), view))
@@ -150,10 +153,12 @@ def _described_view(runner: Runner, view: ViewVersion, statement: st.Describe) -
     return PlainRows(_DESCRIBED, described.view_rows(view, columns, extended=statement.extended))
 
 
-def _columns(runner: Runner, view: ViewVersion) -> list[tuple[str, str]]:
-    """Return name and Spark type of the columns that a view has now."""
-    frame = view_frame(runner.view(), view, None, ())
-    return [(field.name, field.dataType.simpleString()) for field in frame.schema]
+def shown_columns(unit: UnitOfWork, view: ViewVersion) -> list[described.Row]:
+    """Return name, Spark type and comment of the columns that a view has now."""
+    found, made = query_frame(unit, view, None, ()), view.definition
+    kinds = [field.dataType.simpleString() for field in found.schema]
+    names = made.columns or found.columns
+    return list(zip(names, kinds, made.comments_of(found.columns), strict=True))
 
 
 def _pinned(unit: UnitOfWork, view: ViewVersion) -> tuple[Schema, TableVersion]:

@@ -8,11 +8,11 @@ from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.model.tables.view import ViewDefinition, ViewVersion
-from shelduck.model.text.quoting import backticked, double_quoted, quote_text
+from shelduck.model.text.quoting import backticked, double_quoted, quote_text, schema_names
 from shelduck.sql.query.translate import CATALOG, duckdb_query, refusal_query, require_columns
 from shelduck.sql.statements import statements as st
 from shelduck.sql.tokens.parts import SessionName
-from shelduck.statements.relations import Scope, frame_of, require_harmless
+from shelduck.statements.relations import Scope, frame_of, query_frame, require_harmless
 from shelduck.statements.run.show import is_like
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.table.metadata_tables import TABLES
@@ -24,17 +24,13 @@ from shelduck.work.unit import UnitOfWork, carry_out
 
 def create_view(runner: Runner, statement: st.CreateView) -> Result:
     """CREATE VIEW, also OR REPLACE and IF NOT EXISTS."""
-    if any(column.comment is not None for column in statement.columns):
-        raise Unsupported(
-            f"cannot create view {statement.name}: DuckLake 1.0 does not support comments on"
-            " columns of views; set a comment on the view instead"
-        )
     name = runner.name(statement.name)
+    if any(column.comment is not None for column in statement.columns):
+        _require_column_comments(runner, f"create view {statement.name}")
     view = runner.view()
     if statement.if_not_exists and view.workspace.view(name) is not None:
         return Unchanged(view.workspace.base.id)
-    aliases = tuple(column.name for column in statement.columns)
-    definition = _define(runner, name, statement.query, aliases, statement.comment)
+    definition = _define(runner, name, statement.query, statement.columns, statement.comment)
     return _put(
         runner,
         name,
@@ -79,11 +75,50 @@ def comment_view(runner: Runner, statement: st.CommentView) -> Result:
     return _put(runner, name, definition, replaces=True)
 
 
+def comment_columns(
+    runner: Runner, name: TableName, comments: Sequence[tuple[str, str | None]]
+) -> Result:
+    """COMMENT ON COLUMN of a view: by the name that it shows, or that its query gives."""
+    _require_column_comments(runner, f"comment on columns of view {name}")
+
+    def stage(unit: UnitOfWork) -> None:
+        view = _require_view(unit, name)
+        columns = query_frame(unit, view, None, ()).columns
+        shown = [c.lower() for c in view.definition.columns]
+        inside = [c.lower() for c in columns]
+        for column, text in comments:
+            known = shown if column.lower() in shown else inside
+            if column.lower() not in known:
+                listed = view.definition.columns or columns
+                raise NotFound.named("column", column, listed, where=str(name))
+            found = columns[known.index(column.lower())]
+            _require_single(columns, found, name)
+            unit.workspace.comment_view(view, found, text)
+
+    return carry_out(runner.state, runner.unit, stage)
+
+
+def _require_column_comments(runner: Runner, what: str) -> None:
+    known = runner.state.store.format
+    if known.view_column_tag is None:
+        told = known.lacking("comments on columns of views")
+        raise Unsupported(f"cannot {what}: {told}; set a comment on the view instead")
+
+
+def _require_single(columns: Sequence[str], column: str, view: TableName) -> None:
+    """Raise Unsupported if a comment on a column of a query would be one on several."""
+    if [c.lower() for c in columns].count(column.lower()) > 1:
+        raise Unsupported(
+            f"cannot comment on a column of view {view}: its query has several columns {column!r},"
+            " and comments go by these names; give them different names in the query"
+        )
+
+
 def rename_view(runner: Runner, statement: st.RenameView) -> Result:
     """ALTER VIEW … RENAME TO, inside one schema."""
     old = runner.name(statement.name)
-    new = runner.name(statement.new_name, default=old.schema)
-    if new.schema.lower() != old.schema.lower():
+    new = runner.name(statement.new_name, default=old.home)
+    if new.home.lower() != old.home.lower():
         raise Unsupported(
             f"cannot rename {old} to {new}: DuckLake cannot move a view to another schema; create"
             " it there"
@@ -114,7 +149,7 @@ def show_views(runner: Runner, statement: st.ShowViews) -> PlainRows:
     schema = workspace.schema(wanted)
     names = [n for n in workspace.view_names(schema) if is_like(n, statement.like)]
     columns = "namespace string, viewName string, isTemporary boolean"
-    return PlainRows(columns, [(schema.name, n, False) for n in names])
+    return PlainRows(columns, [(schema.text, n, False) for n in names])
 
 
 def _put(
@@ -142,16 +177,16 @@ def _require_view(unit: UnitOfWork, name: TableName) -> ViewVersion:
         return found
     if unit.workspace.has_table(name):
         raise InvalidRequest(f"{name} is a table, not a view")
-    schema = unit.workspace.schema(name.schema)
+    schema = unit.workspace.schema(name.home)
     known = unit.workspace.view_names(schema)
-    raise NotFound.named("view", name.name, known, where=f"schema {schema.name!r}")
+    raise NotFound.named("view", name.name, known, where=f"schema {schema.text!r}")
 
 
 def _define(
     runner: Runner,
     name: TableName,
     query: st.Query,
-    aliases: Sequence[str] = (),
+    listed: Sequence[st.ViewColumn] = (),
     comment: str | None = None,
 ) -> ViewDefinition:
     """Return what the catalog stores of a view, after Spark has analyzed the query."""
@@ -178,10 +213,15 @@ def _define(
         require_harmless(unit, query)
     except Unsupported as error:
         raise Unsupported(f"cannot create view {name}: {error}") from error
-    shown = require_columns(columns, aliases, str(name))
+    shown = require_columns(columns, [column.name for column in listed], str(name))
     spark_sql = spark_text(unit, query, schema)
     sql = _duckdb_text(unit, name, query, columns, schema)
-    return ViewDefinition(sql, shown if aliases else (), spark_sql, comment)
+    pairs = zip(columns, listed, strict=False)
+    told = sorted((c, one.comment) for c, one in pairs if one.comment is not None)
+    for column, _ in told:
+        _require_single(columns, column, name)
+    names = shown if listed else ()
+    return ViewDefinition(sql, names, spark_sql, comment, column_comments=tuple(told))
 
 
 def spark_text(unit: UnitOfWork, query: st.Query, schema: str) -> str:
@@ -215,7 +255,7 @@ def _is_metadata(unit: UnitOfWork, relation: st.Relation, schema: str) -> bool:
     parts = relation.name.parts
     if parts[-1].lower() not in TABLES or len(parts) == 1:
         return False
-    if len(parts) > 2:
+    if len(parts) > 2 and not unit.state.store.format.nests:
         return True
     name = table_name(parts, schema)
     return unit.workspace.view(name) is None and not unit.workspace.has_table(name)
@@ -225,7 +265,7 @@ def _parts(unit: UnitOfWork, relation: st.Relation, schema: str) -> tuple[str, .
     """Return the name of a relation with its schema."""
     parts = relation.name.parts
     known = 2 + _is_metadata(unit, relation, schema)
-    return parts if len(parts) >= known else (schema, *parts)
+    return parts if len(parts) >= known else (*schema_names(schema), *parts)
 
 
 def _spark_words(relation: st.Relation, parts: tuple[str, ...], zone: Zone) -> str:

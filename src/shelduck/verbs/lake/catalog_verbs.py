@@ -12,6 +12,7 @@ from shelduck.model.tables.keys import KeySpec
 from shelduck.model.tables.properties import checked_properties
 from shelduck.model.tables.schema import FieldId, Schema, comments_of, new_schema
 from shelduck.model.text.names import split_name
+from shelduck.model.text.quoting import schema_word
 from shelduck.model.types.data_types import Member, declared_type
 from shelduck.spark.failures import TellsOfSpark
 from shelduck.spark.session import StructType
@@ -56,12 +57,17 @@ class CatalogVerbs(TellsOfSpark):
         """
         workspace = self._workspace()
         with self._state.store.session():
-            found = workspace.schemas() if schema is None else [workspace.schema(schema)]
+            found = workspace.schemas()
+            if schema is not None:
+                found = [workspace.schema(workspace.word_of(schema))]
             return [TableName(s.name, t) for s in found for t in workspace.table_names(s)]
 
     def schemas(self) -> list[str]:
-        """Return the names of all schemas; inside a transaction, its own changes count."""
-        return [s.name for s in self._workspace().schemas()]
+        """Return the names of all schemas; inside a transaction, its own changes count.
+
+        A schema inside another one is ``a.b``; a name with a dot has backticks.
+        """
+        return [s.text for s in self._workspace().schemas()]
 
     def create_table(
         self,
@@ -176,12 +182,17 @@ class CatalogVerbs(TellsOfSpark):
         """Create a schema, which is a namespace for tables.
 
         Args:
-            name: One name; dots are part of it.
+            name: ``a``, or ``a.b`` for b inside the schema a. Before DuckLake 1.1 there are no
+                schemas inside schemas, and dots are part of the name.
             if_not_exists: Do nothing if there is such a schema; otherwise that is AlreadyExists.
+
+        Raises NotFound if there is no schema a.
         """
+        is_path = self._state.store.format.nests or name.startswith(("`", '"'))
+        word = schema_word(split_name(name)) if is_path else name
 
         def stage(unit: UnitOfWork) -> None:
-            unit.workspace.create_schema(name, if_not_exists=if_not_exists)
+            unit.workspace.create_schema(word, if_not_exists=if_not_exists)
 
         return carry_out(self._state, self._unit, stage)
 
@@ -189,15 +200,16 @@ class CatalogVerbs(TellsOfSpark):
         """Drop a schema; older snapshots still show it and its tables.
 
         Args:
-            name: One name; dots are part of it.
+            name: ``a``, or ``a.b`` for b inside a; if there is none, dots are part of the name.
             if_exists: Do nothing if there is no such schema; otherwise that is NotFound.
-            cascade: Drop its tables and views too.
+            cascade: Drop its tables and views too, and the schemas inside it.
 
         Raises InvalidRequest for ``main``, and without ``cascade`` for a schema that is not empty.
         """
 
         def stage(unit: UnitOfWork) -> None:
-            unit.workspace.drop_schema(name, if_exists=if_exists, cascade=cascade)
+            word = unit.workspace.word_of(name)
+            unit.workspace.drop_schema(word, if_exists=if_exists, cascade=cascade)
 
         return carry_out(self._state, self._unit, stage)
 
@@ -206,7 +218,7 @@ class CatalogVerbs(TellsOfSpark):
 
     def _was_table(self, name: TableName) -> bool:
         with self._state.store.read() as connection:
-            return catalog_read.was_table(connection, name.schema, name.name)
+            return catalog_read.was_table(connection, name.home, name.name)
 
     def _name(self, text: str) -> TableName:
         return table_name(split_name(text), self._state.default_schema)

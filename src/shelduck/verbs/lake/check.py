@@ -153,7 +153,7 @@ class _Checker:
         try:
             with self.state.store.read() as connection:
                 at = read.snapshot(connection)
-                table = read.table(connection, at, name.schema, name.name, self.state.info)
+                table = read.table(connection, at, name.home, name.name, self.state.info)
                 files = read.data_files(connection, table)
                 leaves = [f.id for f in table.columns.leaves()]
                 bounds = read.file_bounds(connection, table, leaves)

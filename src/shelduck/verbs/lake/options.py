@@ -54,10 +54,11 @@ def set_option(
     owner: int | None = None
     named: TableVersion | None = None
     if table is not None:
-        named = view.table(table_name(split_name(table), schema or state.default_schema))
+        default = state.default_schema if schema is None else view.word_of(schema)
+        named = view.table(table_name(split_name(table), default))
         scope, owner = Scope.TABLE, named.id
     elif schema is not None:
-        scope, owner = Scope.SCHEMA, view.schema(schema).id
+        scope, owner = Scope.SCHEMA, view.schema(view.word_of(schema)).id
     known, text = option_text(name, value, scope)
     if known == SKIPPED:
         assert named is not None

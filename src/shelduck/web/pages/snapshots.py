@@ -90,7 +90,7 @@ def _deeds(entries: Iterable[Entry], names: Mapping[int, str]) -> Iterable[Deed]
         words = _WORDS.get(entry.verb) or entry.verb.value.replace("_", " ").removesuffix(" table")
         if entry.id is None:
             what = entry.verb.value.partition("_")[2].replace("_", " ")
-            yield Deed(f"{entry.verb.value.partition('_')[0]} {what}", ".".join(entry.names))
+            yield Deed(f"{entry.verb.value.partition('_')[0]} {what}", ".".join(entry.parts))
         else:
             is_table = entry.id in names
             name = names.get(entry.id, f"{entry.verb.value.rpartition('_')[2]} {entry.id}")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 
 from shelduck.model.changes.change import CreateSchema, DropSchema
+from shelduck.model.tables.schema import SchemaId
 from shelduck.model.tables.table import SchemaInfo
+from shelduck.model.text.names import directory
+from shelduck.model.text.quoting import INSIDE
 
 
 class StagedSchemas:
@@ -32,9 +36,13 @@ class StagedSchemas:
         """Return whether the transaction itself created the schema of this name."""
         return self._by_name.get(name.lower()) is not None
 
-    def create(self, schema: SchemaInfo, unique: str) -> None:
-        """Stage a new schema; ``unique`` is its UUID."""
-        self._by_name[schema.name.lower()] = schema
+    def create(self, name: str, parent: SchemaInfo | None, number: int, data_path: str) -> None:
+        """Stage a new schema under a provisional id, inside ``parent`` if that is not None."""
+        unique = str(uuid.uuid4())
+        word = name if parent is None else f"{parent.name}{INSIDE}{name}"
+        path = data_path + directory(word, unique)
+        schema = SchemaInfo(SchemaId(number), word, path, None if parent is None else parent.id)
+        self._by_name[word.lower()] = schema
         self.created.append(CreateSchema(schema, unique))
 
     def drop(self, schema: SchemaInfo) -> None:

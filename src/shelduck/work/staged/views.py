@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from shelduck.model.changes.change import CreateView, DropView, RenameView, ViewChange
+from shelduck.model.changes.macro_change import CommentViewColumns
 from shelduck.model.tables.table import SchemaInfo
 from shelduck.model.tables.view import ViewVersion
 from shelduck.work.results import TableName
@@ -18,6 +19,7 @@ class _ViewWork:
     original: ViewVersion | None
     current: ViewVersion
     dropped: bool = False
+    comments: Mapping[str, str | None] = field(default_factory=dict)
 
 
 class StagedViews:
@@ -34,7 +36,7 @@ class StagedViews:
 
     def find(self, name: TableName) -> ViewVersion | None:
         """Return the view to which the transaction gave this name."""
-        wanted = (name.schema.lower(), name.name.lower())
+        wanted = (name.home.lower(), name.name.lower())
         for work in self._works.values():
             view = work.current
             if not work.dropped and (view.schema.name.lower(), view.name.lower()) == wanted:
@@ -65,6 +67,16 @@ class StagedViews:
         work = self._works.setdefault(view.id, _ViewWork(view, view))
         work.current = replace(work.current, name=new_name)
 
+    def comment(self, view: ViewVersion, column: str, text: str | None) -> None:
+        """Stage a comment on a column, None for none."""
+        work = self._works.setdefault(view.id, _ViewWork(view, view))
+        made = work.current.definition
+        kept = [pair for pair in made.column_comments if pair[0].lower() != column.lower()]
+        kept += [] if text is None else [(column, text)]
+        made = replace(made, column_comments=tuple(sorted(kept)))
+        work.current = replace(work.current, definition=made)
+        work.comments = {**work.comments, column: text}
+
     def changes(self) -> Iterator[ViewChange]:
         """Yield what a commit must contain."""
         for work in self._works.values():
@@ -74,5 +86,8 @@ class StagedViews:
                     yield DropView(before)
             elif before is None:
                 yield CreateView(now.id, now.schema, now.name, now.uuid, now.definition)
-            elif now.name != before.name:
-                yield RenameView(before, now.name)
+            else:
+                if now.name != before.name:
+                    yield RenameView(before, now.name)
+                if work.comments:
+                    yield CommentViewColumns(before, tuple(work.comments.items()))

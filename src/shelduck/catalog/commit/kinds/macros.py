@@ -101,7 +101,7 @@ KIND = Kind((CreateMacro, DropMacro), Work.keep, write, names=tell_names, check=
 def _rows(draft: Draft, macro: MacroVersion, number: int) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield what the catalog stores of a new macro: each row with its table."""
     begun = {"begin_snapshot": draft.id, "end_snapshot": None}
-    schema = draft.schema_ids.get(macro.schema.id, macro.schema.id)
+    schema = draft.schema_id(macro.schema.id)
     named = {"schema_id": schema, "macro_id": number, "macro_name": macro.name}
     yield tables.macro, {**named, **begun}
     for at, body in enumerate(macro.bodies):

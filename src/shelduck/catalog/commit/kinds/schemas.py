@@ -34,15 +34,17 @@ def _create(draft: Draft, changes: list[CreateSchema]) -> None:
     rows = []
     for change in changes:
         number = draft.schema_ids[change.schema.id] = SchemaId(draft.catalog_id())
+        parent = change.schema.parent
         rows.append(
             {
                 "schema_id": number,
                 "schema_uuid": change.uuid,
                 "begin_snapshot": draft.id,
                 "end_snapshot": None,
-                "schema_name": change.schema.name,
+                "schema_name": change.schema.own_name,
                 "path": directory(change.schema.name, change.uuid),
                 "path_is_relative": True,
+                "parent_schema_id": parent if parent is None else draft.schema_id(parent),
             }
         )
         draft.entries.append(Entry(Verb.CREATED_SCHEMA, names=(change.schema.name,)))

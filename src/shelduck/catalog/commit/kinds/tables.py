@@ -158,7 +158,7 @@ def _create(draft: Draft, work: TableWork, created: CreateTable) -> TableId:
             "table_uuid": created.uuid,
             "begin_snapshot": draft.id,
             "end_snapshot": None,
-            "schema_id": draft.schema_ids.get(created.schema.id, created.schema.id),
+            "schema_id": draft.schema_id(created.schema.id),
             "table_name": name,
             "path": created.directory,
             "path_is_relative": True,

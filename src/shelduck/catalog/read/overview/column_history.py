@@ -10,6 +10,7 @@ from sqlalchemy import Connection, or_, select, union
 
 from shelduck.catalog.read import queries, read
 from shelduck.ducklake import tables
+from shelduck.ducklake.format import schemas_of
 from shelduck.model.tables.schema import NO_DEFAULT
 from shelduck.model.tables.table import Snapshot
 from shelduck.model.text.quoting import quote_text
@@ -80,7 +81,9 @@ def snapshots_of_columns(connection: Connection, table: int) -> dict[int, Snapsh
 
 def names_of(connection: Connection, table: int) -> list[tuple[int, str, str]]:
     """Return the names of a table: the first snapshot of each, schema and name, oldest first."""
-    rows: Sequence[Any] = connection.execute(queries.names_of_table(table)).all()
+    rows: Sequence[Any] = connection.execute(
+        queries.names_of_table(schemas_of(connection), table)
+    ).all()
     return sorted((begin, schema, name) for begin, schema, name in rows)
 
 

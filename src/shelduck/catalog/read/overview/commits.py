@@ -12,8 +12,10 @@ from sqlalchemy import Connection, Select, case, func, or_, select
 
 from shelduck.catalog.read import queries, read
 from shelduck.ducklake import tables
+from shelduck.ducklake.format import schemas_of
 from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb
 from shelduck.model.tables.table import Snapshot
+from shelduck.model.text.names import shown_schema
 
 _snapshot, _changes = tables.snapshot.c, tables.snapshot_changes.c
 
@@ -97,7 +99,7 @@ def log(connection: Connection, wanted: LogFilter, most: int) -> list[tuple[Snap
 
 
 def _names(connection: Connection, table: int) -> dict[int, tuple[str, str]]:
-    rows = connection.execute(queries.names_of_table(table))
+    rows = connection.execute(queries.names_of_table(schemas_of(connection), table))
     return {begin: (schema, name) for begin, schema, name in rows}
 
 
@@ -137,14 +139,15 @@ def _matches(
 
 def names_of_tables(connection: Connection, ids: Collection[int]) -> dict[int, str]:
     """Return the newest name of each table, dropped ones too, with its schema; one statement."""
-    t, s = tables.table.c, tables.schema.c
+    schemas = schemas_of(connection)
+    t, s = tables.table.c, schemas.c
     query = (
         select(t.table_id, t.begin_snapshot, s.schema_name, t.table_name)
-        .outerjoin_from(tables.table, tables.schema, t.schema_id == s.schema_id)
+        .outerjoin_from(tables.table, schemas, t.schema_id == s.schema_id)
         .where(t.table_id.in_(sorted(ids)))
     )
     rows = sorted(
-        (begin, number, f"{schema}.{name}")
+        (begin, number, f"{shown_schema(schema)}.{name}")
         for number, begin, schema, name in (connection.execute(query))
     )
     return {number: name for _, number, name in rows}

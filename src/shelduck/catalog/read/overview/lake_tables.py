@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    FromClause,
     Select,
     Subquery,
     Table,
@@ -29,12 +30,15 @@ from shelduck.catalog.read.queries import chunks, total, visible
 from shelduck.catalog.read.row_counts import dead_positions, tables_of_rows
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.format import schemas_of
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import Verb, parse_entries
 from shelduck.model.tables.schema import TableId
+from shelduck.model.text.names import shown_schema
+from shelduck.model.text.quoting import INSIDE
 
 _file, _delete = tables.data_file, tables.delete_file
-_t, _s = tables.table.c, tables.schema.c
+_t = tables.table.c
 
 # Snapshots whose log is read at once, the newest first.
 _LOG_LINES = 500
@@ -58,7 +62,12 @@ class TableNumbers:
     @property
     def full_name(self) -> str:
         """Return schema and name as people read them."""
-        return f"{self.schema}.{self.name}"
+        return f"{self.schema_text}.{self.name}"
+
+    @property
+    def schema_text(self) -> str:
+        """Return the schema as people read it."""
+        return shown_schema(self.schema)
 
 
 def tables_at(connection: Connection, at: int, search: str = "") -> list[TableNumbers]:
@@ -69,15 +78,17 @@ def tables_at(connection: Connection, at: int, search: str = "") -> list[TableNu
     """
     files = _sums(_file, at, _file.c.record_count)
     deletes = _sums(_delete, at, _delete.c.delete_count)
+    schemas = schemas_of(connection)
     query = (
-        _named(at)
+        _named(schemas, at)
         .add_columns(*(files.c[n] for n in ("files", "rows", "bytes")))
         .add_columns(deletes.c.bytes, deletes.c.rows)
         .outerjoin(files, files.c.table_id == _t.table_id)
         .outerjoin(deletes, deletes.c.table_id == _t.table_id)
     )
     if search:
-        name = func.lower(_s.schema_name + "." + _t.table_name)
+        schema = func.replace(schemas.c.schema_name, INSIDE, ".")
+        name = func.lower(schema + "." + _t.table_name)
         query = query.where(name.contains(search.lower(), autoescape=True))
     found = []
     for number, schema, name, files_, rows, size, more, deleted in connection.execute(query):
@@ -91,16 +102,17 @@ def named_tables(connection: Connection, at: int) -> dict[int, str]:
 
     By name; one statement.
     """
-    rows = connection.execute(_named(at))
-    return {number: f"{schema}.{name}" for number, schema, name in rows}
+    rows = connection.execute(_named(schemas_of(connection), at))
+    return {number: f"{shown_schema(schema)}.{name}" for number, schema, name in rows}
 
 
-def _named(at: int) -> Select[Any]:
+def _named(schemas: FromClause, at: int) -> Select[Any]:
+    s = schemas.c
     return (
-        select(_t.table_id, _s.schema_name, _t.table_name)
-        .join_from(tables.table, tables.schema, _t.schema_id == _s.schema_id)
-        .where(visible(tables.table, at), visible(tables.schema, at), queries.has_columns(at))
-        .order_by(_s.schema_name, _t.table_name)
+        select(_t.table_id, s.schema_name, _t.table_name)
+        .join_from(tables.table, schemas, _t.schema_id == s.schema_id)
+        .where(visible(tables.table, at), visible(schemas, at), queries.has_columns(at))
+        .order_by(s.schema_name, _t.table_name)
     )
 
 

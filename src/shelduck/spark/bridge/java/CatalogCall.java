@@ -86,7 +86,7 @@ public final class CatalogCall {
       return new NoSuchTableException(identifier(request[1], request[2]));
     }
     if (condition.equals("SCHEMA_NOT_FOUND")) {
-      return new NoSuchNamespaceException(new String[] {request[1]});
+      return new NoSuchNamespaceException(request[1].split("\u0001"));
     }
     if (condition.equals("TABLE_OR_VIEW_ALREADY_EXISTS")) {
       return new TableAlreadyExistsException(identifier(request[1], request[2]));

@@ -117,12 +117,7 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
   // Namespaces
 
   public String[][] listNamespaces() {
-    List rows = asked("schemas", NONE);
-    String[][] found = new String[rows.size()][];
-    for (int i = 0; i < found.length; i++) {
-      found[i] = (String[]) rows.get(i);
-    }
-    return found;
+    return inside(new String[0]);
   }
 
   public String[][] listNamespaces(String[] namespace) throws NoSuchNamespaceException {
@@ -132,16 +127,17 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
     if (!namespaceExists(namespace)) {
       throw new NoSuchNamespaceException(namespace);
     }
-    return new String[0][];
+    return inside(namespace);
   }
 
   public boolean namespaceExists(String[] namespace) {
-    if (namespace.length != 1) {
+    if (namespace.length == 0) {
       return false;
     }
-    String[][] known = listNamespaces();
+    int last = namespace.length - 1;
+    String[][] known = inside((String[]) Arrays.copyOfRange(namespace, 0, last));
     for (int i = 0; i < known.length; i++) {
-      if (known[i][0].equalsIgnoreCase(namespace[0])) {
+      if (known[i][last].equalsIgnoreCase(namespace[last])) {
         return true;
       }
     }
@@ -174,6 +170,17 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
   }
 
   // Helpers
+
+  /** The namespaces directly inside one, or those in no other one. */
+  private String[][] inside(String[] namespace) {
+    List rows = asked("schemas", joined(namespace));
+    String[][] found = new String[rows.size()][];
+    for (int i = 0; i < found.length; i++) {
+      found[i] = (String[]) Arrays.copyOf(namespace, namespace.length + 1);
+      found[i][namespace.length] = ((String[]) rows.get(i))[0];
+    }
+    return found;
+  }
 
   private Table view(Identifier table, String how, String when) {
     String namespace = joined(table.namespace());
