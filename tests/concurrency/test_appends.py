@@ -67,7 +67,6 @@ def expected_rows():
     )
 
 
-@pytest.mark.timeout(600)
 def test_four_processes_append_twenty_five_times_each(url, tmp_path):
     snapshots = snapshots_of(start_appenders(url, tmp_path))
 
@@ -79,7 +78,6 @@ def test_four_processes_append_twenty_five_times_each(url, tmp_path):
         assert oracle.sql("SELECT count(DISTINCT rowid) FROM t") == [(200,)]
 
 
-@pytest.mark.timeout(600)
 def test_duckdb_inserts_among_them(url, tmp_path):
     processes = start_appenders(url, tmp_path)
     inserted = []

@@ -36,7 +36,6 @@ CHANGES = [
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", ["sqlite_url", "postgres_url"])
 def test_loads_of_the_same_keys_are_there_once(kind, request, tmp_path, spark):
     """SHELDUCK_TEST_STORM sets how long they load, in seconds."""

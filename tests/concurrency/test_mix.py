@@ -18,7 +18,7 @@ WRITERS = 8
 SECONDS = 120
 _START = 240
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(params=["sqlite_url", "postgres_url"])

@@ -32,8 +32,8 @@ def test_appends_land_however_often_the_table_is_altered(postgres_url, data_path
 @pytest.mark.parametrize(
     ("seconds", "least"),
     [
-        pytest.param(90, 1, marks=[pytest.mark.slow, pytest.mark.timeout(900)]),
-        pytest.param(600, 10, marks=[pytest.mark.soak, pytest.mark.timeout(2400)]),
+        pytest.param(90, 1, marks=pytest.mark.slow),
+        pytest.param(600, 10, marks=pytest.mark.soak),
     ],
 )
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])

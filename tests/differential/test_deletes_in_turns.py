@@ -109,7 +109,6 @@ def test_every_snapshot_has_one_delete_file_after_a_flush_by_duckdb(sqlite_url, 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("flusher", ["duckdb", "us"])
 @pytest.mark.parametrize("steps", [3, 4])
 def test_every_order_of_deletes_has_one_delete_file_after_a_flush(

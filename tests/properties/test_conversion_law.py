@@ -31,6 +31,7 @@ from tests.support.conversion_law import (
     MOMENTS,
     is_kept,
 )
+from tests.support.lengths import shown, turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -414,10 +415,10 @@ def test_every_pair_keeps_or_tells_every_edge(spark, shape):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_every_pair_keeps_or_tells_values_of_chance(spark, seed):
+@pytest.mark.parametrize("seeds", turns(range(4), 1), ids=shown)
+def test_every_pair_keeps_or_tells_values_of_chance(spark, seeds):
     """Each value of each pair is a program of its own; a query takes a thousand of them."""
-    some = random.Random(seed)
+    some = random.Random(seeds[0])
     shapes = list(SHAPES)
     cases = (
         (

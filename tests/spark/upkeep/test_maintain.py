@@ -351,7 +351,6 @@ def test_the_command_goes_on_every_while_until_ctrl_c(catalog, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(2400)
 @pytest.mark.parametrize("keys", ["", "UNIQUE KEY (id)"])
 def test_two_hundred_small_loads_leave_few_files_deletes_and_rows_in_the_catalog(
     tmp_path, spark, keys
