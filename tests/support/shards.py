@@ -1,6 +1,6 @@
 """The slow tests in shares that take about as long as each other; see `make test-shard`.
 
-    python -m tests.support.shards K/N      # runs the K-th of N shares, counted from 1
+    python -m tests.support.shards K/N …    # runs the K-th of N shares, counted from 1
 
 Most tests run in one pytest with two workers: each share has a stretch of them, in the order of
 their ids. Groups that need a process of their own are in one share each, whole. Seconds are those
@@ -14,11 +14,17 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.cover import ROOT, SECONDS
 
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+# Minutes of all main tests, with two cores.
+MAIN_MINUTES = 75
 # Seconds of a test that nobody has measured.
 _UNKNOWN = 0.5
 _MAIN = (
@@ -42,11 +48,12 @@ class Group:
 
 
 _SPARK41 = (".venv41/.ready", "jars")
+_S3 = ("jars-s3",)
 _PAIR = ("-n", "2", "--dist", "worksteal")
 GROUPS = (
     Group("compiled", _PAIR, 9, more=(("SHELDUCK_TEST_SPARK", "compiled"),)),
-    Group("s3", ("tests/object_store", "-m", "s3 and slow and not readers"), 5, targets=("jars",)),
-    Group("cluster", ("tests/concurrency", "tests/stories", "-m", "cluster"), 8, targets=("jars",)),
+    Group("s3", ("tests/object_store", "-m", "s3 and slow and not readers"), 5, targets=_S3),
+    Group("cluster", ("tests/concurrency", "tests/stories", "-m", "cluster"), 8, targets=_S3),
     Group("connect", ("tests/stories", "-m", "connect and slow"), 4),
     Group("browser", ("tests/web", "-m", "browser and slow"), 2, targets=("chromium",)),
     Group("spark41", (*_PAIR, "-m", "spark41"), 4, ".venv41", targets=_SPARK41),
@@ -117,33 +124,51 @@ def seconds() -> dict[str, float]:
     return {f"{module}::{test}": s for module, tests in told.items() for test, s in tests.items()}
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that a share does not run where it says that it does has failed."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, and no share skips: {report.longrepr}"
+    return report
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Take the stretch that the environment names, in each worker as in their parent."""
     if part := os.environ.get("SHELDUCK_TEST_STRETCH"):
         config.pluginmanager.register(Stretch(*map(float, part.split("-"))), "stretch")
 
 
-def main(text: str, minutes: str = "75") -> int:
-    """Run one share, all its groups to the end; the worst exit code comes back."""
+def main(*texts: str) -> int:
+    """Run shares, all their groups to the end; the worst exit code comes back."""
+    # Where one ends and the next begins is decided before any seconds change.
+    return max(code for text in texts for code in map(_run, _groups(text)))
+
+
+def _groups(text: str) -> list[Group]:
     number, of = map(int, text.split("/"))
-    share = shares(of, float(minutes))[number - 1]
+    share = shares(of, MAIN_MINUTES)[number - 1]
     names = ", ".join(group.name for group in share.groups)
     stretch_told = f"main tests from {share.begin:.3f} to {share.end:.3f}"
     print(f"share {text}: {names}; {stretch_told}", flush=True)  # noqa: T201
     stretch = (("SHELDUCK_TEST_STRETCH", f"{share.begin}-{share.end}"),)
-    plugin = ("-p", "tests.support.shards")
-    runs = [Group("main", (*_PAIR, *plugin, "-m", _MAIN), 0, more=stretch, targets=("jars",))]
-    return max(map(_run, [*runs, *share.groups]))
+    return [
+        Group("main", (*_PAIR, "-m", _MAIN), 0, more=stretch, targets=_S3),
+        *share.groups,
+    ]
 
 
 def _run(group: Group) -> int:
     print(f"--- {group.name}", flush=True)  # noqa: T201
-    if group.targets:
-        subprocess.run(["make", *group.targets], cwd=ROOT, check=True)
+    if group.targets and subprocess.run(["make", *group.targets], cwd=ROOT, check=False).returncode:
+        return 1
     python = str(ROOT / group.venv / "bin" / "python")
-    recording = ("-p", "tests.support.recording") if "SHELDUCK_RECORD" in os.environ else ()
+    plugins = ["-p", "tests.support.shards"]
+    if "SHELDUCK_RECORD" in os.environ:
+        plugins += ["-p", "tests.support.recording"]
     done = subprocess.run(
-        [python, "-m", "pytest", *recording, *group.arguments],
+        [python, "-m", "pytest", *plugins, *group.arguments],
         cwd=ROOT,
         env=os.environ | dict(group.more),
         check=False,

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import subprocess
+from itertools import chain
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.support import shards
+from tests.support import lengths, shards
+from tests.support.cover import ROOT
+
+MAKEFILE = (ROOT / "Makefile").read_text()
 
 
 @pytest.mark.parametrize("minutes", [0, 30, 75, 400])
@@ -40,3 +49,92 @@ def test_every_test_is_in_one_stretch(monkeypatch):
         taken += [item.nodeid for item in items]
 
     assert taken == ids
+
+
+@pytest.mark.parametrize("size", [1, 7, 30, 100])
+def test_all_seeds_run_in_turns_of_as_many_commits_as_there_are_shares(monkeypatch, size):
+    monkeypatch.setattr(lengths, "SOAKS", False)
+    rounds = -(-30 // size)
+    seen = []
+    for commits in range(rounds * lengths.SHARES):
+        monkeypatch.setattr(lengths, "commits", lambda commits=commits: commits)
+        [taken] = lengths.turns(range(60, 90), size)
+        seen.append([*taken])
+
+    for share in range(lengths.SHARES):
+        assert [*chain(*seen[share :: lengths.SHARES])] == [*range(60, 90)]
+
+
+def test_a_soak_takes_all_seeds_at_once(monkeypatch):
+    monkeypatch.setattr(lengths, "SOAKS", True)
+
+    assert lengths.turns(range(10), 4) == [range(4), range(4, 8), range(8, 10)]
+    assert [lengths.shown(seeds) for seeds in lengths.turns(range(10), 4)] == ["0-3", "4-7", "8-9"]
+
+
+def test_a_number_of_commits_brings_seeds_back(monkeypatch):
+    monkeypatch.setenv("SHELDUCK_TEST_COMMITS", "961")
+    lengths.commits.cache_clear()
+    told = lengths.commits()
+    lengths.commits.cache_clear()
+
+    assert told == 961
+
+
+def test_a_soak_runs_every_test_of_many_seeds():
+    soaked = re.search(r"\nsoak:.*\n\t(.*\\\n.*)\n", MAKEFILE)[1]
+    seeds = re.search(r"\nSEEDS := (.*\\\n.*)\n", MAKEFILE)[1]
+    places = re.findall(r"tests/[\w/.]+", f"{soaked} {seeds}")
+    assert "$(SEEDS)" in soaked
+
+    using = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if re.search(r"\b(turns|long)\(", path.read_text()) and path != Path(__file__)
+    ]
+    assert [path for path in using if not path.startswith(tuple(places))] == []
+    assert len(using) > 10
+
+
+def ci(folder, make, **environment):
+    """What `.ci/run` prints in a folder that is no checkout, with another `make`."""
+    (folder / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", folder / ".ci")
+    stand_in = folder / "bin" / "make"
+    stand_in.parent.mkdir()
+    stand_in.write_text(f"#!/bin/sh\n{make}\n")
+    stand_in.chmod(0o755)
+    path = {"PATH": f"{stand_in.parent}:{os.environ['PATH']}", "GIT_CEILING_DIRECTORIES": "/"}
+    told = {k: v for k, v in os.environ.items() if k != "SHELDUCK_TEST_COMMITS"}
+    return subprocess.run(
+        ["bash", ".ci/run"],
+        cwd=folder,
+        env=told | path | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_ci_takes_the_share_whose_turn_it_is_and_adds_up_what_passed(tmp_path):
+    done = ci(
+        tmp_path,
+        'echo "make $* of $SHELDUCK_TEST_COMMITS"; echo "== 4 passed, 1 skipped in 2.0s =="',
+        SHELDUCK_TEST_COMMITS="967",
+    )
+
+    lines = [line for line in done.stdout.splitlines() if "==" not in line]
+    assert lines[0].startswith("share 8/8 of the slow tests, by 967 commits")
+    assert [*map(str.split, lines[1:4])] == [
+        ["make", "check", "of", "967"],
+        ["make", "test", "of", "967"],
+        ["make", "test-shard", "N=8/8", "of", "967"],
+    ]
+    assert (lines[-1], done.returncode) == ("8 passed, 0 failed, 2 skipped", 0)
+
+
+def test_ci_without_a_history_takes_the_first_share_and_says_so(tmp_path):
+    done = ci(tmp_path, 'echo "1 failed, 2 passed in 1.0s"; [ "$1" != test ]')
+
+    assert done.stdout.startswith("share 1/8 of the slow tests, by 0 commits that this shallow")
+    assert (done.stdout.splitlines()[-1], done.returncode) == ("4 passed, 2 failed, 0 skipped", 1)
