@@ -16,7 +16,8 @@ RECORDING := -p tests.support.recording
 DOCUMENTS := $(addprefix tests/stories/test_,documents.py reference.py messages.py site.py examples.py backup.py smoke.py)
 # Tests of many seeds: a share takes a stretch of them, `make soak` takes all (tests/support/lengths.py).
 SEEDS := tests/catalog/test_broken_catalogs.py tests/spark/failures/test_broken_files.py tests/simulation \
-  tests/spark/attached/test_sparks_grammar.py tests/unit/test_hostile_statements.py
+  tests/spark/attached/test_sparks_grammar.py tests/unit/test_hostile_statements.py \
+  tests/differential/test_deletes_in_turns.py
 # Screenshots that the documents show.
 PICTURES := $(addprefix build/pictures/,story.png lake-1600-light.png files-1600-light.png \
   jobs-1600-light.png story-1600-dark.png story-360-light.png)

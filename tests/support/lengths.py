@@ -11,10 +11,15 @@ import os
 import subprocess
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SHARES = 8
 """How many shares the slow tests have; `.ci/run` takes them in turns, too."""
 SOAKS = os.environ.get("SHELDUCK_TEST_LAWS") == "soak"
+T = TypeVar("T")
 _ROOT = Path(__file__).parents[2]
 
 
@@ -23,13 +28,13 @@ def long(soak: int, share: int) -> int:
     return soak if SOAKS else share
 
 
-def turns(seeds: range, size: int) -> list[range]:
+def turns(seeds: Sequence[T], size: int) -> list[Sequence[T]]:
     """Stretches of seeds, each a case of a test: all in `make soak`, or the one of this turn."""
     stretches = [seeds[at : at + size] for at in range(0, len(seeds), size)]
     return stretches if SOAKS else [stretches[commits() // SHARES % len(stretches)]]
 
 
-def shown(seeds: range) -> str:
+def shown(seeds: Sequence[object]) -> str:
     """A stretch of seeds as the id of a case, such as 60-139."""
     return f"{seeds[0]}-{seeds[-1]}"
 

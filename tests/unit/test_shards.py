@@ -82,8 +82,10 @@ def test_a_number_of_commits_brings_seeds_back(monkeypatch):
 
 
 def test_a_soak_runs_every_test_of_many_seeds():
-    soaked = re.search(r"\nsoak:.*\n\t(.*\\\n.*)\n", MAKEFILE)[1]
-    seeds = re.search(r"\nSEEDS := (.*\\\n.*)\n", MAKEFILE)[1]
+    soaked, seeds = (
+        re.search(rf"\n{name}((?:.*\\\n)*.*)\n", MAKEFILE)[1]
+        for name in (r"soak:.*\n\t", "SEEDS := ")
+    )
     places = re.findall(r"tests/[\w/.]+", f"{soaked} {seeds}")
     assert "$(SEEDS)" in soaked
 
