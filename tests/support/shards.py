@@ -27,46 +27,51 @@ if TYPE_CHECKING:
 MAIN_MINUTES = 75
 # Seconds of a test that nobody has measured.
 _UNKNOWN = 0.5
-_MAIN = (
-    "slow and not soak and not cluster and not connect and not readers and not browser and not s3"
-)
+# Marks of tests that need a pytest of their own.
+_OWN = ("cluster", "connect", "readers", "browser", "s3")
+_MAIN = " and not ".join(("slow", "soak", *_OWN))
+_PAIR = ("-n", "2", "--dist", "worksteal")
 
 
 @dataclass(frozen=True)
 class Group:
-    """Tests that need a pytest of their own; `minutes` is what they take, with two cores.
+    """Tests that need a pytest of their own: those below `paths` that have all `marks`.
 
-    `targets` of the Makefile bring what they need.
+    `minutes` is what they take with two cores. `targets` of the Makefile bring what they need.
     """
 
     name: str
-    arguments: tuple[str, ...]
+    marks: str
     minutes: float
+    paths: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     venv: str = ".venv"
     more: tuple[tuple[str, str], ...] = ()
     targets: tuple[str, ...] = ()
 
+    def takes(self, item: pytest.Item) -> bool:
+        """Whether a test is one of the group."""
+        below = not self.paths or item.nodeid.startswith(self.paths)
+        return below and {*self.marks.split(" and ")} <= _marks(item)
 
+    @property
+    def arguments(self) -> list[str]:
+        """What pytest is told."""
+        return [*self.paths, *self.options, *(["-m", self.marks] if self.marks else [])]
+
+
+_STORIES = ("tests/stories",)
 _SPARK41 = (".venv41/.ready", "jars")
-_S3 = ("jars-s3",)
-_PAIR = ("-n", "2", "--dist", "worksteal")
+_OLDEST = (("SHELDUCK_TEST_ICEBERG", "oldest"),)
 GROUPS = (
-    Group("compiled", _PAIR, 9, more=(("SHELDUCK_TEST_SPARK", "compiled"),)),
-    Group("s3", ("tests/object_store", "-m", "s3 and slow and not readers"), 5, targets=_S3),
-    Group("cluster", ("tests/concurrency", "tests/stories", "-m", "cluster"), 8, targets=_S3),
-    Group("connect", ("tests/stories", "-m", "connect and slow"), 4),
-    Group("browser", ("tests/web", "-m", "browser and slow"), 2, targets=("chromium",)),
-    Group("spark41", (*_PAIR, "-m", "spark41"), 4, ".venv41", targets=_SPARK41),
-    Group("connect41", ("tests/stories", "-m", "connect"), 4, ".venv41", targets=_SPARK41),
-    Group("readers", ("-m", "readers", "-s"), 5, ".venv41", targets=_SPARK41),
-    Group(
-        "oldest",
-        ("-m", "readers", "-s"),
-        5,
-        ".venv41",
-        (("SHELDUCK_TEST_ICEBERG", "oldest"),),
-        _SPARK41,
-    ),
+    Group("compiled", "", 9, options=_PAIR, more=(("SHELDUCK_TEST_SPARK", "compiled"),)),
+    Group("cluster", "cluster", 8, ("tests/concurrency", *_STORIES), targets=("jars-s3",)),
+    Group("connect", "connect and slow", 4, _STORIES),
+    Group("browser", "browser and slow", 2, ("tests/web",), targets=("chromium",)),
+    Group("spark41", "spark41", 4, options=_PAIR, venv=".venv41", targets=_SPARK41),
+    Group("connect41", "connect", 4, _STORIES, venv=".venv41", targets=_SPARK41),
+    Group("readers", "readers", 5, options=("-s",), venv=".venv41", targets=_SPARK41),
+    Group("oldest", "readers", 5, (), ("-s",), ".venv41", _OLDEST, _SPARK41),
 )
 
 
@@ -103,6 +108,15 @@ class Stretch:
     def __init__(self, begin: float, end: float) -> None:
         self._begin, self._end = begin, end
 
+    @staticmethod
+    def pytest_deselected(items: list[pytest.Item]) -> None:
+        """Refuse a slow test that no share would ever run."""
+        for item in items:
+            marks = _marks(item)
+            is_due = "slow" in marks and "soak" not in marks and marks.intersection(_OWN)
+            if is_due and not any(group.takes(item) for group in GROUPS):
+                raise pytest.UsageError(f"no share runs {item.nodeid}")
+
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
@@ -116,6 +130,10 @@ class Stretch:
             passed += cost
         items[:] = kept
         config.hook.pytest_deselected(items=left)
+
+
+def _marks(item: pytest.Item) -> set[str]:
+    return {mark.name for mark in item.iter_markers()}
 
 
 def seconds() -> dict[str, float]:
@@ -154,7 +172,7 @@ def _groups(text: str) -> list[Group]:
     print(f"share {text}: {names}; {stretch_told}", flush=True)  # noqa: T201
     stretch = (("SHELDUCK_TEST_STRETCH", f"{share.begin}-{share.end}"),)
     return [
-        Group("main", (*_PAIR, "-m", _MAIN), 0, more=stretch, targets=_S3),
+        Group("main", _MAIN, 0, options=_PAIR, more=stretch, targets=("jars-s3",)),
         *share.groups,
     ]
 
@@ -173,8 +191,9 @@ def _run(group: Group) -> int:
         env=os.environ | dict(group.more),
         check=False,
     )
-    # No test in a group is no failure: a stretch may be empty.
-    return 0 if done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED else done.returncode
+    is_empty = done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
+    # A stretch may be empty where groups fill the share; a group may not.
+    return 0 if is_empty and group.name == "main" else done.returncode
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -49,6 +50,25 @@ def test_every_test_is_in_one_stretch(monkeypatch):
         taken += [item.nodeid for item in items]
 
     assert taken == ids
+
+
+@pytest.mark.parametrize(
+    ("place", "marks", "runs"),
+    [
+        ("tests/stories/test_a.py::test_1", "slow connect", True),
+        ("tests/stories/test_a.py::test_1", "connect", True),
+        ("tests/spark/test_a.py::test_1", "slow connect", False),
+        ("tests/object_store/test_a.py::test_1", "slow s3", False),
+        ("tests/object_store/test_a.py::test_1", "slow s3 soak", True),
+        ("tests/object_store/test_a.py::test_1", "slow readers s3", True),
+    ],
+)
+def test_a_slow_test_that_no_share_runs_is_refused(place, marks, runs):
+    marked = [SimpleNamespace(name=name) for name in marks.split()]
+    item = SimpleNamespace(nodeid=place, iter_markers=lambda: marked)
+
+    with nullcontext() if runs else pytest.raises(pytest.UsageError, match=place):
+        shards.Stretch(0, 1).pytest_deselected([item])
 
 
 @pytest.mark.parametrize("size", [1, 7, 30, 100])
