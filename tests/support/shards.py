@@ -21,7 +21,7 @@ import pytest
 from tests.support.cover import ROOT, SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
 # Minutes of all main tests, with two cores.
 MAIN_MINUTES = 75
@@ -121,8 +121,15 @@ class Stretch:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        known = seconds()
-        costs = [known.get(item.nodeid.partition("[")[0], _UNKNOWN) for item in items]
+        known, entered = seconds(), set[str]()
+        costs = []
+        for item in items:
+            module, _, test = item.nodeid.partition("[")[0].partition("::")
+            of_module = known.get(module, {})
+            # Whoever is first in a module makes what its tests share.
+            shared = 0.0 if module in entered else sum(_shared(of_module))
+            costs.append(of_module.get(test, _UNKNOWN) + shared)
+            entered.add(module)
         total, passed, kept, left = sum(costs) or 1, 0.0, [], []
         for item, cost in zip(items, costs, strict=True):
             inside = self._begin <= (passed + cost / 2) / total < self._end
@@ -136,10 +143,13 @@ def _marks(item: pytest.Item) -> set[str]:
     return {mark.name for mark in item.iter_markers()}
 
 
-def seconds() -> dict[str, float]:
-    """What a case of each test function costs, where it was measured."""
-    told = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
-    return {f"{module}::{test}": s for module, tests in told.items() for test, s in tests.items()}
+def seconds() -> dict[str, dict[str, float]]:
+    """For each module, what a case of each test and each shared fixture cost, where measured."""
+    return json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
+
+
+def _shared(of_module: dict[str, float]) -> Iterator[float]:
+    return (cost for name, cost in of_module.items() if name.startswith("<"))
 
 
 @pytest.hookimpl(wrapper=True)

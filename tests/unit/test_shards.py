@@ -39,7 +39,7 @@ def test_shares_take_about_as_long():
 
 
 def test_every_test_is_in_one_stretch(monkeypatch):
-    monkeypatch.setattr(shards, "seconds", lambda: {"tests/a.py::test_1": 7.0})
+    monkeypatch.setattr(shards, "seconds", lambda: {"tests/a.py": {"test_1": 7.0, "<base>": 3.0}})
     ids = ["tests/a.py::test_1", *(f"tests/b.py::test_2[{n}]" for n in range(9))]
     config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=lambda items: None))
     taken = []
