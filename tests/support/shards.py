@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.cover import ROOT, SECONDS
+from tests.support.lengths import turns
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -61,10 +62,17 @@ class Group:
 
 
 _STORIES = ("tests/stories",)
+# Spark compiles the queries of a third of the fast tests, and of another third in the next round.
+_THIRD = turns(range(3), 1)[0][0]
+_COMPILED = (
+    ("SHELDUCK_TEST_SPARK", "compiled"),
+    ("SHELDUCK_TEST_STRETCH", f"{_THIRD / 3}-{(_THIRD + 1) / 3}"),
+)
+_WITH_SPARK = tuple(f"tests/{name}" for name in "coverage differential properties spark".split())
 _SPARK41 = (".venv41/.ready", "jars")
 _OLDEST = (("SHELDUCK_TEST_ICEBERG", "oldest"),)
 GROUPS = (
-    Group("compiled", "", 9, options=_PAIR, more=(("SHELDUCK_TEST_SPARK", "compiled"),)),
+    Group("compiled", "", 8, _WITH_SPARK, _PAIR, more=_COMPILED),
     Group("cluster", "cluster", 8, ("tests/concurrency", *_STORIES), targets=("jars-s3",)),
     Group("connect", "connect and slow", 4, _STORIES),
     Group("browser", "browser and slow", 2, ("tests/web",), targets=("chromium",)),
