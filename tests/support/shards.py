@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -39,6 +39,7 @@ class Group:
     """Tests that need a pytest of their own: those below `paths` that have all `marks`.
 
     `minutes` is what they take with two cores. `targets` of the Makefile bring what they need.
+    What `repeats` tests in another way tells nothing about their usual seconds.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Group:
     venv: str = ".venv"
     more: tuple[tuple[str, str], ...] = ()
     targets: tuple[str, ...] = ()
+    repeats: bool = False
 
     def takes(self, item: pytest.Item) -> bool:
         """Whether a test is one of the group."""
@@ -69,17 +71,17 @@ _COMPILED = (
     ("SHELDUCK_TEST_STRETCH", f"{_THIRD / 3}-{(_THIRD + 1) / 3}"),
 )
 _WITH_SPARK = tuple(f"tests/{name}" for name in "coverage differential properties spark".split())
-_SPARK41 = (".venv41/.ready", "jars")
 _OLDEST = (("SHELDUCK_TEST_ICEBERG", "oldest"),)
+_ON_41: dict[str, Any] = {"venv": ".venv41", "targets": (".venv41/.ready", "jars")}
 GROUPS = (
-    Group("compiled", "", 8, _WITH_SPARK, _PAIR, more=_COMPILED),
+    Group("compiled", "", 8, _WITH_SPARK, _PAIR, more=_COMPILED, repeats=True),
     Group("cluster", "cluster", 8, ("tests/concurrency", *_STORIES), targets=("jars-s3",)),
     Group("connect", "connect and slow", 4, _STORIES),
     Group("browser", "browser and slow", 2, ("tests/web",), targets=("chromium",)),
-    Group("spark41", "spark41", 4, options=_PAIR, venv=".venv41", targets=_SPARK41),
-    Group("connect41", "connect", 4, _STORIES, venv=".venv41", targets=_SPARK41),
-    Group("readers", "readers", 5, options=("-s",), venv=".venv41", targets=_SPARK41),
-    Group("oldest", "readers", 5, (), ("-s",), ".venv41", _OLDEST, _SPARK41),
+    Group("spark41", "spark41", 4, options=_PAIR, repeats=True, **_ON_41),
+    Group("connect41", "connect", 4, _STORIES, repeats=True, **_ON_41),
+    Group("readers", "readers", 5, options=("-s",), **_ON_41),
+    Group("oldest", "readers", 5, options=("-s",), more=_OLDEST, repeats=True, **_ON_41),
 )
 
 
@@ -201,7 +203,7 @@ def _run(group: Group) -> int:
         return 1
     python = str(ROOT / group.venv / "bin" / "python")
     plugins = ["-p", "tests.support.shards"]
-    if "SHELDUCK_RECORD" in os.environ:
+    if "SHELDUCK_RECORD" in os.environ and not group.repeats:
         plugins += ["-p", "tests.support.recording"]
     done = subprocess.run(
         [python, "-m", "pytest", *plugins, *group.arguments],
