@@ -18,6 +18,8 @@ DOCUMENTS := $(addprefix tests/stories/test_,documents.py reference.py messages.
 SEEDS := tests/catalog/test_broken_catalogs.py tests/spark/failures/test_broken_files.py tests/simulation \
   tests/spark/attached/test_sparks_grammar.py tests/unit/test_hostile_statements.py \
   tests/differential/test_deletes_in_turns.py
+# Tests of many processes: a share takes one database, `make soak` takes all.
+CROWDS := $(addprefix tests/concurrency/test_,appends.py key_loads.py mix.py storm.py)
 # Screenshots that the documents show.
 PICTURES := $(addprefix build/pictures/,story.png lake-1600-light.png files-1600-light.png \
   jobs-1600-light.png story-1600-dark.png story-360-light.png)
@@ -83,7 +85,7 @@ browser: setup chromium  ## test the page in a browser, and write docs/pictures
 soak: setup java  ## long stories, the laws over many programs, all pairs on PostgreSQL, for hours
 	SHELDUCK_TEST_LAWS=soak $(PY) $(PYTEST) -m "soak or slow" tests/stories/test_mirror.py tests/properties \
 	  tests/catalog/conflicts $(SEEDS)
-	$(PY) -m pytest -m soak -s tests/concurrency/test_storm.py
+	SHELDUCK_TEST_LAWS=soak $(PY) -m pytest -m "soak or slow" -s $(CROWDS)
 
 jars: setup java  ## fetch the JARs of jars.lock, which some slow tests give to Spark
 	$(PY) -m tests.support.jars

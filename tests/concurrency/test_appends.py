@@ -13,6 +13,7 @@ import duckdb
 import pytest
 
 import shelduck
+from tests.support.lengths import one_by_one
 from tests.support.oracle import DuckDBOracle
 
 WRITERS = 4
@@ -22,7 +23,7 @@ _SECONDS = 280
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=["sqlite_url", "postgres_url"])
+@pytest.fixture(params=one_by_one(["postgres_url", "sqlite_url"]))
 def url(request, data_path):
     """A lake with an empty table main.t, in a catalog that several processes can use."""
     address = request.getfixturevalue(request.param)

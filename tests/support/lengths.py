@@ -34,6 +34,11 @@ def turns(seeds: Sequence[T], size: int) -> list[Sequence[T]]:
     return stretches if SOAKS else [stretches[commits() // SHARES % len(stretches)]]
 
 
+def one_by_one(values: Sequence[T]) -> list[T]:
+    """Cases of a test: all of them in `make soak`, or the one of this turn."""
+    return [value for (value,) in turns(values, 1)]
+
+
 def shown(seeds: Sequence[object]) -> str:
     """A stretch of seeds as the id of a case, such as 60-139."""
     return f"{seeds[0]}-{seeds[-1]}"
