@@ -22,7 +22,7 @@ from tests.support.cover import ROOT, SECONDS
 from tests.support.lengths import turns
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterator, Sequence
 
 # Minutes of all main tests, with two cores.
 MAIN_MINUTES = 75
@@ -73,16 +73,26 @@ _COMPILED = (
 _WITH_SPARK = tuple(f"tests/{name}" for name in "coverage differential properties spark".split())
 _OLDEST = (("SHELDUCK_TEST_ICEBERG", "oldest"),)
 _ON_41: dict[str, Any] = {"venv": ".venv41", "targets": (".venv41/.ready", "jars")}
-GROUPS = (
-    Group("compiled", "", 8, _WITH_SPARK, _PAIR, more=_COMPILED, repeats=True),
-    Group("cluster", "cluster", 8, ("tests/concurrency", *_STORIES), targets=("jars-s3",)),
-    Group("connect", "connect and slow", 4, _STORIES),
-    Group("browser", "browser and slow", 2, ("tests/web",), targets=("chromium",)),
-    Group("spark41", "spark41", 4, options=_PAIR, repeats=True, **_ON_41),
-    Group("connect41", "connect", 4, _STORIES, repeats=True, **_ON_41),
-    Group("readers", "readers", 5, options=("-s",), **_ON_41),
-    Group("oldest", "readers", 5, options=("-s",), more=_OLDEST, repeats=True, **_ON_41),
+# Minutes in which that environment and the JARs come.
+_SET_UP = 3
+# What needs the same things stays together in one share.
+BUNDLES = (
+    (Group("compiled", "", 8, _WITH_SPARK, _PAIR, more=_COMPILED, repeats=True),),
+    (Group("cluster", "cluster", 8, ("tests/concurrency", *_STORIES), targets=("jars-s3",)),),
+    (
+        Group("connect", "connect and slow", 4, _STORIES),
+        Group("browser", "browser and slow", 2, ("tests/web",), targets=("chromium",)),
+    ),
+    (
+        Group("spark41", "spark41", 4, options=_PAIR, repeats=True, **_ON_41),
+        Group("connect41", "connect", 4, _STORIES, repeats=True, **_ON_41),
+    ),
+    (
+        Group("readers", "readers", 5, options=("-s",), **_ON_41),
+        Group("oldest", "readers", 5, options=("-s",), more=_OLDEST, repeats=True, **_ON_41),
+    ),
 )
+GROUPS = tuple(group for bundle in BUNDLES for group in bundle)
 
 
 @dataclass(frozen=True)
@@ -97,10 +107,10 @@ class Share:
 def shares(number: int, main_minutes: float) -> list[Share]:
     """All shares, the groups dealt out from the longest, and the main tests where there is room."""
     dealt: list[list[Group]] = [[] for _ in range(number)]
-    for group in sorted(GROUPS, key=lambda g: -g.minutes):
-        min(dealt, key=_minutes).append(group)
-    level = (main_minutes + sum(map(_minutes, dealt))) / number
-    room = [max(level - _minutes(groups), 0) for groups in dealt]
+    for bundle in sorted(BUNDLES, key=minutes_of, reverse=True):
+        min(dealt, key=minutes_of).extend(bundle)
+    level = (main_minutes + sum(map(minutes_of, dealt))) / number
+    room = [max(level - minutes_of(groups), 0) for groups in dealt]
     ends = [sum(room[: n + 1]) / (sum(room) or 1) for n in range(number)]
     return [
         Share(tuple(groups), begin, end)
@@ -108,8 +118,10 @@ def shares(number: int, main_minutes: float) -> list[Share]:
     ]
 
 
-def _minutes(groups: list[Group]) -> float:
-    return sum(group.minutes for group in groups)
+def minutes_of(groups: Sequence[Group]) -> float:
+    """What some groups take, with what has to be set up for them."""
+    set_up = _SET_UP if any(group.venv != ".venv" for group in groups) else 0
+    return set_up + sum(group.minutes for group in groups)
 
 
 class Stretch:

@@ -29,7 +29,7 @@ def test_shares_have_each_group_once_and_the_whole_line_of_main_tests(minutes):
 
 def test_shares_take_about_as_long():
     taken = [
-        sum(g.minutes for g in share.groups) + 75 * (share.end - share.begin)
+        shards.minutes_of(share.groups) + 75 * (share.end - share.begin)
         for share in shards.shares(8, 75)
     ]
 
