@@ -120,11 +120,14 @@ def write_left_out(recorded: Recorded, chosen: set[str]) -> None:
 def write_seconds(recorded: Recorded) -> None:
     """Write tests/seconds.json; what it says of tests that were not recorded stays."""
     fresh: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for name in filter(module_of, recorded.costs):
-        # A fixture of a module is named by itself, a test without its parameters.
-        part = name.partition("[")[0].partition("::")[2]
-        if part:
-            fresh[module_of(name)][part].append(recorded.costs[name])
+    # A fixture of a module is named by itself, a test without its parameters.
+    parts = {test: test.partition("[")[0].partition("::")[2] for test in recorded.tests}
+    for name in filter(_is_shared, recorded.costs):
+        module, _, fixture = name.partition("::")
+        if module and fixture.startswith("<"):
+            parts[name] = fixture
+    for name, part in parts.items():
+        fresh[module_of(name)][part].append(recorded.costs[name])
     told = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
     for module, functions in fresh.items():
         means = {name: round(sum(costs) / len(costs), 2) for name, costs in functions.items()}

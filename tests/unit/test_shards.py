@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.support import lengths, shards
+from tests.support import cover, lengths, shards
 from tests.support.cover import ROOT
 
 
@@ -154,3 +155,29 @@ def test_ci_without_a_history_takes_the_first_share_and_says_so(tmp_path):
 
     assert done.stdout.startswith("share 1/8 of the slow tests, by 0 commits that this shallow")
     assert (done.stdout.splitlines()[-1], done.returncode) == ("4 passed, 2 failed, 0 skipped", 1)
+
+
+def test_seconds_of_cases_and_of_what_a_module_shares_are_written(tmp_path, monkeypatch):
+    told = tmp_path / "seconds.json"
+    told.write_text('{"tests/a.py": {"test_1": 9.0, "test_2": 1.0}, "tests/b.py": {"test_1": 3.0}}')
+    costs = {
+        "tests/a.py::test_1[x]": 2.0,
+        "tests/a.py::test_1[y]": 4.0,
+        "tests/a.py::test_1[x]::<other>": 7.0,
+        "tests/a.py::<base>": 1.5,
+        "::<spark>": 8.0,
+        "between": 5.0,
+    }
+    recorded = tmp_path / "recorded"
+    recorded.mkdir()
+    (recorded / "only-1.json").write_text(json.dumps({"costs": costs, "guards": []}))
+    monkeypatch.setattr(cover, "SECONDS", told)
+    monkeypatch.setattr(cover, "LEFT_OUT", tmp_path / "left_out.txt")
+
+    cover.main(str(recorded))
+
+    assert json.loads(told.read_text()) == {
+        "tests/a.py": {"test_1": 3.0, "test_2": 1.0, "<base>": 1.5},
+        "tests/b.py": {"test_1": 3.0},
+    }
+    assert not (tmp_path / "left_out.txt").exists()
