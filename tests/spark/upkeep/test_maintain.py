@@ -358,7 +358,7 @@ def test_many_small_loads_leave_few_files_deletes_and_rows_in_the_catalog(tmp_pa
     with shelduck.connect(f"sqlite:///{catalog}", f"{tmp_path}/data/", spark) as lake:
         lake.sql(f"CREATE TABLE t (id BIGINT, v STRING) {keys}")
         marks, most = {}, [0, 0, 0]
-        for n in range(long(200, 80)):
+        for n in range(long(200, 50)):
             # Some loads are so small that they stay in the catalog.
             size = 3 if n % 4 == 0 else 40
             load = f"SELECT id * 7 % 500 AS id, 'load {n}' AS v FROM range({n}, {n + size}, 1, 1)"
