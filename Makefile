@@ -17,7 +17,8 @@ DOCUMENTS := $(addprefix tests/stories/test_,documents.py reference.py messages.
 # Tests of many seeds: a share takes a stretch of them, `make soak` takes all (tests/support/lengths.py).
 SEEDS := tests/catalog/test_broken_catalogs.py tests/spark/failures/test_broken_files.py tests/simulation \
   tests/spark/attached/test_sparks_grammar.py tests/unit/test_hostile_statements.py \
-  tests/differential/test_deletes_in_turns.py tests/spark/upkeep/test_maintain.py
+  tests/differential/test_deletes_in_turns.py tests/spark/upkeep/test_maintain.py \
+  tests/differential/test_widening_matrix.py
 # Tests of many processes: a share takes one database, `make soak` takes all.
 CROWDS := $(addprefix tests/concurrency/test_,appends.py key_loads.py mix.py storm.py)
 # Screenshots that the documents show.

@@ -22,6 +22,7 @@ import shelduck
 from shelduck import Unsupported, change_type, set_properties
 from shelduck.model.types.data_types import ducklake_type
 from shelduck.model.types.promotions import Verdict, promotion
+from tests.support.lengths import turns
 from tests.support.normal import duckdb_rows, in_order, spark_rows, spark_rows_by_key
 from tests.support.oracle import DuckDBOracle
 
@@ -179,11 +180,17 @@ def paths(n):
 
 # One of each kind; the others take long because they widen to so many types.
 FAST = ("int32", "uint32", "float32", "date", "timestamp_ms", "decimal(9,2)")
-CASES = [
-    pytest.param(source, way, id=f"{source}-{way}", marks=marks)
+_FAST = [(source, "vectorized") for source in VALUES if source in FAST]
+_OTHERS = [
+    (source, way)
     for way in ("vectorized", "partitioned, row reader")
     for source in VALUES
-    for marks in [[] if source in FAST and way == "vectorized" else [pytest.mark.slow]]
+    if (source, way) not in _FAST
+]
+CASES = [
+    pytest.param(source, way, id=f"{source}-{way}", marks=marks)
+    for cases, marks in [(_FAST, []), *((c, [pytest.mark.slow]) for c in turns(_OTHERS, 10))]
+    for source, way in cases
 ]
 
 
