@@ -80,8 +80,8 @@ BUNDLES = (
     (Group("compiled", "", 8, _WITH_SPARK, _PAIR, more=_COMPILED, repeats=True),),
     (Group("cluster", "cluster", 8, ("tests/concurrency", *_STORIES), targets=("jars-s3",)),),
     (
-        Group("connect", "connect and slow", 4, _STORIES),
-        Group("browser", "browser and slow", 2, ("tests/web",), targets=("chromium",)),
+        Group("connect", "connect and slow", 3, _STORIES),
+        Group("browser", "browser and slow", 1, ("tests/web",), targets=("chromium",)),
     ),
     (
         Group("spark41", "spark41", 4, options=_PAIR, repeats=True, **_ON_41),
