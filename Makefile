@@ -14,6 +14,13 @@ RECORDING := -p tests.support.recording
 
 # What runs the code of README.md, of docs and of examples.
 DOCUMENTS := $(addprefix tests/stories/test_,documents.py reference.py messages.py site.py examples.py backup.py smoke.py)
+# Tests of many seeds: a share takes a stretch of them, `make soak` takes all (tests/support/lengths.py).
+SEEDS := tests/catalog/test_broken_catalogs.py tests/spark/failures/test_broken_files.py tests/simulation \
+  tests/spark/attached/test_sparks_grammar.py tests/unit/test_hostile_statements.py \
+  tests/differential/test_deletes_in_turns.py tests/spark/upkeep/test_maintain.py \
+  tests/differential/test_widening_matrix.py
+# Tests of many processes: a share takes one database, `make soak` takes all.
+CROWDS := $(addprefix tests/concurrency/test_,appends.py key_loads.py mix.py storm.py)
 # Screenshots that the documents show.
 PICTURES := $(addprefix build/pictures/,story.png lake-1600-light.png files-1600-light.png \
   jobs-1600-light.png story-1600-dark.png story-360-light.png)
@@ -24,7 +31,7 @@ COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --pyth
 # Each process would compile src again, and each worker rewrite the assertions of all tests.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo check test test-main test-beside test-shard test-all cover mutants browser chromium soak jars bench bench-peers docs reference coverage dist lock clean java
+.PHONY: help setup demo check test test-main test-beside test-shard test-all cover mutants browser chromium soak jars jars-s3 bench bench-peers docs reference coverage dist lock clean java
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,8 +50,7 @@ check: setup  ## lint, format, types and layers: no JVM, under a minute
 
 test: setup java  ## the fast tests
 	rm -rf build/recorded
-	$(PY) -m tests.support.jars s3
-	@$(MAKE) --no-print-directory chromium
+	@$(MAKE) --no-print-directory jars-s3 chromium
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target test-main test-beside
 	$(PY) -m tests.support.budgets build/recorded
 
@@ -57,14 +63,14 @@ test-beside:
 	$(PY) -m pytest tests/object_store -m "s3 and not slow"
 	$(PY) -m pytest tests/web -m "browser and not slow"
 
-test-shard: setup java  ## the N-th share of the slow tests, such as N=3/8
+test-shard: setup java  ## the N-th share of the slow tests, such as N=3/8, or all: N="1/8 2/8 …"
 	rm -rf build/recorded
-	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) -m tests.support.shards $(N)
-	$(PY) -m tests.support.cover build/recorded
+	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) -m tests.support.shards $(N); \
+	  failed=$$?; $(PY) -m tests.support.cover build/recorded; exit $$failed
 
+# Seconds are written at the end: they say where shares are cut.
 test-all: setup java  ## every test: the fast ones, and all eight shares of the slow ones
-	@$(MAKE) --no-print-directory test
-	for n in 1 2 3 4 5 6 7 8; do $(MAKE) --no-print-directory test-shard N=$$n/8 || failed=1; done; exit $$failed
+	@$(MAKE) --no-print-directory --keep-going test test-shard N="1/8 2/8 3/8 4/8 5/8 6/8 7/8 8/8"
 
 cover: setup java  ## run the fast tests once more with coverage, and choose those that stay fast
 	rm -rf build/recorded
@@ -81,11 +87,15 @@ browser: setup chromium  ## test the page in a browser, and write docs/pictures
 	cp $(PICTURES) docs/pictures
 
 soak: setup java  ## long stories, the laws over many programs, all pairs on PostgreSQL, for hours
-	SHELDUCK_TEST_LAWS=soak $(PY) $(PYTEST) -m "soak or slow" tests/stories/test_mirror.py tests/properties tests/catalog/conflicts
-	$(PY) -m pytest -m soak -s tests/concurrency/test_storm.py
+	SHELDUCK_TEST_LAWS=soak $(PY) $(PYTEST) -m "soak or slow" tests/stories/test_mirror.py tests/properties \
+	  tests/catalog/conflicts $(SEEDS)
+	SHELDUCK_TEST_LAWS=soak $(PY) -m pytest -m "soak or slow" -s $(CROWDS)
 
 jars: setup java  ## fetch the JARs of jars.lock, which some slow tests give to Spark
 	$(PY) -m tests.support.jars
+
+jars-s3: setup java
+	$(PY) -m tests.support.jars s3
 
 bench: setup java  ## measure, and print the table of results
 	$(PY) -m benchmarks

@@ -13,6 +13,7 @@ from pyspark import SparkContext
 
 from shelduck.ducklake.format import FORMATS
 from tests.support.cover import left_out_tests
+from tests.support.lengths import SOAKS, commits
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.spark import has_quick_jvm, local_session
 
@@ -28,8 +29,8 @@ settings.load_profile("shelduck")
 
 CATALOGS = ("sqlite", "postgres", "duckdb")
 VERSIONS = ("1.0", "1.1")
-# Seconds that a slow test may take: other workers and JVMs run beside it.
-SLOW_TIMEOUT = 900
+# Seconds that a slow test may take, and one of `make soak`: other workers and JVMs run beside it.
+SLOW_TIMEOUT, SOAK_TIMEOUT = 600, 7200
 
 
 @pytest.fixture(scope="session")
@@ -152,11 +153,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             is_left_out = item.nodeid in left_out and item.get_closest_marker("guard") is None
             if is_left_out or (sampled and counts[test] > sampled.args[0]):
                 item.add_marker(pytest.mark.slow)
-        if (
-            item.get_closest_marker("slow") is not None
-            and item.get_closest_marker("timeout") is None
-        ):
+        if SOAKS or item.get_closest_marker("soak") is not None:
+            item.add_marker(pytest.mark.timeout(SOAK_TIMEOUT))
+        elif item.get_closest_marker("slow") is not None:
             item.add_marker(pytest.mark.timeout(SLOW_TIMEOUT))
+
+
+def pytest_report_header() -> str:
+    """Whose turn it is: with the same number, the same seeds run again."""
+    return f"seeds: those of SHELDUCK_TEST_COMMITS={commits()}"
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import duckdb
 import pytest
 
 import shelduck
+from tests.support.lengths import one_by_one
 from tests.support.oracle import DuckDBOracle
 
 WRITERS = 4
@@ -22,7 +23,7 @@ _SECONDS = 280
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=["sqlite_url", "postgres_url"])
+@pytest.fixture(params=one_by_one(["postgres_url", "sqlite_url"]))
 def url(request, data_path):
     """A lake with an empty table main.t, in a catalog that several processes can use."""
     address = request.getfixturevalue(request.param)
@@ -67,7 +68,6 @@ def expected_rows():
     )
 
 
-@pytest.mark.timeout(600)
 def test_four_processes_append_twenty_five_times_each(url, tmp_path):
     snapshots = snapshots_of(start_appenders(url, tmp_path))
 
@@ -79,7 +79,6 @@ def test_four_processes_append_twenty_five_times_each(url, tmp_path):
         assert oracle.sql("SELECT count(DISTINCT rowid) FROM t") == [(200,)]
 
 
-@pytest.mark.timeout(600)
 def test_duckdb_inserts_among_them(url, tmp_path):
     processes = start_appenders(url, tmp_path)
     inserted = []

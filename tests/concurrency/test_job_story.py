@@ -258,7 +258,6 @@ def lake(postgres_url, data_path, spark):
         yield found
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("rows_and_files", [(20_000, 8), (2_000_000, 40)], ids=["small", "large"])
 def test_nobody_loses_anything_while_types_change(
     lake, postgres_url, tmp_path, monkeypatch, rows_and_files

@@ -12,6 +12,7 @@ import shelduck
 from shelduck import JobState
 from tests.concurrency.storm_log import LANDED, UNKNOWN
 from tests.concurrency.storm_ship import Ship, check_loads, landed, report
+from tests.support.lengths import one_by_one
 from tests.support.oracle import DuckDBOracle
 
 LOADERS = ("loader-0", "loader-1", "loader-2")
@@ -36,8 +37,7 @@ CHANGES = [
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("kind", ["sqlite_url", "postgres_url"])
+@pytest.mark.parametrize("kind", one_by_one(["postgres_url", "sqlite_url"]))
 def test_loads_of_the_same_keys_are_there_once(kind, request, tmp_path, spark):
     """SHELDUCK_TEST_STORM sets how long they load, in seconds."""
     url, seconds = request.getfixturevalue(kind), float(os.environ.get("SHELDUCK_TEST_STORM", "60"))

@@ -149,11 +149,10 @@ def test_killed_right_after_its_commit_it_did_everything(name, killing):
     killing.assert_all_is_there(name)
 
 
+@pytest.mark.parametrize("killing", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("opened_by", ["us", "DuckDB"])
 def test_pages_that_a_killed_writer_left_in_the_file_are_rolled_back(opened_by, killing):
     """The journal that SQLite rolls back lies beside the file."""
-    if not killing.lake.url.startswith("sqlite"):
-        pytest.skip("PostgreSQL keeps its own books")
     journal = Path(urlsplit(killing.lake.url).path.removeprefix("/") + "-journal")
 
     assert killing.kill("update", "before", spills=True)

@@ -118,7 +118,6 @@ def files_of_catalog(oracle, data, table):
     return {f"{data}main/{table}/{row['path']}" for row in rows} | {data + p for p in waiting}
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "case",
     CASES,
@@ -154,7 +153,6 @@ def test_a_killed_process_leaves_the_lake_as_before_or_as_after(case, sqlite_url
 STEPS = [f"after {n}" for n in range(1, 7)]
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("point", [*STEPS, "job", _WRITTEN, _REWRITTEN])
 def test_a_job_that_was_killed_is_finished_by_another_process(sqlite_url, data_path, spark, point):
     filled(sqlite_url, data_path, "t", spark, files=12)
@@ -186,7 +184,6 @@ def test_a_job_that_was_killed_is_finished_by_another_process(sqlite_url, data_p
         assert oracle.rows("t", version=base) == BEFORE
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("point", ["shelduck.spark.files.storage.copy_file", "after 3", "after 4"])
 def test_a_job_is_killed_while_it_copies_what_was_written_meanwhile(
     sqlite_url, data_path, spark, point
@@ -224,7 +221,6 @@ IN_ROLLUP = "SELECT k, SUM(v), COUNT(*) FROM t GROUP BY k ORDER BY k"
 ROLLUP_STEPS = [f"after {n}" for n in range(1, 6)]
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("point", [*ROLLUP_STEPS, "job", _WRITTEN])
 def test_a_rollup_is_finished_by_another_process(sqlite_url, data_path, spark, point):
     filled(sqlite_url, data_path, "t", spark)
@@ -245,7 +241,6 @@ def test_a_rollup_is_finished_by_another_process(sqlite_url, data_path, spark, p
         assert_rolled_up(lake, sqlite_url, AFTER[APPEND])
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("point", [_WRITTEN, "statement 5", "before 2", "after 2"])
 def test_a_killed_load_leaves_rollups_as_their_base(sqlite_url, data_path, spark, point):
     filled(sqlite_url, data_path, "t", spark)
@@ -276,7 +271,6 @@ def assert_rolled_up(lake, url, rows):
     assert sorted(map(tuple, lake.table("t$r").read().collect())) == wanted
 
 
-@pytest.mark.timeout(600)
 def test_leaving_type_widening_goes_on_with_the_files_that_a_killed_process_left(
     sqlite_url, data_path, spark
 ):

@@ -19,7 +19,7 @@ from tests.support.lakes import catalog_files, rows
 from tests.support.oracle import DuckDBOracle
 from tests.support.s3 import BUCKET, running_s3
 
-pytestmark = [pytest.mark.slow, pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.cluster]
 
 PARTITIONS, TASKS = 60, 6
 BEFORE = [(n, n) for n in range(3)]

@@ -12,16 +12,17 @@ from pathlib import Path
 import pytest
 
 import shelduck
+from tests.support.lengths import long, one_by_one
 from tests.support.oracle import DuckDBOracle
 
 WRITERS = 8
-SECONDS = 120
+SECONDS = long(120, 45)
 _START = 240
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=["sqlite_url", "postgres_url"])
+@pytest.fixture(params=one_by_one(["sqlite_url", "postgres_url"]))
 def url(request, data_path):
     address = request.getfixturevalue(request.param)
     with closing(shelduck.connect(address, data_path)) as lake:

@@ -43,7 +43,6 @@ def landed(text):
     return [int(n) for line in text.splitlines() if "landed" in line for n in line.split()[1:]]
 
 
-@pytest.mark.timeout(400)
 def test_a_killed_process_costs_its_share_only(spark, sqlite_url, data_path):
     with shelduck.connect(sqlite_url, data_path, spark) as lake:
         lake.sql("CREATE TABLE t (id INT, v STRING)")

@@ -9,6 +9,7 @@ import pytest
 
 import shelduck
 from tests.concurrency.storm_ship import STATEMENTS, Ship, check, landed, report
+from tests.support.lengths import one_by_one
 from tests.support.postgres import running_postgres
 from tests.support.storm import storm
 
@@ -32,11 +33,11 @@ def test_appends_land_however_often_the_table_is_altered(postgres_url, data_path
 @pytest.mark.parametrize(
     ("seconds", "least"),
     [
-        pytest.param(90, 1, marks=[pytest.mark.slow, pytest.mark.timeout(900)]),
-        pytest.param(600, 10, marks=[pytest.mark.soak, pytest.mark.timeout(2400)]),
+        pytest.param(90, 1, marks=pytest.mark.slow),
+        pytest.param(600, 10, marks=pytest.mark.soak),
     ],
 )
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+@pytest.mark.parametrize("kind", one_by_one(["sqlite", "postgres"]))
 def test_a_storm_of_processes_loses_nothing(kind, seconds, least, tmp_path):
     """Processes are killed and stopped, PostgreSQL too. SHELDUCK_TEST_STORM sets another length."""
     length = float(os.environ.get("SHELDUCK_TEST_STORM", seconds)), least

@@ -54,7 +54,6 @@ def wait_for(condition, process):
         time.sleep(0.05)
 
 
-@pytest.mark.timeout(900)
 def test_a_query_killed_five_times_loses_and_doubles_nothing(sqlite_url, data_path, tmp_path):
     with closing(shelduck.connect(sqlite_url, data_path)) as lake:
         lake.create_table("t", {"id": "bigint", "file": "int"})

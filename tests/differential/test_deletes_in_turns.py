@@ -9,6 +9,7 @@ import pytest
 
 import shelduck
 from tests.support.ducklakepy_oracle import oracle_at
+from tests.support.lengths import shown, turns
 
 pytestmark = pytest.mark.usefixtures("ducklake_version")
 
@@ -28,6 +29,9 @@ KINDS = {
 
 def orders(steps, of="sLdD"):
     return ["".join(order) for order in itertools.product(of, repeat=steps)]
+
+
+SOME_ORDERS = [stories for n in (3, 4) for stories in turns(orders(n), 16)]
 
 
 class Story:
@@ -111,17 +115,13 @@ def test_every_snapshot_has_one_delete_file_after_a_flush_by_duckdb(sqlite_url, 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("flusher", ["duckdb", "us"])
-@pytest.mark.parametrize("steps", [3, 4])
+@pytest.mark.parametrize("stories", SOME_ORDERS, ids=shown)
 def test_every_order_of_deletes_has_one_delete_file_after_a_flush(
-    sqlite_url, data_path, spark, flusher, steps
+    sqlite_url, data_path, spark, flusher, stories
 ):
-    for first in "sLdD":
-        folder = f"{data_path}/{first}/"
-        url = sqlite_url.replace("catalog.db", f"{first}.db")
-        story = Story(url, folder, spark, [first + rest for rest in orders(steps - 1)])
-        story.run()
-        story.check()
-        story.flush(flusher)
-        story.check()
+    story = Story(sqlite_url, data_path, spark, stories)
+    story.run()
+    story.check()
+    story.flush(flusher)
+    story.check()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from shelduck.borders.report import Exported, ExportReport
 
-pytestmark = [pytest.mark.slow, pytest.mark.readers, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.slow, pytest.mark.readers]
 
 FORMATS = ("delta", "iceberg")
 WRITERS = ("duckdb", "shelduck")

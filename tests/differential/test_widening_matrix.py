@@ -22,6 +22,7 @@ import shelduck
 from shelduck import Unsupported, change_type, set_properties
 from shelduck.model.types.data_types import ducklake_type
 from shelduck.model.types.promotions import Verdict, promotion
+from tests.support.lengths import turns
 from tests.support.normal import duckdb_rows, in_order, spark_rows, spark_rows_by_key
 from tests.support.oracle import DuckDBOracle
 
@@ -179,12 +180,13 @@ def paths(n):
 
 # One target of each kind; all of them, of all sources, take long.
 FAST, SOME = "uint32", ("int64", "uint64", "float64", "decimal(12,2)", "decimal(38,10)")
+_ALL = [(source, way) for way in ("vectorized", "partitioned, row reader") for source in VALUES]
 CASES = [
     pytest.param(FAST, "some targets", id=f"{FAST}-some targets"),
     *(
         pytest.param(source, way, id=f"{source}-{way}", marks=pytest.mark.slow)
-        for way in ("vectorized", "partitioned, row reader")
-        for source in VALUES
+        for stretch in turns(_ALL, 10)
+        for source, way in stretch
     ),
 ]
 

@@ -14,7 +14,7 @@ from tests.support.odd_names import ODD
 from tests.support.real_readers import session_with_readers
 from tests.support.s3 import BUCKET, KEY, SECRET
 
-pytestmark = [pytest.mark.slow, pytest.mark.readers, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.readers]
 
 
 @pytest.fixture(scope="module")

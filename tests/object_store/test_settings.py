@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.s3 import SECRET, running_s3
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.slow
 
 USED = [[2, "a b"], [4, "a b"], [5, "c%d"], [10, "a b"], [11, "c%d"]]
 

@@ -11,7 +11,7 @@ import pytest
 from tests.support.s3 import SECRET, running_s3
 from tests.support.s3_traffic import FILES
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,7 @@ from tests.support.conversion_law import (
     MOMENTS,
     is_kept,
 )
+from tests.support.lengths import one_by_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -416,7 +417,7 @@ def test_every_pair_keeps_or_tells_every_edge(spark, shape):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", one_by_one(range(4)))
 def test_every_pair_keeps_or_tells_values_of_chance(spark, seed):
     """Each value of each pair is a program of its own; a query takes a thousand of them."""
     some = random.Random(seed)

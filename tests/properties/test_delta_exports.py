@@ -59,9 +59,8 @@ def test_random_changes_and_inserts_are_exported(spark, tmp_path_factory, data):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
 @given(st.data())
-@settings(SETTINGS, max_examples=long(100))
+@settings(SETTINGS, max_examples=long(100, 25))
 def test_many_random_changes_and_inserts_are_exported(spark, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("exports")
     run_sequence(data, spark, folder)

@@ -325,9 +325,8 @@ def test_random_changes_and_inserts_read_as_rows_by_identity(spark, tmp_path_fac
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
 @given(st.data())
-@settings(SETTINGS, max_examples=long(200))
+@settings(SETTINGS, max_examples=long(200, 15))
 def test_many_random_changes_and_inserts_read_as_rows_by_identity(spark, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("evolution")
     run_sequence(data, spark, folder)

@@ -21,6 +21,7 @@ from pyspark.sql import functions as sf
 
 import shelduck
 from shelduck.spark.scan import read
+from tests.support.lengths import long
 from tests.support.oracle import DuckDBOracle
 
 COLUMNS = {
@@ -219,7 +220,7 @@ def test_comparisons_with_nan_and_zero_find_the_same_however_they_are_read(
 BATCH = 25
 FEW = 10
 QUICK = settings(max_examples=1, derandomize=True, database=None)
-LONG = settings(max_examples=40, suppress_health_check=list(HealthCheck))
+LONG = settings(max_examples=long(40, 4), suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("writer", WRITERS)
@@ -235,7 +236,7 @@ def test_filters_find_the_same_with_and_without_what_is_left_out(lake, writer):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("writer", WRITERS)
-def test_a_thousand_filters_find_the_same_with_and_without_what_is_left_out(
+def test_many_filters_find_the_same_with_and_without_what_is_left_out(
     lake, writer, path_of_reading
 ):
     @LONG

@@ -247,8 +247,7 @@ def test_a_few_stories_keep_to_the_states_and_the_rows(spark, tmp_path_factory, 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
-@settings(SETTINGS, max_examples=long(8))
+@settings(SETTINGS, max_examples=long(8, 6))
 @given(st.data())
 def test_stories_keep_to_the_states_and_the_rows(spark, tmp_path_factory, data):
     tell(data, spark, tmp_path_factory.mktemp("story"))

@@ -385,9 +385,8 @@ def test_a_few_events_leave_rollups_as_their_base(spark, tmp_path, model, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("model", MODELS)
-@settings(SETTINGS, max_examples=long(5))
+@settings(SETTINGS, max_examples=long(5, 1))
 @given(st.data())
 def test_events_leave_rollups_as_their_base(spark, tmp_path_factory, model, data):
     def draw(options: int) -> int:

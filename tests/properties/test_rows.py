@@ -186,9 +186,8 @@ def test_random_programs_leave_the_rows_that_they_say(spark, tmp_path_factory, d
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
 @given(st.data())
-@settings(SETTINGS, max_examples=long(100))
+@settings(SETTINGS, max_examples=long(100, 8))
 def test_many_random_programs_leave_the_rows_that_they_say(spark, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("program")
     Program(data, spark, f"sqlite:///{folder}/lake.db", folder).run()
@@ -196,9 +195,8 @@ def test_many_random_programs_leave_the_rows_that_they_say(spark, tmp_path_facto
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
 @given(st.data())
-@settings(SETTINGS, max_examples=long(25))
+@settings(SETTINGS, max_examples=long(25, 4))
 def test_random_programs_on_postgresql(spark, postgres_server, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("program")
     with postgres_server.fresh_database() as url:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 import shelduck
 from tests.support.drawn_rows import Row
 from tests.support.drawn_schemas import Table, pairs
+from tests.support.lengths import shown, turns
 
 
 def tell(folder, seeds):
@@ -84,14 +84,12 @@ def test_files_round_trip_and_are_reached(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("block", range(5))
-def test_a_thousand_changes_of_files_are_reached(tmp_path, block):
-    tell(tmp_path, itertools.islice(itertools.count(1000 + 100 * block), 100))
+@pytest.mark.parametrize("seeds", turns(range(1000, 1500), 100), ids=shown)
+def test_a_thousand_changes_of_files_are_reached(tmp_path, seeds):
+    tell(tmp_path, seeds)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("block", range(5))
-def test_rows_of_five_hundred_tables_are_kept(spark, tmp_path, block):
-    assert keep(spark, tmp_path, range(2000 + 100 * block, 2100 + 100 * block)) > 10
+@pytest.mark.parametrize("seeds", turns(range(2000, 2500), 25), ids=shown)
+def test_rows_of_five_hundred_tables_are_kept(spark, tmp_path, seeds):
+    assert keep(spark, tmp_path, seeds) > 1

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.simulation.put_back import FAULTS, MENDED
+from tests.support.lengths import shown, turns
 
 _ROOT = Path(__file__).parents[2]
 _FIRST, _LAST = 26, 10_000
@@ -42,13 +43,9 @@ def test_twenty_five_seeds_keep_all_promises():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_ten_thousand_seeds_keep_all_promises():
-    middle = (_FIRST + _LAST) // 2
-    halves = [start(_FIRST, middle), start(middle + 1, _LAST)]
-
-    for half in halves:
-        assert ", 0 failed, " in result(half)
+@pytest.mark.parametrize("seeds", turns(range(_FIRST, _LAST + 1), 60), ids=shown)
+def test_ten_thousand_seeds_keep_all_promises(seeds):
+    assert ", 0 failed, " in result(start(seeds[0], seeds[-1]))
 
 
 def test_a_seed_is_replayed_step_by_step():
@@ -61,7 +58,6 @@ def test_a_seed_is_replayed_step_by_step():
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", sorted(FAULTS, key=lambda name: FAULTS[name].within))
 def test_a_fault_that_is_put_in_is_found(name):
     assert "found by seed" in result(start("--with", name, 1, FAULTS[name].within))

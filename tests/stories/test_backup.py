@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 import shelduck
+from shelduck import CorruptLake
 from tests.support.oracle import DuckDBOracle
 
 MOVED = "UPDATE ducklake_metadata SET value = '{}' WHERE key = 'data_path'"
@@ -73,7 +74,7 @@ def test_the_files_and_then_the_catalog_lack_files(tmp_path, spark):
     shutil.rmtree(data)
     moved(tmp_path / "b.db", copy)
 
-    lost = pytest.raises(Exception, match=r"does not exist|FILE_NOT_EXIST|No such file")
+    lost = pytest.raises(CorruptLake, match=r"data file .* of main\.t is missing")
     with shelduck.connect(f"sqlite:///{tmp_path}/b.db", spark=spark) as restored, lost:
         restored.table("t").read().collect()
 

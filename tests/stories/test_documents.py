@@ -20,7 +20,7 @@ PAGES = [README, DOCS / "index.md", *sorted(set((DOCS / "guides").glob("*.md")) 
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in SLOW else [])
+        pytest.param(page, id=page.stem, marks=pytest.mark.slow if page.stem in SLOW else [])
         for page in PAGES
     ],
 )

@@ -26,7 +26,6 @@ def test_a_short_story_reads_as_its_mirror(postgres_url, tmp_path):
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("seed", range(20))
 def test_a_long_story_reads_as_its_mirror(postgres_url, tmp_path, seed):
     story = tell(seed, 1500, postgres_url, tmp_path)

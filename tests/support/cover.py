@@ -5,8 +5,8 @@
 A way is a step from one line of `src` to the next. Tests are taken by the seconds that they cost
 for each way that none before them goes, and what a module shares costs its first test. Tests that
 cost almost nothing, guards, and those that look at no code of `src` are all taken.
-tests/left_out.txt gets the others: they are slow. tests/seconds.json gets what each test function
-costs; shares are cut by it.
+tests/left_out.txt gets the others: they are slow. tests/seconds.json gets what a case of each test
+function and the fixtures of each module cost; shares are cut by it.
 """
 
 from __future__ import annotations
@@ -120,9 +120,14 @@ def write_left_out(recorded: Recorded, chosen: set[str]) -> None:
 def write_seconds(recorded: Recorded) -> None:
     """Write tests/seconds.json; what it says of tests that were not recorded stays."""
     fresh: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for test in recorded.tests:
-        function = test.partition("[")[0].partition("::")[2]
-        fresh[module_of(test)][function].append(recorded.costs[test])
+    # A fixture of a module is named by itself, a test without its parameters.
+    parts = {test: test.partition("[")[0].partition("::")[2] for test in recorded.tests}
+    for name in filter(_is_shared, recorded.costs):
+        module, _, fixture = name.partition("::")
+        if module and fixture.startswith("<"):
+            parts[name] = fixture
+    for name, part in parts.items():
+        fresh[module_of(name)][part].append(recorded.costs[name])
     told = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
     for module, functions in fresh.items():
         means = {name: round(sum(costs) / len(costs), 2) for name, costs in functions.items()}

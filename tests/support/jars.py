@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyspark
 import pytest
@@ -59,15 +59,16 @@ def fetch(jars: list[Jar]) -> None:
     """Have Ivy fetch some JARs in one run, without what they depend on."""
     (ivy,) = Path(pyspark.__path__[0], "jars").glob("ivy-*.jar")
     home = os.environ.get("JAVA_HOME")
-    wanted = FOLDER / "cache" / "ivy.xml"
-    wanted.parent.mkdir(exist_ok=True)
-    wanted.write_text(_module(jars))
-    command = [
-        *(f"{home}/bin/java" if home else "java", "-jar", str(ivy), "-ivy", str(wanted)),
-        *("-types", "jar", "-cache", str(FOLDER / "cache")),
-        *("-retrieve", f"{FOLDER}/[organisation]_[artifact]-[revision].[ext]"),
-    ]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    # Two that fetch at once do not write into each other's files.
+    with TemporaryDirectory(prefix="cache-", dir=FOLDER) as cache:
+        wanted = Path(cache, "ivy.xml")
+        wanted.write_text(_module(jars))
+        command = [
+            *(f"{home}/bin/java" if home else "java", "-jar", str(ivy), "-ivy", str(wanted)),
+            *("-types", "jar", "-cache", cache),
+            *("-retrieve", f"{FOLDER}/[organisation]_[artifact]-[revision].[ext]"),
+        ]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
     if not all(jar.is_right for jar in jars):
         print(done.stdout[-2000:], done.stderr[-2000:], file=sys.stderr)  # noqa: T201 - a script
 
@@ -117,7 +118,6 @@ def main(user: str | None = None) -> None:
     if missing:
         print(f"fetching {len(missing)} JARs")  # noqa: T201 - a script
         fetch(missing)
-        shutil.rmtree(FOLDER / "cache", ignore_errors=True)
     wrong = [jar.package for jar in missing if not jar.is_right]
     if wrong:
         print(f"not fetched, or not what jars.lock says: {', '.join(wrong)}")  # noqa: T201

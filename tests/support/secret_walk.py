@@ -50,9 +50,11 @@ appender.file.name = file
 appender.file.fileName = {folder}/told/log4j.txt
 appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %c: %m%n%ex
-# It logs the headers of requests, which have the token.
+# They log the headers of requests, which have the token.
 logger.amazon.name = software.amazon.awssdk
 logger.amazon.level = info
+logger.http.name = org.apache.http
+logger.http.level = info
 logger.codegen.name = org.apache.spark.sql.catalyst.expressions.codegen
 logger.codegen.level = info
 """

@@ -1,6 +1,6 @@
 """The slow tests in shares that take about as long as each other; see `make test-shard`.
 
-    python -m tests.support.shards K/N      # runs the K-th of N shares, counted from 1
+    python -m tests.support.shards K/N …    # runs the K-th of N shares, counted from 1
 
 Most tests run in one pytest with two workers: each share has a stretch of them, in the order of
 their ids. Groups that need a process of their own are in one share each, whole. Seconds are those
@@ -14,53 +14,85 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.support.cover import ROOT, SECONDS
+from tests.support.lengths import turns
 
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Sequence
+
+# Minutes of all main tests, with two cores.
+MAIN_MINUTES = 65
 # Seconds of a test that nobody has measured.
 _UNKNOWN = 0.5
-_MAIN = (
-    "slow and not soak and not cluster and not connect and not readers and not browser and not s3"
-)
+# Marks of tests that need a pytest of their own.
+_OWN = ("cluster", "connect", "readers", "browser", "s3")
+_MAIN = " and not ".join(("slow", "soak", *_OWN))
+_PAIR = ("-n", "2", "--dist", "worksteal")
 
 
 @dataclass(frozen=True)
 class Group:
-    """Tests that need a pytest of their own; `minutes` is what they take, with two cores.
+    """Tests that need a pytest of their own: those below `paths` that have all `marks`.
 
-    `targets` of the Makefile bring what they need.
+    `minutes` is what they take with two cores. `targets` of the Makefile bring what they need.
+    What `repeats` tests in another way tells nothing about their usual seconds.
     """
 
     name: str
-    arguments: tuple[str, ...]
+    marks: str
     minutes: float
+    paths: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     venv: str = ".venv"
     more: tuple[tuple[str, str], ...] = ()
     targets: tuple[str, ...] = ()
+    repeats: bool = False
+
+    def takes(self, item: pytest.Item) -> bool:
+        """Whether a test is one of the group."""
+        below = not self.paths or item.nodeid.startswith(self.paths)
+        return below and {*self.marks.split(" and ")} <= _marks(item)
+
+    @property
+    def arguments(self) -> list[str]:
+        """What pytest is told."""
+        return [*self.paths, *self.options, *(["-m", self.marks] if self.marks else [])]
 
 
-_SPARK41 = (".venv41/.ready", "jars")
-_PAIR = ("-n", "2", "--dist", "worksteal")
-GROUPS = (
-    Group("compiled", _PAIR, 9, more=(("SHELDUCK_TEST_SPARK", "compiled"),)),
-    Group("s3", ("tests/object_store", "-m", "s3 and slow and not readers"), 5, targets=("jars",)),
-    Group("cluster", ("tests/concurrency", "tests/stories", "-m", "cluster"), 8, targets=("jars",)),
-    Group("connect", ("tests/stories", "-m", "connect and slow"), 4),
-    Group("browser", ("tests/web", "-m", "browser and slow"), 2, targets=("chromium",)),
-    Group("spark41", (*_PAIR, "-m", "spark41"), 4, ".venv41", targets=_SPARK41),
-    Group("connect41", ("tests/stories", "-m", "connect"), 4, ".venv41", targets=_SPARK41),
-    Group("readers", ("-m", "readers", "-s"), 5, ".venv41", targets=_SPARK41),
-    Group(
-        "oldest",
-        ("-m", "readers", "-s"),
-        5,
-        ".venv41",
-        (("SHELDUCK_TEST_ICEBERG", "oldest"),),
-        _SPARK41,
+_STORIES = ("tests/stories",)
+# Spark compiles the queries of a third of the fast tests, and of another third in the next round.
+_THIRD = turns(range(3), 1)[0][0]
+_COMPILED = (
+    ("SHELDUCK_TEST_SPARK", "compiled"),
+    ("SHELDUCK_TEST_STRETCH", f"{_THIRD / 3}-{(_THIRD + 1) / 3}"),
+)
+_WITH_SPARK = tuple(f"tests/{name}" for name in "coverage differential properties spark".split())
+_OLDEST = (("SHELDUCK_TEST_ICEBERG", "oldest"),)
+_ON_41: dict[str, Any] = {"venv": ".venv41", "targets": (".venv41/.ready", "jars")}
+# Minutes in which that environment and the JARs come.
+_SET_UP = 3
+# What needs the same things stays together in one share.
+BUNDLES = (
+    (Group("compiled", "", 8, _WITH_SPARK, _PAIR, more=_COMPILED, repeats=True),),
+    (Group("cluster", "cluster", 8, ("tests/concurrency", *_STORIES), targets=("jars-s3",)),),
+    (
+        Group("connect", "connect and slow", 3, _STORIES),
+        Group("browser", "browser and slow", 1, ("tests/web",), targets=("chromium",)),
+    ),
+    (
+        Group("spark41", "spark41", 4, options=_PAIR, repeats=True, **_ON_41),
+        Group("connect41", "connect", 4, _STORIES, repeats=True, **_ON_41),
+    ),
+    (
+        Group("readers", "readers", 5, options=("-s",), **_ON_41),
+        Group("oldest", "readers", 5, options=("-s",), more=_OLDEST, repeats=True, **_ON_41),
     ),
 )
+GROUPS = tuple(group for bundle in BUNDLES for group in bundle)
 
 
 @dataclass(frozen=True)
@@ -75,10 +107,10 @@ class Share:
 def shares(number: int, main_minutes: float) -> list[Share]:
     """All shares, the groups dealt out from the longest, and the main tests where there is room."""
     dealt: list[list[Group]] = [[] for _ in range(number)]
-    for group in sorted(GROUPS, key=lambda g: -g.minutes):
-        min(dealt, key=_minutes).append(group)
-    level = (main_minutes + sum(map(_minutes, dealt))) / number
-    room = [max(level - _minutes(groups), 0) for groups in dealt]
+    for bundle in sorted(BUNDLES, key=minutes_of, reverse=True):
+        min(dealt, key=minutes_of).extend(bundle)
+    level = (main_minutes + sum(map(minutes_of, dealt))) / number
+    room = [max(level - minutes_of(groups), 0) for groups in dealt]
     ends = [sum(room[: n + 1]) / (sum(room) or 1) for n in range(number)]
     return [
         Share(tuple(groups), begin, end)
@@ -86,8 +118,10 @@ def shares(number: int, main_minutes: float) -> list[Share]:
     ]
 
 
-def _minutes(groups: list[Group]) -> float:
-    return sum(group.minutes for group in groups)
+def minutes_of(groups: Sequence[Group]) -> float:
+    """What some groups take, with what has to be set up for them."""
+    set_up = _SET_UP if any(group.venv != ".venv" for group in groups) else 0
+    return set_up + sum(group.minutes for group in groups)
 
 
 class Stretch:
@@ -96,12 +130,28 @@ class Stretch:
     def __init__(self, begin: float, end: float) -> None:
         self._begin, self._end = begin, end
 
+    @staticmethod
+    def pytest_deselected(items: list[pytest.Item]) -> None:
+        """Refuse a slow test that no share would ever run."""
+        for item in items:
+            marks = _marks(item)
+            is_due = "slow" in marks and "soak" not in marks and marks.intersection(_OWN)
+            if is_due and not any(group.takes(item) for group in GROUPS):
+                raise pytest.UsageError(f"no share runs {item.nodeid}")
+
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        known = seconds()
-        costs = [known.get(item.nodeid.partition("[")[0], _UNKNOWN) for item in items]
+        known, entered = seconds(), set[str]()
+        costs = []
+        for item in items:
+            module, _, test = item.nodeid.partition("[")[0].partition("::")
+            of_module = known.get(module, {})
+            # Whoever is first in a module makes what its tests share.
+            shared = 0.0 if module in entered else sum(_shared(of_module))
+            costs.append(of_module.get(test, _UNKNOWN) + shared)
+            entered.add(module)
         total, passed, kept, left = sum(costs) or 1, 0.0, [], []
         for item, cost in zip(items, costs, strict=True):
             inside = self._begin <= (passed + cost / 2) / total < self._end
@@ -111,10 +161,27 @@ class Stretch:
         config.hook.pytest_deselected(items=left)
 
 
-def seconds() -> dict[str, float]:
-    """What a case of each test function costs, where it was measured."""
-    told = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
-    return {f"{module}::{test}": s for module, tests in told.items() for test, s in tests.items()}
+def _marks(item: pytest.Item) -> set[str]:
+    return {mark.name for mark in item.iter_markers()}
+
+
+def seconds() -> dict[str, dict[str, float]]:
+    """For each module, what a case of each test and each shared fixture cost, where measured."""
+    return json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
+
+
+def _shared(of_module: dict[str, float]) -> Iterator[float]:
+    return (cost for name, cost in of_module.items() if name.startswith("<"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that a share does not run where it says that it does has failed."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, and no share skips: {report.longrepr}"
+    return report
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -123,33 +190,42 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Stretch(*map(float, part.split("-"))), "stretch")
 
 
-def main(text: str, minutes: str = "75") -> int:
-    """Run one share, all its groups to the end; the worst exit code comes back."""
+def main(*texts: str) -> int:
+    """Run shares, all their groups to the end; the worst exit code comes back."""
+    # Where one ends and the next begins is decided before any seconds change.
+    return max(code for text in texts for code in map(_run, _groups(text)))
+
+
+def _groups(text: str) -> list[Group]:
     number, of = map(int, text.split("/"))
-    share = shares(of, float(minutes))[number - 1]
+    share = shares(of, MAIN_MINUTES)[number - 1]
     names = ", ".join(group.name for group in share.groups)
     stretch_told = f"main tests from {share.begin:.3f} to {share.end:.3f}"
     print(f"share {text}: {names}; {stretch_told}", flush=True)  # noqa: T201
     stretch = (("SHELDUCK_TEST_STRETCH", f"{share.begin}-{share.end}"),)
-    plugin = ("-p", "tests.support.shards")
-    runs = [Group("main", (*_PAIR, *plugin, "-m", _MAIN), 0, more=stretch, targets=("jars",))]
-    return max(map(_run, [*runs, *share.groups]))
+    return [
+        Group("main", _MAIN, 0, options=_PAIR, more=stretch, targets=("jars-s3",)),
+        *share.groups,
+    ]
 
 
 def _run(group: Group) -> int:
     print(f"--- {group.name}", flush=True)  # noqa: T201
-    if group.targets:
-        subprocess.run(["make", *group.targets], cwd=ROOT, check=True)
+    if group.targets and subprocess.run(["make", *group.targets], cwd=ROOT, check=False).returncode:
+        return 1
     python = str(ROOT / group.venv / "bin" / "python")
-    recording = ("-p", "tests.support.recording") if "SHELDUCK_RECORD" in os.environ else ()
+    plugins = ["-p", "tests.support.shards"]
+    if "SHELDUCK_RECORD" in os.environ and not group.repeats:
+        plugins += ["-p", "tests.support.recording"]
     done = subprocess.run(
-        [python, "-m", "pytest", *recording, *group.arguments],
+        [python, "-m", "pytest", *plugins, *group.arguments],
         cwd=ROOT,
         env=os.environ | dict(group.more),
         check=False,
     )
-    # No test in a group is no failure: a stretch may be empty.
-    return 0 if done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED else done.returncode
+    is_empty = done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED
+    # A stretch may be empty where groups fill the share; a group may not.
+    return 0 if is_empty and group.name == "main" else done.returncode
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
+from pyiceberg.table.puffin import PuffinFile
 
 from shelduck.borders.iceberg.layouts import name_mapping_json
 from shelduck.borders.iceberg.puffin import PuffinWriter
@@ -233,13 +235,14 @@ def test_a_name_mapping_has_all_names_of_a_field_and_what_is_below_it():
 
 
 def test_deletion_vectors_of_any_position_read_back():
-    puffin_file = pytest.importorskip("pyiceberg.table.puffin").PuffinFile
-    read = pytest.importorskip("pyiceberg.table.deletion_vector").deletion_vectors_from_puffin_file
     writer = PuffinWriter()
     writer.add("file:///a", [0, 5, 2**31, 2**32 + 1])
     writer.add("file:///b", range(1000))
 
-    found = {v.referenced_data_file: v.to_vector() for v in read(puffin_file(writer.bytes()))}
+    found = {
+        v.referenced_data_file: v.to_vector()
+        for v in deletion_vectors_from_puffin_file(PuffinFile(writer.bytes()))
+    }
 
     assert found["file:///a"].to_pylist() == [0, 5, 2**31, 2**32 + 1]
     assert found["file:///b"].to_pylist() == list(range(1000))

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+from contextlib import nullcontext
+from itertools import chain
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.support import shards
+from tests.support import cover, lengths, shards
+from tests.support.cover import ROOT
 
 
 @pytest.mark.parametrize("minutes", [0, 30, 75, 400])
@@ -21,7 +28,7 @@ def test_shares_have_each_group_once_and_the_whole_line_of_main_tests(minutes):
 
 def test_shares_take_about_as_long():
     taken = [
-        sum(g.minutes for g in share.groups) + 75 * (share.end - share.begin)
+        shards.minutes_of(share.groups) + 75 * (share.end - share.begin)
         for share in shards.shares(8, 75)
     ]
 
@@ -29,7 +36,7 @@ def test_shares_take_about_as_long():
 
 
 def test_every_test_is_in_one_stretch(monkeypatch):
-    monkeypatch.setattr(shards, "seconds", lambda: {"tests/a.py::test_1": 7.0})
+    monkeypatch.setattr(shards, "seconds", lambda: {"tests/a.py": {"test_1": 7.0, "<base>": 3.0}})
     ids = ["tests/a.py::test_1", *(f"tests/b.py::test_2[{n}]" for n in range(9))]
     config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=lambda items: None))
     taken = []
@@ -40,3 +47,91 @@ def test_every_test_is_in_one_stretch(monkeypatch):
         taken += [item.nodeid for item in items]
 
     assert taken == ids
+
+
+@pytest.mark.parametrize(
+    ("place", "marks", "runs"),
+    [
+        ("tests/stories/test_a.py::test_1", "slow connect", True),
+        ("tests/stories/test_a.py::test_1", "connect", True),
+        ("tests/spark/test_a.py::test_1", "slow connect", False),
+        ("tests/object_store/test_a.py::test_1", "slow s3", False),
+        ("tests/object_store/test_a.py::test_1", "slow s3 soak", True),
+        ("tests/object_store/test_a.py::test_1", "slow readers s3", True),
+    ],
+)
+def test_a_slow_test_that_no_share_runs_is_refused(place, marks, runs):
+    marked = [SimpleNamespace(name=name) for name in marks.split()]
+    item = SimpleNamespace(nodeid=place, iter_markers=lambda: marked)
+
+    with nullcontext() if runs else pytest.raises(pytest.UsageError, match=place):
+        shards.Stretch(0, 1).pytest_deselected([item])
+
+
+@pytest.mark.parametrize("size", [1, 7, 30, 100])
+def test_all_seeds_run_in_turns_of_as_many_commits_as_there_are_shares(monkeypatch, size):
+    monkeypatch.setattr(lengths, "SOAKS", False)
+    rounds = -(-30 // size)
+    seen = []
+    for commits in range(rounds * lengths.SHARES):
+        monkeypatch.setattr(lengths, "commits", lambda commits=commits: commits)
+        [taken] = lengths.turns(range(60, 90), size)
+        seen.append([*taken])
+
+    for share in range(lengths.SHARES):
+        assert [*chain(*seen[share :: lengths.SHARES])] == [*range(60, 90)]
+
+
+def test_a_soak_takes_all_seeds_at_once(monkeypatch):
+    monkeypatch.setattr(lengths, "SOAKS", True)
+
+    assert lengths.turns(range(10), 4) == [range(4), range(4, 8), range(8, 10)]
+    assert [lengths.shown(seeds) for seeds in lengths.turns(range(10), 4)] == ["0-3", "4-7", "8-9"]
+
+
+def test_a_number_of_commits_brings_seeds_back(monkeypatch):
+    monkeypatch.setenv("SHELDUCK_TEST_COMMITS", "961")
+    lengths.commits.cache_clear()
+    told = lengths.commits()
+    lengths.commits.cache_clear()
+
+    assert told == 961
+
+
+def test_a_soak_runs_every_test_of_many_seeds():
+    told = subprocess.check_output(["make", "-n", "soak"], cwd=ROOT, text=True)
+    places = re.findall(r"tests/[\w/.]+", told)
+
+    using = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if "from tests.support.lengths import" in path.read_text() and path != Path(__file__)
+    ]
+    assert [path for path in using if not path.startswith(tuple(places))] == []
+    assert len(using) > 10
+
+
+def test_seconds_of_cases_and_of_what_a_module_shares_are_written(tmp_path, monkeypatch):
+    told = tmp_path / "seconds.json"
+    told.write_text('{"tests/a.py": {"test_1": 9.0, "test_2": 1.0}, "tests/b.py": {"test_1": 3.0}}')
+    costs = {
+        "tests/a.py::test_1[x]": 2.0,
+        "tests/a.py::test_1[y]": 4.0,
+        "tests/a.py::test_1[x]::<other>": 7.0,
+        "tests/a.py::<base>": 1.5,
+        "::<spark>": 8.0,
+        "between": 5.0,
+    }
+    recorded = tmp_path / "recorded"
+    recorded.mkdir()
+    (recorded / "only-1.json").write_text(json.dumps({"costs": costs, "guards": []}))
+    monkeypatch.setattr(cover, "SECONDS", told)
+    monkeypatch.setattr(cover, "LEFT_OUT", tmp_path / "left_out.txt")
+
+    cover.main(str(recorded))
+
+    assert json.loads(told.read_text()) == {
+        "tests/a.py": {"test_1": 3.0, "test_2": 1.0, "<base>": 1.5},
+        "tests/b.py": {"test_1": 3.0},
+    }
+    assert not (tmp_path / "left_out.txt").exists()

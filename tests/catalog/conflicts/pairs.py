@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.catalog.conflicts.expected import BY_WRITER, MINE
+from tests.support.lengths import turns
 
 Pair = tuple[str, str, str]
 """Whose commit came between, what it did, and what mine does."""
@@ -63,6 +64,14 @@ def _all(*writers: str) -> list[Pair]:
 
 
 FAST = _cover(_all("us", "hand"))
-"""The pairs that `make test` fights; `make test-all` fights all of them on SQLite."""
+"""The pairs that `make test` fights."""
 ON_POSTGRES = FAST | _cover(_all("duckdb"))
-"""The pairs that `make test-all` fights on PostgreSQL; `make soak` fights all of them there."""
+"""The pairs that a share fights on PostgreSQL; `make soak` fights all of them there."""
+_OTHERS = [(writer, name) for writer in BY_WRITER for name in BY_WRITER[writer]]
+ON_SQLITE = FAST | {
+    (writer, name, mine)
+    for those in turns(_OTHERS, -(-len(_OTHERS) // 4))
+    for writer, name in those
+    for mine in MINE
+}
+"""The pairs that a share fights on SQLite: in four rounds all of them."""

@@ -13,10 +13,11 @@ from pyspark.errors import PySparkException
 import shelduck
 from shelduck import CorruptLake, StorageUnavailable
 from tests.support.broken_files import POSITIONS, BrokenFiles
+from tests.support.lengths import shown, turns
 
 FAST = 4
 SLOW = 2_000
-CHUNK = 100
+CHUNK = 20
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +43,9 @@ def test_no_fault_of_a_file_is_a_raw_error_or_wrong_rows(broken):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(FAST, SLOW, CHUNK))
-def test_none_of_many_faults_is_a_raw_error_or_wrong_rows(broken, first):
-    assert faults(broken, range(first, min(first + CHUNK, SLOW))) == []
+@pytest.mark.parametrize("seeds", turns(range(FAST, SLOW), CHUNK), ids=shown)
+def test_none_of_many_faults_is_a_raw_error_or_wrong_rows(broken, seeds):
+    assert faults(broken, seeds) == []
 
 
 STATEMENTS = [

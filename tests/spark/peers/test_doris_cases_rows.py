@@ -74,9 +74,7 @@ def play(request, lake):
 
 
 def shown(lake):
-    return [
-        (max(r.JobId, 0), r.State, r.Msg) for r in lake.sql("SHOW ALTER TABLE COLUMN").collect()
-    ]
+    return [(r.JobId or 0, r.State, r.Msg) for r in lake.sql("SHOW ALTER TABLE COLUMN").collect()]
 
 
 def light(count):
