@@ -128,7 +128,6 @@ def test_a_transaction_does_not_migrate(lake):
         lake.execute("CALL migrate('1.1')")
 
 
-@pytest.mark.every_database
 def test_a_writer_at_work_stops_a_migration_and_a_dead_one_does_not(lake, lake_url):
     writer = f"elsewhere/1/{'0' * 32}"
     register_writer(lake._state.store, writer, 1)
@@ -159,7 +158,6 @@ def test_an_open_job_stops_a_migration(lake):
     assert lake.migrate("1.1").version == "1.1"
 
 
-@pytest.mark.every_database
 def test_a_column_with_a_name_of_ducklake_is_renamed_and_flushed_first(lake):
     lake.execute("CREATE TABLE u (_ducklake_row_id INT)")
     lake.execute("INSERT INTO u VALUES (5)")
@@ -188,7 +186,6 @@ def test_a_missing_table_of_inlined_rows_stops_a_migration(lake):
         lake.migrate("1.1")
 
 
-@pytest.mark.every_database
 def test_columns_that_are_renamed_already_stay(lake):
     run(
         lake,
@@ -237,7 +234,6 @@ def test_a_migration_that_fails_at_any_statement_changes_nothing(lake):
     assert len(rows(lake)) == 3
 
 
-@pytest.mark.every_database
 def test_whoever_is_connected_goes_on_in_the_new_version(lake, lake_url):
     with shelduck.connect(lake_url) as other:
         other.execute("INSERT INTO t VALUES (4, 'd', 8)")
@@ -323,7 +319,6 @@ def to_old_names(lake, table, *names):
     run(lake, *(f"ALTER TABLE {table} RENAME COLUMN _ducklake_{n} TO {n}" for n in names))
 
 
-@pytest.mark.every_database
 @pytest.mark.parametrize(
     ("names", "registered"),
     [(OURS[1:], True), pytest.param(OURS, False, marks=pytest.mark.slow)],

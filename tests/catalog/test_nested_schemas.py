@@ -152,7 +152,6 @@ def schemas_of(lake):
         return read.schemas(connection, read.snapshot(connection), lake.info)
 
 
-@pytest.mark.every_database
 def test_names_of_several_parts_find_what_is_in_a_schema(lake):
     for text in (
         "CREATE SCHEMA a",

@@ -195,6 +195,7 @@ L: dict[str, Callable[[World], object]] = {
     "Lake.check": lambda w: w.lake.check("t"),
     "Lake.checkpoint": lambda w: w.lake.checkpoint(dry_run=True),
     "Lake.maintain": lambda w: w.lake.maintain(),
+    "Lake.migrate": lambda w: w.lake.migrate("1.1", plan=True),
     "Lake.cleanup_old_files": lambda w: w.lake.cleanup_old_files(cleanup_all=True),
     "Lake.close": lambda w: shelduck.connect(w.address, spark=w.spark, storage=w.storage).close(),
     "Lake.compact": lambda w: w.lake.compact(dry_run=True),
@@ -337,6 +338,7 @@ COMMANDS: dict[str, Callable[[World], object]] = {
     "shelduck apply": lambda w: w.command("apply", f"{w.folder}/pulled", "-c", "prod"),
     "shelduck check": lambda w: w.command("check", "-c", "prod"),
     "shelduck maintain": lambda w: w.command("maintain", "-c", "prod"),
+    "shelduck migrate": lambda w: w.command("migrate", "--to", "1.1", "--plan", "-c", "prod"),
     "shelduck ui": _served,
     "shelduck demo": lambda w: None,  # it has a lake of its own, in SQLite
     "shelduck jobs run": lambda w: w.command("jobs", "run", "--once", "-c", "prod"),
@@ -350,6 +352,7 @@ _ARGUMENTS = {
     "set_option": "'target_file_size', '32MB'",
     "expire_snapshots": "retain_last => 1000",
     "fold": "'keyed'",
+    "migrate": "version => '1.1', plan => true",
     "refresh_rollups": "'rolled'",
     "import_delta": "'DELTA', 'by_call'",
     "plan_export": "'t', 'delta'",
@@ -398,7 +401,7 @@ CALLED = (
     *("refresh_rollups", "import_delta", "plan_export", "export_delta", "export_iceberg"),
     *("set_commit_message", "compact", "merge_adjacent_files", "rewrite_data_files"),
     *("expire_snapshots", "cleanup_old_files", "delete_orphaned_files", "remove_orphans"),
-    *("checkpoint", "check", "maintain"),
+    *("checkpoint", "check", "maintain", "migrate"),
 )
 ENTRIES = (
     FUNCTIONS

@@ -348,7 +348,7 @@ _OURS: dict[type, Callable[[Any], Meaning]] = {
     st.CreateSchema: lambda s: ("create schema", s.name.parts, s.if_not_exists),
     st.DropSchema: lambda s: ("drop schema", s.name.parts, s.if_exists, s.cascade),
     st.UseSchema: lambda s: ("use", s.name.parts),
-    st.ShowSchemas: lambda s: ("schemas", (), s.like),
+    st.ShowSchemas: lambda s: ("schemas", s.schema.parts if s.schema else (), s.like),
     st.ShowTables: lambda s: ("tables", s.schema.parts if s.schema else (), s.like),
     st.ShowViews: lambda s: ("views", s.schema.parts if s.schema else (), s.like),
     st.ShowProperties: lambda s: ("properties", s.name.parts, s.key),

@@ -130,7 +130,6 @@ _PROCEDURES = {
     "compute_table_stats": "every write keeps statistics; leave it out",
     "create_changelog_view": "use table_changes('t', start, end)",
     "fast_forward": "a lake has no branches; leave it out",
-    "migrate": "use CALL add_files('t', 'folder')",
     "publish_changes": "use a transaction: BEGIN and COMMIT",
     "register_table": "use CALL add_files('t', 'folder')",
     "remove_orphan_files": "use CALL remove_orphans()",
