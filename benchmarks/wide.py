@@ -25,10 +25,7 @@ _ABOUT = (
     " load is one row into a UNIQUE KEY table. Times are best / median; the last column is the time"
     " of a column of the widest table beside that of the next."
 )
-_WHY = (
-    "Spark's optimizer compares each column below a filter with all others, in the rules"
-    " PruneFilters and InferFiltersFromConstraints"
-)
+_WHY = "a MERGE that inserts too runs five jobs, and an UPDATE one"
 _VERBS = ("INSERT", "UPDATE one", "UPDATE all", "DELETE", "MERGE", "evolve", "load", "read")
 
 
