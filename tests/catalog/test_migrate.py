@@ -303,6 +303,17 @@ def test_threads_commit_together_while_one_migrates(lake):
     assert lake.check().is_sound
 
 
+def test_a_migration_keeps_the_storage_version_that_duckdb_1_5_opens(tmp_path, duckdb_url):
+    with shelduck.connect(duckdb_url, f"{tmp_path}/data/") as lake:
+        lake.execute("CREATE TABLE t (a INT)")
+        lake.execute("INSERT INTO t VALUES (1)")
+        lake.migrate("1.1")
+        lake.execute("INSERT INTO t VALUES (2)")
+
+    header = (tmp_path / "catalog.ducklake").read_bytes()[8:20]
+    assert (header[:4], int.from_bytes(header[4:], "little")) == (b"DUCK", 64)
+
+
 def test_a_duckdb_file_that_is_kept_open_is_migrated(duckdb_url, data_path):
     with shelduck.connect(f"{duckdb_url}?keep_open=1", data_path) as kept:
         kept.execute("CREATE TABLE t (a INT)")
