@@ -342,3 +342,16 @@ def test_small_loads_of_tables_with_keys_stay_in_the_catalog(lake, tmp_path):
         again.sql("INSERT INTO u VALUES (0, 'last')")
         found = sorted(rows(again.sql("SELECT * FROM u")))
         assert [row for row in found if row[0] in (0, 9)] == [(0, "last"), (9, "duck")]
+
+
+def test_versions_of_a_row_that_a_flush_puts_into_one_file_are_no_fault(
+    spark, sqlite_url, data_path
+):
+    with shelduck.connect(sqlite_url, data_path, spark) as lake:
+        lake.sql("CREATE TABLE t (id INT, v STRING)")
+        lake.sql("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+        lake.sql("UPDATE t SET v = 'x' WHERE id = 1")
+        lake.sql("UPDATE t SET v = 'y' WHERE id = 1")
+        lake.sql("CALL flush_inlined_data('t')")
+
+        assert lake.check().is_sound

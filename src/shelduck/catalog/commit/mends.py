@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, func, select, type_coerce
+from sqlalchemy import ColumnElement, Connection, Table, and_, case, func, select, type_coerce
 
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT
@@ -98,7 +98,9 @@ def low_counters(connection: Connection) -> Iterator[LowCounter]:
         counter = LowCounter(name, getattr(head, name), max(used) + 1)
         if counter.wanted > counter.now:
             yield counter
-    greatest = _greatest(f.row_id_start + f.record_count - 1)
+    # A file with rows of several snapshots may have versions of one row, which share their id.
+    last = f.row_id_start + f.record_count - 1
+    greatest = _greatest(case((f.partial_max.is_(None), last), else_=f.row_id_start))
     query = (
         select(total.table_id, total.next_row_id, greatest.label("last"))
         .join_from(tables.table_stats, tables.data_file, total.table_id == f.table_id)
