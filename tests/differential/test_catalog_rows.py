@@ -9,7 +9,7 @@ import pytest
 import shelduck
 from tests.support.ducklakepy_oracle import DuckLakePyOracle
 
-# What Shelduck is told, and what ducklakepy is told where its words are others.
+# Statements for Shelduck, and those for ducklakepy where it uses other words.
 PROGRAM: tuple[tuple[str, ...], ...] = (
     ("CREATE SCHEMA s",),
     (

@@ -59,7 +59,7 @@ class Group:
 
     @property
     def arguments(self) -> list[str]:
-        """What pytest is told."""
+        """The arguments that pytest gets."""
         return [*self.paths, *self.options, *(["-m", self.marks] if self.marks else [])]
 
 

@@ -92,7 +92,7 @@ def test_whole_numbers_prune_by_their_bounds(stats, predicate, expected):
     assert may_match(predicate, known_of("int32", "int32", stats)) is expected
 
 
-# DuckDB 2.0 writes the bounds of a FLOAT that becomes a DOUBLE anew, as doubles.
+# When a FLOAT becomes a DOUBLE, DuckDB 2.0 writes its bounds again, as doubles.
 @pytest.mark.parametrize("text", ["1.1", "1.100000023841858", "1.10000002384185791015625"])
 def test_bounds_of_a_promoted_column_are_read_in_the_type_they_were_written_in(text):
     floats = known_of("float32", "float64", stats_of(text, text, nan=False))

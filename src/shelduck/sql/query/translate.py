@@ -173,7 +173,7 @@ def _has_plain_divisor(node: exp.Expr, _dialect: str) -> bool:
 
 
 def _names_table(node: exp.Expr, _dialect: str) -> bool:
-    """Tell whether a dot stands in the name of a table with several schemas."""
+    """Return whether a table has a name of several schemas, with dots between them."""
     above: exp.Expr | None = node
     while isinstance(above, exp.Dot):
         if not isinstance(above.expression, exp.Identifier):
