@@ -5,14 +5,73 @@ DuckDB and PostgreSQL catalogs use the native types. Callers see int, str, bool,
 aware datetime everywhere.
 """
 
+# ruff: noqa: D102 - SQLAlchemy's TypeDecorator holds the contract of these methods.
+
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, DateTime, String, Uuid
-from sqlalchemy.types import TypeEngine
+from sqlalchemy import BigInteger, Boolean, ColumnElement, DateTime, Dialect, String, Uuid, func
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from shelduck.ducklake.stored_types import BooleanAsBigint, TimestampAsMicros, TimestampAsText
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def timestamp_text(value: datetime) -> str:
+    """Return the text that DuckDB stores in SQLite: UTC, trailing zeros cut, offset ``+00``."""
+    utc = value.astimezone(UTC)
+    text = utc.strftime("%Y-%m-%d %H:%M:%S")
+    fraction = f"{utc.microsecond:06d}".rstrip("0")
+    return f"{text}.{fraction}+00" if fraction else f"{text}+00"
+
+
+def timestamp_from_text(text: str) -> datetime:
+    """Read a stored timestamp; text without an offset counts as UTC."""
+    value = datetime.fromisoformat(text)
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class TimestampAsText(TypeDecorator[datetime]):
+    """Stored as the text that DuckDB writes."""
+
+    impl = String
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+        return None if value is None else timestamp_text(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return None if value is None else timestamp_from_text(value)
+
+
+class TimestampAsMicros(TypeDecorator[datetime]):
+    """Fetched as microseconds: DuckDB's driver needs pytz to return a TIMESTAMPTZ."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def column_expression(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+        return func.epoch_us(column, type_=self)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return None if value is None else EPOCH + timedelta(microseconds=int(value))
+
+
+class BooleanAsBigint(TypeDecorator[bool]):
+    """Stored as 0 and 1."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: bool | None, dialect: Dialect) -> int | None:  # noqa: ARG002
+        return None if value is None else int(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> bool | None:  # noqa: ARG002
+        if value not in (None, 0, 1):
+            raise ValueError(value)
+        return None if value is None else bool(value)
+
 
 TEXT: TypeEngine[str] = String()
 KEY_TEXT: TypeEngine[str] = String()

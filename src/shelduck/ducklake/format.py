@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from sqlalchemy import (
@@ -41,6 +41,7 @@ from shelduck.ducklake.column_types import BIGINT, BOOLEAN, TEXT
 from shelduck.ducklake.rules import check_columns
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import COUNTS
+from shelduck.model.tables.schema import Schema
 from shelduck.model.tables.table import PartitionColumn
 from shelduck.model.text.quoting import INSIDE
 
@@ -112,19 +113,19 @@ class Format:
         """The schemas by whole name: ``ducklake_schema``, or what `_nested_schemas` makes of it."""
         return _nested_schemas(self.table(tables.schema)) if self.nests else tables.schema
 
+    @cache  # noqa: B019 - versions live as long as the process
     def insertion(self, table: Table) -> Insert:
         """Return the statement that inserts rows of this version into a table."""
-        if table.name not in self._insertions:
-            self._insertions[table.name] = insert(self.table(table))
-        return self._insertions[table.name]
+        return insert(self.table(table))
 
-    @cached_property
-    def _insertions(self) -> dict[str, Insert]:
-        return {}
+    @cache  # noqa: B019
+    def _lacking(self, table: str) -> frozenset[str]:
+        """The columns of other versions that a table of this one does not have."""
+        return frozenset(_EVERY[table].difference(self.table(table).c.keys()))
 
     def fitting(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """Return rows without the columns that this version does not have."""
-        lacking = _EVERY[table.name] - {c.name for c in self.table(table).c}
+        lacking = self._lacking(table.name)
         if not lacking:
             return list(rows)
         return [{name: row[name] for name in row if name not in lacking} for row in rows]
@@ -153,7 +154,7 @@ class Format:
         return lower in self.system_columns or lower.startswith(self.reserved_prefix)
 
     def require(
-        self, table: str, names: Iterable[str], partition: Iterable[PartitionColumn]
+        self, table: str, before: Schema, after: Schema, partition: Iterable[PartitionColumn]
     ) -> None:
         """Refuse names of new columns and partition keys that no table of this version may have.
 
@@ -165,7 +166,11 @@ class Format:
                 f"cannot partition {table} by {found}: DuckLake {self.version} does not have it;"
                 f" use {found.removeprefix('epoch_')}s(), or migrate the lake"
             )
-        name = next(filter(self.is_reserved, names), None) if self.always_reserved else None
+        if not self.always_reserved:
+            return
+        was, now = before.changes(after)
+        old = {f.name for f in was}
+        name = next((f.name for f in now if f.name not in old and self.is_reserved(f.name)), None)
         if name is not None:
             raise InvalidRequest(
                 f"column name {name!r} of {table} is reserved, like all names that begin with"

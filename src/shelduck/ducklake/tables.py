@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, MetaData, Table
+from sqlalchemy import Column, MetaData, Table, and_
 from sqlalchemy.types import TypeEngine
 
 from shelduck.ducklake.column_types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, UUID
@@ -46,6 +46,9 @@ metadata = Table(
     *_text("scope"),
     *_int("scope_id"),
 )
+
+IS_VERSION = and_(metadata.c.key == "version", metadata.c.scope.is_(None))
+"""The condition of the row of `metadata` with the version of the lake."""
 
 snapshot = Table(
     "ducklake_snapshot",

@@ -277,7 +277,7 @@ class Workspace:
         _require_name("table", name.name)
         schema = self.schema(name.home)
         self._refuse_table(name)
-        self._state.store.format.require(str(name), columns.names, arrangement.partition)
+        self._state.store.format.require(str(name), Schema(()), columns, arrangement.partition)
         self._provisional -= 1
         unique = unique or str(uuid.uuid4())
         made = TableVersion(
@@ -318,10 +318,9 @@ class Workspace:
     def alter_table(self, change: AlterTable) -> None:
         """Stage new columns, comments, properties, partition keys and sort order."""
         work = self._work(change.table)
-        was, now = work.current.columns.changes(change.columns)
-        names = sorted({f.name for f in now} - {f.name for f in was})
-        partition = change.partition or ()
-        self._state.store.format.require(work.current.full_name, names, partition)
+        before, partition = work.current, change.partition or ()
+        known = self._state.store.format
+        known.require(before.full_name, before.columns, change.columns, partition)
         if change.partition is not None:
             work.current = self._partitioned(work, change.partition)
         if change.sort is not None:

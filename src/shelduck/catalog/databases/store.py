@@ -316,9 +316,7 @@ class Store:
             require_characters(value, "the text", refused, by)
 
 
-_VERSION = select(tables.metadata.c.value).where(
-    tables.metadata.c.key == "version", tables.metadata.c.scope.is_(None)
-)
+_VERSION = select(tables.metadata.c.value).where(tables.IS_VERSION)
 _ERRORS: dict[Failure, type[ShelduckError]] = {
     Failure.RETRYABLE: Contention,
     Failure.UNAVAILABLE: CatalogUnavailable,

@@ -130,9 +130,7 @@ def every_snapshot() -> Select[Any]:
 @cache
 def newest_snapshot() -> Select[Any]:
     """Ask for the newest snapshot, and for the version of DuckLake that the lake has."""
-    version = select(or_null(func.max(t_option.value))).where(
-        t_option.key == "version", t_option.scope.is_(None)
-    )
+    version = select(or_null(func.max(t_option.value))).where(tables.IS_VERSION)
     newest = every_snapshot().order_by(None).order_by(t_snapshot.c.snapshot_id.desc()).limit(1)
     return newest.add_columns(version.scalar_subquery().label("ducklake_version"))
 

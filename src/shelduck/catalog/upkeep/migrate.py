@@ -48,8 +48,6 @@ from shelduck.model.text.quoting import double_quoted
 _t, _s = tables.table.c, tables.schema.c
 _column, _inlined = tables.column.c, tables.inlined_data_tables.c
 _versions, _snapshot = tables.schema_versions.c, tables.snapshot.c
-_option = tables.metadata.c
-_VERSION = (_option.key == "version", _option.scope.is_(None))
 _DEFAULTS = ("initial_default", "default_value", "default_value_type", "default_value_dialect")
 # Bounds of one are bounds of the other.
 _ALIKE = (re.compile(r"u?int\d+"), re.compile(r"decimal\(.*\)"))
@@ -118,7 +116,8 @@ class _Migration:
 
     def all(self) -> tuple[str, list[MigrationStep]]:
         """Do every step, and return them with the version before."""
-        version = self.connection.execute(select(_option.value).where(*_VERSION)).scalar_one()
+        known = select(tables.metadata.c.value).where(tables.IS_VERSION)
+        version = self.connection.execute(known).scalar_one()
         if version not in FORMATS:
             raise Unsupported(
                 f"the lake has DuckLake version {version!r}, but Shelduck migrates only {VERSIONS}"
@@ -329,7 +328,7 @@ class _Migration:
             f"{older.version} becomes {self.target.version}: every client needs {self.target.needs}"
             " or its like from then on, and only a backup of the catalog leads back"
         )
-        changed = update(tables.metadata).where(*_VERSION).values(value=self.target.version)
+        changed = update(tables.metadata).where(tables.IS_VERSION).values(value=self.target.version)
         return _Act(MigrationStep("version", tables.metadata.name, told), [(changed, None)])
 
     def _fields(self, row: Any) -> list[tuple[Field, str]]:

@@ -70,7 +70,9 @@ class ShapeVerbs(TableHandle, in_parts=True):
             return done.wait() if wait and isinstance(done, SchemaChangeJob) else done
         refuse_in_transaction(self._unit, "a change that converts values")
         if plan.change is not None:
-            view.state.store.format.require(table.full_name, (), plan.change.partition or ())
+            view.state.store.format.require(
+                table.full_name, table.columns, table.columns, plan.change.partition or ()
+            )
         return submit(self._state, table, plan, changes, timeout, wait=wait)
 
     def _alter_lightly(
@@ -134,7 +136,9 @@ class ShapeVerbs(TableHandle, in_parts=True):
         table = view.workspace.table(self.name)
         plan = plan_with_rollups(table, list(rollups_of(view, table)), changes)
         if plan.change is not None:
-            view.state.store.format.require(table.full_name, (), plan.change.partition or ())
+            view.state.store.format.require(
+                table.full_name, table.columns, table.columns, plan.change.partition or ()
+            )
         return with_cost(self._state, table, plan)
 
     def rename(self, new_name: str) -> Result:
