@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from shelduck.spark.bridge import Bridge, Deletes, FileEntry, bridge_for
+from shelduck.spark.bridge import Bridge, Deletes, FileEntry, FileRelation, bridge_for
 from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:
@@ -55,11 +55,13 @@ def test_deletes_of_duckdb_leave_the_same_rows(
         return [FileEntry(str(data), data.stat().st_size, (), Deletes(deletes))]
 
     table = bridge.relation(
-        StructType.fromDDL("id bigint"),
-        StructType([]),
-        lister,
-        with_deletes=True,
-        size_in_bytes=1,
+        FileRelation(
+            StructType.fromDDL("id bigint"),
+            StructType([]),
+            lister,
+            with_deletes=True,
+            size_in_bytes=1,
+        )
     )
     ours = table.agg(sf.count("*"), sf.sum("id")).first()
     assert [tuple(ours)] == duck.sql("SELECT count(*), sum(id)::BIGINT FROM t")

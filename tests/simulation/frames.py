@@ -18,7 +18,14 @@ from shelduck.operations.read.rows import TableRows
 from shelduck.operations.write.delete import deleted, truncate_rows
 from shelduck.operations.write.overwrite import overwrite_table
 from shelduck.spark.deletes.delete_files import DeadRows
-from shelduck.spark.write.write import WrittenFiles, _removed_if_failed, _Write, fresh_name
+from shelduck.spark.write.write import (
+    NEW_ROWS,
+    Writing,
+    WrittenFiles,
+    _removed_if_failed,
+    _Write,
+    fresh_name,
+)
 from tests.simulation.files import StandIn
 
 if TYPE_CHECKING:
@@ -94,8 +101,7 @@ class StandInSpark:
         _spark: object,
         rows: Rows,
         table: TableVersion,
-        *,
-        lineage: Sequence[str] = (),
+        how: Writing = NEW_ROWS,
         **_: Any,
     ) -> WrittenFiles:
         """Take the place of `write_files`: one file, which takes its time."""
@@ -103,7 +109,7 @@ class StandInSpark:
             return WrittenFiles((), 0, 0)
         directory = fresh_name(table)
         with _removed_if_failed(None, table, _Write(directory, None)):
-            made = self._written(directory, rows, table, len(lineage))
+            made = self._written(directory, rows, table, len(how.lineage))
         return WrittenFiles((made,), len(rows.rows), made.file_size_bytes)
 
     def _written(
@@ -132,8 +138,8 @@ class StandInSpark:
         self, spark: object, parts: Sequence[Rows], table: TableVersion, *, snapshots: bool
     ) -> list[tuple[NewDataFile, ...]]:
         """Take the place of `write_together`."""
-        lineage = ("row", "snapshot") if snapshots else ("row",)
-        return [self.write_files(spark, p, table, lineage=lineage).files for p in parts]
+        how = Writing(lineage=("row", "snapshot") if snapshots else ("row",))
+        return [self.write_files(spark, p, table, how).files for p in parts]
 
     def add_shadows(self, rows: Rows, shadows: Sequence[Any], *, counted: bool = False) -> Rows:
         """Take the place of `add_shadows`: a number becomes its text, or the other way round."""

@@ -11,7 +11,7 @@ from ducklakepy.puffin import encode_deletion_vectors
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from shelduck.spark.bridge import Bridge, Deletes, FileEntry
+from shelduck.spark.bridge import Bridge, Deletes, FileEntry, FileRelation
 from shelduck.spark.files.plain_deletes import vector_snapshots
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def scan(
         return [FileEntry(str(path), path.stat().st_size, (), deletes) for path, deletes in entries]
 
     read = StructType.fromDDL(schema) if isinstance(schema, str) else schema
-    return bridge.relation(read, NONE, lister, with_deletes=True, size_in_bytes=1)
+    return bridge.relation(FileRelation(read, NONE, lister, with_deletes=True, size_in_bytes=1))
 
 
 def ids_of(table: DataFrame) -> list[int]:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StructField, StructType
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.spark.bridge import Bridge, Deletes, FileEntry, bridge_for
+from shelduck.spark.bridge import Bridge, Deletes, FileEntry, FileRelation, bridge_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +57,9 @@ def files(tmp_path: Path) -> Files:
 
 def read(bridge: Bridge, lister: object, constants: str = "n bigint, label string") -> DataFrame:
     return bridge.relation(
-        ID, StructType.fromDDL(constants), lister, with_deletes=False, size_in_bytes=1000
+        FileRelation(
+            ID, StructType.fromDDL(constants), lister, with_deletes=False, size_in_bytes=1000
+        )
     )
 
 
@@ -107,7 +109,7 @@ def test_struct_fields_and_odd_names_are_quoted_in_pushed_filters(
         return [entry_of(path)]
 
     schema = StructType.fromDDL("s struct<`a.b`: bigint>").add("x\ny", LongType())
-    table = bridge.relation(schema, NONE, lister, with_deletes=False, size_in_bytes=1)
+    table = bridge.relation(FileRelation(schema, NONE, lister, with_deletes=False, size_in_bytes=1))
     assert table.where("s.`a.b` = 1").where(sf.col("`x\ny`") > 4).count() == 1
     assert "(s.`a.b` = 1L)" in asked[-1]
     assert "(`x\ny` > 4L)" in asked[-1]
@@ -124,7 +126,13 @@ def test_a_filter_on_spark_metadata_is_not_taken_for_a_column(
         return [entry_of(path)]
 
     table = bridge.relation(
-        StructType.fromDDL("file_name string"), NONE, lister, with_deletes=False, size_in_bytes=1
+        FileRelation(
+            StructType.fromDDL("file_name string"),
+            NONE,
+            lister,
+            with_deletes=False,
+            size_in_bytes=1,
+        )
     )
     assert table.where("_metadata.file_name = 'a.parquet'").count() == 1
     assert asked[-1] == []
@@ -292,7 +300,13 @@ def test_a_column_missing_from_a_file_is_null_whatever_the_schema_promises(
 ) -> None:
     schema = StructType.fromDDL("id bigint, later string NOT NULL")
     table = bridge.relation(
-        schema, StructType.fromDDL("n bigint, l string"), files, with_deletes=False, size_in_bytes=1
+        FileRelation(
+            schema,
+            StructType.fromDDL("n bigint, l string"),
+            files,
+            with_deletes=False,
+            size_in_bytes=1,
+        )
     )
     assert table.where("later IS NULL").count() == 30
 
@@ -310,4 +324,4 @@ def test_constants_of_other_types_are_refused(bridge: Bridge, files: Files) -> N
 def test_a_name_that_spark_would_replace_is_refused(bridge: Bridge, files: Files) -> None:
     schema = StructType([StructField("${user.home}", LongType())])
     with pytest.raises(Unsupported, match=r"contains \$\{\.\.\.\}"):
-        bridge.relation(schema, NONE, files, with_deletes=False, size_in_bytes=1)
+        bridge.relation(FileRelation(schema, NONE, files, with_deletes=False, size_in_bytes=1))

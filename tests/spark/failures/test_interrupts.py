@@ -21,7 +21,7 @@ import shelduck
 from shelduck import change_type
 from shelduck.catalog.running.jobs import claim_job
 from shelduck.operations.upkeep.compact import write_bins
-from shelduck.spark.write.write import write_files
+from shelduck.spark.write.write import Writing, write_files
 
 STATEMENTS = [
     "CALL set_option('data_inlining_row_limit', '0')",
@@ -94,7 +94,9 @@ def test_a_compaction_stops_the_jobs_of_its_threads(lake, spark, monkeypatch):
 
     def slow(written, rows, group):
         # In a thread of its own, as the bins are written.
-        return [write_files(written, endless, rows.table, arranges=False).files for _ in group]
+        return [
+            write_files(written, endless, rows.table, Writing(arranges=False)).files for _ in group
+        ]
 
     monkeypatch.setattr("shelduck.operations.upkeep.compact._write_arranged", slow)
     monkeypatch.setattr("shelduck.work.compaction.write_bins", partial(write_bins, arranges=True))

@@ -19,7 +19,7 @@ from shelduck.spark.files.storage import (
     write_text,
 )
 from shelduck.spark.write import placing
-from shelduck.spark.write.write import write_files
+from shelduck.spark.write.write import Writing, write_files
 from tests.support.lakes import rows
 from tests.support.s3 import BUCKET, counted, running_s3
 
@@ -92,7 +92,7 @@ def test_files_of_tasks_that_ended_before_another_one_failed_are_deleted(lake, s
     new = spark.range(0, 12, 1, 3).selectExpr("id", "CAST(id div 4 * 4 + id div 11 AS STRING) k")
 
     with pytest.raises(StorageUnavailable):
-        write_files(spark, new.selectExpr("*", "5L d"), version, spreads=False)
+        write_files(spark, new.selectExpr("*", "5L d"), version, Writing(spreads=False))
 
     assert files_in(folder) == before
 

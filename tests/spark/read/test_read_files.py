@@ -16,6 +16,7 @@ from shelduck.model.tables.schema import Schema
 from shelduck.planning.scan import plan_scan
 from shelduck.spark.scan import read
 from shelduck.spark.scan.read import Origin, read_rows
+from shelduck.spark.scan.sources import FileSource
 from tests.support.scans import arrow, column, known, table, written
 
 NUMBERS = table(column("a", "int32", 1))
@@ -258,12 +259,13 @@ def test_files_that_the_catalog_rules_out_are_not_read(tmp_path, spark):
     files = [integers(tmp_path / f"{n}.parquet", [n, n + 1], n) for n in (10, 20, 30)]
     asked = []
 
-    def parts(group, filters):
-        asked.append(filters)
-        _, second, _ = (replace(group, files=(f,), values=((),)) for f in group.files)
-        return [second] if filters else [group]
+    class Second(FileSource):
+        def parts(self, group, filters):
+            asked.append(filters)
+            _, second, _ = (replace(group, files=(f,), values=((),)) for f in group.files)
+            return [second] if filters else [group]
 
-    frame = read_rows(spark, plan_scan(NUMBERS, files, {}), parts=parts)
+    frame = read_rows(spark, plan_scan(NUMBERS, files, {}), Second())
 
     assert frame.where("a >= 21").collect() == [(21,)]
     assert any("21" in text for texts in asked for text in texts)

@@ -84,9 +84,9 @@ def read(lake, name, chooser=None, **more):
     version, state = lake.table(name)._version(), lake._state
     found = table_rows(state.store, version, state.layouts)
     plan = plan_scan(version, found.files, found.mappings)
-    pruner = Pruner(state.store, version)
-    more |= {"parts": pruner.parts, "inlined": found.inlined, "choose": chooser}
-    return read_rows(state.spark, plan, **more)
+    source = Pruner(state.store, version, knows_values=False)
+    more |= {"inlined": found.inlined, "choose": chooser}
+    return read_rows(state.spark, plan, source, **more)
 
 
 class Rollups:

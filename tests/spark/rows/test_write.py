@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime
 from datetime import time as clock
 from decimal import Decimal
@@ -431,8 +432,9 @@ def test_a_plain_write_leaves_the_session_as_it_was(spark, lake, monkeypatch):
 
 def test_the_compression_is_the_one_asked_for(spark, lake, door):
     table = table_version(lake, "t", columns(c="int64"))
+    table = replace(table, options=replace(table.options, parquet_compression="zstd"))
     rows = spark.range(3).selectExpr("id c").coalesce(1)
-    [file] = write_files(spark, rows, table, compression="zstd").files
+    [file] = write_files(spark, rows, table).files
 
     metadata = pyarrow.parquet.read_metadata(table.path + file.path)
     assert metadata.row_group(0).column(0).compression == "ZSTD"

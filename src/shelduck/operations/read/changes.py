@@ -52,4 +52,4 @@ def look_up(
     known = layouts.fill([f.file for f in files], partial(read_layouts, table=table.full_name))
     files = [replace(f, file=file) for f, file in zip(files, known, strict=True)]
     plan = plan_changes(span, snapshots, files)
-    return Feed(table, plan, mappings, came, went, Pruner(store, table).parts)
+    return Feed(table, plan, mappings, came, went, Pruner(store, table, knows_values=False))

@@ -31,7 +31,7 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.file_lists import FileList, FileLists, Numbers, within
 from shelduck.operations.read.pruning import Pruner, part_of
 from shelduck.planning.scan import ScanGroup, ScanPlan
-from shelduck.spark.scan.read import GroupSize
+from shelduck.spark.scan.sources import GroupSize
 
 PART = 5_000
 """So many files are looked up at a time."""

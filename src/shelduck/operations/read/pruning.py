@@ -21,6 +21,7 @@ from shelduck.planning.equals import buckets_of, equal_values
 from shelduck.planning.prune import certain_files, matching_files
 from shelduck.planning.ranges import whole_number_ranges
 from shelduck.planning.scan import ScanGroup
+from shelduck.spark.scan.sources import FileSource
 from shelduck.sql.query.predicates import parse_filter
 
 # Up to this many files are looked up by id; for more, whole columns are read once.
@@ -46,7 +47,7 @@ class Asked:
         return {i for i in self.ids.values() if i is not None}
 
 
-class Pruner:
+class Pruner(FileSource):
     """Says which files of a scan group may hold rows that pass Spark's filters.
 
     Statistics of a column are read from the catalog when a filter first needs them, and kept for
@@ -60,7 +61,10 @@ class Pruner:
         store: Store,
         table: TableVersion,
         unsafe_bounds: frozenset[FieldId] = frozenset(),
+        *,
+        knows_values: bool = True,
     ) -> None:
+        self.knows_values = knows_values
         self._unsafe = unsafe_bounds
         self._store = store
         self._table = table

@@ -141,10 +141,7 @@ class TableRows:
         return read_rows(
             spark,
             plan,
-            parts=pruner.parts,
-            size=pruner.size if isinstance(pruner, LargeTable) else None,
-            measure=pruner.measured,
-            values=pruner.values,
+            pruner,
             inlined=self.inlined,
             local=self._local(spark),
             origins=origins,

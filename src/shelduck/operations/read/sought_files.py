@@ -27,7 +27,7 @@ from shelduck.operations.read.listed_files import (
 from shelduck.operations.read.outlines import Outline
 from shelduck.operations.read.pruning import part_of
 from shelduck.planning.scan import ScanGroup
-from shelduck.spark.scan.read import GroupSize
+from shelduck.spark.scan.sources import GroupSize
 
 Ranges = Mapping[FieldId, Range]
 # So many answers are kept: Spark plans a query more than once.

@@ -43,7 +43,7 @@ from shelduck.spark.deletes.flush_files import deaths_in, row_versions, write_de
 from shelduck.spark.files.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.spark.scan.inlined import inlined_frame
 from shelduck.spark.session import SparkSession
-from shelduck.spark.write.write import Register, fresh_name, write_files
+from shelduck.spark.write.write import Register, Writing, fresh_name, write_files
 
 _LINEAGE = (ROW_ID_COLUMN, SNAPSHOT_COLUMN)
 
@@ -156,15 +156,13 @@ class _Flushing:
         columns = shown.columns
         version = replace(self.table, columns=columns)
         frame = inlined_frame(self.spark, columns.fields, [shown], *_LINEAGE).coalesce(1)
-        written = write_files(
-            self.spark,
-            frame,
-            version,
+        how = Writing(
             lineage=_LINEAGE,
             sorts=self.table.options.sort_on_insert,
             # Keys may refer to columns that this version does not have.
             arranges=columns == self.table.columns,
         )
+        written = write_files(self.spark, frame, version, how)
         self.paths += [f.path for f in written.files]
         return [self._placed(f, columns, deaths) for f in written.files]
 

@@ -16,7 +16,7 @@ from shelduck.spark.deletes.delete_files import write_delete_files
 from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.spark.write.changes import DELETED, UPDATED, Origins
-from shelduck.spark.write.write import WrittenFiles
+from shelduck.spark.write.write import Writing, WrittenFiles
 
 _TASK_BYTES = 128 * 1024 * 1024
 # A scan of less than this is as quick in one task, and one task writes one file.
@@ -42,15 +42,9 @@ def write_changed(
     """
     table = rows.table
     with write_progress(spark, table.full_name, show=show_progress) as progress:
-        written = write_rows(
-            spark,
-            _in_few_tasks(changed, rows.bytes),
-            table,
-            progress=progress,
-            lineage=(ROW_ID_COLUMN,),
-            spreads=bool(table.partition),
-            changes=True,
-        )
+        how = Writing(lineage=(ROW_ID_COLUMN,), spreads=bool(table.partition), changes=True)
+        few = _in_few_tasks(changed, rows.bytes)
+        written = write_rows(spark, few, table, how, progress=progress)
     paths = [f.path for f in written.files]
     try:
         origins = written.origins

@@ -34,9 +34,10 @@ from shelduck.planning.changes import ChangePlan, FeedSnapshots, Span
 from shelduck.spark.deletes.delete_files import write_delete_files
 from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.scan.changes import Feed
+from shelduck.spark.scan.sources import PLANNED
 from shelduck.spark.session import SparkSession
 from shelduck.spark.write.returning import later_rows, lost_rows
-from shelduck.spark.write.write import write_files
+from shelduck.spark.write.write import Writing, write_files
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def plan_restore(
     return Restoration(
         rows,
         then,
-        replace(feed, plan=plan, came=(), went=gone, parts=None),
+        replace(feed, plan=plan, came=(), went=gone, source=PLANNED),
         younger=tuple(f for f in rows.files if f.begin_snapshot > before),
         mixed=tuple(f for f in rows.files if _may_mix(f, before)),
         inlined=came,
@@ -110,9 +111,8 @@ def restore_rows(
         if found.has_losses:
             with write_progress(spark, table.full_name, show=show_progress) as progress:
                 rows = lost_rows(spark, found.feed, found.then.snapshot.id, ROW_ID_COLUMN)
-                written = write_files(
-                    spark, rows, target, progress=progress, lineage=(ROW_ID_COLUMN,)
-                )
+                how = Writing(lineage=(ROW_ID_COLUMN,))
+                written = write_files(spark, rows, target, how, progress=progress)
             paths += [f.path for f in written.files]
             counts = Counts(inserted=written.rows, files=len(written.files), bytes=written.bytes)
             if written.files:

@@ -22,6 +22,7 @@ from shelduck.spark.scan.matching import row_ids
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.spark.write import kept
 from shelduck.spark.write.small import collected_rows
+from shelduck.spark.write.write import Writing
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +65,9 @@ def write_versions(
     with write_progress(spark, table.full_name, show=show_progress) as progress:
         try:
             for each in _writes(rows, versions):
-                written = write_rows(
-                    spark,
-                    each.rows.coalesce(each.parts),
-                    table,
-                    progress=progress,
-                    lineage=each.lineage,
-                    spreads=each.parts > 1,
-                )
+                how = Writing(lineage=each.lineage, spreads=each.parts > 1)
+                few = each.rows.coalesce(each.parts)
+                written = write_rows(spark, few, table, how, progress=progress)
                 files += written.files
             gone = _deletes(spark, rows, versions, limits.deleted)
         except BaseException:

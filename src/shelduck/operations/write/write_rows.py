@@ -16,18 +16,16 @@ from shelduck.planning.shadows import Shadow, known_shadows, with_shadows
 from shelduck.spark.rows.shadow_rows import LOST, add_shadows
 from shelduck.spark.session import AnalysisException, DataFrame, SparkSession
 from shelduck.spark.write.changes import MARKS
-from shelduck.spark.write.write import Progress, WrittenFiles, write_files
+from shelduck.spark.write.write import NEW_ROWS, Progress, Writing, WrittenFiles, write_files
 
 
 def write_rows(
     spark: SparkSession,
     rows: DataFrame,
     table: TableVersion,
+    how: Writing = NEW_ROWS,
     *,
     progress: Progress | None = None,
-    lineage: Sequence[str] = (),
-    spreads: bool = True,
-    changes: bool = False,
 ) -> WrittenFiles:
     """Write assigned rows as `write_files` does, with the columns of an open job beside them.
 
@@ -35,10 +33,8 @@ def write_rows(
     for it: the job ends by itself.
     """
     shadows = known_shadows(table, table.conversions)
-    write = partial(
-        write_files, spark, progress=progress, lineage=lineage, spreads=spreads, changes=changes
-    )
-    behind = (*lineage, *MARKS) if changes else lineage
+    write = partial(write_files, spark, how=how, progress=progress)
+    behind = (*how.lineage, *MARKS) if how.changes else how.lineage
     with_both = None if isinstance(shadows, str) else _with_shadows(rows, table, shadows, behind)
     if isinstance(shadows, str) or with_both is None:
         return write(rows, table)

@@ -14,7 +14,7 @@ from shelduck.spark.bridge.named import (
     select_named,
     select_names,
 )
-from shelduck.spark.bridge.relation import Bridge, Lister, bridge_for
+from shelduck.spark.bridge.relation import Bridge, FileRelation, Lister, bridge_for
 from shelduck.spark.bridge.reports import Report, Reports
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Constant",
     "Deletes",
     "FileEntry",
+    "FileRelation",
     "Lister",
     "Named",
     "Report",

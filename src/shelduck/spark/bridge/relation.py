@@ -87,6 +87,50 @@ def bridge_for(spark: SparkSession) -> Bridge | None:
     return Bridge(spark, *loaded(spark)) if has_jvm(spark) else None
 
 
+@dataclass(frozen=True, slots=True)
+class FileRelation:
+    """Files that Spark reads as columns of ``read_schema``, followed by ``constants`` of each file.
+
+    Spark calls the lister when it plans a query, from any thread, with the filters that it pushes
+    down as SQL texts: column names are bare, struct fields follow their column after a dot,
+    instants are in UTC, and all filters must be true. The lister returns the files that may have
+    matching rows. Its error fails the query. Constants are integers, dates (days since 1970),
+    strings, binary or boolean; filters on them are applied here too. ``with_deletes`` drops the
+    rows that the entries name as deleted; without it no entry may have any. ``wants_deleted`` reads
+    only the deleted rows. Messages call the table ``table``. Footers of the columns ``untrusted``
+    skip no row group. Entries refer to ``columns``, names in files, by number. ``size_in_bytes`` is
+    the planner's estimate; with ``files``, it is their size, and Spark shows how many a query
+    leaves out. Spark gets what it needs to reach ``places``; ``explain`` shows ``root``.
+    ``chooser`` is what `Bridge.add_rule` calls. ``measurer`` gets rows of COUNT, MIN or MAX and a
+    column, or COUNT alone; it answers for all files or None.
+    """
+
+    read_schema: StructType
+    constants: StructType
+    lister: Lister
+    with_deletes: bool = False
+    size_in_bytes: int = 1
+    files: int | None = None
+    places: Iterable[str] = ()
+    root: str | None = None
+    table: str | None = None
+    untrusted: Sequence[str] = ()
+    columns: Sequence[Sequence[str]] = ()
+    wants_deleted: bool = False
+    chooser: object | None = None
+    measurer: Measurer | None = None
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The reader's own options."""
+        found = {} if self.table is None else {_TABLE: self.table}
+        if self.columns:
+            found[_COLUMNS] = rows_of(self.columns)
+        if self.untrusted:
+            found[_UNTRUSTED] = rows_of([name] for name in self.untrusted)
+        return found | ({_WANTS_DELETED: "true"} if self.wants_deleted else {})
+
+
 @dataclass(frozen=True)
 class Bridge:
     """Shelduck's Java classes in one Spark session."""
@@ -159,54 +203,23 @@ class Bridge:
         """
         return classic_column(self._new("BucketHash").of(java_column(value)))
 
-    def relation(
-        self,
-        read_schema: StructType,
-        constants: StructType,
-        lister: Lister,
-        *,
-        with_deletes: bool,
-        size_in_bytes: int,
-        files: int | None = None,
-        places: Iterable[str] = (),
-        root: str | None = None,
-        table: str | None = None,
-        untrusted: Sequence[str] = (),
-        columns: Sequence[Sequence[str]] = (),
-        wants_deleted: bool = False,
-        chooser: object | None = None,
-        measurer: Measurer | None = None,
-    ) -> DataFrame:
-        """Return a DataFrame of ``read_schema`` and ``constants`` over the files of ``lister``.
-
-        Spark calls the lister when it plans a query, from any thread, with the filters that it
-        pushes down as SQL texts: column names are bare, struct fields follow their column after a
-        dot, instants are in UTC, and all filters must be true. The lister returns the files that
-        may have matching rows. Its error fails the query. Constants are integers, dates (days since
-        1970), strings, binary or boolean; filters on them are applied here too. ``with_deletes``
-        drops the rows that the entries name as deleted; without it no entry may have any.
-        ``wants_deleted`` reads only the deleted rows. Messages call the table ``table``. Footers of
-        the columns ``untrusted`` skip no row group. Entries refer to ``columns``, names in files,
-        by number. ``size_in_bytes`` is the planner's estimate; with ``files``, it is their size,
-        and Spark shows how many a query leaves out. Spark gets what it needs to reach ``places``;
-        ``explain`` shows ``root``. ``chooser`` is what `add_rule` calls. ``measurer`` gets rows of
-        COUNT, MIN or MAX and a column, or COUNT alone; it answers for all files or None.
-        """
-        columns_read = _checked(self.spark, read_schema, constants)
-        self._prepare_session(measurer, files)
-        hidden = _DELETES if with_deletes else StructType()
-        own = _own_options(table, untrusted, columns, wants_deleted=wants_deleted)
+    def relation(self, asked: FileRelation) -> DataFrame:
+        """Return a DataFrame of the columns and constants of a relation over its files."""
+        columns_read = _checked(self.spark, asked.read_schema, asked.constants)
+        self._prepare_session(asked.measurer, asked.files)
+        hidden = _DELETES if asked.with_deletes else StructType()
+        options = READER_OPTIONS | spark_options(asked.places) | asked.options
         found = self.plans.relation(
             java_session(self.spark),
-            StructType(constants.fields + hidden.fields).json(),
+            StructType(asked.constants.fields + hidden.fields).json(),
             columns_read,
-            rows_of((READER_OPTIONS | spark_options(places) | own).items()),
-            rows_of([hidden.names] if with_deletes else []),
-            root,
-            -1 if files is None else files,
-            size_in_bytes,
-            _Listing(lister, len(constants), measurer, with_deletes=with_deletes),
-            chooser,
+            rows_of(options.items()),
+            rows_of([hidden.names] if asked.with_deletes else []),
+            asked.root,
+            -1 if asked.files is None else asked.files,
+            asked.size_in_bytes,
+            _Listing(asked),
+            asked.chooser,
         )
         return DataFrame(found, self.spark)
 
@@ -276,13 +289,11 @@ class _Listing:
     object and its lister.
     """
 
-    def __init__(
-        self, lister: Lister, constants: int, measurer: Measurer | None, *, with_deletes: bool
-    ) -> None:
-        self._lister = lister
-        self._measurer = measurer
-        self._constants = constants
-        self._with_deletes = with_deletes
+    def __init__(self, asked: FileRelation) -> None:
+        self._lister = asked.lister
+        self._measurer = asked.measurer
+        self._constants = len(asked.constants)
+        self._with_deletes = asked.with_deletes
 
     def apply(self, filters: str) -> str:
         try:
@@ -323,21 +334,6 @@ def let_java_call(gateway: Any) -> None:
     """Let Java call Python objects; calling this again changes nothing."""
     with _starting:
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
-
-
-def _own_options(
-    table: str | None,
-    untrusted: Sequence[str],
-    columns: Sequence[Sequence[str]],
-    *,
-    wants_deleted: bool,
-) -> dict[str, str]:
-    options = {} if table is None else {_TABLE: table}
-    if columns:
-        options[_COLUMNS] = rows_of(columns)
-    if untrusted:
-        options[_UNTRUSTED] = rows_of([name] for name in untrusted)
-    return options | ({_WANTS_DELETED: "true"} if wants_deleted else {})
 
 
 def _checked(spark: SparkSession, read_schema: StructType, constants: StructType) -> str:

@@ -16,7 +16,7 @@ from shelduck.errors import CorruptLake
 from shelduck.model.files.data_files import DataFile, NewDeleteFile
 from shelduck.model.files.place import Place
 from shelduck.model.tables.table import TableVersion
-from shelduck.spark.bridge import Deletes, FileEntry, Report, bridge_for
+from shelduck.spark.bridge import Deletes, FileEntry, FileRelation, Report, bridge_for
 from shelduck.spark.files.physical import FIELD_ID, SNAPSHOT_COLUMN
 from shelduck.spark.files.plain_deletes import plain_deletes
 from shelduck.spark.files.results import results
@@ -97,7 +97,7 @@ def stored_positions(
             deletes = Deletes(stored.path, snapshot, count=stored.delete_count)
             yield FileEntry(file.path, file.file_size_bytes, (file.id,), deletes, file.record_count)
 
-    rows = bridge.relation(
+    rows = FileRelation(
         T.StructType([]),
         T.StructType([T.StructField(FILE, T.LongType())]),
         lister,
@@ -107,7 +107,7 @@ def stored_positions(
         places=(path for f in files for path in f.paths),
         table=table.full_name,
     )
-    return rows.select(FILE, F.col("_metadata.row_index").alias(POSITION))
+    return bridge.relation(rows).select(FILE, F.col("_metadata.row_index").alias(POSITION))
 
 
 def collected_positions(

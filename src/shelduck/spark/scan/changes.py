@@ -25,7 +25,8 @@ from shelduck.spark.scan.deaths import DIED_AT, DIED_FILE, DIED_IN, deaths_of
 from shelduck.spark.scan.images import updated_up_to
 from shelduck.spark.scan.inlined import inlined_frame
 from shelduck.spark.scan.known_deaths import FILE, known_deaths, most_deaths
-from shelduck.spark.scan.read import Origin, Parts, read_rows
+from shelduck.spark.scan.read import Origin, read_rows
+from shelduck.spark.scan.sources import PLANNED, FileSource
 
 # Columns after those of a table with unique names, and their final names in the feed.
 CHANGE_TYPE, VERSION = "__shelduck_change_type", "__shelduck_commit_version"
@@ -59,7 +60,7 @@ class Feed:
     mappings: Mapping[int, NameMapping] = field(default_factory=dict)
     came: Sequence[InlinedRows] = ()
     went: Sequence[InlinedRows] = ()
-    parts: Parts | None = None
+    source: FileSource = PLANNED
 
     @cached_property
     def deaths(self) -> pa.Table | None:
@@ -183,7 +184,7 @@ def departures(spark: SparkSession, feed: Feed, what: str, seen_at: int | None =
 
 def _rows(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataFrame:
     plan = plan_scan(feed.table, files, feed.mappings, snapshots=True)
-    return read_rows(spark, plan, parts=feed.parts, origins=_ORIGINS)
+    return read_rows(spark, plan, feed.source, origins=_ORIGINS)
 
 
 def _deaths(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataFrame:

@@ -15,7 +15,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.errors import Unsupported
 from shelduck.model.files.data_files import DataFile, DeleteFile
 from shelduck.planning.changes import FeedDeletes, FeedFile
-from shelduck.spark.bridge import DAMAGED, Deletes, FileEntry, bridge_for
+from shelduck.spark.bridge import DAMAGED, Deletes, FileEntry, FileRelation, bridge_for
 from shelduck.spark.files.physical import SNAPSHOT_COLUMN
 from shelduck.spark.files.plain_deletes import require_count, vector_snapshots
 from shelduck.spark.reader_options import LISTED_FILES
@@ -155,7 +155,7 @@ def _vectors(spark: SparkSession, vectors: Sequence[_Vector]) -> DataFrame:
             deleted = Deletes(v.deletes.path, v.up_to, count=v.deletes.delete_count)
             yield FileEntry(v.file.path, v.file.file_size_bytes, (v.file.id, v.died), deleted)
 
-    found = bridge.relation(
+    found = FileRelation(
         T.StructType([]),
         constants,
         lister,
@@ -164,7 +164,7 @@ def _vectors(spark: SparkSession, vectors: Sequence[_Vector]) -> DataFrame:
         size_in_bytes=sum(v.file.file_size_bytes for v in vectors),
         places=(path for v in vectors for path in (v.file.path, v.deletes.path)),
     )
-    return found.select(
+    return bridge.relation(found).select(
         F.col(FILE_ID).alias(DIED_FILE),
         F.col("_metadata.row_index").alias(DIED_AT),
         F.col(_BEGIN).alias(DIED_IN),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial, reduce
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -22,7 +21,15 @@ from shelduck.model.types.data_types import DataType, Decimal, Primitive
 from shelduck.planning.projection import Column as ReadAs
 from shelduck.planning.projection import Expression
 from shelduck.planning.scan import ReadColumn, ScanGroup, ScanPlan
-from shelduck.spark.bridge import Bridge, Deletes, FileEntry, Named, bridge_for, select_named
+from shelduck.spark.bridge import (
+    Bridge,
+    Deletes,
+    FileEntry,
+    FileRelation,
+    Named,
+    bridge_for,
+    select_named,
+)
 from shelduck.spark.local_rows import local_frame
 from shelduck.spark.scan.columns import to_column
 from shelduck.spark.scan.inlined import inlined_frame
@@ -36,13 +43,9 @@ from shelduck.spark.scan.public_read import (
     unpushed,
 )
 from shelduck.spark.scan.rollup_rule import Chooser, chooser_for
+from shelduck.spark.scan.sources import PLANNED, FileSource, GroupSize
 from shelduck.spark.types import same_type, spark_type
 from shelduck.spark.values import exists_default
-
-Parts = Callable[[ScanGroup, list[str]], Iterable[ScanGroup]]
-Size = Callable[[ScanGroup], "GroupSize"]
-Measure = Callable[[ScanGroup, list[list[str]]], list[str | None] | None]
-Values = Callable[[ScanGroup, Sequence[DataFile]], Mapping[int, tuple[Any, ...]]]
 
 
 class Origin(StrEnum):
@@ -65,23 +68,11 @@ PARTITION_COLUMNS = "spark.shelduck.partitionColumns"
 _CONSTANTS = (ROW_ID_START, FILE_ID, BEGIN_SNAPSHOT)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSize:
-    """How large a group is: its files, their bytes, and a path in each place where files are."""
-
-    files: int
-    bytes: int
-    places: Iterable[str]
-
-
 def read_rows(
     spark: SparkSession,
     plan: ScanPlan,
+    source: FileSource = PLANNED,
     *,
-    parts: Parts | None = None,
-    size: Size | None = None,
-    measure: Measure | None = None,
-    values: Values | None = None,
     inlined: Sequence[InlinedRows] = (),
     local: Local | None = None,
     origins: Sequence[Origin] = (),
@@ -89,34 +80,18 @@ def read_rows(
 ) -> DataFrame:
     """Return the rows of a plan, and of ``inlined``, with the table's current names and types.
 
-    ``parts`` is called while Spark plans a query. It gets a group and Spark's filters on the
-    group's read columns as SQL texts, and returns the files that may hold a matching row, as parts
-    of the group. Without it, and over Spark Connect, these are the files of the plan. ``size`` says
-    how large a group is whose files the plan does not name. ``measure`` gets a group and what a
-    query needs of its files (see `Bridge.relation`). ``values`` returns the values of a group's
-    keys in files, so that Spark knows keys as partition columns. ``local`` makes the DataFrame of
-    inlined rows. ``origins`` are added as columns; SNAPSHOT_ID needs a plan made with
-    ``snapshots``. Every column is nullable.
+    ``source`` says which files of a group a query needs. ``local`` makes the DataFrame of inlined
+    rows. ``origins`` are added as columns; SNAPSHOT_ID needs a plan made with ``snapshots``. Every
+    column is nullable.
 
-    ``choose`` is also called while Spark plans a query, and may name a rollup that holds the rows
+    ``choose`` is called while Spark plans a query, and may name a rollup that holds the rows
     that it needs. Rows that come from several groups or from the catalog are always read.
     """
     bridge = bridge_for(spark)
     if len(plan.groups) != 1 or origins or any(rows.rows for rows in inlined):
         choose = None
     frames = [
-        _group(
-            spark,
-            bridge,
-            plan,
-            group,
-            parts=parts,
-            size=size or _size_of,
-            measure=None if origins else measure,
-            values=values,
-            origins=origins,
-            choose=choose,
-        )
+        _group(spark, bridge, plan, group, source, origins=origins, choose=choose)
         for group in plan.groups
         if group.files
     ]
@@ -156,11 +131,6 @@ def _united(spark: SparkSession, frames: Sequence[DataFrame], shape: T.StructTyp
     return reduce(DataFrame.unionAll, frames) if frames else local_frame(spark, [], shape)
 
 
-def _size_of(group: ScanGroup) -> GroupSize:
-    total = sum(f.file_size_bytes for f in group.files)
-    return GroupSize(len(group.files), total, (path for f in group.files for path in f.paths))
-
-
 def _schema(plan: ScanPlan, origins: Sequence[Origin]) -> T.StructType:
     fields = [T.StructField(f.name, spark_type(f.type, f.name)) for f in plan.columns]
     return T.StructType(fields + [T.StructField(o, T.LongType()) for o in origins])
@@ -190,11 +160,8 @@ def _group(
     bridge: Bridge | None,
     plan: ScanPlan,
     group: ScanGroup,
+    source: FileSource,
     *,
-    parts: Parts | None,
-    size: Size,
-    measure: Measure | None,
-    values: Values | None,
     origins: Sequence[Origin],
     choose: Chooser | None,
 ) -> DataFrame:
@@ -211,17 +178,10 @@ def _group(
         found = public_group(spark, group, schema, snapshot, origins=bool(origins))
     else:
         asked = None if choose is None else chooser_for(bridge, plan, choose)
-        found = _bridged(
-            bridge,
-            group,
-            schema,
-            plan.table,
-            parts=parts,
-            size=size(group),
-            measure=measure,
-            values=values,
-            chooser=asked,
-        )
+        relation = _relation(bridge.spark, group, schema, plan.table, source)
+        if source.knows_values and not origins:
+            relation = replace(relation, measurer=partial(source.measured, group))
+        found = bridge.relation(replace(relation, chooser=asked))
     if group.snapshot_column is not None:
         found = found.where(F.col(backticked(group.snapshot_column)) <= F.lit(snapshot))
     # Metadata of the read schema says how files are read; it does not belong to the rows.
@@ -274,30 +234,25 @@ def _read_field(column: ReadColumn) -> T.StructField:
     return found
 
 
-def _bridged(
-    bridge: Bridge,
+def _relation(
+    spark: SparkSession,
     group: ScanGroup,
     schema: T.StructType,
     table: TableVersion,
-    *,
-    parts: Parts | None,
-    size: GroupSize,
-    measure: Measure | None,
-    values: Values | None,
-    chooser: object | None,
-) -> DataFrame:
-    keys = set(group.keys) if values is not None and _has_partitions(bridge.spark, group) else set()
+    source: FileSource,
+) -> FileRelation:
+    """Return the relation over the files of a group, whose columns Spark reads as ``schema``."""
+    keys = set(group.keys) if source.knows_values and _has_partitions(spark, group) else set()
     constants = T.StructType(
         [T.StructField(name, T.LongType()) for name in _CONSTANTS]
         + [T.StructField(name, T.StringType()) for name in group.constants]
         + [T.StructField(f.name, f.dataType) for f in schema if f.name in keys]
     )
-    schema = T.StructType([f for f in schema if f.name not in keys])
-    columns = _Columns(group.files)
+    size, columns = source.size(group), _Columns(group.files)
 
     def lister(filters: list[str]) -> Iterable[FileEntry]:
-        for part in _recorded([group] if parts is None else parts(group, filters), size, table):
-            known = values(group, part.files) if keys and values is not None else {}
+        for part in _recorded(source.parts(group, filters), size, table):
+            known = source.values(group, part.files) if keys else {}
             for file, texts in zip(part.files, part.values, strict=True):
                 constant = (file.row_id_start, file.id, file.begin_snapshot)
                 yield FileEntry(
@@ -309,8 +264,8 @@ def _bridged(
                     columns.number(file.layout),
                 )
 
-    return bridge.relation(
-        schema,
+    return FileRelation(
+        T.StructType([f for f in schema if f.name not in keys]),
         constants,
         lister,
         with_deletes=group.with_deletes,
@@ -321,8 +276,6 @@ def _bridged(
         table=table.full_name,
         untrusted=group.untrusted,
         columns=columns.names,
-        chooser=chooser,
-        measurer=None if measure is None else partial(measure, group),
     )
 
 

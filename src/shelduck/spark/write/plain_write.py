@@ -51,14 +51,12 @@ def write_plain(
     rows: DataFrame,
     physical: PhysicalSchema,
     clustering: Clustering,
-    *,
     place: str,
-    options: TableOptions,
 ) -> None:
     """Write columns without lists and maps by Spark's own writer, ids in the fields' metadata."""
     named = select_named(rows, physical.columns(with_ids=True) + clustering.named)
     with _settings(spark):
-        options_of_files = {**spark_settings(options), **_WHOLE_BOUNDS}
+        options_of_files = {**spark_settings(clustering.table.options), **_WHOLE_BOUNDS}
         writer = named.write.options(**options_of_files, **spark_options([place]))
         writer.partitionBy(*clustering.columns).parquet(spark_path(place))
 
@@ -74,12 +72,7 @@ def write_plain_parts(
 
 
 def write_by_arrow(
-    df: DataFrame,
-    physical: PhysicalSchema,
-    clustering: Clustering,
-    *,
-    place: str,
-    options: TableOptions,
+    df: DataFrame, physical: PhysicalSchema, clustering: Clustering, place: str
 ) -> bool:
     """Write files by pyarrow, ids at every level, one for each task and partition.
 
@@ -89,7 +82,7 @@ def write_by_arrow(
     rows = select_named(df, physical.columns(with_ids=False) + clustering.named)
     rows = rows.toDF(*[f"c{f.id}" for f in physical.fields], *clustering.columns)
     schema = pa.schema([_arrow_field(f, physical) for f in physical.fields])
-    write = _writer(schema, clustering.columns, place, options)
+    write = _writer(schema, clustering.columns, place, clustering.table.options)
     make_directory(place)
     written = map_batches(rows, write, "name string")
     # These rows are names of files, not rows of a table.

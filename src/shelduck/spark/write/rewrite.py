@@ -20,7 +20,7 @@ from shelduck.spark.files.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.write.clustering import clustering_of
 from shelduck.spark.write.kept import versions
-from shelduck.spark.write.write import WrittenFiles, write_files
+from shelduck.spark.write.write import Writing, WrittenFiles, write_files
 
 _MOST_AT_ONCE = 16
 # Over Spark Connect, the number of parallel tasks is unknown.
@@ -57,9 +57,8 @@ def write_together(
             *[F.lit(None).cast(f.dataType).alias(f.name) for f in together.schema]
         )
         together = together.unionAll(nothing)
-    written = write_files(
-        spark, together, table, lineage=tuple(kept), arranges=False, moved=_moved(table)
-    )
+    how = Writing(lineage=tuple(kept), arranges=False, moved=_moved(table))
+    written = write_files(spark, together, table, how)
     if len(alone) == 1:
         return [written.files]
     return [tuple(f for f in written.files if _task(f) == n) for n in range(len(alone))]
@@ -76,7 +75,8 @@ def write_arranged(spark: SparkSession, rows: DataFrame, table: TableVersion) ->
     ``rows`` are those of `shelduck.spark.scan.read.read_rows` with the origin ROW_ID.
     """
     own = versions(rows, table, with_row_ids=True).coalesce(1)
-    return write_files(spark, own, table, lineage=(ROW_ID_COLUMN,), sorts=True, moved=_moved(table))
+    how = Writing(lineage=(ROW_ID_COLUMN,), sorts=True, moved=_moved(table))
+    return write_files(spark, own, table, how)
 
 
 def at_once(spark: SparkSession) -> int:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from py4j.protocol import Py4JError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import StructType
 
 from shelduck import clock
@@ -24,14 +24,13 @@ from shelduck.metrics import (
 from shelduck.model.files.data_files import NewDataFile
 from shelduck.model.files.layout import Layout
 from shelduck.model.files.place import place_below
-from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import why_not_written
 from shelduck.model.text.names import write_directory
-from shelduck.spark.bridge import Bridge, Report, Reports, bridge_for
+from shelduck.spark.bridge import Bridge, Named, Report, Reports, bridge_for, select_named
 from shelduck.spark.files.layouts import layout_of
-from shelduck.spark.files.physical import PhysicalSchema, physical_schema
+from shelduck.spark.files.physical import ROW_ID_COLUMN, PhysicalSchema, physical_schema
 from shelduck.spark.files.reaching import require_writable
 from shelduck.spark.files.results import Results, delete_write, placed_results, results
 from shelduck.spark.files.stats import file_stats
@@ -41,7 +40,6 @@ from shelduck.spark.rows.unheld import refusing_unheld, unheld_failure
 from shelduck.spark.stopping import stopped_on_error
 from shelduck.spark.stores.store_errors import storage_failure
 from shelduck.spark.types import same_type, struct_type
-from shelduck.spark.write.bridge_write import write_by_bridge
 from shelduck.spark.write.changes import (
     MARKS,
     Origins,
@@ -50,6 +48,7 @@ from shelduck.spark.write.changes import (
     taken_origins,
 )
 from shelduck.spark.write.clustering import Clustering, clustering_of
+from shelduck.spark.write.encoding import spark_settings
 from shelduck.spark.write.placing import place_files
 from shelduck.spark.write.plain_write import write_by_arrow, write_plain
 
@@ -72,52 +71,58 @@ class WrittenFiles:
     origins: Origins | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """How rows become files, where it is not as for new rows.
+
+    ``lineage`` names the columns that follow those of the table, which are `ROW_ID_COLUMN` and
+    `SNAPSHOT_COLUMN`: rows that are not new have their own row ids and, if files are merged, their
+    first snapshots. With ``sorts``, rows are laid out by the table's sort order; if it is None, the
+    table's option counts. Without ``arranges``, rows stay as they come, each part of them in one
+    file without a partition. Without ``spreads``, the parts stay as they are: a small write is not
+    worth a shuffle. ``changes``, which needs the bridge: behind the lineage are the columns of
+    `shelduck.spark.write.changes`. Columns that are ``moved`` are not checked.
+    """
+
+    lineage: Sequence[str] = ()
+    sorts: bool | None = None
+    arranges: bool = True
+    spreads: bool = True
+    changes: bool = False
+    moved: Collection[FieldId] = ()
+
+
+NEW_ROWS = Writing()
+
+
 def write_files(
     spark: SparkSession,
     df: DataFrame,
     table: TableVersion,
+    how: Writing = NEW_ROWS,
     *,
     progress: Progress | None = None,
-    compression: str | None = None,
-    lineage: Sequence[str] = (),
-    sorts: bool | None = None,
-    arranges: bool = True,
-    spreads: bool = True,
-    changes: bool = False,
-    moved: Collection[FieldId] = (),
 ) -> WrittenFiles:
     """Write the rows of ``df`` into files of ``table`` that no snapshot has, and return them.
 
-    They are in a fresh directory, or in those of their partitions. Rows are laid out by the table's
-    partition keys and, with ``sorts``, by its sort order. If ``sorts`` or ``compression`` is None,
-    the table's option counts. Without ``arranges``, rows stay as they come, each part of ``df`` in
-    one file without a partition. Without ``spreads``, the parts of ``df`` stay as they are: a small
-    write is not worth a shuffle. ``changes``, which needs the bridge: behind the lineage are the
-    columns of `shelduck.spark.write.changes`. Columns that are ``moved`` are not checked.
-
-    ``df`` has the columns of the table as `shelduck.spark.rows.assign.assign` returns them,
-    followed by those of ``lineage``, which are `ROW_ID_COLUMN` and `SNAPSHOT_COLUMN`: rows that are
-    not new have their own row ids and, if files are merged, their first snapshots. Paths are
-    relative to the table's directory. Without rows there are no files. ``progress`` is called with
-    the rows, files and bytes so far, while finished files are read. A failed write deletes its
-    files. InvalidRequest: a value does not fit. Unsupported: a type cannot be written.
+    They are in a fresh directory, or in those of their partitions. ``df`` has the columns of the
+    table as `shelduck.spark.rows.assign.assign` returns them, followed by those that ``how`` names.
+    Paths are relative to the table's directory. Without rows there are no files. ``progress`` is
+    called with the rows, files and bytes so far, while finished files are read. A failed write
+    deletes its files. InvalidRequest: a value does not fit. Unsupported: a type cannot be written.
     """
-    physical = _physical(df, table, lineage, MARKS if changes else ())
-    options = table.options
-    options = replace(options, parquet_compression=compression or options.parquet_compression)
-    clustering = clustering_of(table, sorts=sorts) if arranges else Clustering(table, (), ())
-    parts = (clustering.arranged(spark, df, spreads=spreads), physical, clustering)
+    physical = _physical(df, table, how)
+    made = clustering_of(table, sorts=how.sorts) if how.arranges else Clustering(table, (), ())
+    rows = made.arranged(spark, df, spreads=how.spreads)
     bridge = bridge_for(spark)
     write = _Write(fresh_name(table), None if bridge is None else bridge.reports())
     require_writable(table.path)
     of_table = {"shelduck.table": table.full_name}
     with _removed_if_failed(spark, table, write), timed(WRITE_DURATION, of_table):
-        found = _write(
-            spark, bridge, *parts, write=write, options=options, changes=changes, moved=moved
-        )
-        found, origins = _origins(spark, found) if changes else (found, None)
-        written = _look_at(spark, clustering, found, progress, extra=len(lineage))
-        written = replace(_in_partitions(clustering, write.name, written), origins=origins)
+        found = _write(spark, bridge, rows, write, physical=physical, clustering=made, how=how)
+        found, origins = _origins(spark, found) if how.changes else (found, None)
+        written = _look_at(spark, made, found, progress, extra=len(how.lineage))
+        written = replace(_in_partitions(made, write.name, written), origins=origins)
     if not written.files and found.directory != table.path:
         delete_directory(place_below(table.path, write.name))
     return _recorded(written, of_table)
@@ -168,18 +173,16 @@ def _removed_if_failed(spark: SparkSession, table: TableVersion, write: _Write) 
             raise failed from error
 
 
-def _physical(
-    df: DataFrame, table: TableVersion, lineage: Sequence[str], marks: Sequence[str]
-) -> PhysicalSchema:
+def _physical(df: DataFrame, table: TableVersion, how: Writing) -> PhysicalSchema:
     """Return the layout of the columns in files, after a check that these rows fit them."""
     why = why_not_written(table.columns, table.full_name)
     if why is not None:
         raise Unsupported(why)
-    physical = physical_schema(table, lineage)
+    physical = physical_schema(table, how.lineage)
     expected = struct_type(physical.fields)
     given = df.schema
-    if marks and given.names[-len(marks) :] == [*marks]:
-        given = StructType(given.fields[: -len(marks)])
+    if how.changes and given.names[-len(MARKS) :] == [*MARKS]:
+        given = StructType(given.fields[: -len(MARKS)])
     if not same_type(given, expected):
         raise InvalidRequest(
             f"rows for {table.full_name} must be {expected.simpleString()}, not"
@@ -212,47 +215,53 @@ def _write(
     spark: SparkSession,
     bridge: Bridge | None,
     rows: DataFrame,
+    write: _Write,
+    *,
     physical: PhysicalSchema,
     clustering: Clustering,
-    *,
-    write: _Write,
-    options: TableOptions,
-    changes: bool,
-    moved: Collection[FieldId],
+    how: Writing,
 ) -> Results:
     """Write the rows and return the files."""
     root = clustering.table.path
     place = root + write.name
-    if bridge is None:
-        rows = refusing_unheld(rows, physical.fields, moved)
-    parts = (rows, physical, clustering)
     told = None
     if bridge is not None and write.reports is not None:
-        reports = write.reports
-        write_by_bridge(
-            bridge,
-            *parts,
-            place=place,
-            reports=reports,
-            options=options,
-            changes=changes,
-            moved=moved,
-        )
+        writer = _bridge_writer(bridge, rows, physical, clustering, how)
+        keys = clustering.directory_keys() if clustering.keys else None
+        bridge.save(writer, place, write.reports, keys=keys)
         told = write.told()
         if clustering.keys:
             return placed_results(root, write.name, told)
-    elif physical.has_repeated:
-        if not write_by_arrow(*parts, place=place, options=options):
-            return Results(f"{place}/", (), {})
-        return results(place, None)
     else:
-        write_plain(spark, *parts, place=place, options=options)
+        rows = refusing_unheld(rows, physical.fields, how.moved)
+        if physical.has_repeated:
+            has_rows = write_by_arrow(rows, physical, clustering, place)
+            return results(place, None) if has_rows else Results(f"{place}/", (), {})
+        write_plain(spark, rows, physical, clustering, place)
     found = results(place, told)
     # Without partitions, even an empty DataFrame leaves a file.
     if not found.files and not (clustering.keys and rows.isEmpty()):
         # Spark and Shelduck do not look in the same place.
         raise CorruptLake(f"Spark wrote to {place}, but there is no file")
     return found
+
+
+def _bridge_writer(
+    bridge: Bridge, rows: DataFrame, physical: PhysicalSchema, clustering: Clustering, how: Writing
+) -> DataFrameWriter:
+    """Return Spark's own Parquet writer, with ids at every level."""
+    marks = [Named(name, name) for name in MARKS] if how.changes else []
+    columns = [*physical.columns(with_ids=False), *marks, *clustering.named]
+    writer = select_named(rows, columns).write.format(bridge.write_format)
+    settings = spark_settings(clustering.table.options)
+    writer = writer.options(**settings, **bridge.id_options(physical.ids))
+    if how.changes:
+        writer = writer.options(**bridge.change_options)
+    if how.moved:
+        writer = writer.options(**bridge.moved_options(how.moved))
+    # Every row has another id, so a search for repetitions takes time and finds none.
+    writer = writer.option(f"parquet.enable.dictionary#{ROW_ID_COLUMN}", "false")
+    return writer.partitionBy(*clustering.columns)
 
 
 def _look_at(
