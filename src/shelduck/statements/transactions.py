@@ -9,8 +9,6 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import CommitInfo
 from shelduck.model.text.quoting import backticked
 from shelduck.sql.statements import upkeep_statements as up
-from shelduck.sql.tokens.parts import Argument
-from shelduck.statements.arguments import text
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.results import Result, Staged, Unchanged
 
@@ -32,21 +30,15 @@ def rollback(runner: Runner, _: up.RollbackTransaction) -> Result:
 
 def set_commit_message(
     runner: Runner,
-    author: Argument,
-    commit_message: Argument,
+    author: str | None,
+    commit_message: str | None,
     *,
-    extra_info: Argument = None,
+    extra_info: str | None = None,
 ) -> Result:
     """Set author, message and extra info of the open transaction's commit."""
     if runner.unit is None:
         raise InvalidRequest("set_commit_message needs an open transaction; use BEGIN first")
-    runner.unit.annotate(
-        CommitInfo(
-            None if author is None else text(author, "author"),
-            None if commit_message is None else text(commit_message, "commit_message"),
-            None if extra_info is None else text(extra_info, "extra_info"),
-        )
-    )
+    runner.unit.annotate(CommitInfo(author, commit_message, extra_info))
     return Staged()
 
 

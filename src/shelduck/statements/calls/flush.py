@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shelduck.errors import InvalidRequest
-from shelduck.sql.tokens.parts import Argument
 from shelduck.statements.arguments import table_name as named_table
-from shelduck.statements.arguments import text
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.table.table import Table
 from shelduck.work.results import Committed, PlainRows, Result, TableName, Unchanged
@@ -15,7 +13,7 @@ from shelduck.work.turns import Turns
 
 
 def flush_inlined_data(
-    runner: Runner, table_name: Argument = None, *, schema: Argument = None
+    runner: Runner, table_name: str | None = None, *, schema: str | None = None
 ) -> PlainRows:
     """Move rows out of the catalog: of one table, of all in a schema, or of all in the lake."""
     if runner.unit is not None:
@@ -27,7 +25,7 @@ def flush_inlined_data(
     if table_name is not None:
         done = [flushed(named_table(runner, table_name, schema))]
     else:
-        names = runner.verbs.tables(None if schema is None else text(schema, "schema"))
+        names = runner.verbs.tables(schema)
         with Turns() as turns:
             done = list(turns.each(names, flushed))
     rows = [
@@ -43,12 +41,12 @@ def _landed(result: Committed | Unchanged) -> tuple[int | None, int]:
     return result.snapshot if isinstance(result, Committed) else None, result.files
 
 
-def fold(runner: Runner, table_name: Argument, *, schema: Argument = None) -> Answer:
+def fold(runner: Runner, table_name: str, *, schema: str | None = None) -> Answer:
     """Combine rows of the same key that other writers put into a table."""
     return Table(runner.state, named_table(runner, table_name, schema), runner.unit).fold()
 
 
-def refresh_rollups(runner: Runner, table_name: Argument, *, schema: Argument = None) -> Answer:
+def refresh_rollups(runner: Runner, table_name: str, *, schema: str | None = None) -> Answer:
     """Update all rollups of a table that another writer left outdated."""
     name = named_table(runner, table_name, schema)
     return Table(runner.state, name, runner.unit).refresh_rollups()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 
 from shelduck.catalog.read import lake_metadata, read
 from shelduck.spark.scan.change_kinds import CAME, WENT, as_ducklakes, rows_of
 from shelduck.spark.session import DataFrame
-from shelduck.sql.tokens.parts import Argument, Call
-from shelduck.statements import arguments
-from shelduck.statements.arguments import bind
+from shelduck.sql.tokens.parts import Call
+from shelduck.statements.arguments import Moment, SnapshotOrTime, table_name, values
 from shelduck.statements.calls import options
 from shelduck.statements.runner import TABLE_FUNCTIONS, Answer, Runner
 from shelduck.work.lookup import version_at
@@ -74,60 +72,48 @@ def settings(runner: Runner) -> PlainRows:
 
 def list_files(
     runner: Runner,
-    table: Argument,
+    table: str,
     *,
-    schema: Argument = None,
-    snapshot_version: Argument = None,
-    snapshot_time: Argument = None,
+    schema: str | None = None,
+    snapshot_version: int | None = None,
+    snapshot_time: Moment | None = None,
 ) -> PlainRows:
     """Show the data files of a table, each with its delete file."""
-    name = arguments.table_name(runner, table, schema)
+    name = table_name(runner, table, schema)
     if snapshot_version is None and snapshot_time is None:
         version = runner.view().workspace.table(name)
     else:
-        number = snapshot_version
-        at = None if number is None else arguments.whole_number(number, "snapshot_version")
-        when = (
-            None
-            if snapshot_time is None
-            else arguments.moment(runner, snapshot_time, "snapshot_time")
-        )
-        version = version_at(runner.state, name, at, when)
+        version = version_at(runner.state, name, snapshot_version, snapshot_time)
     with runner.state.store.read() as connection:
         return PlainRows(_FILES, lake_metadata.listed_files(connection, version))
 
 
 def table_changes(
-    runner: Runner, table: Argument, start: Argument, end: Argument = None
+    runner: Runner, table: str, start: SnapshotOrTime, end: SnapshotOrTime | None = None
 ) -> DataFrame:
     """Show the change feed of a table, with the columns of `Table.changes`."""
-    name = arguments.table_name(runner, table)
-    last = None if end is None else _bound(runner, end, "end")
-    return changes_between(runner.view(), name, _bound(runner, start, "start"), last)
+    return changes_between(runner.view(), table_name(runner, table), start, end)
 
 
 def ducklake_table_changes(
-    runner: Runner, table: Argument, start: Argument, end: Argument
+    runner: Runner, table: str, start: SnapshotOrTime, end: SnapshotOrTime
 ) -> DataFrame:
     """Show the change feed of a table, with the columns that DuckDB gives it."""
     return as_ducklakes(table_changes(runner, table, start, end))
 
 
-def table_insertions(runner: Runner, table: Argument, start: Argument, end: Argument) -> DataFrame:
+def table_insertions(
+    runner: Runner, table: str, start: SnapshotOrTime, end: SnapshotOrTime
+) -> DataFrame:
     """Show the rows that came between two snapshots, both included."""
     return rows_of(table_changes(runner, table, start, end), CAME)
 
 
-def table_deletions(runner: Runner, table: Argument, start: Argument, end: Argument) -> DataFrame:
+def table_deletions(
+    runner: Runner, table: str, start: SnapshotOrTime, end: SnapshotOrTime
+) -> DataFrame:
     """Show the rows that went between two snapshots, both included."""
     return rows_of(table_changes(runner, table, start, end), WENT)
-
-
-def _bound(runner: Runner, value: Argument, name: str) -> int | datetime:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return (
-        arguments.whole_number(value, name) if is_number else arguments.moment(runner, value, name)
-    )
 
 
 FUNCTIONS: dict[str, Callable[..., Answer]] = {
@@ -149,7 +135,7 @@ FUNCTIONS: dict[str, Callable[..., Answer]] = {
 
 
 def _called(function: Callable[..., Answer]) -> Callable[[Runner, Call], Answer]:
-    return lambda runner, call: function(runner, **bind(function, call))
+    return lambda runner, call: function(runner, **values(runner, function, call))
 
 
 TABLE_FUNCTIONS.update({name: _called(function) for name, function in FUNCTIONS.items()})

@@ -16,11 +16,11 @@ from shelduck.work.results import PlainRows, Result
 
 def set_option(
     runner: Runner,
-    option: Argument,
+    option: str,
     value: Argument,
     *,
-    schema: Argument = None,
-    table_name: Argument = None,
+    schema: str | None = None,
+    table_name: str | None = None,
 ) -> Result:
     """Set an option of the lake, of a schema or of a table."""
     if runner.unit is not None:
@@ -40,10 +40,10 @@ def set_option(
         raise InvalidRequest(f"an option must be text, a number, true or false, not {value!r}")
     return api.set_option(
         runner.state,
-        text(option, "option"),
+        option,
         given,
-        schema=None if schema is None else text(schema, "schema"),
-        table=None if table_name is None else text(table_name, "table_name"),
+        schema=schema,
+        table=table_name,
     )
 
 

@@ -1,8 +1,8 @@
 """The procedures that CALL knows, by name.
 
-A procedure is a function of the `Runner` and the arguments as written; the parameters of the
-function are those of the procedure, and those after ``*`` must be named. Each module next to this
-one has a dictionary of its procedures; they are merged here.
+A procedure is a function of the `Runner` and its arguments; the parameters of the function are
+those of the procedure, with their types, and those after ``*`` must be named. Each module next to
+this one has a dictionary of its procedures; they are merged here.
 """
 
 from __future__ import annotations
@@ -13,31 +13,19 @@ from shelduck.errors import NotFound, Unsupported
 from shelduck.sql.foreign_words import foreign_procedure
 from shelduck.sql.tokens.parts import Call
 from shelduck.statements import transactions
-from shelduck.statements.arguments import bind
-from shelduck.statements.calls import (
-    adoption,
-    check,
-    delta,
-    export,
-    flush,
-    functions,
-    options,
-    upkeep,
-)
+from shelduck.statements.arguments import values
+from shelduck.statements.calls import exchange, flush, functions, options, upkeep
 from shelduck.statements.runner import Answer, Runner
 
 Procedure = Callable[..., Answer]
 
 PROCEDURES: dict[str, Procedure] = {
-    **adoption.PROCEDURES,
     **options.PROCEDURES,
     **flush.PROCEDURES,
-    **delta.PROCEDURES,
-    **export.PROCEDURES,
+    **exchange.PROCEDURES,
     **transactions.PROCEDURES,
     **functions.PROCEDURES,
     **upkeep.PROCEDURES,
-    **check.PROCEDURES,
 }
 
 
@@ -54,4 +42,4 @@ def call(runner: Runner, statement: Call) -> Answer:
         if instead is not None:
             raise Unsupported(f"procedure {name!r} of Iceberg is not supported; {instead}")
         raise NotFound.named("procedure", name, sorted(PROCEDURES))
-    return procedure(runner, **bind(procedure, statement))
+    return procedure(runner, **values(runner, procedure, statement))

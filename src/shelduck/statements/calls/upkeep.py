@@ -1,15 +1,16 @@
-"""CALL for maintenance, with the names and columns that DuckDB gives where it has the same."""
+"""CALL for maintenance and checks, with the names and columns of DuckDB where it has the same."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from shelduck.errors import InvalidRequest
 from shelduck.sql.tokens.parts import Argument
-from shelduck.statements import arguments as read
+from shelduck.statements.arguments import Moment, Numbers, Share, Span, table_name, text
 from shelduck.statements.runner import Answer, Runner
+from shelduck.verbs.lake.check import check_lake
 from shelduck.verbs.lake.maintain import MAX_BYTES, MAX_TIME, Budget, maintain_lake
 from shelduck.verbs.lake.upkeep import ORPHAN_AGE, LakeUpkeep
 from shelduck.verbs.table.table import Table
@@ -23,6 +24,10 @@ _COMPACTED = (
     " bytes_before bigint, bytes_after bigint, files_skipped bigint, snapshot bigint,"
     " note string"
 )
+_CHECKED = (
+    "table string, kind string, object string, wrong string, remedy string, level string,"
+    " repair string"
+)
 _MAINTAINED = (
     "schema_name string, table_name string, step string, state string, reason string,"
     " files bigint, bytes bigint, told string"
@@ -31,66 +36,60 @@ _MAINTAINED = (
 
 def compact(
     runner: Runner,
-    table: Argument = None,
+    table: str | None = None,
     *,
-    schema: Argument = None,
+    schema: str | None = None,
     target_file_size: Argument = None,
-    min_files: Argument = None,
-    max_files: Argument = None,
-    max_compacted_files: Argument = None,
+    min_files: int | None = None,
+    max_files: int | None = None,
+    max_compacted_files: int | None = None,
     max_bytes: Argument = None,
     min_file_size: Argument = None,
     max_file_size: Argument = None,
-    where: Argument = None,
-    dry_run: Argument = False,
+    where: str | None = None,
+    dry_run: bool = False,
 ) -> PlainRows:
     """Combine small files: of one table, of a schema, or of the lake."""
-    more: dict[str, Any] = {"dry_run": read.flag(dry_run, "dry_run")}
-    sizes = {
+    given = {
         "target_file_size": target_file_size,
+        "min_files": min_files,
+        "max_files": max_files if max_compacted_files is None else max_compacted_files,
         "max_bytes": max_bytes,
         "min_file_size": min_file_size,
         "max_file_size": max_file_size,
+        "where": where,
     }
-    more |= {name: size for name, size in sizes.items() if size is not None}
-    if min_files is not None:
-        more["min_files"] = read.whole_number(min_files, "min_files")
-    for name, value in (("max_files", max_files), ("max_compacted_files", max_compacted_files)):
-        if value is not None:
-            more["max_files"] = read.whole_number(value, name)
-    if where is not None:
-        more["where"] = read.text(where, "where")
-    return _in_turn(runner, table, schema, lambda t: t.compact(**more))
+    more: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return _in_turn(runner, table, schema, lambda t: t.compact(**more, dry_run=dry_run))
 
 
 def rewrite_data_files(
     runner: Runner,
-    table: Argument = None,
+    table: str | None = None,
     *,
-    schema: Argument = None,
-    delete_threshold: Argument = None,
-    dry_run: Argument = False,
+    schema: str | None = None,
+    delete_threshold: Share | None = None,
+    dry_run: bool = False,
 ) -> PlainRows:
     """Rewrite files with many deleted rows: of one table, of a schema, or of the lake."""
-    share = None if delete_threshold is None else read.share(delete_threshold, "delete_threshold")
-    is_dry = read.flag(dry_run, "dry_run")
-    return _in_turn(runner, table, schema, lambda t: t.rewrite_deletes(share, dry_run=is_dry))
+
+    def rewritten(found: Table) -> Compacted:
+        return found.rewrite_deletes(delete_threshold, dry_run=dry_run)
+
+    return _in_turn(runner, table, schema, rewritten)
 
 
 def expire_snapshots(
     runner: Runner,
     *,
-    older_than: Argument = None,
-    versions: Argument = None,
-    retain_last: Argument = None,
-    dry_run: Argument = False,
+    older_than: Moment | None = None,
+    versions: Numbers | None = None,
+    retain_last: int | None = None,
+    dry_run: bool = False,
 ) -> PlainRows:
     """Expire snapshots; one row for each."""
     done = lake_of(runner).expire_snapshots(
-        older_than=None if older_than is None else read.moment(runner, older_than, "older_than"),
-        versions=None if versions is None else read.numbers(versions, "versions"),
-        retain_last=None if retain_last is None else read.whole_number(retain_last, "retain_last"),
-        dry_run=read.flag(dry_run, "dry_run"),
+        older_than=older_than, versions=versions, retain_last=retain_last, dry_run=dry_run
     )
     return PlainRows("snapshot_id bigint", [(v,) for v in done.snapshots])
 
@@ -98,66 +97,60 @@ def expire_snapshots(
 def cleanup_old_files(
     runner: Runner,
     *,
-    older_than: Argument = None,
-    cleanup_all: Argument = False,
-    include_adopted: Argument = False,
-    dry_run: Argument = False,
+    older_than: Moment | None = None,
+    cleanup_all: bool = False,
+    include_adopted: bool = False,
+    dry_run: bool = False,
 ) -> PlainRows:
     """Delete files that are no longer needed; one row for each."""
     done = lake_of(runner).cleanup_old_files(
-        older_than=None if older_than is None else read.moment(runner, older_than, "older_than"),
-        cleanup_all=read.flag(cleanup_all, "cleanup_all"),
-        include_adopted=read.flag(include_adopted, "include_adopted"),
-        dry_run=read.flag(dry_run, "dry_run"),
+        older_than=older_than,
+        cleanup_all=cleanup_all,
+        include_adopted=include_adopted,
+        dry_run=dry_run,
     )
     return deleted_rows(done)
 
 
 def delete_orphaned_files(
     runner: Runner,
-    table: Argument = None,
+    table: str | None = None,
     *,
-    older_than: Argument = None,
-    cleanup_all: Argument = False,
-    duckdb_files: Argument = False,
-    dry_run: Argument = False,
+    older_than: Moment | None = None,
+    cleanup_all: bool = False,
+    duckdb_files: bool = False,
+    dry_run: bool = False,
 ) -> PlainRows:
     """Delete orphaned files; one row for each. ``cleanup_all``: whatever their age."""
-    everything = read.flag(cleanup_all, "cleanup_all")
-    if everything and older_than is not None:
+    if cleanup_all and older_than is not None:
         raise InvalidRequest("older_than and cleanup_all cannot be used together; leave one out")
-    since: datetime | timedelta = timedelta(0) if everything else ORPHAN_AGE
-    if older_than is not None:
-        since = read.moment(runner, older_than, "older_than")
     done = lake_of(runner).remove_orphans(
-        older_than=since,
-        table=None if table is None else read.text(table, "table"),
-        duckdb_files=read.flag(duckdb_files, "duckdb_files"),
-        dry_run=read.flag(dry_run, "dry_run"),
+        older_than=older_than or (timedelta(0) if cleanup_all else ORPHAN_AGE),
+        table=table,
+        duckdb_files=duckdb_files,
+        dry_run=dry_run,
     )
     return deleted_rows(done)
 
 
-def checkpoint(runner: Runner, *, dry_run: Argument = False) -> PlainRows:
+def checkpoint(runner: Runner, *, dry_run: bool = False) -> PlainRows:
     """Do all maintenance; one row for each thing that was done."""
-    done = lake_of(runner).checkpoint(dry_run=read.flag(dry_run, "dry_run"))
-    lines = [(line,) for line in str(done).splitlines()]
-    return PlainRows("done string", lines)
+    done = lake_of(runner).checkpoint(dry_run=dry_run)
+    return PlainRows("done string", [(line,) for line in str(done).splitlines()])
 
 
 def maintain(
     runner: Runner,
     *,
     max_bytes: Argument = MAX_BYTES,
-    max_time: Argument = MAX_TIME,
-    dry_run: Argument = False,
+    max_time: Span = MAX_TIME,
+    dry_run: bool = False,
 ) -> PlainRows:
     """Do the maintenance that is worth it now; one row for each step."""
     refuse_in_transaction(runner.unit, "maintain()")
-    size = max_bytes if isinstance(max_bytes, int) else read.text(max_bytes, "max_bytes")
-    budget = Budget.of(size, read.span(max_time, "max_time"))
-    is_dry = read.flag(dry_run, "dry_run")
-    done = maintain_lake(runner.state, budget, lambda _: None, dry_run=is_dry)
+    size = max_bytes if isinstance(max_bytes, int) else text(max_bytes, "max_bytes")
+    budget = Budget.of(size, max_time)
+    done = maintain_lake(runner.state, budget, lambda _: None, dry_run=dry_run)
     rows = [
         (
             *((None, None) if step.table is None else (step.table.schema, step.table.name)),
@@ -168,11 +161,24 @@ def maintain(
     return PlainRows(_MAINTAINED, rows)
 
 
-def migrate(runner: Runner, version: Argument, *, plan: Argument = False) -> PlainRows:
+def migrate(runner: Runner, version: str, *, plan: bool = False) -> PlainRows:
     """Give the lake a newer version of DuckLake; one row for each step."""
-    done = lake_of(runner).migrate(read.text(version, "version"), plan=read.flag(plan, "plan"))
+    done = lake_of(runner).migrate(version, plan=plan)
     rows = [(step.action, step.object, step.told) for step in done.steps]
     return PlainRows("action string, object string, details string", rows)
+
+
+def check(
+    runner: Runner, table: str | None = None, *, rows: bool = False, repair: bool = False
+) -> PlainRows:
+    """Check a lake, or one table, and repair it; one row for each problem, note and repair."""
+    refuse_in_transaction(runner.unit, "check()")
+    done = check_lake(runner.state, table, rows=rows, repair=repair)
+    told = [
+        (p.table or None, p.kind, p.object, p.wrong, p.remedy, level, p.repair or None)
+        for level, p in done.rows
+    ]
+    return PlainRows(_CHECKED, told)
 
 
 def lake_of(runner: Runner) -> LakeUpkeep:
@@ -201,14 +207,14 @@ def deleted_rows(done: FilesDeleted) -> PlainRows:
 
 
 def _in_turn(
-    runner: Runner, table: Argument, schema: Argument, act: Callable[[Table], Compacted]
+    runner: Runner, table: str | None, schema: str | None, act: Callable[[Table], Compacted]
 ) -> PlainRows:
     def made(name: TableName) -> Compacted:
         return act(Table(runner.state, name, runner.unit))
 
     if table is not None:
-        return compacted_rows([made(read.table_name(runner, table, schema))])
-    names = runner.verbs.tables(None if schema is None else read.text(schema, "schema"))
+        return compacted_rows([made(table_name(runner, table, schema))])
+    names = runner.verbs.tables(schema)
     with Turns() as turns:
         return compacted_rows(turns.each(names, made))
 
@@ -224,4 +230,5 @@ PROCEDURES: dict[str, Callable[..., Answer]] = {
     "checkpoint": checkpoint,
     "maintain": maintain,
     "migrate": migrate,
+    "check": check,
 }
