@@ -7,7 +7,7 @@ import re
 import pytest
 
 from shelduck.errors import NotFound, Unsupported
-from shelduck.model.tables import foreign_properties
+from shelduck.model.tables import properties
 from shelduck.model.tables.properties import (
     SetProperties,
     UnsetProperties,
@@ -21,7 +21,7 @@ from shelduck.statements.calls.procedures import PROCEDURES
 
 PATTERNS = foreign_words._STATEMENTS
 ADVICE = [*PATTERNS.values(), *foreign_words._PROCEDURES.values()]
-ADVICE += foreign_properties._PROPERTIES.values()
+ADVICE += properties._FOREIGN.values()
 
 TOLD = {
     "UNDROP TABLE lake.main.t": "UNDROP is not supported",

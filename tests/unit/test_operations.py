@@ -6,7 +6,7 @@ from typing import get_args
 
 from shelduck.sql.statements import statements as st
 from shelduck.sql.statements.row_statements import DeleteUsing, UpdateFrom
-from shelduck.statements.operations import OPERATIONS
+from shelduck.statements.statements import OPERATIONS
 
 
 def test_every_statement_has_a_name_of_its_own():

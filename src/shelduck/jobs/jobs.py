@@ -12,7 +12,7 @@ from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.evolution.rollups import plan_rollup
-from shelduck.jobs.begun import Begun
+from shelduck.jobs.record import Begun
 from shelduck.jobs.rollup_builder import drop_unlisted, is_taken, refolding
 from shelduck.jobs.shares import help_job
 from shelduck.jobs.worker import JobWorker

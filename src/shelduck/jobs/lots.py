@@ -1,13 +1,17 @@
-"""The files that a job converts or rewrites, lot by lot: each lot is a commit of its own."""
+"""The files that a job converts or rewrites, lot by lot: each lot is a commit of its own.
+
+How far a job is and how fast is told here as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import TypedDict
 
 from shelduck import clock
 from shelduck.errors import InvalidRequest
-from shelduck.jobs.pace import Progress
 from shelduck.jobs.record import JobRecord
 from shelduck.model.changes.job import Job, JobSpeed, JobState
 from shelduck.model.tables.table import TableVersion
@@ -141,3 +145,41 @@ class Lots:
 def is_little(bins: Sequence[Bin]) -> bool:
     """Return whether bins hold so little that nobody asks how far they are."""
     return sum(b.bytes for b in bins) <= _LEAST_BIN
+
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+
+
+class Told(TypedDict):
+    """What a commit of converted files records in its job."""
+
+    done: int
+    total: int
+    speed: JobSpeed
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The files that are converted before a lot, of how many, and how fast the lot was written."""
+
+    done: int
+    total: int
+    speed: JobSpeed
+
+    def after(self, bins: Sequence[Bin]) -> Told:
+        """Return what is done with these bins of the lot."""
+        size = sum(b.bytes for b in bins)
+        spent = self.speed.milliseconds * size // max(1, self.speed.bytes)
+        return {
+            "done": self.done + sum(len(b.files) for b in bins),
+            "total": self.total,
+            "speed": JobSpeed(size, spent, self.speed.cores),
+        }
+
+
+def pauses() -> Iterator[float]:
+    """Yield the seconds to wait before each new look."""
+    pause = _FIRST_PAUSE
+    while True:
+        yield pause
+        pause = min(pause * 1.5, _LONGEST_PAUSE)

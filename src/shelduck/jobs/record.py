@@ -1,14 +1,23 @@
-"""A job in the catalog, as one worker sees it and moves it on."""
+"""A job in the catalog, as one worker sees it and moves it on, and how its work ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
+from shelduck import clock
 from shelduck.catalog.commit.commit import Landed, commit
 from shelduck.catalog.running import jobs as catalog_jobs
-from shelduck.errors import NotFound, OutcomeUnknown
+from shelduck.errors import (
+    CorruptLake,
+    InvalidRequest,
+    NotFound,
+    OutcomeUnknown,
+    ShelduckError,
+    SparkFailed,
+)
 from shelduck.leases.writer import Writer
 from shelduck.model.changes.change import Change
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
@@ -18,6 +27,8 @@ from shelduck.operations.done import discard
 from shelduck.operations.landing import require_files
 from shelduck.operations.upkeep.compact import Survey, survey
 from shelduck.operations.upkeep.flush import with_past
+from shelduck.spark.named_errors import SparkError, data_fault, first_line
+from shelduck.spark.session import AnalysisException
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
 
@@ -125,3 +136,47 @@ class JobRecord:
             raise
         self.is_finished = step.state is JobState.FINISHED
         return landed
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A job that its ``worker`` has submitted, and the table as that commit left it, if known."""
+
+    job: Job
+    table: TableVersion | None
+    worker: str
+
+
+def ending(error: Exception, job: Job) -> str | None:
+    """Return why an error ends a job, None if the error may be temporary."""
+    if isinstance(error, OutcomeUnknown | SparkFailed):
+        return None
+    if isinstance(error, ShelduckError):
+        return str(error)
+    if isinstance(error, AnalysisException):
+        combines = job.work.rollups or job.work.remakes
+        what = "rows cannot be combined" if combines else "an expression cannot be evaluated"
+        return f"{what}: {first_line(error)}"
+    return data_fault(error)
+
+
+def why_cancelled(error: BaseException, job: Job) -> ShelduckError:
+    """Return the error of a job that was cancelled; ``error`` is what its worker met."""
+    told = f"job {job.id} was cancelled: {job.message}"
+    if isinstance(error, CorruptLake):
+        return CorruptLake(told)
+    if isinstance(error, AnalysisException):
+        return InvalidRequest(told)
+    if isinstance(error, (SparkFailed, *SparkError)) and data_fault(error) is None:
+        return SparkFailed(f"{told}; when Spark works again, submit the change again")
+    return InvalidRequest(told)
+
+
+def left_open(job: Job, worker: str) -> str:
+    """Return what becomes of an open job when its worker stops, or no longer waits for another."""
+    if job.is_held(clock.now()) and job.worker != worker:
+        return f"job {job.id} goes on: another process runs it"
+    return (
+        f"job {job.id} is not finished; continue with lake.job({job.id}).wait() or shelduck jobs"
+        " run"
+    )

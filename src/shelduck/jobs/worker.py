@@ -23,15 +23,13 @@ from shelduck.errors import (
     ShelduckError,
     StorageUnavailable,
 )
-from shelduck.jobs.begun import Begun
-from shelduck.jobs.endings import ending, left_open, why_cancelled
-from shelduck.jobs.lots import Lots
-from shelduck.jobs.pace import pauses
-from shelduck.jobs.publication import publication
-from shelduck.jobs.record import JobRecord
+from shelduck.evolution.alter import plan_alter
+from shelduck.jobs.lots import Lots, pauses
+from shelduck.jobs.record import Begun, JobRecord, ending, left_open, why_cancelled
 from shelduck.jobs.rollup_builder import drop_unlisted, roll_up
 from shelduck.jobs.shares import Helper, Shares, files_left
 from shelduck.leases.identity import is_gone, new_identity
+from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.table import TableVersion
@@ -285,3 +283,16 @@ class JobWorker:
         job = self._record.look()
         if job.work.rollups and job.state is JobState.CANCELLED:
             drop_unlisted(self._state, job)
+
+
+def publication(job: Job, table: TableVersion, files: frozenset[int]) -> AlterTable:
+    """Return the change that publishes a job, valid as long as ``files`` are all files.
+
+    The clauses of its statement are applied to the current table. Raises what `plan_alter` raises.
+    """
+    shadows = known_shadows(table, job.work.conversions)
+    if isinstance(shadows, str):
+        raise InvalidRequest(shadows)
+    change = plan_alter(table, job.work.clauses, job.work.conversions).change
+    assert change is not None
+    return replace(change, only_files=files)

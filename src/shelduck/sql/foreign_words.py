@@ -2,7 +2,7 @@
 
 Each has a sentence that says what to write instead. They are looked up only where a text could not
 be read, so that they cost nothing else. Names of properties are in
-`shelduck.model.tables.foreign_properties`.
+`shelduck.model.tables.properties`.
 
 To add a statement, add a line to ``_STATEMENTS``: a pattern of the words that make it known, and
 what follows ``; `` in the error. In a pattern ``<name>`` is a name with or without dots, ``…`` any

@@ -18,19 +18,21 @@ from shelduck.sql.rows.rows import read_delete, read_truncate, read_update
 from shelduck.sql.statements.statements import Statement
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind, Token, tokenize
-from shelduck.sql.upkeep.jobs import read_cancel, read_show_jobs
 from shelduck.sql.upkeep.show import read_describe, read_explain, read_help, read_show, read_use
 from shelduck.sql.upkeep.upkeep import (
     read_begin,
     read_call_statement,
+    read_cancel,
     read_checkpoint,
     read_commit,
     read_optimize,
+    read_reset_variable,
     read_restore,
     read_rollback,
+    read_set_variable,
+    read_show_jobs,
     read_vacuum,
 )
-from shelduck.sql.upkeep.variables import read_reset_variable, read_set_variable
 
 _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("ALTER", "TABLE"): read_alter,

@@ -12,13 +12,15 @@ from shelduck.spark.named_errors import told_as_lakes
 from shelduck.spark.query import answer, outcome, prepare_outcomes
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.sql.parse import parse, pieces
+from shelduck.sql.statements import macro_statements as ms
+from shelduck.sql.statements import row_statements as rs
 from shelduck.sql.statements import statements as st
+from shelduck.sql.statements import upkeep_statements as up
+from shelduck.sql.tokens.parts import Call, Query
 from shelduck.statements import transactions
-from shelduck.statements.operations import OPERATIONS
 from shelduck.statements.run import (
     ddl,
     edits,
-    history,
     jobs,
     macros,
     returning,
@@ -32,7 +34,7 @@ from shelduck.statements.session import SqlSession
 from shelduck.work.results import PlainRows, Staged
 
 _RUN = ddl.RUN | rows.RUN | edits.RUN | show.RUN | upkeep.RUN
-_RUN |= jobs.RUN | views.RUN | history.RUN | transactions.RUN
+_RUN |= jobs.RUN | views.RUN | transactions.RUN
 _RUN |= returning.RUN | macros.RUN
 
 
@@ -146,3 +148,56 @@ def run_statement(runner: Runner, statement: st.Statement) -> DataFrame | PlainR
 def _named(operation: str, statement: st.Statement) -> str:
     name = getattr(statement, "name", None)
     return operation if name is None else f"{operation} of {name}"
+
+
+OPERATIONS: dict[type, str] = {
+    st.CreateSchema: "CREATE SCHEMA",
+    st.DropSchema: "DROP SCHEMA",
+    st.UseSchema: "USE SCHEMA",
+    st.CreateTable: "CREATE TABLE",
+    st.DropTable: "DROP TABLE",
+    st.AlterTable: "ALTER TABLE",
+    st.RenameTable: "RENAME TABLE",
+    st.AlterRollups: "ALTER ROLLUPS",
+    st.CreateView: "CREATE VIEW",
+    st.PinView: "CREATE VIEW",
+    st.AlterView: "ALTER VIEW",
+    st.RenameView: "RENAME VIEW",
+    st.CommentView: "COMMENT ON VIEW",
+    st.DropView: "DROP VIEW",
+    ms.CreateMacro: "CREATE MACRO",
+    ms.DropMacro: "DROP MACRO",
+    rs.Insert: "INSERT",
+    rs.Delete: "DELETE",
+    rs.Truncate: "TRUNCATE",
+    rs.Update: "UPDATE",
+    rs.Merge: "MERGE",
+    rs.UpdateFrom: "UPDATE",
+    rs.DeleteUsing: "DELETE",
+    rs.Returning: "RETURNING",
+    Query: "QUERY",
+    st.Explain: "EXPLAIN",
+    st.ShowSchemas: "SHOW SCHEMAS",
+    st.ShowTables: "SHOW TABLES",
+    st.ShowColumns: "SHOW COLUMNS",
+    st.ShowCreateTable: "SHOW CREATE TABLE",
+    st.ShowProperties: "SHOW PROPERTIES",
+    st.ShowViews: "SHOW VIEWS",
+    ms.ShowMacros: "SHOW MACROS",
+    st.ShowPartitions: "SHOW PARTITIONS",
+    st.Describe: "DESCRIBE",
+    st.Help: "HELP",
+    up.DescribeHistory: "DESCRIBE HISTORY",
+    Call: "CALL",
+    up.DropFeature: "DROP FEATURE",
+    up.SetVariable: "SET VARIABLE",
+    up.Optimize: "OPTIMIZE",
+    up.Vacuum: "VACUUM",
+    up.Checkpoint: "CHECKPOINT",
+    up.Restore: "RESTORE",
+    up.ShowJobs: "SHOW JOBS",
+    up.CancelJob: "CANCEL JOB",
+    up.BeginTransaction: "BEGIN TRANSACTION",
+    up.CommitTransaction: "COMMIT TRANSACTION",
+    up.RollbackTransaction: "ROLLBACK TRANSACTION",
+}

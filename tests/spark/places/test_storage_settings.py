@@ -13,7 +13,7 @@ import shelduck
 from shelduck.cli.app import app
 from shelduck.errors import InvalidRequest, StorageUnavailable, Unsupported
 from shelduck.model.files.storage_settings import StorageSettings, storage_settings
-from shelduck.spark.files.session_settings import settings_of_session, speaks_for_itself
+from shelduck.spark.files.reaching import settings_of_session, speaks_for_itself
 from shelduck.spark.files.storage import write_text
 from shelduck.spark.stores.environment import settings_of_environment
 from shelduck.spark.stores.hidden import hide_secrets_in_log

@@ -13,7 +13,7 @@ from shelduck.model.tables.schema import Kind
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import is_writable
 from shelduck.operations.done import Done, discard
-from shelduck.spark.write.small_files import rows_of_files
+from shelduck.spark.write.small import rows_of_files
 
 
 @dataclass(frozen=True, slots=True)

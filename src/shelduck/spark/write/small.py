@@ -1,12 +1,14 @@
-"""Few rows of a DataFrame as values that the catalog can hold, without a Spark job."""
+"""Few rows, of a DataFrame or of files just written, as values that the catalog can hold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import reduce
+from itertools import pairwise
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -21,6 +23,8 @@ from shelduck.model.types import temporal
 from shelduck.model.types.data_types import FLOATS, Decimal
 from shelduck.model.types.literals import float_text
 from shelduck.spark.bridge.named import Named, has_its_rows, select_named
+from shelduck.spark.files.parquet_files import read_columns
+from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.local_rows import is_local, local_size
 from shelduck.spark.rows.assign import telling_failures
 from shelduck.spark.rows.unheld import require_held
@@ -172,3 +176,63 @@ def leaf_text(field: Field) -> Callable[[Any], object]:
 
 def _micros(value: int | timedelta) -> int:
     return value // _MICROSECOND if isinstance(value, timedelta) else value
+
+
+Values = Callable[[Any], list[object]]
+
+
+def rows_of_files(paths: Sequence[str], columns: Schema) -> InlinedBatch:
+    """Return the rows of files that `write_files` just wrote, in their order.
+
+    ``paths`` are absolute. The files hold ``columns`` in this order, and row ids behind them if
+    their rows have some.
+    """
+    rows: list[tuple[object, ...]] = []
+    row_ids: list[int | None] = []
+    for path in paths:
+        found = read_columns(path, None)
+        parts = [
+            _values(f, column.combine_chunks())
+            for f, column in zip(columns, found.columns, strict=False)
+        ]
+        rows.extend(zip(*parts, strict=True))
+        own = ROW_ID_COLUMN in found.column_names
+        row_ids += found[ROW_ID_COLUMN].to_pylist() if own else [None] * len(found)
+    return InlinedBatch(columns, tuple(rows), tuple(row_ids))
+
+
+def _values(field: Field, array: Any) -> list[object]:
+    """Return the values of an Arrow array in the form of `InlinedBatch.rows`."""
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    known = array.is_valid().to_pylist()
+    if field.shape is Kind.STRUCT:
+        members = [_values(c, array.field(n)) for n, c in enumerate(field.children)]
+        names = [c.name for c in field.children]
+        found: list[object] = [dict(zip(names, m, strict=True)) for m in zip(*members, strict=True)]
+    elif field.shape is Kind.LIST:
+        found = _cut(array, _values(field.children[0], array.values))
+    elif field.shape is Kind.MAP:
+        keys, items = (
+            _values(f, part)
+            for f, part in zip(field.children, (array.keys, array.items), strict=True)
+        )
+        found = _cut(array, list(zip(keys, items, strict=True)))
+    else:
+        text = leaf_text(field)
+        found = [None if v is None else text(v) for v in _numbers(field, array).to_pylist()]
+    return [value if is_known else None for value, is_known in zip(found, known, strict=True)]
+
+
+def _cut(array: Any, values: Sequence[object]) -> list[object]:
+    ends = array.offsets.to_pylist()
+    return [list(values[a:b]) for a, b in pairwise(ends)]
+
+
+def _numbers(field: Field, array: Any) -> Any:
+    # As numbers: Python's dates end with the year 9999.
+    if str(field.shape) == "date":
+        return array.cast(pa.int32())
+    if str(field.shape) in temporal.MICROSECONDS:
+        return array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
+    return array

@@ -17,8 +17,8 @@ from shelduck.model.changes.records import Batch
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.cursor import Cursor
 from shelduck.spark.failures import telling_spark
+from shelduck.spark.scan.streamed import query_id_of, run_id_of
 from shelduck.spark.session import DataFrame
-from shelduck.spark.streaming import query_id_of, run_id_of
 from shelduck.verbs.table.rows import RowVerbs
 from shelduck.work.rows.appending import Manner, append
 from shelduck.work.table_changes import changes_of
