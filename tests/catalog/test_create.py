@@ -10,8 +10,8 @@ import duckdb
 import pytest
 from sqlalchemy import delete, insert, select, text, update
 
+from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.databases.store import open_store
-from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.schema.create import LakeInfo, create_lake, open_lake, open_or_create_lake
 from shelduck.catalog.schema.own_tables import ensure_own_tables, indexes
 from shelduck.ducklake import tables

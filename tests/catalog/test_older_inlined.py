@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
-from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.upkeep.expire import ExpiryRequest
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.schema_change import AddColumn

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, text, upda
 
 from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.databases.known import dialect_of
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import TEXT
 from shelduck.model.tables.options import OptionSetting, Scope

@@ -1,4 +1,4 @@
-"""DuckDB-file catalogs: how they differ from the other databases.
+"""DuckDB-file catalogs: how they differ from the other databases, and their SQL.
 
 A DuckDB file belongs to one process, and in it to one DuckDB instance, while it is open. So a unit
 of work opens the file, works and closes it; `session` keeps it open for several units of work,
@@ -20,11 +20,13 @@ from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import URL, Engine, create_engine, event
-from sqlalchemy.engine import Dialect
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.engine import Dialect as EngineDialect
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from shelduck.catalog.databases.addresses import file_at, refuse_settings
 from shelduck.catalog.databases.database import Failure
+from shelduck.catalog.databases.dialect import UNLIMITED, Dialect, Encoder, as_it_is, binary
 from shelduck.catalog.databases.duckdb_dialect import SCHEME
 from shelduck.catalog.databases.duckdb_lease import (
     SETTING,
@@ -34,7 +36,11 @@ from shelduck.catalog.databases.duckdb_lease import (
     seconds_to_keep,
 )
 from shelduck.errors import CatalogUnavailable, InvalidRequest, Unsupported
+from shelduck.model.files.nested_text import nested_text
+from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.text.characters import LONE_SURROGATE
+from shelduck.model.text.quoting import double_quoted
+from shelduck.model.types.spellings import DUCKDB_NUMBERS
 
 BUSY_SECONDS = 10.0
 _MAGIC_AT, _MAGIC = 8, b"DUCK"
@@ -139,7 +145,7 @@ class DuckDB:
 
     def _wait_for_file(
         self,
-        dialect: Dialect,
+        dialect: EngineDialect,
         _record: ConnectionPoolEntry,
         cargs: tuple[Any, ...],
         cparams: dict[str, Any],
@@ -174,7 +180,7 @@ class DuckDB:
         # DuckDB 1.5 lacks the last one.
         return tuple(getattr(self._driver, name) for name in names if hasattr(self._driver, name))
 
-    def _open(self, dialect: Dialect, cargs: tuple[Any, ...], cparams: dict[str, Any]) -> Any:
+    def _open(self, dialect: EngineDialect, cargs: tuple[Any, ...], cparams: dict[str, Any]) -> Any:
         self._create_whole()
         lease = self._lease
         if lease is None:
@@ -237,3 +243,60 @@ class DuckDB:
             return False
         # If the file contains only zeros, another process is still writing its first header.
         return bool(head.strip(b"\0")) and head[_MAGIC_AT:] != _MAGIC
+
+
+_HERE = "database_name = current_database() AND schema_name = current_schema()"
+_TYPES = DUCKDB_NUMBERS | {
+    "timetz": "TIME WITH TIME ZONE",
+    "timestamptz": "TIMESTAMP WITH TIME ZONE",
+    "null": "INTEGER",
+}
+
+
+def _type(field: Field) -> str:
+    if field.shape is Kind.LIST:
+        return f"{_type(field.children[0])}[]"
+    if field.shape is Kind.MAP:
+        return f"MAP({_type(field.children[0])}, {_type(field.children[1])})"
+    if field.shape is Kind.STRUCT:
+        members = (f"{double_quoted(c.name)} {_type(c)}" for c in field.children)
+        return f"STRUCT({', '.join(members)})"
+    return _TYPES.get(str(field.shape), str(field.shape).upper())
+
+
+def _value(field: Field) -> Encoder:
+    if not field.is_leaf:
+        return lambda value: nested_text(field, value)
+    return binary if str(field.shape) == "blob" else str
+
+
+DUCKDB = Dialect(
+    name="duckdb",
+    tables=f"SELECT table_name AS name FROM duckdb_tables() WHERE {_HERE}",
+    indexes=f"SELECT index_name AS name FROM duckdb_indexes() WHERE {_HERE}",
+    columns=(
+        "SELECT table_name, column_name AS name, data_type AS kind FROM duckdb_columns()"
+        f" WHERE {_HERE} AND starts_with(table_name, 'ducklake_') ORDER BY table_name, column_index"
+    ),
+    insert=insert,
+    whole_number=("CASE WHEN regexp_full_match({0}, '-?[0-9]+') THEN TRY_CAST({0} AS HUGEINT) END"),
+    indexes_bounds=False,
+    first_rows="{0} LIMIT {1}",
+    parameter_mark="?",
+    in_driver_text=double_quoted,
+    kept_places=None,
+    inlined_type=_type,
+    inlined_value=_value,
+    never_inlined=frozenset({"geometry", "timestamptz_ns", "variant"}),
+    older_value=as_it_is,
+    longest_name=UNLIMITED,
+    most_columns=UNLIMITED,
+    read_as_text=lambda field: str(field.shape) != "blob",
+    has_literal_structs=False,
+    has_variants=True,
+    knows_columns=True,
+    # The text of a timestamp is in the time zone of the session.
+    before_reading="SET TimeZone = 'UTC'",
+    drops_at_once=True,
+    row_address="rowid",
+)

@@ -25,8 +25,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from shelduck.catalog.databases.address import Address, parse_address
 from shelduck.catalog.databases.database import Contention, Database, Failure
 from shelduck.catalog.databases.group import Group
-from shelduck.catalog.databases.known import DATABASES, EXPECTED
-from shelduck.catalog.dialects.known import dialect_of, misnamed_tables
+from shelduck.catalog.databases.known import DATABASES, EXPECTED, dialect_of, misnamed_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import BrokenValue
 from shelduck.ducklake.format import OLDEST, Format, follow, format_of, options_of

@@ -32,9 +32,8 @@ from sqlalchemy import table as sql_table
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
-from shelduck.catalog.dialects.dialect import Dialect
-from shelduck.catalog.dialects.known import dialect_of
-from shelduck.catalog.dialects.values import flag, interval, refused_variant
+from shelduck.catalog.databases.dialect import Dialect, flag, interval, refused_variant
+from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
 from shelduck.catalog.read.holdings import Holdings, holdings_of

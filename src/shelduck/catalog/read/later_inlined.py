@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection, TableClause, func, or_, select, union_all
 
-from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.inlined import (
     AT_ONCE,

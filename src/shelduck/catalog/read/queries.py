@@ -33,7 +33,7 @@ from sqlalchemy import (
 from sqlalchemy import table as sql_table
 from sqlalchemy.sql.elements import ColumnElement
 
-from shelduck.catalog.dialects.known import DIALECTS
+from shelduck.catalog.databases.known import DIALECTS
 from shelduck.catalog.read.intervals import begin_of, is_broken
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection, select
 
-from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.schema import own_tables
 from shelduck.model.changes.job import JobSpeed

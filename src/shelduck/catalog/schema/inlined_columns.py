@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shelduck.catalog.dialects.dialect import Dialect
-from shelduck.catalog.dialects.known import DIALECTS
+from shelduck.catalog.databases.dialect import Dialect
+from shelduck.catalog.databases.known import DIALECTS
 from shelduck.ducklake.format import Format
 from shelduck.model.tables.schema import Schema
 from shelduck.model.text.quoting import double_quoted

@@ -11,9 +11,9 @@ from typing import TypeVar
 from sqlalchemy import Column, Connection, Index, MetaData, Table, quoted_name, text
 from sqlalchemy.schema import CreateIndex, CreateTable
 
+from shelduck.catalog.databases.dialect import Dialect
+from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.dialects.dialect import Dialect
-from shelduck.catalog.dialects.known import dialect_of
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT, KEY_TEXT, TEXT, TIMESTAMP
 from shelduck.ducklake.rules import check_columns

@@ -24,7 +24,7 @@ from sqlalchemy import (
 from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.mends import equal_rows, low_counters
-from shelduck.catalog.dialects.known import dialect_of, misnamed_tables
+from shelduck.catalog.databases.known import dialect_of, misnamed_tables
 from shelduck.catalog.read.intervals import is_broken
 from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.schema import own_tables

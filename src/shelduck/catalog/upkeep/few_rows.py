@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Connection, Table, delete, literal_column, select
 
 from shelduck import clock
+from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.dialects.known import dialect_of
 
 T = TypeVar("T")
 # What a transaction changes at most, and at least even if that takes long: part of the time is for

@@ -30,10 +30,10 @@ from sqlalchemy import table as sql_table
 from sqlalchemy.schema import CreateColumn, CreateTable, DropTable
 
 from shelduck import clock
+from shelduck.catalog.databases.dialect import as_it_is
+from shelduck.catalog.databases.known import dialect_of, renaming, stored_columns
 from shelduck.catalog.databases.retry import with_retries
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.dialects.dialect import as_it_is
-from shelduck.catalog.dialects.known import dialect_of, renaming, stored_columns
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
 from shelduck.catalog.running.jobs import jobs

@@ -12,8 +12,8 @@ from functools import partial
 
 from sqlalchemy import Connection, delete, func, select, text
 
+from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.dialects.known import dialect_of
 from shelduck.catalog.read.inlined import require_inlined_tables, tables_with_rows
 from shelduck.catalog.read.queries import chunks
 from shelduck.catalog.upkeep.few_rows import Pace

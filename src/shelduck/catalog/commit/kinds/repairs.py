@@ -9,7 +9,7 @@ from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.mends import equal_rows, low_counters
 from shelduck.catalog.commit.rows.table_stats import widen_column_stats
 from shelduck.catalog.commit.work import Work
-from shelduck.catalog.dialects.known import misnamed_tables, renaming
+from shelduck.catalog.databases.known import misnamed_tables, renaming
 from shelduck.ducklake import tables
 from shelduck.errors import Conflict
 from shelduck.model.changes.repair import CorrectedStats, RepairCatalog

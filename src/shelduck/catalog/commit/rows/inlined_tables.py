@@ -27,7 +27,7 @@ from shelduck.catalog.commit.asking import OF_CONVERTED, OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kept_places import LIMIT, name_to_set
 from shelduck.catalog.commit.work import TableWork
-from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
 from shelduck.catalog.schema.inlined_columns import (

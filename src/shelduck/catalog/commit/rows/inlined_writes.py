@@ -9,8 +9,8 @@ from sqlalchemy.schema import CreateTable
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.inlined_tables import add_inlined_table, newest_inlined_table
-from shelduck.catalog.dialects.dialect import Dialect, Stored
-from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.databases.dialect import Dialect, Stored
+from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.queries import chunks
 from shelduck.ducklake.column_types import BIGINT

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, or_, select, text
 
-from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.files.checks import refuse_id, require_sound
 from shelduck.catalog.read.holdings import Holdings

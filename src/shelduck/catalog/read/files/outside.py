@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from sqlalchemy import Connection, exists, func, not_, or_, select, text, union_all
 
-from shelduck.catalog.dialects.known import dialect_of
+from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read.files.checks import refuse_id
 from shelduck.catalog.read.queries import shown_or_broken, total
 from shelduck.ducklake import tables

@@ -1,1 +1,0 @@
-"""The SQL and the types of each catalog database: one module and one value for each."""
