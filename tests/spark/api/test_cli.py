@@ -218,7 +218,7 @@ def test_apply_refuses_what_was_not_planned(sqlite_url, data_path, tmp_path, mon
     apply = ("apply", tmp_path, "-c", sqlite_url, "--yes")
     assert "make a new plan" in fail(monkeypatch, capsys, *apply, "--plan", plan)
     missing = tmp_path / "none.json"
-    assert "is no plan" in fail(monkeypatch, capsys, *apply, "--plan", missing)
+    assert "is not a plan" in fail(monkeypatch, capsys, *apply, "--plan", missing)
     empty = tmp_path / "empty"
     empty.mkdir()
     told = fail(monkeypatch, capsys, "plan", empty, "-c", sqlite_url)

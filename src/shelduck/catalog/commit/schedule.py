@@ -140,7 +140,7 @@ def _scheduled(lake: LakeInfo, row: Any) -> ScheduledFile:
     except CorruptLake as error:
         raise CorruptLake(
             f"ducklake_files_scheduled_for_deletion names {row.path!r} as file {row.data_file_id},"
-            f" which is no file below {lake.data_path}; nothing is deleted. Delete that row"
+            f" which is not a file below {lake.data_path}; nothing is deleted. Delete that row"
         ) from error
     return ScheduledFile(row.data_file_id, str(place), row.schedule_start, place)
 

@@ -172,7 +172,7 @@ class _Migration:
             columns = list(self.present.get(name, ()))
             found = self.target.renames(columns)
             if found is None or not re.fullmatch(rf"ducklake_inlined_data_{number}_\d+", name):
-                told = "it does not exist" if not columns else "it is no table for inlined rows"
+                told = "it does not exist" if not columns else "it is not a table for inlined rows"
                 yield self._refused(name, f"{told}; {RESTORE}", CorruptLake)
                 continue
             others = {c.lower(): c for c in columns[len(self.target.system_columns) :]}

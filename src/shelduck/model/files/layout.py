@@ -104,5 +104,5 @@ def _load(row: Any) -> PhysicalField:
 
 def _list(found: Any) -> list[Any]:
     if not isinstance(found, list):
-        raise TypeError(f"{found!r} is no list")
+        raise TypeError(f"{found!r} is not a list")
     return found

@@ -52,7 +52,7 @@ def plain(kind: type, absent: Any = _REQUIRED) -> Form:
 
     def read(found: Any) -> Any:
         if type(found) is not kind:
-            raise TypeError(f"{found!r} is no {kind.__name__}")
+            raise TypeError(f"{found!r} is not of the type {kind.__name__}")
         return found
 
     return Form(lambda value: value, read, absent)
@@ -234,11 +234,11 @@ class _Newer(Exception):
 
 def _list(found: Any) -> list[Any]:
     if not isinstance(found, list):
-        raise TypeError(f"{found!r} is no list")
+        raise TypeError(f"{found!r} is not a list")
     return found
 
 
 def _object(found: Any) -> dict[str, Any]:
     if not isinstance(found, dict):
-        raise TypeError(f"{found!r} is no object")
+        raise TypeError(f"{found!r} is not an object")
     return found

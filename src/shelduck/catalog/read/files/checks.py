@@ -136,7 +136,7 @@ def refuse_bounds(row: Sequence[Any]) -> None:
 def refuse_id(table: TableVersion, number: object) -> NoReturn:
     """Raise CorruptLake for the id of a data file in statistics that is not an integer."""
     raise CorruptLake(
-        f"ducklake_file_column_stats.data_file_id is no integer in some row of {table.full_name},"
+        f"ducklake_file_column_stats.data_file_id is not an integer in some row of {table.full_name},"
         f" but {number!r}; {RESTORE}"
     )
 
