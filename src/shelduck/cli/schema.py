@@ -132,7 +132,8 @@ def _require_planned(found: SchemaPlan, place: Path) -> None:
     try:
         told = json_text.loads(place.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidRequest(f"{place} is not a plan; write it with plan --json: {error}") from error
+        told = f"{place} is not a plan; write it with plan --json: {error}"
+        raise InvalidRequest(told) from error
     now = found.as_json()
 
     def essence(plan: object) -> object:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import TypedDict
 
 from shelduck.catalog.commit.batches import landed_in
@@ -49,10 +50,19 @@ class UnitOfWork:
         self.batch: Batch | None = None
         self.job: JobStep | None = None
         self._settlings: dict[TableId, Settling] = {}
-        self.writer = Writer(state.store, state.leases)
         self.borrows_writer = False
         self.writer_stays = False
         self.is_of_job = False
+
+    @cached_property
+    def writer(self) -> Writer:
+        """What registers for the tables whose files the unit writes."""
+        return Writer(self.state.store, self.state.leases)
+
+    @property
+    def _known_writer(self) -> Writer | None:
+        """The writer if somebody has asked for it: most units only read, or change no rows."""
+        return vars(self).get("writer")
 
     def stage(self, done: Done) -> None:
         """Add the changes that a verb over rows has prepared."""
@@ -141,7 +151,7 @@ class UnitOfWork:
         except BaseException:
             self.rollback()
             raise
-        landed = self._landed(changes, base, learned)
+        landed = self._landed(changes, base, learned, published)
         if landed.is_repeat:
             self.may_have_landed = False
             self.rollback()
@@ -149,8 +159,8 @@ class UnitOfWork:
         self.is_open = False
         if landed.before is not None:
             self.state.tables.follow(landed.before, landed.snapshot, landed.altered)
-        if not self.writer_stays:
-            self.writer.ended()
+        if not self.writer_stays and (writer := self._known_writer):
+            writer.ended()
         # Leftover files do no harm, and an error would hide that the commit has succeeded.
         with suppress(OSError):
             for table, paths in self._owned:
@@ -170,18 +180,24 @@ class UnitOfWork:
         return found
 
     def _landed(
-        self, changes: Sequence[Change], base: SnapshotId, learned: Mapping[int, Layout]
+        self,
+        changes: Sequence[Change],
+        base: SnapshotId,
+        learned: Mapping[int, Layout],
+        published: Collection[str],
     ) -> Landed:
         self.may_have_landed = True
         try:
-            require_files(changes, self.workspace.directories())
+            if published:
+                require_files(changes, self.workspace.directories())
             records = self._records(learned)
             return commit(
                 self.state.store, self.state.info, [*changes, *records], base=base, info=self.info
             )
         except OutcomeUnknown:
             self.is_open = False
-            self.writer.ended()
+            if writer := self._known_writer:
+                writer.ended()
             raise
         except Exception:
             self.may_have_landed = False
@@ -190,14 +206,17 @@ class UnitOfWork:
         except BaseException:
             # Ctrl-C may come after COMMIT: the files are left to remove_orphans.
             self.is_open = False
-            self.writer.give_up()
+            if writer := self._known_writer:
+                writer.give_up()
             raise
 
     def _records(self, learned: Mapping[int, Layout]) -> Sequence[Record]:
         """Return what the commit writes beside its snapshot."""
-        writers = EndWriters(self.writer.registered, self.writer_stays)
+        found: list[Record] = [LearnLayouts(learned)] if learned else []
+        if writer := self._known_writer:
+            found.append(EndWriters(writer.registered, self.writer_stays))
         own = [each for each in (self.batch, self.job) if each is not None]
-        return [LearnLayouts(learned), writers, *self._settlings.values(), *own]
+        return [*found, *self._settlings.values(), *own]
 
     def rollback(self) -> None:
         """Discard everything staged and remove the files that the unit owns.
@@ -212,8 +231,9 @@ class UnitOfWork:
                 discard(table, paths)
         finally:
             # Otherwise its lease is renewed, and jobs wait for it, as long as the process lives.
-            if not self.borrows_writer:
-                self.writer.give_up()
+            writer = self._known_writer
+            if writer is not None and not self.borrows_writer:
+                writer.give_up()
 
 
 def view_of(state: LakeState, unit: UnitOfWork | None) -> UnitOfWork:

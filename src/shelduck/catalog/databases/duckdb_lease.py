@@ -44,8 +44,8 @@ def seconds_to_keep(url: URL) -> float | None:
         seconds = math.nan
     if not 0 < seconds <= LONGEST_SECONDS:
         raise InvalidRequest(
-            f"the setting {SETTING} of a DuckDB catalog is not a number of seconds; use a number above"
-            f" 0, up to {LONGEST_SECONDS:g}, as in duckdb:////file.ducklake?{SETTING}=1"
+            f"the setting {SETTING} of a DuckDB catalog is not a number of seconds; use a number"
+            f" above 0, up to {LONGEST_SECONDS:g}, as in duckdb:////file.ducklake?{SETTING}=1"
         )
     return seconds
 

@@ -251,7 +251,8 @@ def _value(
     if (value is None and text is not None) or (file.id, column.id) not in found:
         raise CorruptLake(
             f"data file {file.path}: its partition value of column {column.name!r} is {text!r},"
-            f" which is not a value of type {column.shape}; correct it in ducklake_file_partition_value"
+            f" which is not a value of type {column.shape}; correct it in"
+            " ducklake_file_partition_value"
         )
     return value
 

@@ -136,8 +136,8 @@ def refuse_bounds(row: Sequence[Any]) -> None:
 def refuse_id(table: TableVersion, number: object) -> NoReturn:
     """Raise CorruptLake for the id of a data file in statistics that is not an integer."""
     raise CorruptLake(
-        f"ducklake_file_column_stats.data_file_id is not an integer in some row of {table.full_name},"
-        f" but {number!r}; {RESTORE}"
+        f"ducklake_file_column_stats.data_file_id is not an integer in some row of"
+        f" {table.full_name}, but {number!r}; {RESTORE}"
     )
 
 
