@@ -11,11 +11,11 @@ import pytest
 from shelduck.borders.delta.columns import first_columns, next_columns
 from shelduck.borders.delta.log import (
     Added,
-    Commit,
+    DeltaCommit,
     DeltaLog,
+    LoggedVector,
     Metadata,
     Protocol,
-    Vector,
     absolute,
 )
 from shelduck.borders.delta.notes import notes_of_columns, notes_of_settings
@@ -315,7 +315,7 @@ def test_what_a_table_loses_is_told():
     }
     features = ("clustering", "domainMetadata", "icebergCompatV2", "invariants", "redirect")
     protocol = Protocol(3, frozenset(), frozenset(features))
-    log = DeltaLog("/t", (Commit(0, (), (), read(field("long"), **settings), protocol),))
+    log = DeltaLog("/t", (DeltaCommit(0, (), (), read(field("long"), **settings), protocol),))
 
     assert list(notes_of_settings(log)) == [
         "CHECK constraint 'c' (a > 1) is not enforced",
@@ -378,7 +378,7 @@ def _vector_file(folder, *, length=None, checksum=None, cut=0):
     )
     path = folder / "vector.bin"
     path.write_bytes(b"".join(parts)[: -cut or None])
-    vector = Vector("p", path.as_uri(), 1, made.size, 2)
+    vector = LoggedVector("p", path.as_uri(), 1, made.size, 2)
     return Added(f"{folder}/data.parquet", 1, {}, vector)
 
 

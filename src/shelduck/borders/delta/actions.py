@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import quote
 
 from shelduck.borders.delta.defaults import FEATURE, told_of, writer_features
-from shelduck.borders.delta.log import Added, Metadata, Protocol, Vector
+from shelduck.borders.delta.log import Added, LoggedVector, Metadata, Protocol
 from shelduck.borders.delta.schema import MAPPING_ID, MODE, PHYSICAL_NAME
-from shelduck.borders.delta.survey import Survey
+from shelduck.borders.delta.survey import DeltaSurvey
 from shelduck.borders.delta.type_changes import TYPE_CHANGES, told_changes
 from shelduck.model.files.data_files import ColumnStats, DataFile
 from shelduck.model.tables.schema import Field, FieldId, Kind
@@ -24,7 +24,7 @@ Action = dict[str, Any]
 _PATHS = {Kind.LIST: ("element",), Kind.MAP: ("key", "value")}
 
 
-def metadata_of(found: Survey, before: Metadata | None, *, has_vectors: bool) -> Metadata:
+def metadata_of(found: DeltaSurvey, before: Metadata | None, *, has_vectors: bool) -> Metadata:
     """Return the metadata of the next version; settings from before stay."""
     settings = dict(before.configuration) if before is not None else {}
     settings |= {
@@ -44,7 +44,7 @@ def metadata_of(found: Survey, before: Metadata | None, *, has_vectors: bool) ->
     )
 
 
-def protocol_of(found: Survey, before: Protocol | None, *, has_vectors: bool) -> Protocol:
+def protocol_of(found: DeltaSurvey, before: Protocol | None, *, has_vectors: bool) -> Protocol:
     """Return what readers of the next version must support.
 
     Once there were deletion vectors, the feature stays: the log still names files that had them.
@@ -65,7 +65,7 @@ def protocol_of(found: Survey, before: Protocol | None, *, has_vectors: bool) ->
     return Protocol(3, frozenset(features), frozenset(features | more))
 
 
-def metadata_action(found: Survey, made: Metadata, created: int) -> Action:
+def metadata_action(found: DeltaSurvey, made: Metadata, created: int) -> Action:
     """Return the action that describes the columns."""
     body: Action = {
         "id": made.table_id,
@@ -132,7 +132,7 @@ def file_uri(path: str) -> str:
 
 
 def stats_of(
-    found: Survey, file: DataFile, known: Mapping[FieldId, ColumnStats], *, has_vector: bool
+    found: DeltaSurvey, file: DataFile, known: Mapping[FieldId, ColumnStats], *, has_vector: bool
 ) -> str:
     """Return the statistics of a file, without any that are not certain.
 
@@ -172,7 +172,7 @@ def _bounds(leaf: Field, stats: ColumnStats) -> tuple[int | str, int | str] | No
     return None
 
 
-def _vector(vector: Vector | None) -> Action:
+def _vector(vector: LoggedVector | None) -> Action:
     if vector is None:
         return {}
     found: Action = {
@@ -186,7 +186,7 @@ def _vector(vector: Vector | None) -> Action:
     return {"deletionVector": found}
 
 
-def _member(f: Field, found: Survey) -> Action:
+def _member(f: Field, found: DeltaSurvey) -> Action:
     """Return a column or struct member, including its type history."""
     told: Action = {MAPPING_ID: int(f.id), PHYSICAL_NAME: found.names[f.id]}
     comment = found.table.comments.get(f.id)
@@ -203,7 +203,7 @@ def _member(f: Field, found: Survey) -> Action:
     return {"name": f.name, "type": _type(f, found), "nullable": f.nullable, "metadata": told}
 
 
-def _types_before(found: Survey, leaf: Field) -> set[str]:
+def _types_before(found: DeltaSurvey, leaf: Field) -> set[str]:
     """Return the types of a leaf's history; none if all files hold the current type."""
     narrow = found.narrow.get(leaf.id, ())
     return {*narrow, *found.earlier.get(leaf.id, ())} if narrow else set()
@@ -229,7 +229,7 @@ def _kind(f: Field) -> Kind:
     return f.shape
 
 
-def _type(f: Field, found: Survey) -> str | Action:
+def _type(f: Field, found: DeltaSurvey) -> str | Action:
     if f.is_leaf:
         return found.types[f.id].type
     if f.shape is Kind.STRUCT:

@@ -29,13 +29,13 @@ from shelduck.borders.delta.actions import (
 from shelduck.borders.delta.log import (
     LOG,
     Added,
+    LoggedVector,
     State,
-    Vector,
     has_log,
     read_log,
 )
 from shelduck.borders.delta.schema import MODE
-from shelduck.borders.delta.survey import Survey
+from shelduck.borders.delta.survey import DeltaSurvey
 from shelduck.borders.delta.vectors import bitmap, inline_vector
 from shelduck.borders.report import Exported
 from shelduck.catalog.read.files.data_files import file_bounds
@@ -49,7 +49,7 @@ from shelduck.spark.session import SparkSession
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedLog:
     """The newest version that was exported to a directory."""
 
     state: State
@@ -60,7 +60,7 @@ class Published:
         return self.state.metadata.configuration.get(MODE, "none")
 
 
-def published(location: str, table: TableVersion) -> Published | None:
+def published(location: str, table: TableVersion) -> PublishedLog | None:
     """Return the last export to a directory, or None if the directory has no Delta log.
 
     Raises AlreadyExists for the log of another table, or a log to which others have written.
@@ -80,17 +80,21 @@ def published(location: str, table: TableVersion) -> Published | None:
             f" {last.engine or 'an unknown writer'}, so the table is no longer the export; export"
             " to another directory"
         )
-    return Published(state)
+    return PublishedLog(state)
 
 
-def export(spark: SparkSession, found: Survey, location: str, before: Published | None) -> Exported:
+def export_to_delta(
+    spark: SparkSession, found: DeltaSurvey, location: str, before: PublishedLog | None
+) -> Exported:
     """Write the version of a table that is ready, after what was exported ``before``.
 
     Nothing is written if nothing changed. Raises Conflict if another export came first.
     """
     found.report.require_ready()
     now = int(time.time() * 1000)
-    actions = _Export(spark, found, before.state if before is not None else None, now).actions()
+    actions = _DeltaExport(
+        spark, found, before.state if before is not None else None, now
+    ).actions()
     done = Exported(location, found.table.snapshot.id, len(found.rows.files), found.report)
     if not actions:
         return done
@@ -114,9 +118,9 @@ def export(spark: SparkSession, found: Survey, location: str, before: Published 
 
 
 @dataclass(frozen=True)
-class _Export:
+class _DeltaExport:
     spark: SparkSession
-    found: Survey
+    found: DeltaSurvey
     before: State | None
     now: int
 
@@ -157,7 +161,7 @@ class _Export:
             head.append(metadata_action(self.found, metadata, self.now))
         return head
 
-    def _vectors(self) -> dict[int, Vector]:
+    def _vectors(self) -> dict[int, LoggedVector]:
         """Return the deletion vector of each file that has deleted rows, by data file id."""
         rows = self.found.rows
         dead = dead_positions(self.spark, rows.files, rows.table)

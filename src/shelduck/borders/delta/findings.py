@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shelduck.borders.delta.types import Shown
+from shelduck.borders.delta.types import DeltaType
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.data_files import DataFile, NameMapping
 from shelduck.model.files.layout import PhysicalField
@@ -18,7 +18,7 @@ from shelduck.planning.resolve import Node, resolve
 
 
 @dataclass
-class Findings:
+class DeltaFindings:
     """What was found in a layout.
 
     ``called`` are the file's names for the columns and struct members that it has; ``narrow`` are
@@ -39,8 +39,8 @@ def layout_findings(
     fields: Sequence[Field],
     columns: Sequence[Field],
     mapping: NameMapping | None,
-    types: Mapping[FieldId, Shown],
-) -> Findings:
+    types: Mapping[FieldId, DeltaType],
+) -> DeltaFindings:
     """Return what is found in a file with a known layout.
 
     ``fields`` are the exported columns, ``columns`` all columns of the table.
@@ -48,22 +48,22 @@ def layout_findings(
     layout = file.layout
     if layout is None:
         raise CorruptLake(f"the layout of data file {file.path} is unknown")
-    found = Findings()
+    found = DeltaFindings()
     try:
         resolved = resolve(layout, fields, mapping, columns)
     except (Unsupported, CorruptLake) as error:
         found.reasons.append(str(error))
         return found
-    _Walk(found, types).siblings(resolved.nodes, layout.fields, resolved.names, ())
+    _DeltaWalk(found, types).siblings(resolved.nodes, layout.fields, resolved.names, ())
     return found
 
 
 @dataclass
-class _Walk:
+class _DeltaWalk:
     """A walk over columns and the nodes that a file has for them."""
 
-    found: Findings
-    types: Mapping[FieldId, Shown]
+    found: DeltaFindings
+    types: Mapping[FieldId, DeltaType]
 
     def siblings(
         self,

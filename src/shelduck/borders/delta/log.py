@@ -41,7 +41,7 @@ _WANTED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Vector:
+class LoggedVector:
     """Where a deletion vector is, as in the log: its ``storage`` is i, u or p."""
 
     storage: str
@@ -58,7 +58,7 @@ class Added:
     path: str
     size: int
     partition_values: Mapping[str, str | None]
-    vector: Vector | None = None
+    vector: LoggedVector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,12 @@ class Protocol:
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class DeltaCommit:
     """What one version did; ``removed`` are paths with the deletion vector that they had."""
 
     version: int
     added: tuple[Added, ...]
-    removed: tuple[tuple[str, Vector | None], ...]
+    removed: tuple[tuple[str, LoggedVector | None], ...]
     metadata: Metadata | None = None
     protocol: Protocol | None = None
     timestamp: int | None = None
@@ -114,14 +114,14 @@ class DeltaLog:
     """All known versions of a table: the first step is a whole state, the others are changes."""
 
     root: str
-    steps: tuple[Commit, ...]
+    steps: tuple[DeltaCommit, ...]
 
     @property
     def newest(self) -> int:
         """The newest version."""
         return self.steps[-1].version
 
-    def replay(self) -> Iterator[tuple[Commit, State]]:
+    def replay(self) -> Iterator[tuple[DeltaCommit, State]]:
         """Yield each version with the state after it, which the next one changes."""
         state: State | None = None
         for step in self.steps:
@@ -157,7 +157,7 @@ def read_log(root: str) -> DeltaLog:
     newest = max([*commits, *checkpoints])
     _require_newest(root, names, newest)
     first = _first_told(root, commits, checkpoints, newest)
-    steps: list[Commit] = []
+    steps: list[DeltaCommit] = []
     if first in checkpoints:
         steps.append(_read_checkpoint(root, first, checkpoints[first], commits.get(first)))
     wanted = [v for v in sorted(commits) if v >= first + len(steps)]
@@ -228,7 +228,7 @@ def _first_told(
     )
 
 
-def _read_commit(root: str, version: int, name: str) -> Commit:
+def _read_commit(root: str, version: int, name: str) -> DeltaCommit:
     path = f"{root}/{LOG}/{name}"
     try:
         return _commit(root, version, _lines(read_text(path)))
@@ -238,7 +238,7 @@ def _read_commit(root: str, version: int, name: str) -> Commit:
 
 def _read_checkpoint(
     root: str, version: int, names: Sequence[str], commit_name: str | None
-) -> Commit:
+) -> DeltaCommit:
     """Return the state in a checkpoint; its version's commit, if present, has the changes."""
     actions = [a for name in names for a in _checkpoint_actions(f"{root}/{LOG}/{name}")]
     for sidecar in [a["sidecar"] for a in actions if a.get("sidecar")]:
@@ -253,7 +253,7 @@ def _read_checkpoint(
             f"cannot read the checkpoint of version {version} of {root}: {broken!r}"
         ) from broken
     told = _read_commit(root, version, commit_name) if commit_name is not None else None
-    return Commit(
+    return DeltaCommit(
         version,
         found.added,
         (),
@@ -289,9 +289,9 @@ def _lines(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.split("\n") if line.strip()]
 
 
-def _commit(root: str, version: int, actions: Iterable[Mapping[str, Any]]) -> Commit:
+def _commit(root: str, version: int, actions: Iterable[Mapping[str, Any]]) -> DeltaCommit:
     added: list[Added] = []
-    removed: list[tuple[str, Vector | None]] = []
+    removed: list[tuple[str, LoggedVector | None]] = []
     metadata: Metadata | None = None
     protocol: Protocol | None = None
     info: Mapping[str, Any] = {}
@@ -307,7 +307,7 @@ def _commit(root: str, version: int, actions: Iterable[Mapping[str, Any]]) -> Co
         elif found := action.get("commitInfo"):
             info = found
     stamp = info.get("inCommitTimestamp", info.get("timestamp"))
-    return Commit(
+    return DeltaCommit(
         *(version, tuple(added), tuple(removed), metadata, protocol),
         stamp if isinstance(stamp, int) else None,
         info.get("operation"),
@@ -320,11 +320,11 @@ def _added(root: str, add: Mapping[str, Any]) -> Added:
     return Added(absolute(root, add["path"]), int(add["size"]), values, _vector(add))
 
 
-def _vector(action: Mapping[str, Any]) -> Vector | None:
+def _vector(action: Mapping[str, Any]) -> LoggedVector | None:
     found = action.get("deletionVector")
     if not found:
         return None
-    return Vector(
+    return LoggedVector(
         found["storageType"],
         found["pathOrInlineDv"],
         found.get("offset"),
@@ -357,7 +357,7 @@ def _pairs(found: Any) -> dict[str, Any]:
     return dict(found or {})
 
 
-def _applied(root: str, state: State | None, step: Commit) -> State:
+def _applied(root: str, state: State | None, step: DeltaCommit) -> State:
     if state is None or step.is_checkpoint:
         if step.metadata is None or step.protocol is None:
             raise CorruptLake(

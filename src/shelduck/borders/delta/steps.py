@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from shelduck.borders.delta.columns import Columns, first_columns, known_columns, next_columns
 from shelduck.borders.delta.files import DeltaFiles, Fit, same_where_known
-from shelduck.borders.delta.log import Added, Commit, DeltaLog, Protocol, State
+from shelduck.borders.delta.log import Added, DeltaCommit, DeltaLog, Protocol, State
 from shelduck.borders.delta.vectors import bitmap, read_vector
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.files.data_files import DataFile, NewDataFile
@@ -78,7 +78,7 @@ class _Live:
 
 
 @dataclass
-class _Changes:
+class _StepChanges:
     added: dict[str, AddedFile] = field(default_factory=dict)
     ended: dict[str, None] = field(default_factory=dict)
     deletes: dict[str, BitMap64] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class Planner:
         dead = file.vector.cardinality if file.vector is not None else 0
         return dead >= self.files.rows(file.path)
 
-    def _step(self, commit: Commit, state: State) -> ImportStep:
+    def _step(self, commit: DeltaCommit, state: State) -> ImportStep:
         before, is_start = self._columns, commit.version == self.start
         columns = before
         if before is None:
@@ -159,7 +159,7 @@ class Planner:
         self._columns = columns
         if columns is not before:
             self.seen.append(columns)
-        work = _Changes()
+        work = _StepChanges()
         touched = {a.path for a in commit.added} | {path for path, _ in commit.removed}
         if is_start:
             # Versions between those that the table has and this one may have been left out.
@@ -175,7 +175,7 @@ class Planner:
             *_told_of(self.log.root, state, commit),
         )
 
-    def _change(self, path: str, after: Added | None, columns: Columns, work: _Changes) -> None:
+    def _change(self, path: str, after: Added | None, columns: Columns, work: _StepChanges) -> None:
         """Note what happens to one file that the version touched."""
         before = self._live.get(path)
         if after is not None and path in self.files.foreign and self._is_empty(after):
@@ -201,7 +201,9 @@ class Planner:
             live.dead = read_vector(self.log.root, live.added)
         return live.dead if live.dead is not None else bitmap()()
 
-    def _add(self, file: Added, dead: BitMap64 | None, columns: Columns, work: _Changes) -> None:
+    def _add(
+        self, file: Added, dead: BitMap64 | None, columns: Columns, work: _StepChanges
+    ) -> None:
         if file.path in self._live:
             work.ended[file.path] = None
         made = self.files.new_file(file, columns)
@@ -209,7 +211,7 @@ class Planner:
             work.added[file.path] = AddedFile(made, dead)
         self._live[file.path] = _Live(file, self.files.fit(file, columns), dead)
 
-    def _map_anew(self, columns: Columns, work: _Changes) -> None:
+    def _map_anew(self, columns: Columns, work: _StepChanges) -> None:
         """Adopt files again whose mapping lacks new columns that they hold."""
         for path, live in list(self._live.items()):
             if path in work.added:
@@ -221,7 +223,7 @@ class Planner:
                 self._add(live.added, dead, columns, work)
 
 
-def _told_of(root: str, state: State, commit: Commit) -> tuple[str, str]:
+def _told_of(root: str, state: State, commit: DeltaCommit) -> tuple[str, str]:
     """Return what the snapshot of a version says about itself, for people and programs."""
     when = None
     if commit.timestamp is not None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shelduck.borders.delta.defaults import told_default
-from shelduck.borders.delta.findings import Findings, layout_findings, named
-from shelduck.borders.delta.types import Shown, shown_as
+from shelduck.borders.delta.findings import DeltaFindings, layout_findings, named
+from shelduck.borders.delta.types import DeltaType, shown_as
 from shelduck.borders.report import (
     ExportReport,
     FileRewrite,
@@ -27,7 +27,7 @@ _MOST_NAMED = 20
 
 
 @dataclass(frozen=True)
-class Survey:
+class DeltaSurvey:
     """A table as Delta will show it.
 
     ``fields`` are the columns with the parts for which Delta has types, ``types`` the exported type
@@ -38,7 +38,7 @@ class Survey:
 
     rows: TableRows
     fields: tuple[Field, ...]
-    types: Mapping[FieldId, Shown]
+    types: Mapping[FieldId, DeltaType]
     names: Mapping[FieldId, str]
     narrow: Mapping[FieldId, tuple[str, ...]]
     mode: str
@@ -51,7 +51,7 @@ class Survey:
         return self.rows.table
 
 
-def survey(rows: TableRows, mode: str | None = None) -> Survey:
+def survey_for_delta(rows: TableRows, mode: str | None = None) -> DeltaSurvey:
     """Check the files of a table; nothing is written.
 
     ``mode`` is that of column mapping, if the Delta table already has one, which it keeps. Raises
@@ -83,18 +83,20 @@ def survey(rows: TableRows, mode: str | None = None) -> Survey:
         sum(len(part.rows) for part in rows.inlined),
     )
     kinds = {number: tuple(sorted(files)) for number, files in narrow.items()}
-    return Survey(rows, fields, types, names, kinds, mode, report)
+    return DeltaSurvey(rows, fields, types, names, kinds, mode, report)
 
 
 @dataclass
 class _Found:
     """Findings by the number of a layout, and which layout each file has."""
 
-    by_layout: dict[int, Findings]
+    by_layout: dict[int, DeltaFindings]
     layout_of: dict[int, int]
 
     @classmethod
-    def of(cls, rows: TableRows, fields: Sequence[Field], types: Mapping[FieldId, Shown]) -> _Found:
+    def of(
+        cls, rows: TableRows, fields: Sequence[Field], types: Mapping[FieldId, DeltaType]
+    ) -> _Found:
         """Check each layout once."""
         columns = rows.table.columns.fields
         return cls(
@@ -152,13 +154,13 @@ def _kept(fields: Iterable[Field], path: tuple[str, ...], losses: list[Loss]) ->
             losses.append(Loss(here, f"left out, because a part of the {f.shape.value} is"))
 
 
-def _shown(leaf: Field) -> Shown | None:
+def _shown(leaf: Field) -> DeltaType | None:
     assert not isinstance(leaf.shape, Kind)
     return shown_as(leaf.shape)
 
 
 def _reasons(
-    one: Findings, fields: Sequence[Field], names: Mapping[FieldId, str], mode: str
+    one: DeltaFindings, fields: Sequence[Field], names: Mapping[FieldId, str], mode: str
 ) -> Iterator[str]:
     """Yield why readers would misread files of a layout."""
     yield from one.reasons

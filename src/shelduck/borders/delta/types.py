@@ -15,7 +15,7 @@ from shelduck.model.types.data_types import Decimal, Leaf, Primitive
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DeltaType:
     """How a leaf is shown: a Delta type, and the differences that readers will see.
 
     ``stored`` are the types, and their encodings, that readers accept for it unchanged.
@@ -37,7 +37,7 @@ class Shown:
         return delta_word(stored.shape) if delta_widens(stored.shape, self.leaf) else None
 
 
-def shown_as(leaf: Leaf) -> Shown | None:
+def shown_as(leaf: Leaf) -> DeltaType | None:
     """Return how Delta shows a type; None if Delta has no type for it."""
     if isinstance(leaf, Decimal):
         return _shown(str(leaf), leaf, (str(leaf), ""))
@@ -58,8 +58,8 @@ def shown_as(leaf: Leaf) -> Shown | None:
     return _shown(text, leaf, (name, ""), *also)
 
 
-def _shown(text: str, leaf: Leaf, *stored: tuple[str, str], loss: str = "") -> Shown:
-    return Shown(text, leaf, frozenset(stored), loss)
+def _shown(text: str, leaf: Leaf, *stored: tuple[str, str], loss: str = "") -> DeltaType:
+    return DeltaType(text, leaf, frozenset(stored), loss)
 
 
 _WHOLE = "integers are shown as {}"
@@ -69,7 +69,7 @@ _NULL = "a variant that is null, as which DuckDB stores NULL, is a value to Delt
 
 # Files hold these as Spark wrote them or, for the small unsigned ones, as DuckDB wrote them. The
 # values are the same for every reader that respects the type of the file.
-_OTHERS: dict[str, Shown] = {
+_OTHERS: dict[str, DeltaType] = {
     "uint8": _shown(
         "short",
         Primitive("int16"),

@@ -10,7 +10,7 @@ import zlib
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from shelduck.borders.delta.log import Added, Vector, absolute
+from shelduck.borders.delta.log import Added, LoggedVector, absolute
 from shelduck.errors import CorruptLake, Unsupported, missing_extra
 from shelduck.spark.files.file_systems import filesystem
 
@@ -48,10 +48,10 @@ def read_vector(root: str, file: Added) -> BitMap64:
     return found
 
 
-def inline_vector(positions: BitMap64) -> Vector:
+def inline_vector(positions: BitMap64) -> LoggedVector:
     """Return a deletion vector for storage in the log itself."""
     data = struct.pack("<i", _MAGIC) + positions.serialize()
-    return Vector("i", z85_text(data), None, len(data), len(positions))
+    return LoggedVector("i", z85_text(data), None, len(data), len(positions))
 
 
 def bitmap() -> type[BitMap64]:
@@ -89,7 +89,7 @@ def z85_text(data: bytes) -> str:
     return "".join(out)
 
 
-def _bytes(root: str, vector: Vector) -> bytes:
+def _bytes(root: str, vector: LoggedVector) -> bytes:
     """Return the bytes of a vector: its magic number and the bitmap."""
     if vector.storage == "i":
         return z85_bytes(vector.place)[: vector.size]
@@ -104,7 +104,7 @@ def _bytes(root: str, vector: Vector) -> bytes:
     return _stored(path, vector)
 
 
-def _stored(path: str, vector: Vector) -> bytes:
+def _stored(path: str, vector: LoggedVector) -> bytes:
     files, name = filesystem(path)
     with files.open_input_file(name) as source:
         found = bytes(source.read_at(vector.size + 8, vector.offset or 0))

@@ -18,27 +18,27 @@ from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadataUtil
 
 from shelduck.borders.iceberg.manifests import (
-    Commit,
-    Entry,
+    IcebergCommit,
     LakeIO,
+    ManifestRow,
     Version,
     gone_entry,
     live_entries,
+    named,
     write_manifest_list,
     write_manifests,
 )
 from shelduck.borders.iceberg.metadata import (
     JsonObject,
     NextSnapshot,
-    Published,
+    PublishedMetadata,
     next_metadata,
     publish,
 )
 from shelduck.borders.iceberg.metrics import described
-from shelduck.borders.iceberg.places import named
 from shelduck.borders.iceberg.puffin import PuffinWriter
 from shelduck.borders.iceberg.schema import schema_json
-from shelduck.borders.iceberg.survey import Survey
+from shelduck.borders.iceberg.survey import IcebergSurvey
 from shelduck.borders.report import Exported
 from shelduck.catalog.read.upkeep import next_row_id, snapshot_ids
 from shelduck.errors import Conflict, Unsupported
@@ -59,7 +59,9 @@ from shelduck.spark.session import SparkSession
 _IDS = {PATH: 2147483546, POSITION: 2147483545}
 
 
-def export(spark: SparkSession, found: Survey, location: str, before: Published | None) -> Exported:
+def export_to_iceberg(
+    spark: SparkSession, found: IcebergSurvey, location: str, before: PublishedMetadata | None
+) -> Exported:
     """Write the metadata of a table that is ready, after what was exported ``before``.
 
     ``location`` is a directory without a slash at its end. If anything fails, all written files are
@@ -67,7 +69,7 @@ def export(spark: SparkSession, found: Survey, location: str, before: Published 
     does not allow, Conflict if another export to the directory came first.
     """
     found.report.require_ready()
-    work = _Export(spark, found, location, before)
+    work = _IcebergExport(spark, found, location, before)
     try:
         content = work.run()
         # PyIceberg reads it here as readers will: nobody must see what it refuses.
@@ -84,11 +86,15 @@ def export(spark: SparkSession, found: Survey, location: str, before: Published 
     return Exported(path, found.table.snapshot.id, len(found.rows.files), found.report)
 
 
-class _Export:
+class _IcebergExport:
     """One export; everything that it writes has a unique name until the last step."""
 
     def __init__(
-        self, spark: SparkSession, found: Survey, location: str, before: Published | None
+        self,
+        spark: SparkSession,
+        found: IcebergSurvey,
+        location: str,
+        before: PublishedMetadata | None,
     ) -> None:
         self.spark = spark
         self.found = found
@@ -107,7 +113,7 @@ class _Export:
         schema = schema_json(self.found.shown, 0, version, self.table.comments)
         parsed = _parsed(schema, self.table.full_name)
         old = self._entries_before()
-        commit = Commit(
+        commit = IcebergCommit(
             cast("Version", version),
             self.table.snapshot.id,
             None if self.before is None else self.before.snapshot,
@@ -138,13 +144,13 @@ class _Export:
             return {}
         return {e.data_file.file_path: e for e in live_entries(snapshot.manifests(LakeIO()))}
 
-    def _data(self, schema: Schema, old: dict[str, ManifestEntry]) -> Iterator[Entry]:
+    def _data(self, schema: Schema, old: dict[str, ManifestEntry]) -> Iterator[ManifestRow]:
         left = dict(old)
         with self.found.rows.store.read() as connection:
             for file, row in described(connection, self.found, schema):
                 before = left.pop(row["file_path"], None)
                 self._count("added" if before is None else "kept", file.record_count or 0)
-                yield Entry(row, before)
+                yield ManifestRow(row, before)
         for gone in left.values():
             self._count("removed", gone.data_file.record_count)
             yield gone_entry(gone)
@@ -153,7 +159,7 @@ class _Export:
         self.counts[what] += 1
         self.records[what] += records
 
-    def _dead(self, version: int) -> Iterator[Entry]:
+    def _dead(self, version: int) -> Iterator[ManifestRow]:
         dead = dead_positions(self.spark, self.found.rows.files, self.table)
         if dead is None:
             return
@@ -163,7 +169,7 @@ class _Export:
         for row in rows:
             self.counts["delete_files"] += 1
             self.counts["deletes"] += row["record_count"]
-            yield Entry(row)
+            yield ManifestRow(row)
 
     def _positions(
         self, written: dict[int, PositionFile], names: dict[int, str]
@@ -208,7 +214,7 @@ class _Export:
             }
 
     def _content(
-        self, schema: JsonObject, manifests: list[ManifestFile], commit: Commit
+        self, schema: JsonObject, manifests: list[ManifestFile], commit: IcebergCommit
     ) -> JsonObject:
         with self.found.rows.store.read() as connection:
             kept = set(snapshot_ids(connection))

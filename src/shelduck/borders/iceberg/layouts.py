@@ -25,7 +25,7 @@ _GROUPS = {Kind.LIST: "list", Kind.MAP: "key_value"}
 
 
 @dataclass(frozen=True)
-class Findings:
+class IcebergFindings:
     """What was found in a layout.
 
     ``stored`` are the leaves of the table that the file has, by field id. ``lacks`` are leaves that
@@ -41,7 +41,7 @@ class Findings:
 
 def layout_findings(
     file: DataFile, fields: Sequence[Field], columns: Sequence[Field], mapping: NameMapping | None
-) -> Findings:
+) -> IcebergFindings:
     """Return what readers find in a file with a known layout.
 
     ``fields`` are the exported columns, ``columns`` all columns of the table.
@@ -50,17 +50,17 @@ def layout_findings(
     if layout is None:
         raise CorruptLake(f"the layout of data file {file.path} is unknown")
     if mapping is None and any(f.id is None for f in layout.fields):
-        return Findings(("its columns have no field ids and are found by position",))
+        return IcebergFindings(("its columns have no field ids and are found by position",))
     if mapping is not None and any(f.id is not None for f in _every(layout.fields)):
-        return Findings(("it has its own field ids, not those of the table",))
-    work = _Walk()
+        return IcebergFindings(("it has its own field ids, not those of the table",))
+    work = _IcebergWalk()
     names = None if mapping is None else mapping.names
     work.siblings(fields, layout.fields, names, ())
     if names is None:
         work.reasons += _unfit_ids(layout, columns)
     else:
         work.name(layout.fields, names, None)
-    return Findings(tuple(work.reasons), work.stored, tuple(work.lacks), work.names)
+    return IcebergFindings(tuple(work.reasons), work.stored, tuple(work.lacks), work.names)
 
 
 def name_mapping_json(names: Mapping[NamedBelow, int]) -> list[dict[str, object]]:
@@ -82,7 +82,7 @@ def name_mapping_json(names: Mapping[NamedBelow, int]) -> list[dict[str, object]
 
 
 @dataclass
-class _Walk:
+class _IcebergWalk:
     """A walk over the fields of the table and those of a file together."""
 
     reasons: list[str] = field(default_factory=list)

@@ -28,7 +28,6 @@ from pyiceberg.manifest import (
 from pyiceberg.typedef import Record
 from pyiceberg.types import StructType
 
-from shelduck.borders.iceberg.places import named
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.storage import local_path
 
@@ -39,7 +38,7 @@ _CODEC = {"avro.codec": "deflate"}
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class IcebergCommit:
     """What the manifests of one snapshot have in common.
 
     The paths of written files begin with ``prefix``; ``schema`` is the current one. Rows without
@@ -55,7 +54,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManifestRow:
     """One file in a manifest, by the arguments of its row; ``before`` is its previous entry."""
 
     file: dict[str, Any]
@@ -80,7 +79,7 @@ class LakeIO(FileIO):
 
 
 def write_manifests(
-    commit: Commit, entries: Iterable[Entry], *, deletes: bool = False
+    commit: IcebergCommit, entries: Iterable[ManifestRow], *, deletes: bool = False
 ) -> list[ManifestFile]:
     """Write files into as many manifests as they need; none if there are no files."""
     left = iter(entries)
@@ -92,7 +91,7 @@ def write_manifests(
     return written
 
 
-def write_manifest_list(commit: Commit, manifests: Sequence[ManifestFile]) -> str:
+def write_manifest_list(commit: IcebergCommit, manifests: Sequence[ManifestFile]) -> str:
     """Write the list of a snapshot's manifests and return its path."""
     place = f"{commit.prefix}-list.avro"
     meta = {
@@ -116,16 +115,16 @@ def live_entries(manifests: Iterable[ManifestFile]) -> Iterator[ManifestEntry]:
             yield from manifest.fetch_manifest_entry(LakeIO())
 
 
-def gone_entry(before: ManifestEntry) -> Entry:
+def gone_entry(before: ManifestEntry) -> ManifestRow:
     """Return the entry that says that a file no longer exists."""
     old = before.data_file
     kept = {name: getattr(old, name) for name in ("content", "file_path", "file_format")}
     sizes = {name: getattr(old, name) for name in ("record_count", "file_size_in_bytes")}
-    return Entry(kept | sizes, before, is_gone=True)
+    return ManifestRow(kept | sizes, before, is_gone=True)
 
 
 def _write_manifest(
-    commit: Commit, entries: Iterable[Entry], place: str, deletes: bool
+    commit: IcebergCommit, entries: Iterable[ManifestRow], place: str, deletes: bool
 ) -> ManifestFile:
     version = commit.version
     out = _file(place)
@@ -172,7 +171,7 @@ def _counted(counts: dict[ManifestEntryStatus, tuple[int, int]]) -> dict[str, in
     }
 
 
-def _row(commit: Commit, entry: Entry) -> ManifestEntry:
+def _row(commit: IcebergCommit, entry: ManifestRow) -> ManifestEntry:
     file = DataFile.from_args(commit.version, partition=Record(), **entry.file)
     before = entry.before
     if before is None:
@@ -190,7 +189,7 @@ def _row(commit: Commit, entry: Entry) -> ManifestEntry:
     )
 
 
-def _chain(first: list[Entry], rest: Iterable[Entry]) -> Iterator[Entry]:
+def _chain(first: list[ManifestRow], rest: Iterable[ManifestRow]) -> Iterator[ManifestRow]:
     yield from first
     yield from rest
 
@@ -200,3 +199,15 @@ def _file(location: str) -> PyArrowFile:
     if local_path(location) is not None:
         files.create_dir(name.rpartition("/")[0], recursive=True)
     return PyArrowFile(named(location), name, files)
+
+
+def named(path: str) -> str:
+    """Return a path as the metadata names it: a URI, as Iceberg requires.
+
+    Readers take a URI literally, without decoding it, but PyIceberg ends it at ``#`` and ``?``. So
+    a local path with one of these has no scheme.
+    """
+    plain = local_path(path)
+    if plain is not None and any(mark in plain for mark in "#?"):
+        return plain
+    return path if plain is None else f"file://{plain}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shelduck.borders.iceberg.layouts import NamedBelow, name_mapping_json
-from shelduck.borders.iceberg.places import named
+from shelduck.borders.iceberg.manifests import named
 from shelduck.errors import AlreadyExists, Conflict
 from shelduck.model.tables.table import TableVersion
 from shelduck.spark.files.storage import list_names, read_text, write_new_text, write_text
@@ -24,7 +24,7 @@ _NO_PARTITION = 999  # fields of partitions count from 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedMetadata:
     """A version of the metadata that readers see, and its number."""
 
     number: int
@@ -53,7 +53,7 @@ class NextSnapshot:
     next_row_id: int
 
 
-def newest_metadata(location: str, table: TableVersion) -> Published | None:
+def newest_metadata(location: str, table: TableVersion) -> PublishedMetadata | None:
     """Return what an export to a directory left there; None if there is nothing.
 
     Raises AlreadyExists for the metadata of another table or another writer.
@@ -73,7 +73,7 @@ def newest_metadata(location: str, table: TableVersion) -> Published | None:
     try:
         content = json.loads(read_text(path))
         uuid = content["table-uuid"]
-        found = Published(number, path, content)
+        found = PublishedMetadata(number, path, content)
         _ = found.version, found.snapshot
     except (ValueError, TypeError, KeyError) as error:
         raise AlreadyExists(
@@ -89,7 +89,7 @@ def newest_metadata(location: str, table: TableVersion) -> Published | None:
 
 def next_metadata(
     location: str,
-    before: Published | None,
+    before: PublishedMetadata | None,
     added: NextSnapshot,
     summary: dict[str, str],
     manifest_list: str,
@@ -139,7 +139,7 @@ def next_metadata(
     return content
 
 
-def publish(location: str, before: Published | None, content: JsonObject) -> str:
+def publish(location: str, before: PublishedMetadata | None, content: JsonObject) -> str:
     """Write the next version for readers to see, and return its path.
 
     The hint comes last: until then, readers that use the directory see the version before. Raises
@@ -155,7 +155,7 @@ def publish(location: str, before: Published | None, content: JsonObject) -> str
     return path
 
 
-def show_newest(location: str, newest: Published) -> None:
+def show_newest(location: str, newest: PublishedMetadata) -> None:
     """Point readers of the directory to the newest version, if an interrupted export did not."""
     names = list_names(f"{location}/metadata")
     if _HINT not in names or read_text(f"{location}/metadata/{_HINT}") != str(newest.number):
@@ -221,7 +221,7 @@ def _properties(table: TableVersion, names: dict[NamedBelow, int]) -> dict[str, 
     return found
 
 
-def _log(before: Published | None) -> list[JsonObject]:
+def _log(before: PublishedMetadata | None) -> list[JsonObject]:
     if before is None:
         return []
     entry = {

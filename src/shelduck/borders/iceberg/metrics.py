@@ -10,8 +10,8 @@ from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.types import PrimitiveType
 
-from shelduck.borders.iceberg.places import named
-from shelduck.borders.iceberg.survey import Survey
+from shelduck.borders.iceberg.manifests import named
+from shelduck.borders.iceberg.survey import IcebergSurvey
 from shelduck.borders.iceberg.values import certain_bounds
 from shelduck.catalog.read.read import Connection, file_bounds
 from shelduck.model.files.data_files import ColumnStats, DataFile
@@ -23,7 +23,7 @@ _FILES_AT_ONCE = 1_000
 
 
 def described(
-    connection: Connection, found: Survey, schema: Schema
+    connection: Connection, found: IcebergSurvey, schema: Schema
 ) -> Iterator[tuple[DataFile, dict[str, Any]]]:
     """Yield each data file with the arguments of its row in a manifest; a statement per 1,000.
 
@@ -41,7 +41,7 @@ def described(
 
 class _Described:
     def __init__(
-        self, found: Survey, schema: Schema, leaves: Mapping[FieldId, tuple[Field, bool]]
+        self, found: IcebergSurvey, schema: Schema, leaves: Mapping[FieldId, tuple[Field, bool]]
     ) -> None:
         self._found = found
         self._leaves = leaves

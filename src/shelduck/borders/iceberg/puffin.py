@@ -17,7 +17,7 @@ _POSITION_FIELD = 2147483645
 
 
 @dataclass(frozen=True, slots=True)
-class Vector:
+class DeletionVector:
     """Where the deleted positions of one data file are in a Puffin file, and how many there are."""
 
     data_file: str
@@ -32,14 +32,14 @@ class PuffinWriter:
     def __init__(self) -> None:
         self._parts = [_MAGIC]
         self._size = len(_MAGIC)
-        self.vectors: list[Vector] = []
+        self.vectors: list[DeletionVector] = []
 
     def add(self, data_file: str, positions: Iterable[int]) -> None:
         """Add the deleted positions of a data file, by its path in the metadata."""
         bitmap = BitMap64(positions)
         bitmap.run_optimize()
         blob = _framed(bitmap.serialize())
-        self.vectors.append(Vector(data_file, len(bitmap), self._size, len(blob)))
+        self.vectors.append(DeletionVector(data_file, len(bitmap), self._size, len(blob)))
         self._parts.append(blob)
         self._size += len(blob)
 
@@ -56,7 +56,7 @@ def _framed(bitmap: bytes) -> bytes:
     return struct.pack(">i", len(vector)) + vector + struct.pack(">I", zlib.crc32(vector))
 
 
-def _described(vector: Vector) -> dict[str, object]:
+def _described(vector: DeletionVector) -> dict[str, object]:
     return {
         "type": "deletion-vector-v1",
         "fields": [_POSITION_FIELD],

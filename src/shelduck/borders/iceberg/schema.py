@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shelduck.borders.iceberg.types import LAST_VERSION, Shown
+from shelduck.borders.iceberg.types import LAST_VERSION, ShownType
 from shelduck.borders.iceberg.values import Json, default_json
 from shelduck.borders.report import Loss
 from shelduck.model.tables.schema import Field, FieldId, Kind, path_text
@@ -19,11 +19,13 @@ class ShownColumns:
     """The columns that readers will see; ``types`` has the exported type of each leaf."""
 
     fields: tuple[Field, ...]
-    types: Mapping[FieldId, Shown]
+    types: Mapping[FieldId, ShownType]
     losses: tuple[Loss, ...] = ()
 
 
-def shown_columns(fields: Iterable[Field], types: Mapping[FieldId, Shown | None]) -> ShownColumns:
+def shown_columns(
+    fields: Iterable[Field], types: Mapping[FieldId, ShownType | None]
+) -> ShownColumns:
     """Return the columns without those for which Iceberg has no type, and the losses.
 
     A list or map is left out with any part of it, a struct if all of its members are left out.
@@ -51,14 +53,14 @@ def schema_json(
     }
 
 
-def initial_default(field: Field, types: Mapping[FieldId, Shown]) -> Json | None:
+def initial_default(field: Field, types: Mapping[FieldId, ShownType]) -> Json | None:
     """Return what rows of files without a leaf show, None if NULL or if Iceberg cannot say it."""
     if field.initial_default is None:
         return None
     return _json(field, field.initial_default, types)
 
 
-def write_default(field: Field, types: Mapping[FieldId, Shown], version: int) -> Json | None:
+def write_default(field: Field, types: Mapping[FieldId, ShownType], version: int) -> Json | None:
     """Return the default for new rows, None if there is none or Iceberg cannot say it."""
     if version < LAST_VERSION or field.default is None or not field.default.literal:
         return None
@@ -66,7 +68,10 @@ def write_default(field: Field, types: Mapping[FieldId, Shown], version: int) ->
 
 
 def _kept(
-    field: Field, types: Mapping[FieldId, Shown | None], path: tuple[str, ...], losses: list[Loss]
+    field: Field,
+    types: Mapping[FieldId, ShownType | None],
+    path: tuple[str, ...],
+    losses: list[Loss],
 ) -> Field | None:
     below = (*path, field.name)
     if not isinstance(field.shape, Kind):
@@ -101,7 +106,7 @@ def _column(path: tuple[str, ...]) -> str:
     return f"column {path_text(path)!r}"
 
 
-def _json(field: Field, text: str, types: Mapping[FieldId, Shown]) -> Json | None:
+def _json(field: Field, text: str, types: Mapping[FieldId, ShownType]) -> Json | None:
     shown = types.get(field.id)
     if shown is None or isinstance(field.shape, Kind):
         return None

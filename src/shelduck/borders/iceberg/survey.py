@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from shelduck.borders.iceberg.layouts import Findings, NamedBelow, layout_findings
+from shelduck.borders.iceberg.layouts import IcebergFindings, NamedBelow, layout_findings
 from shelduck.borders.iceberg.schema import (
     ShownColumns,
     initial_default,
@@ -15,7 +15,7 @@ from shelduck.borders.iceberg.schema import (
 from shelduck.borders.iceberg.types import (
     FIRST_VERSION,
     LAST_VERSION,
-    Shown,
+    ShownType,
     choose,
     shown_as,
 )
@@ -44,7 +44,7 @@ _NOT_IN_SPARK = {
 
 
 @dataclass(frozen=True)
-class Survey:
+class IcebergSurvey:
     """A table as Iceberg will show it.
 
     ``stored`` has the leaves that a file holds, by data file id; files of one layout share them.
@@ -64,7 +64,7 @@ class Survey:
         return self.rows.table
 
 
-def survey(rows: TableRows, format_version: int | None = None) -> Survey:
+def survey_for_iceberg(rows: TableRows, format_version: int | None = None) -> IcebergSurvey:
     """Check the files of a table; nothing is written.
 
     ``format_version`` None means the lowest one that shows the whole table: 3 for defaults that
@@ -112,14 +112,14 @@ def survey(rows: TableRows, format_version: int | None = None) -> Survey:
         FORMAT, table.full_name, table.snapshot.id, losses, tuple(rewrites), inlined
     )
     stored = {f: found.by_layout[number].stored for f, number in found.layout_of.items()}
-    return Survey(rows, version, shown, stored, names, report)
+    return IcebergSurvey(rows, version, shown, stored, names, report)
 
 
 @dataclass
 class _Findings:
     """Findings by the number of a layout, and which layout each file has."""
 
-    by_layout: dict[int, Findings]
+    by_layout: dict[int, IcebergFindings]
     layout_of: dict[int, int]
 
     @classmethod
@@ -163,24 +163,26 @@ def _leaves(columns: Iterable[Field]) -> dict[FieldId, Field]:
     return {leaf.id: leaf for top in columns for leaf in top.leaves()}
 
 
-def _any_type(leaf: Field) -> Shown | None:
+def _any_type(leaf: Field) -> ShownType | None:
     assert not isinstance(leaf.shape, Kind)
     known = shown_as(leaf.shape)
     return known[-1] if known else None
 
 
-def _type(leaf: Field, forms: Sequence[PhysicalField], version: int) -> Shown | None:
+def _type(leaf: Field, forms: Sequence[PhysicalField], version: int) -> ShownType | None:
     assert not isinstance(leaf.shape, Kind)
     return choose(leaf.shape, forms, version)
 
 
-def _needs_last(found: _Findings, types: Mapping[FieldId, Shown | None]) -> bool:
+def _needs_last(found: _Findings, types: Mapping[FieldId, ShownType | None]) -> bool:
     if any(s is not None and s.version == LAST_VERSION for s in types.values()):
         return True
     return any(one.lacks for one in found.by_layout.values())
 
 
-def _wrong_types(one: Findings, shown: ShownColumns, paths: Mapping[FieldId, str]) -> list[str]:
+def _wrong_types(
+    one: IcebergFindings, shown: ShownColumns, paths: Mapping[FieldId, str]
+) -> list[str]:
     reasons = []
     for field_id, stored in one.stored.items():
         kind = shown.types.get(field_id)
@@ -193,7 +195,7 @@ def _wrong_types(one: Findings, shown: ShownColumns, paths: Mapping[FieldId, str
 
 
 def _unsaid(
-    one: Findings, shown: ShownColumns, version: int, paths: Mapping[FieldId, str]
+    one: IcebergFindings, shown: ShownColumns, version: int, paths: Mapping[FieldId, str]
 ) -> list[str]:
     """Return the defaults that rows of a layout need and the metadata cannot express."""
     reasons = []

@@ -17,7 +17,7 @@ FIRST_VERSION, LAST_VERSION = 2, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownType:
     """One Iceberg type as which a leaf can be shown.
 
     ``holds`` says whether a stored leaf reads correctly as this type. ``version`` is the first
@@ -31,14 +31,14 @@ class Shown:
     loss: str = ""
 
 
-def shown_as(leaf: Leaf) -> tuple[Shown, ...]:
+def shown_as(leaf: Leaf) -> tuple[ShownType, ...]:
     """Return the Iceberg types that can show a leaf, the closest one first."""
     if isinstance(leaf, Decimal):
         return (_decimal(leaf.precision, leaf.scale),)
     return _SHOWN.get(leaf.name, ())
 
 
-def choose(leaf: Leaf, stored: Collection[PhysicalField], version: int) -> Shown | None:
+def choose(leaf: Leaf, stored: Collection[PhysicalField], version: int) -> ShownType | None:
     """Return how a leaf is shown if files hold it as ``stored``; None if it is left out."""
     known = [s for s in shown_as(leaf) if s.version <= version]
     held = (s for s in known if stored and all(s.holds(f) for f in stored))
@@ -49,14 +49,14 @@ def _among(*names: str, encodings: Collection[str] = ("",)) -> Callable[[Physica
     return lambda stored: str(stored.shape) in names and stored.encoding in encodings
 
 
-def _decimal(precision: int, scale: int, loss: str = "") -> Shown:
+def _decimal(precision: int, scale: int, loss: str = "") -> ShownType:
     def holds(stored: PhysicalField) -> bool:
         leaf = stored.shape
         if not isinstance(leaf, Decimal) or stored.encoding:
             return False
         return leaf.scale == scale and leaf.precision <= precision
 
-    return Shown(f"decimal({precision}, {scale})", holds, loss=loss)
+    return ShownType(f"decimal({precision}, {scale})", holds, loss=loss)
 
 
 def _holds_long(stored: PhysicalField) -> bool:
@@ -71,46 +71,48 @@ def _holds_long(stored: PhysicalField) -> bool:
 
 # No reader can be expected to read unsigned integers: Iceberg has none, and its own reader refuses
 # them.
-_INT = Shown("int", _among("int8", "int16", "int32"))
-_LONG = Shown("long", _holds_long)
-_TIMESTAMP = Shown("timestamp", _among("timestamp"))
+_INT = ShownType("int", _among("int8", "int16", "int32"))
+_LONG = ShownType("long", _holds_long)
+_TIMESTAMP = ShownType("timestamp", _among("timestamp"))
 _TEXT = _among("varchar", "json")
 _HUGE = "integers are shown as decimal(38, 0)"
 
-_SHOWN: dict[str, tuple[Shown, ...]] = {
-    "boolean": (Shown("boolean", _among("boolean")),),
+_SHOWN: dict[str, tuple[ShownType, ...]] = {
+    "boolean": (ShownType("boolean", _among("boolean")),),
     **dict.fromkeys(("int8", "int16", "int32", "uint8", "uint16"), (_INT,)),
     "int64": (_LONG,),
     "uint32": (_LONG,),
     "uint64": (_decimal(20, 0, "integers are shown as decimal(20, 0)"),),
     "int128": (_decimal(38, 0, _HUGE),),
     "uint128": (_decimal(38, 0, _HUGE),),
-    "float32": (Shown("float", _among("float32")),),
-    "float64": (Shown("double", _among("float32", "float64")),),
-    "date": (Shown("date", _among("date")),),
+    "float32": (ShownType("float", _among("float32")),),
+    "float64": (ShownType("double", _among("float32", "float64")),),
+    "date": (ShownType("date", _among("date")),),
     "timestamp": (_TIMESTAMP,),
     "timestamp_s": (_TIMESTAMP,),
     "timestamp_ms": (_TIMESTAMP,),
-    "timestamptz": (Shown("timestamptz", _among("timestamptz")),),
-    "timestamp_ns": (Shown("timestamp_ns", _among("timestamp_ns"), LAST_VERSION),),
+    "timestamptz": (ShownType("timestamptz", _among("timestamptz")),),
+    "timestamp_ns": (ShownType("timestamp_ns", _among("timestamp_ns"), LAST_VERSION),),
     "time": (
-        Shown("time", _among("time")),
-        Shown("string", _among("varchar"), loss="times are shown as text, as the files hold them"),
+        ShownType("time", _among("time")),
+        ShownType(
+            "string", _among("varchar"), loss="times are shown as text, as the files hold them"
+        ),
     ),
     "timetz": (
-        Shown(
+        ShownType(
             "string", _among("varchar"), loss="Iceberg has no time with an offset: shown as text"
         ),
     ),
     "uuid": (
-        Shown("uuid", _among("uuid", encodings=("fixed",))),
-        Shown(
+        ShownType("uuid", _among("uuid", encodings=("fixed",))),
+        ShownType(
             "string",
             _among("varchar", "uuid", encodings=("", "utf8")),
             loss="UUIDs are shown as text, as the files hold them",
         ),
     ),
-    "varchar": (Shown("string", _TEXT),),
-    "json": (Shown("string", _TEXT, loss="Iceberg has no JSON: shown as text"),),
-    "blob": (Shown("binary", _among("blob")),),
+    "varchar": (ShownType("string", _TEXT),),
+    "json": (ShownType("string", _TEXT, loss="Iceberg has no JSON: shown as text"),),
+    "blob": (ShownType("binary", _among("blob")),),
 }

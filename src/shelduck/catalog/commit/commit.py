@@ -38,8 +38,14 @@ from shelduck.metrics import COMMIT_DURATION, timed
 from shelduck.model.changes.change import AlterTable, Change, CommitInfo, Entry
 from shelduck.model.changes.conflict import find_conflict, is_compared_inside
 from shelduck.model.changes.job import Job, JobStep, NewJob
-from shelduck.model.changes.records import RECORDS, Batch, EndWriters, LearnLayouts, Record
-from shelduck.model.changes.settled import Settling
+from shelduck.model.changes.records import (
+    RECORDS,
+    Batch,
+    EndWriters,
+    LearnLayouts,
+    Record,
+    Settling,
+)
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table import Snapshot

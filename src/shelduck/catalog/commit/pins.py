@@ -19,9 +19,8 @@ from shelduck.catalog.running.pinned_shapes import shape_of, table_of
 from shelduck.ducklake import tables
 from shelduck.errors import CorruptLake, NewerFormat, Unsupported
 from shelduck.model.changes.change import CreateView, Entry, Verb
-from shelduck.model.tables.pin import PINNED, STORED_PIN, Pin
 from shelduck.model.tables.schema import TableId
-from shelduck.model.tables.view import SPARK_SQL
+from shelduck.model.tables.view import PINNED, SPARK_SQL, STORED_PIN, Pin
 from shelduck.sql.pins.pins import pin_texts
 from shelduck.sql.query.translate import refusal_query
 

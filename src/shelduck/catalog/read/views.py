@@ -31,10 +31,9 @@ from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.column_types import BIGINT, TEXT
 from shelduck.ducklake.format import format_of, schemas_of
 from shelduck.errors import CorruptLake
-from shelduck.model.tables.pin import PINNED, STORED_PIN
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table import SchemaInfo, Snapshot
-from shelduck.model.tables.view import SPARK_SQL, ViewDefinition, ViewVersion
+from shelduck.model.tables.view import PINNED, SPARK_SQL, STORED_PIN, ViewDefinition, ViewVersion
 from shelduck.model.text.names import shown_schema
 from shelduck.model.text.quoting import double_quoted
 

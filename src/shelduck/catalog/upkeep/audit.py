@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,10 +25,13 @@ from sqlalchemy import (
 from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.mends import equal_rows, low_counters
+from shelduck.catalog.commit.schedule import directory_by_table, table_directories
 from shelduck.catalog.databases.known import dialect_of, misnamed_tables
 from shelduck.catalog.read.intervals import is_broken
+from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.schema import own_tables
+from shelduck.catalog.schema.create import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import RESTORE, BrokenValue, row_text
 from shelduck.ducklake.format import format_of
@@ -310,3 +314,16 @@ def _problem(
     kind: str, source: Table, row: Mapping[str, object], wrong: str, repair: str = ""
 ) -> Problem:
     return Problem("", kind, f"{source.name} ({row_text(row)})", wrong, RESTORE, repair)
+
+
+def older_files(connection: Connection, lake: LakeInfo) -> dict[int, list[tuple[str, int]]]:
+    """Return path and size of files of older snapshots, by table id, of dropped tables too."""
+    by_table = directory_by_table(table_directories(connection, lake))
+    found: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    for source in (tables.data_file, tables.delete_file):
+        c = source.c
+        columns = (c.table_id, c.path, c.path_is_relative, c.file_size_bytes)
+        query = select(*columns).where(c.end_snapshot.is_not(None))
+        for number, path, relative, size in connection.execute(query):
+            found[number].append((resolve(by_table.get(number, ""), path, relative), size))
+    return found

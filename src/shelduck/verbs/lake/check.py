@@ -9,8 +9,7 @@ from shelduck import clock
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.read import metadata, read
 from shelduck.catalog.read.lake_metadata import listed_files
-from shelduck.catalog.upkeep.audit import audit_rows
-from shelduck.catalog.upkeep.older_files import older_files
+from shelduck.catalog.upkeep.audit import audit_rows, older_files
 from shelduck.errors import CatalogUnavailable, ShelduckError
 from shelduck.model.changes.repair import CorrectedStats, RepairCatalog
 from shelduck.model.files.data_files import counted_rows

@@ -25,8 +25,7 @@ from shelduck.model.changes.change import (
 )
 from shelduck.model.changes.conflict import describe
 from shelduck.model.changes.macro_change import CommentViewColumns
-from shelduck.model.tables.pin import PINNED, STORED_PIN
-from shelduck.model.tables.view import SPARK_SQL
+from shelduck.model.tables.view import PINNED, SPARK_SQL, STORED_PIN
 
 _INSERT = insert(tables.view)
 _INSERT_TAGS = insert(tables.tag)
