@@ -208,5 +208,9 @@ def files_of(lake):
 
 
 def running(spark):
-    """The Spark jobs that run."""
-    return list(spark.sparkContext.statusTracker().getActiveJobsIds())
+    """The Spark jobs that run; a busy Spark takes a while to tell that one has ended."""
+    tracker = spark.sparkContext.statusTracker()
+    deadline = time.monotonic() + 20
+    while tracker.getActiveJobsIds() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return list(tracker.getActiveJobsIds())

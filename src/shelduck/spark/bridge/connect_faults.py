@@ -18,6 +18,7 @@ from shelduck.spark.named_errors import NotOverConnect
 _NOT_FOUND = re.compile(
     r"\[(REQUIRES_SINGLE_PART_NAMESPACE|TABLE_OR_VIEW_NOT_FOUND|SCHEMA_NOT_FOUND|CATALOG_NOT_FOUND"
     r"|NESTED_DATABASE_UNSUPPORTED_BY_V1_SESSION_CATALOG)|Couldn't find a catalog to handle the"
+    r"|Nested databases are not supported by v1 session catalog"
 )
 _CONVERTS = "convert_exception"
 _lakes: set[str] = set()

@@ -10,17 +10,17 @@ from functools import partial
 from inspect import signature
 from typing import Any
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-from shelduck.spark.bridge.jvm import options_of
+from shelduck.spark.bridge.jvm import options_of, session_copy
 from shelduck.spark.calls.lake_options import ReadOptions, read_options
 from shelduck.spark.calls.lake_stream import to_table
 from shelduck.spark.calls.lake_table import FindTable, LakeTable, read_as
 from shelduck.spark.calls.lake_writer import LakeWriter, insert_into, save_as_table
 from shelduck.spark.calls.merge_writer import LakeMerge
 from shelduck.spark.calls.replacing import replace_method
-from shelduck.spark.named_errors import SparkError, condition_of
 
 
 def replace_calls(spark: SparkSession, find: FindTable) -> None:
@@ -46,10 +46,13 @@ def _list_functions(original: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, dbName: Any = None, pattern: Any = None) -> Any:  # noqa: N803
         try:
             return original(self, dbName, pattern)
-        except SparkError as error:
-            if condition_of(error) != "MISSING_CATALOG_ABILITY.FUNCTIONS":
+        except PySparkException as error:
+            if error.getCondition() != "MISSING_CATALOG_ABILITY.FUNCTIONS":
                 raise
-        return original(self, "spark_catalog.default", pattern)
+        # Spark asks its current catalog, whatever the name says: a copy of the session has another.
+        copied = session_copy(self._sparkSession)
+        copied.catalog.setCurrentCatalog("spark_catalog")
+        return original(copied.catalog, "default", pattern)
 
     return call
 
