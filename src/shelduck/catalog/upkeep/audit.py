@@ -27,6 +27,7 @@ from sqlalchemy import table as sql_table
 from shelduck.catalog.commit.mends import equal_rows, low_counters
 from shelduck.catalog.commit.schedule import directory_by_table, table_directories
 from shelduck.catalog.databases.known import dialect_of, misnamed_tables
+from shelduck.catalog.read.inlined import source_of
 from shelduck.catalog.read.intervals import is_broken
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import present_tables
@@ -35,6 +36,7 @@ from shelduck.catalog.schema.create import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import RESTORE, BrokenValue, row_text
 from shelduck.ducklake.format import format_of
+from shelduck.ducklake.rules import MOST
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import parse_entries
 from shelduck.model.tables.problem import Problem
@@ -132,7 +134,7 @@ def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
     found += _equal(connection, None if every else _SHOWN)
     checks = (
         *(_intervals, _versions, _twice, _dangling, _homeless),
-        *(_unregistered, _misnamed, _numbers, _logs),
+        *(_unregistered, _misnamed, _inlined, _numbers, _logs),
     )
     return found + [problem for check in checks for problem in check(connection)]
 
@@ -269,6 +271,21 @@ def _unregistered(connection: Connection) -> Iterator[Problem]:
             if count:
                 wrong = f"it has {count} row(s), and ducklake_inlined_data_tables has no row of it"
                 yield Problem("", "reference", name, wrong, RESTORE)
+
+
+def _inlined(connection: Connection) -> Iterator[Problem]:
+    """Find inlined rows that no snapshot shows, because they end before they begin."""
+    known = {found.table for found in misnamed_tables(connection)}
+    newest = select(func.max(tables.snapshot.c.snapshot_id)).scalar_subquery()
+    registered = connection.execute(select(tables.inlined_data_tables.c.table_name)).scalars()
+    for name in sorted(present_tables(connection, {*registered} - known)):
+        source = source_of(connection, name)
+        number, begin, end = source.c.row_id, source.c.begin_snapshot, source.c.end_snapshot
+        lost = or_(is_broken(source), begin > newest, end > newest)
+        lost = or_(lost, number.is_(None), number < 0, number > MOST)
+        for row in connection.execute(select(source).where(lost).limit(_SHOWN)):
+            wrong = f"the row with row_id {row[0]!r} goes from snapshot {row[1]!r} to {row[2]!r}"
+            yield Problem("", "interval", name, wrong, RESTORE)
 
 
 def _early(connection: Connection) -> Iterator[Problem]:
