@@ -15,7 +15,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What a clock must provide."""
+    """A clock: the time, and a way to wait."""
 
     def now(self) -> datetime:
         """Return the date and time in UTC; it may jump."""

@@ -1,4 +1,4 @@
-"""What Shelduck does, in numbers: for your callbacks, the log and OpenTelemetry.
+"""Shelduck's work in numbers: for your callbacks, the log and OpenTelemetry.
 
 from shelduck import metrics
 stop = metrics.subscribe(lambda m: print(m.name, m.value, m.unit, m.attributes))

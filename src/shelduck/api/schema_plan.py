@@ -23,7 +23,7 @@ from shelduck.work.unit import UnitOfWork
 
 
 class Action(Enum):
-    """What happens to a table, a view or an option."""
+    """The kinds of steps for a table, a view or an option."""
 
     CREATE = "create"
     ALTER = "alter"
@@ -36,7 +36,7 @@ class Action(Enum):
 
 @dataclass(frozen=True)
 class TablePlan:
-    """What happens to one table, or to a view or an option.
+    """The steps for one table, or for a view or an option.
 
     ``name`` is the table, the view, or what the option is for. ``plan`` has the steps of an alter
     with their weight. ``felt`` says what other clients notice, ``lost`` names what is gone
@@ -85,7 +85,7 @@ class TablePlan:
 
 @dataclass(frozen=True, repr=False)
 class SchemaPlan:
-    """What leads from a lake to files of SQL; print it, then `apply` it.
+    """The way from a lake to files of SQL; print it, then `apply` it.
 
     ``schema_version`` is the lake's when the plan was made.
     """
@@ -106,7 +106,7 @@ class SchemaPlan:
 
     @property
     def lost(self) -> list[str]:
-        """What is gone afterwards: tables, and columns as ``table.column``."""
+        """The losses: tables, and columns as ``table.column``."""
         return [name for t in self.tables for name in t.lost]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What leads from a lake to files of SQL."""
+"""The way from a lake to files of SQL."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class _Declared:
-    """What all files declare together, by the names of tables and views without case."""
+    """The declarations of all files together, by the names of tables and views without case."""
 
     tables: dict[_Key, tuple[TableName, TableFile]] = field(default_factory=dict)
     views: dict[_Key, tuple[TableName, ViewFile]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a catalog of the user's session answers: the tables of a lake, and writes into them."""
+"""The answers of a catalog in the user's session: the tables of a lake, and writes into them."""
 
 from __future__ import annotations
 

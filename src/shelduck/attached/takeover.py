@@ -70,7 +70,7 @@ Sql = Callable[..., DataFrame]
 
 
 class SessionSql:
-    """What statements of one session mean; ``lakes`` are those attached to it, by lower name."""
+    """The meaning of a session's statements; ``lakes`` are those attached to it, by lower name."""
 
     def __init__(self, spark: SparkSession, lakes: dict[str, AttachedLake] | None = None) -> None:
         self.lakes: dict[str, AttachedLake] = {} if lakes is None else lakes

@@ -49,7 +49,7 @@ class FileRewrite:
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What an export of one table to ``format`` finds; printed, it says what to do.
+    """The findings of an export of one table to ``format``; printed, it says what to do.
 
     ``table`` is the full name. ``inlined_rows`` are rows in the catalog itself, which readers of
     files find only after a flush.

@@ -1,4 +1,4 @@
-"""What the commands share: options, and rows printed as a table or as JSON lines."""
+"""The parts that commands share: options, and rows printed as a table or as JSON lines."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def reading(catalog: str) -> Iterator[CatalogReader]:
 
 
 class CatalogReader:
-    """What the newest snapshot of a lake holds."""
+    """The newest snapshot of a lake."""
 
     def __init__(self, store: Store, info: LakeInfo) -> None:
         self._store = store

@@ -62,7 +62,7 @@ class Format:
     system_columns: tuple[str, str, str]
     """How a table for inlined rows names the row id, the begin and the end of a row."""
     reserved_prefix: str
-    """What a name of a column must not begin with where rows can be inlined."""
+    """The beginning that no name of a column may have where rows can be inlined."""
     always_reserved: bool
     """Whether it must not where no rows can be inlined, either."""
     counts_time: bool
@@ -70,7 +70,7 @@ class Format:
     needs: str
     """The oldest DuckDB that opens it."""
     repairs: Sequence[str] = ()
-    """What a migration to it mends: names of `shelduck.catalog.upkeep.migrate`, in their order."""
+    """Repairs of a migration to it: names of `shelduck.catalog.upkeep.migrate`, in their order."""
 
     @cached_property
     def metadata(self) -> MetaData:
@@ -261,7 +261,7 @@ VERSIONS = " and ".join(map(repr, FORMATS))
 """Their names, as messages say them."""
 OLDEST = V1_0
 DEFAULT = V1_0
-"""What a new lake gets if nobody names a version: what most readers open."""
+"""The version of a new lake if nobody names one: most readers open it."""
 _EVERY: dict[str, set[str]] = {}
 for _known in FORMATS.values():
     for _table in _known.metadata.tables.values():

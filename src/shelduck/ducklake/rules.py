@@ -1,4 +1,4 @@
-"""What the columns of a catalog may hold: which are never NULL, and from where to where numbers go.
+"""The values that columns of a catalog may hold: which are never NULL, and the range of numbers.
 
 A name means the same in every table, but for the exceptions below.
 """

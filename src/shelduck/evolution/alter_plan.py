@@ -46,7 +46,7 @@ class AlterStep:
 
     @property
     def cost(self) -> str:
-        """What it rewrites, as text."""
+        """Its rewrites, as text."""
         if self.rows_in_catalog and self.rows_in_catalog == self.rows_to_rewrite:
             return f"rows to move from the catalog into new files: {self.rows_to_rewrite}"
         return (
@@ -57,7 +57,7 @@ class AlterStep:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AlterPlan:
-    """What an ALTER would do; printing it shows every step.
+    """The effect of an ALTER; printing it shows every step.
 
     ``change`` is None if nothing changes. ``checks_null`` are columns whose rows must be checked
     for NULL before the commit. ``shadows`` are the columns that a job must fill before ``change``,

@@ -1,4 +1,4 @@
-"""What ALTER TABLE may do to a table with a key model; the rules are those of Apache Doris."""
+"""ALTER TABLE of tables with a key model; the rules are those of Apache Doris."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from shelduck.sql.statements.statements import ColumnDefinition
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What leads from a table to its file, in order; ``lost`` are the columns that go with it."""
+    """The changes from a table to its file, in order; ``lost`` are the columns that go with it."""
 
     changes: tuple[TableChange, ...] = ()
     lost: tuple[str, ...] = ()

@@ -151,7 +151,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 
 
 class Told(TypedDict):
-    """What a commit of converted files records in its job."""
+    """The step that a commit of converted files records in its job."""
 
     done: int
     total: int

@@ -34,7 +34,7 @@ from shelduck.work.unit import UnitOfWork
 
 
 class JobRecord:
-    """What one worker reads and writes of a job.
+    """A job as one worker reads and writes it.
 
     Every step is a Conflict if the job is not in the expected state or, unless the worker only
     ``helps``, if it belongs to another worker.

@@ -15,7 +15,7 @@ from shelduck.leases.leases import Leases
 
 @dataclass
 class Claim:
-    """What a maintainer claimed; set ``is_done`` once it is maintained."""
+    """The claim of a maintainer; set ``is_done`` once it is maintained."""
 
     is_mine: bool
     is_done: bool = False

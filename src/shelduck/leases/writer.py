@@ -18,7 +18,7 @@ from shelduck.model.tables.table import TableVersion
 
 
 class Writer:
-    """What one commit writes, to any number of tables.
+    """The writer of one commit, to any number of tables.
 
     If a job began before `register`, the writer serves it: the returned table version says what the
     job converts. A job that begins later waits until `ended`, or until this process is dead.
@@ -36,7 +36,7 @@ class Writer:
 
     @property
     def registered(self) -> dict[str, int]:
-        """What the commit removes from the catalog: the name, and how many tables it wrote to."""
+        """The commit removes it from the catalog: the name, and how many tables it wrote to."""
         return {self._id: len(self._tables)} if self._tables else {}
 
     def register(self, table: TableVersion) -> TableVersion:

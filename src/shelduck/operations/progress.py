@@ -32,7 +32,7 @@ _turn = threading.Lock()
 
 @dataclass
 class Meter:
-    """What work has done so far, and if that is known, how much there is in all."""
+    """The work that is done so far, and if that is known, all of it."""
 
     what: str
     rows_in_all: int | None = None

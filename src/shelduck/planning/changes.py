@@ -1,4 +1,4 @@
-"""What to read for a change feed: which rows were inserted and deleted, snapshot by snapshot.
+"""The files to read for a change feed: which rows were inserted and deleted, snapshot by snapshot.
 
 A row was inserted in the snapshot that is stored with it, or else in the snapshot where its file
 begins. It was deleted in the first snapshot for which a delete file or the catalog says so, or else
@@ -72,7 +72,7 @@ class FeedFile:
 
 @dataclass(frozen=True, slots=True)
 class FeedSnapshots:
-    """What the snapshots of a range did to the rows of one table.
+    """The effect of the snapshots of a range on the rows of one table.
 
     ``moved``: rows only moved to other files. ``rewritten``: files that begin or end there were
     compacted. ``mixed``: rows were inserted and deleted, so some of them may be updates.

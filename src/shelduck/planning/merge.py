@@ -40,7 +40,7 @@ _NATIVE_DIGITS = 18
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What the files of a group have in common; ``path`` is the first of them."""
+    """The traits that the files of a group share; ``path`` is the first of them."""
 
     resolved: Resolved
     with_deletes: bool

@@ -39,7 +39,7 @@ _INTEGER = re.compile(r"-?[0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known about one column in one file.
+    """The facts about one column in one file.
 
     ``domain`` says with what its values compare; ``low`` and ``high`` bound the values that are
     neither NULL nor NaN (None: unknown). The flags are True unless the contrary is proven.
@@ -158,7 +158,7 @@ def _of_file(
 
 
 class _Places:
-    """What a path of the read schema refers to: the table's field, and the node in each layout."""
+    """The target of a path of the read schema: the table's field, and the node in each layout."""
 
     def __init__(self, group: ScanGroup) -> None:
         self._nodes = {n.name: n for n in group.nodes if n.is_read}

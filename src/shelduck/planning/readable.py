@@ -28,7 +28,7 @@ _HELD_IN = {"uint8": 16, "uint16": 32, "uint32": 64}
 
 
 class How(Enum):
-    """What happens to a value that was read, other than taking it as it is."""
+    """The step from a value that was read to the value of the column."""
 
     CAST = "cast"
     CHECKED_CAST = "checked cast"

@@ -53,7 +53,7 @@ _OF_CURRENT = (st.ShowViews, ShowMacros, ShowJobs, Checkpoint, SetVariable)
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What names mean in a session: lakes by lower name, and the catalog that it uses.
+    """The meaning of names in a session: lakes by lower name, and the catalog that it uses.
 
     ``temporary`` tells of a name of one part whether it is a temporary view. ``reads`` says that
     Spark itself finds the lakes' tables, as it does where there is a JVM. ``shared`` is the schema

@@ -24,7 +24,7 @@ from shelduck.sql.tokens.lexer import Kind, Token
 
 @dataclass(frozen=True, slots=True)
 class ForeignWords:
-    """What a statement asks for, in its own words, and what to write instead."""
+    """A wish of a statement in its own words, and what to write instead."""
 
     what: str
     instead: str

@@ -1,4 +1,4 @@
-"""What a statement that cannot be read is about: whose it is says who answers.
+"""The object of a statement that cannot be read: whose it is says who answers.
 
 Spark carries out some statements that a lake refuses, in another way or only in part. So an error
 about an object of a lake is the lake's, and Spark is asked about all others.
@@ -12,7 +12,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.sql.tokens.lexer import Kind, Token, name_of
 
 SPARKS = "statement of Spark"
-"""What an error is about that says that only Spark runs the statement."""
+"""The object of an error which says that only Spark runs the statement."""
 # Each verb with the word behind which its table stands, if others may come before it.
 _VERBS = {
     **dict.fromkeys(

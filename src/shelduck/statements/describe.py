@@ -1,4 +1,4 @@
-"""What DESCRIBE and SHOW CREATE TABLE say of a table or a view."""
+"""The rows of DESCRIBE and SHOW CREATE TABLE for a table or a view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What HELP says of the statements that change a table's shape."""
+"""The texts of HELP about statements that change a table's shape."""
 
 from __future__ import annotations
 

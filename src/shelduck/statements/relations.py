@@ -1,4 +1,4 @@
-"""What a name in a query refers to: a table, a view, or a metadata table such as ``t.files``."""
+"""The target of a name in a query: a table, a view, or a metadata table such as ``t.files``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the statements of one text share: the lake, the open unit of work, names and queries."""
+"""The base of the statements of one text: the lake, the open unit of work, names and queries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from shelduck.work.unit import UnitOfWork, view_of
 Answer = DataFrame | PlainRows | Result
 
 TABLE_FUNCTIONS: dict[str, Callable[[Runner, Call], Answer]] = {}
-"""What a query may call in FROM, by name; `shelduck.statements.calls.functions` fills it."""
+"""Functions of a query's FROM by name; `shelduck.statements.calls.functions` fills it."""
 
 
 class Runner:

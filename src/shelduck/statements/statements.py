@@ -40,7 +40,7 @@ _RUN |= returning.RUN | macros.RUN
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command did: one row, its values by name."""
+    """The outcome of a command: one row, its values by name."""
 
     row: Mapping[str, int | str | None]
 

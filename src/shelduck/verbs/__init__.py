@@ -1,1 +1,1 @@
-"""What tables and lakes can do, the same for Python and SQL."""
+"""The verbs of tables and lakes, the same for Python and SQL."""

@@ -35,7 +35,7 @@ TOKEN = "token"  # noqa: S105 - the name of a parameter
 
 @dataclass(frozen=True)
 class Guard:
-    """What a request must bring; ``token`` is empty if nobody may change anything."""
+    """The demands on a request; ``token`` is empty if nobody may change anything."""
 
     port: int
     allow_changes: bool = False

@@ -1,4 +1,4 @@
-"""What every kind of verb over one table needs: its name, its lake and the open unit of work."""
+"""The base of all verbs over one table: its name, its lake and the open unit of work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `Lake.maintain` did, or would do: plain values that print well."""
+"""Results of `Lake.maintain`, done or planned: plain values that print well."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ class Maintained:
 
     @property
     def done(self) -> tuple[MaintenanceStep, ...]:
-        """What was done."""
+        """The steps that were done."""
         return self._in("done")
 
     @property
     def left(self) -> tuple[MaintenanceStep, ...]:
-        """What is left for later, such as the next run."""
+        """The steps that are left for later, such as the next run."""
         return self._in("left")
 
     @property
     def failed(self) -> tuple[MaintenanceStep, ...]:
-        """What failed; ``told`` says why."""
+        """The steps that failed; ``told`` says why."""
         return self._in("failed")
 
     def _in(self, state: StepState) -> tuple[MaintenanceStep, ...]:

@@ -1,4 +1,4 @@
-"""What the heavy steps of a plan would rewrite."""
+"""The rewrites that the heavy steps of a plan would make."""
 
 from __future__ import annotations
 

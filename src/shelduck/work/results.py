@@ -1,4 +1,4 @@
-"""What calls return: plain values that print well."""
+"""The results of calls: plain values that print well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened to the rows of a table: the change feed."""
+"""The changes of the rows of a table: the change feed."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class UnitOfWork:
 
     @cached_property
     def writer(self) -> Writer:
-        """What registers for the tables whose files the unit writes."""
+        """The writer that registers for the tables whose files the unit writes."""
         return Writer(self.state.store, self.state.leases)
 
     @property

@@ -1,4 +1,4 @@
-"""What maintenance did, or would do: plain values that print well."""
+"""Results of maintenance, done or planned: plain values that print well."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class FilesDeleted:
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """What a migration did, or would do with ``is_plan``: its steps, none if there was nothing.
+    """The steps of a migration, planned with ``is_plan``: its steps, none if there was nothing.
 
     ``was`` and ``version`` are those of DuckLake, before and after it.
     """

@@ -18,7 +18,7 @@ from shelduck.sql.ddl.defaults import read_default
 DEFAULT = "CURRENT_DEFAULT"
 LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 FEATURE = "allowColumnDefaults"
-"""What writers must know of a table with defaults."""
+"""The features that writers must know for a table with defaults."""
 
 _CHARS = re.compile(r"(?:var)?char\((\d+)\)", re.IGNORECASE)
 

@@ -19,7 +19,7 @@ from shelduck.planning.resolve import Node, resolve
 
 @dataclass
 class DeltaFindings:
-    """What was found in a layout.
+    """The findings in a layout.
 
     ``called`` are the file's names for the columns and struct members that it has; ``narrow`` are
     the Delta types of leaves whose stored type is narrower than the exported one. ``has_ids`` is

@@ -74,7 +74,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """What a reader must support; ``features`` are named from reader version 3 on.
+    """The demands on a reader; ``features`` are named from reader version 3 on.
 
     ``writer_features`` are what writers must support, named from writer version 7 on.
     """
@@ -86,7 +86,7 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class DeltaCommit:
-    """What one version did; ``removed`` are paths with the deletion vector that they had."""
+    """The changes of one version; ``removed`` are paths with the deletion vector that they had."""
 
     version: int
     added: tuple[Added, ...]

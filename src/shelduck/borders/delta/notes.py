@@ -1,4 +1,4 @@
-"""What an import of a Delta table leaves out: the report names everything.
+"""The parts of a Delta table that an import leaves out: the report names everything.
 
 Everything that is listed here as known is imported, has a separate note, or only concerns how Delta
 stores its log and files. Everything else is named with its name in the log.

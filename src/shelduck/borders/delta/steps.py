@@ -1,4 +1,4 @@
-"""What each version of a Delta table changes in a table of the lake."""
+"""The changes of each version of a Delta table in a table of the lake."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AddedFile:
 
 @dataclass(frozen=True, slots=True)
 class ImportStep:
-    """What one version changes in the table: its columns, and files by their paths.
+    """The changes of one version in the table: its columns, and files by their paths.
 
     ``deletes`` are all deleted positions of files that the table has. Files in ``ended`` are no
     longer shown, or are among ``added`` again.

@@ -1,4 +1,4 @@
-"""What an export to Delta finds: what it shows, what is lost, and which files to rewrite."""
+"""The survey of an export to Delta: what it shows, what is lost, and which files to rewrite."""
 
 from __future__ import annotations
 

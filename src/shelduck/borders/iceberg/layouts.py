@@ -26,7 +26,7 @@ _GROUPS = {Kind.LIST: "list", Kind.MAP: "key_value"}
 
 @dataclass(frozen=True)
 class IcebergFindings:
-    """What was found in a layout.
+    """The findings in a layout.
 
     ``stored`` are the leaves of the table that the file has, by field id. ``lacks`` are leaves that
     it lacks, although rows have a value there: their initial default. ``names`` are those of a file

@@ -39,7 +39,7 @@ _CODEC = {"avro.codec": "deflate"}
 
 @dataclass(frozen=True, slots=True)
 class IcebergCommit:
-    """What the manifests of one snapshot have in common.
+    """The facts that the manifests of one snapshot share.
 
     The paths of written files begin with ``prefix``; ``schema`` is the current one. Rows without
     their own ids get ids from ``first_row_id`` on.

@@ -1,4 +1,4 @@
-"""What Iceberg's metadata says about a data file: rows, counts and bounds, only if certain."""
+"""The metrics of a data file in Iceberg's metadata: rows, counts and bounds, only if certain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an address of a catalog may say: settings such as ``?timeout=30``, folders and ports."""
+"""The parts of an address of a catalog: settings such as ``?timeout=30``, folders and ports."""
 
 from __future__ import annotations
 

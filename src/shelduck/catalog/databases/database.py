@@ -1,4 +1,4 @@
-"""What a database must provide to hold a catalog, and what its failures mean for the caller."""
+"""The demands on a database that holds a catalog, and the meaning of its failures."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Contention(CatalogUnavailable):
 
 
 class Database(Protocol):
-    """What a database must provide to hold a catalog."""
+    """A database that can hold a catalog."""
 
     kind: str
     names: tuple[str, ...]
     """The words with which its addresses may begin."""
     form: str
-    """What its addresses look like."""
+    """The form of its addresses."""
     extra: str
     """The extra that installs its driver."""
     is_server: bool

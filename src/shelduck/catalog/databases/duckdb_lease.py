@@ -80,7 +80,7 @@ class Wish:
 
 
 class Lease:
-    """What keeps a DuckDB file open: a connection that does nothing."""
+    """The holder of an open DuckDB file: a connection that does nothing."""
 
     def __init__(self, path: Path, seconds: float) -> None:
         self._path, self._seconds = path, seconds

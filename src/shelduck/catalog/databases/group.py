@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Writes(Protocol):
-    """What a group needs of a store."""
+    """A store as a group needs it."""
 
     def write(self) -> AbstractContextManager[Connection]:
         """Provide a transaction that is committed at the end."""

@@ -1,1 +1,1 @@
-"""What a lake holds at a snapshot: SELECTs, and model values made from their rows."""
+"""The contents of a lake at a snapshot: SELECTs, and model values made from their rows."""

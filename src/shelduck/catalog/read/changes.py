@@ -1,4 +1,4 @@
-"""What the catalog knows about rows that were inserted and deleted between two snapshots."""
+"""Rows that were inserted and deleted between two snapshots, as far as the catalog knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What table functions show about a lake: its tables, and the files of one of them."""
+"""The rows of table functions about a lake: its tables, and the files of one of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What metadata tables show: files, snapshots and statistics of one table.
+"""The rows of metadata tables: files, snapshots and statistics of one table.
 
 Rows are plain tuples in the order of the column names below, because a table may have hundreds of
 thousands of files.

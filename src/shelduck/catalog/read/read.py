@@ -1,4 +1,4 @@
-"""What a lake holds at a snapshot: catalog rows in, model values out.
+"""The contents of a lake at a snapshot: catalog rows in, model values out.
 
 Each function takes the connection of one `Store.read` or `Store.write`, so that several calls see
 one state. Files and inlined rows of a table are in `shelduck.catalog.read.files.data_files` and

@@ -1,4 +1,4 @@
-"""What maintenance needs to know about a table beyond its files at a snapshot."""
+"""Facts about a table that maintenance needs, beyond its files at a snapshot."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is running on a lake: jobs and registered writers."""
+"""Work that is running on a lake: jobs and registered writers."""

@@ -24,7 +24,7 @@ from shelduck.model.files.place import normal, require_allowed, split_address, s
 
 @dataclass(frozen=True, slots=True)
 class LakeInfo:
-    """What the catalog says about the whole lake; ``data_path`` is absolute and ends in '/'.
+    """The whole lake as the catalog describes it; ``data_path`` is absolute and ends in '/'.
 
     ``roots`` are the directories below which its user lets files be read, None for any.
     """

@@ -1,4 +1,4 @@
-"""What maintenance must know of a whole lake, in a few statements: counts, never single files."""
+"""Facts about a whole lake for maintenance, in a few statements: counts, never single files."""
 
 from __future__ import annotations
 

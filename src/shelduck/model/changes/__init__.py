@@ -1,1 +1,1 @@
-"""What ALTER TABLE asks for, what a commit carries, and which changes exclude each other."""
+"""The changes of ALTER TABLE and of a commit, and which of them exclude each other."""

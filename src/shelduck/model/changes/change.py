@@ -178,7 +178,7 @@ class InlineRows:
 
 @dataclass(frozen=True, slots=True)
 class FileDeletes:
-    """What happens to one data file: a new delete file, positions in the catalog, or its end.
+    """The fate of one data file: a new delete file, positions in the catalog, or its end.
 
     ``delete_file`` replaces the current delete file. ``positions`` are deleted too, and go to the
     catalog itself. Without both, every row is deleted and the file ends.
@@ -296,7 +296,7 @@ Change = (
 
 @dataclass(frozen=True, slots=True)
 class CommitInfo:
-    """What a commit says about itself; all three are free text."""
+    """The words of a commit about itself; all three are free text."""
 
     author: str | None = None
     message: str | None = None

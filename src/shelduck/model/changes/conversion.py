@@ -1,4 +1,4 @@
-"""What a type change needs, at any depth: as much as the most demanding of its parts.
+"""The needs of a type change, at any depth: as much as the most demanding of its parts.
 
 `shelduck.model.types.promotions` judges leaves. Struct members are matched by name without case,
 lists by their element, maps by key and value. NOT NULL inside a nested type is ignored here,

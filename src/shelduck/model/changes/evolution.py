@@ -1,4 +1,4 @@
-"""What rows may change in the columns of their table: the words that `Table.append` takes."""
+"""Changes that rows may make to the columns of their table: the words that `Table.append` takes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORDS = ("none", "add", "widen", "all")
 
 @dataclass(frozen=True, slots=True)
 class Evolution:
-    """What a write may do to the columns of its table, in the snapshot of its rows.
+    """The changes that a write may make to the columns of its table, in the snapshot of its rows.
 
     ``adds``: columns and struct fields that only the rows have. ``widens``: types that the rows
     need wider. ``rescue`` is the column for values that still do not fit, None if they are refused.

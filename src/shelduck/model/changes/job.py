@@ -49,7 +49,7 @@ class JobIndex:
 
 @dataclass(frozen=True, slots=True)
 class JobWork:
-    """What a job does.
+    """The work of a job.
 
     ``clauses`` are the changes of the ALTER TABLE that the job publishes; conversions belong to
     some of them. ``rewrites``: the job rewrites all files that are older than the job in the

@@ -1,4 +1,4 @@
-"""What a commit can do to macros, and to comments on columns of views."""
+"""Changes of macros, and of comments on columns of views."""
 
 from __future__ import annotations
 

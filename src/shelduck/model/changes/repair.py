@@ -1,4 +1,4 @@
-"""What a commit can mend in a catalog without a decision."""
+"""Repairs of a catalog that a commit makes without a decision."""
 
 from __future__ import annotations
 

@@ -37,12 +37,12 @@ from shelduck.model.tables.table import TableVersion
 
 @dataclass
 class StagedRows:
-    """What a transaction did to the rows of one table."""
+    """The changes of a transaction to the rows of one table."""
 
     files: list[NewDataFile | None] = field(default_factory=list)
     """Files that it wrote; None once all rows of a file are deleted."""
     deletes: dict[int, FileDeletes] = field(default_factory=dict)
-    """What it deleted from files that others see, by data file id."""
+    """Its deletes from files that others see, by data file id."""
     inlined: set[int] = field(default_factory=set)
     """Row ids of inlined rows that it deleted."""
     batches: list[InlinedBatch] = field(default_factory=list)

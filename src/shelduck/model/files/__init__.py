@@ -1,1 +1,1 @@
-"""What files and inlined rows contain, and where they are."""
+"""Files and inlined rows: their contents and their places."""

@@ -1,1 +1,1 @@
-"""What a table is at one snapshot: columns, keys, partitions, sort order, properties."""
+"""A table at one snapshot: columns, keys, partitions, sort order, properties."""

@@ -1,4 +1,4 @@
-"""What is known of the columns of a table, by id and name: carried on when few of them change."""
+"""The columns of a table by id and name, carried on when few of them change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shelduck.model.types.data_types import Text
 
 
 class Node(Protocol):
-    """What an index needs of a field."""
+    """A field as an index needs it."""
 
     @property
     def id(self) -> int:

@@ -31,7 +31,7 @@ _UNORDERED = ("json", "variant", "geometry")
 
 
 class KeyModel(Enum):
-    """What a table does with rows of the same key; the catalog keeps the values."""
+    """How a table combines rows of the same key; the catalog keeps the values."""
 
     DUPLICATE = "DUPLICATE"
     UNIQUE = "UNIQUE"

@@ -14,7 +14,7 @@ UNKNOWN = "unknown"
 
 
 class MacroKind(Enum):
-    """What a macro is; a scalar macro and a table macro may share a name, as in DuckDB."""
+    """The kind of a macro; a scalar macro and a table macro may share a name, as in DuckDB."""
 
     SCALAR = "scalar"
     TABLE = "table"

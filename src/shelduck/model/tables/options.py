@@ -42,7 +42,7 @@ class OptionSetting:
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """What applies to one table; the defaults are those of DuckDB's extension."""
+    """The options of one table; the defaults are those of DuckDB's extension."""
 
     data_inlining_row_limit: int = 10
     """Most rows of one statement that go into the catalog instead of a file; 0 is none."""

@@ -1,4 +1,4 @@
-"""What is wrong in a lake, in words."""
+"""A fault of a lake, in words."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Kind(Enum):
 _RESERVED = ("__shelduck_", "_ducklake_internal_")
 _SPENT = "__shelduck_spent"
 NO_DEFAULT = "NULL"
-"""What DuckLake writes if a column has no default: this text, not SQL NULL."""
+"""The text that DuckLake writes if a column has no default, instead of SQL NULL."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ class Snapshot(Shown):
 
     @property
     def mark(self) -> Mark:
-        """What no other snapshot has, even one of the same id in another copy of the catalog."""
+        """A mark that no other snapshot has, even of the same id in a copy of the catalog."""
         counters = (self.schema_version, self.next_catalog_id, self.next_file_id)
         return (self.id, self.time, *counters)
 
@@ -100,9 +100,9 @@ class TableVersion:
     sort: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
     options: TableOptions = field(default_factory=TableOptions)
-    """What applies to writes; options have no history."""
+    """The options that apply to writes; they have no history."""
     conversions: tuple[Conversion, ...] = ()
-    """What an open job converts: new files contain its columns too."""
+    """The conversions of an open job: new files contain its columns too."""
     has_reserved: bool = False
     """False if no job has ever reserved a column, so that there is no job to look up."""
     roots: tuple[str, ...] | None = None

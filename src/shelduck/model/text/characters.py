@@ -9,7 +9,7 @@ from shelduck.errors import InvalidRequest
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a character: nobody can write it as UTF-8."""
 NUL_OR_SURROGATE = re.compile("[\0\ud800-\udfff]")
-"""What PostgreSQL cannot hold and no path can have."""
+"""Characters that PostgreSQL cannot hold and no path can have."""
 
 
 def require_characters(

@@ -9,7 +9,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.text.characters import require_characters
 
 INSIDE = "\x01"
-"""What stands between the names of a schema and of the schemas around it in `schema_word`."""
+"""The mark between the names of a schema and of the schemas around it in `schema_word`."""
 # Behind a bracket, these begin a query.
 _QUERY_WORDS = frozenset(("select", "with", "from", "values", "table"))
 

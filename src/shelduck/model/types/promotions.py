@@ -43,7 +43,7 @@ _TO_TEXT = frozenset({"varchar", "json"})
 
 
 class Verdict(Enum):
-    """What a type change needs."""
+    """The work that a type change needs."""
 
     SAME = "same"
     SAFE = "safe"

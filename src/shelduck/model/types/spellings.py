@@ -73,4 +73,4 @@ DUCKDB_NUMBERS = {
     "float32": "FLOAT",
     "float64": "DOUBLE",
 }
-"""What DuckDB calls numbers."""
+"""DuckDB's names of numbers."""

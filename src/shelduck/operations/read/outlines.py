@@ -1,4 +1,4 @@
-"""What a large table has, as far as sums by SQL tell: enough to plan a scan without a list."""
+"""The outline of a large table from sums by SQL: enough to plan a scan without a list."""
 
 from __future__ import annotations
 

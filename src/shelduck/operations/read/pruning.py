@@ -31,7 +31,7 @@ _TIME_ZONE = "UTC"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What filters ask: a predicate, the ids of its columns, and the integers that it allows.
+    """A question of filters: a predicate, the ids of its columns, and the integers that it allows.
 
     A column without an id proves nothing.
     """

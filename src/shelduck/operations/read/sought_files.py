@@ -36,7 +36,7 @@ _KEPT = 8
 
 @dataclass(slots=True)
 class _Shared:
-    """What the scans of one table version know; threads may share it."""
+    """The knowledge that scans of one table version share; threads may share it."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     found: dict[frozenset[tuple[FieldId, Range]], list[int]] = field(default_factory=dict)

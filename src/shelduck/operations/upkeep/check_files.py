@@ -36,7 +36,7 @@ _UNCUT = 8
 
 @dataclass(slots=True)
 class FileFaults:
-    """What is wrong with files, and the statistics that their footers correct."""
+    """The faults of files, and the statistics that their footers correct."""
 
     problems: list[Problem] = field(default_factory=list)
     corrected: list[CorrectedStats] = field(default_factory=list)

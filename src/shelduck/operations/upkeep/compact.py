@@ -140,7 +140,7 @@ def survey_of(
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What the catalog tells about the older snapshots of a table, whatever files matter."""
+    """The catalog's facts about the older snapshots of a table, whatever files matter."""
 
     versions: Sequence[ColumnVersion]
     snapshots: Sequence[int]

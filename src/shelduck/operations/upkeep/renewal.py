@@ -27,7 +27,7 @@ from shelduck.spark.write.write import fresh_name
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What lets all files of a table begin in the next snapshot: moved rewrites, copied files."""
+    """Changes that let all files begin in the next snapshot: moved rewrites, copied files."""
 
     postponed: PostponedRewrites
     copies: Done

@@ -42,7 +42,7 @@ from shelduck.spark.write.write import Writing, write_files
 
 @dataclass(frozen=True)
 class Restoration:
-    """What changes a table from ``now`` to ``then``; no row has been read yet.
+    """The changes that lead a table from ``now`` to ``then``; no row has been read yet.
 
     ``younger`` files end. In ``mixed`` files and among ``inlined`` rows, rows that were added since
     are deleted. ``feed`` says where the rows are that were deleted since.

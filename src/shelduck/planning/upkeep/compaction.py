@@ -175,7 +175,7 @@ def batches(bins: Iterable[Bin], most: int = _BIN_COUNT) -> Iterable[list[Bin]]:
 
 
 class History:
-    """What the remaining older snapshots would lose if new files replaced some files."""
+    """The loss of the remaining older snapshots if new files replaced some files."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What maintenance asks about a lake: counts and bytes for each table, never single files."""
+"""Facts that maintenance asks about a lake: counts and bytes for each table, never single files."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class TableFacts:
     """Files of which the option rewrite_delete_threshold says that a rewrite pays."""
     worn_bytes: int = 0
     layouts: tuple[LayoutFiles, ...] = ()
-    """What files hold, if there are more than `LAYOUTS` layouts."""
+    """The contents of files, if there are more than `LAYOUTS` layouts."""
 
 
 @dataclass(frozen=True, slots=True)
 class LakeFacts:
-    """What belongs to no table.
+    """The facts that belong to no table.
 
     ``expired`` counts snapshots past their age, ``scheduled`` files that may be deleted;
     ``searched`` says when somebody last looked for orphans.

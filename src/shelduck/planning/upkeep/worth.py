@@ -51,7 +51,7 @@ class Step:
 
     @property
     def key(self) -> tuple[Work, bool]:
-        """What tells two steps of one table apart."""
+        """A key that tells two steps of one table apart."""
         return self.work, self.below is None
 
 

@@ -1,4 +1,4 @@
-"""What a query did when it ran: Spark's final plan with the metrics of each of its nodes."""
+"""The work of a query that ran: Spark's final plan with the metrics of each of its nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""What Python and the bridge's Java pass to each other, as rows of text.
+r"""The messages between Python and the bridge's Java, as rows of text.
 
 Every row ends with a newline, tabs separate fields, a backslash escapes, and a lone ``\N`` is null.
 ``java/TextRows.java`` has the same rules.

@@ -1,4 +1,4 @@
-"""What errors of Spark mean for people who use lakes: a sentence that says what to write instead.
+"""Spark's errors in words of people who use lakes: a sentence that says what to write instead.
 
 To add one, add a line to ``_MEANINGS``: what Spark says, the class of the error, and the sentence,
 which may name the groups of the pattern. Spark says these things about other tables too, so a

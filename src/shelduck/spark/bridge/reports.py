@@ -1,4 +1,4 @@
-"""What the tasks of one write tell of the files that they wrote."""
+"""Reports of the tasks of one write about the files that they wrote."""
 
 from __future__ import annotations
 

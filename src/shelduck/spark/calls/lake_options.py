@@ -125,7 +125,7 @@ def refuse_written(given: Mapping[str, str], what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What the options of a reader ask for: a snapshot, a change feed, or the current rows."""
+    """The wish of a reader's options: a snapshot, a change feed, or the current rows."""
 
     version: int | None = None
     timestamp: str | None = None
@@ -174,7 +174,7 @@ def read_options(given: Mapping[str, str], table: str) -> ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """What the options of a streaming reader ask for.
+    """The wish of a streaming reader's options.
 
     The stream delivers added rows, or all changes if ``changes``. It begins with the rows of the
     table and goes on with later snapshots; with ``version`` or ``timestamp``, it begins with the

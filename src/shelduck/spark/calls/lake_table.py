@@ -1,4 +1,4 @@
-"""What Spark's calls that never reach a catalog need from a lake's table."""
+"""A lake's table for Spark's calls that never reach a catalog."""
 
 from __future__ import annotations
 

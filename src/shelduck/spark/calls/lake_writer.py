@@ -29,7 +29,7 @@ Sparks = Callable[..., Any]
 
 
 class LakeWriter(DataFrameWriterV2):
-    """What ``df.writeTo`` returns for a table of a lake."""
+    """The writer that ``df.writeTo`` returns for a table of a lake."""
 
     def __init__(self, df: DataFrame, name: str, table: LakeTable) -> None:
         super().__init__(df, name)

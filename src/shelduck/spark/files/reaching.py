@@ -1,4 +1,4 @@
-"""What `connect` finds out about a data path: how it is reached, and whether it can be.
+"""The look of `connect` at a data path: how it is reached, and whether it can be.
 
 What the Spark session says about an object store is only read.
 """

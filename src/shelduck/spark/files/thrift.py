@@ -39,7 +39,7 @@ class Element:
 
 
 BROKEN = (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError)
-"""What Python raises where the values of a footer are not those that it must have."""
+"""Errors that Python raises where the values of a footer are not those that it must have."""
 
 
 def read_schema(footer: bytes) -> Element:

@@ -28,7 +28,7 @@ class When(Enum):
 
 
 class Action(Enum):
-    """What happens to a row."""
+    """The actions on a row."""
 
     UPDATE = UPDATED
     INSERT = INSERTED

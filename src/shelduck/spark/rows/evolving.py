@@ -1,4 +1,4 @@
-"""What a table's columns lack to hold the rows of a DataFrame unchanged."""
+"""The changes that a table's columns need to hold the rows of a DataFrame unchanged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Difference:
 
     @property
     def change(self) -> AddColumn | ChangeType:
-        """What a table needs to hold all values: a new column, or another type.
+        """The need of a table that is to hold all values: a new column, or another type.
 
         Raises Unsupported if a lake has no type for the values.
         """

@@ -33,7 +33,7 @@ _JSON = {
     "ignoreNullFields": "true",
 }
 Split = tuple[Column, Column]
-"""What a column takes of a value, and the rest of it; the rest is NULL if there is none."""
+"""The part of a value that a column takes, and its rest, which is NULL if there is none."""
 
 
 def rescue_rows(

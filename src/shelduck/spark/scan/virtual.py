@@ -16,7 +16,7 @@ ORIGINS = {
     "filename": Origin.FILE_ID,
     "file_row_number": Origin.POSITION,
 }
-"""What each virtual column is made of."""
+"""The origin that each virtual column is made of."""
 
 _MARK = "shelduck.virtual"
 _FILE, _PATH = "__shelduck_virtual_file", "__shelduck_virtual_path"

@@ -1,4 +1,4 @@
-"""What the environment says about an object store; it is only read."""
+"""Settings of the environment about an object store; it is only read."""
 
 from __future__ import annotations
 

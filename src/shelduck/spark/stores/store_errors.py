@@ -1,4 +1,4 @@
-"""What is wrong with a storage, in one sentence: its name, credentials, load, space, or access."""
+"""The fault of a storage, in one sentence: its name, credentials, load, space, or access."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one write of changed rows says about their old versions: which rows, and where they are.
+"""The old versions of changed rows, as one write tells them: which rows, and where they are.
 
 The bridge's `ChangeWriter` writes new rows and origins in one pass, so they always agree, even if a
 condition is random or the order of a join is not fixed.
@@ -32,7 +32,7 @@ MARKS = (ACTION, Origin.FILE_ID, Origin.POSITION)
 """The columns of changed rows that follow those of the table and the row id."""
 
 UPDATED, INSERTED, DELETED = 1, 2, 3
-"""What `ACTION` says; the bridge's `ChangeWriter` knows these numbers."""
+"""The values of `ACTION`; the bridge's `ChangeWriter` knows these numbers."""
 
 _ORIGINS, _NEW = "-origins.parquet", "-new.parquet"
 _ROW, _PLACE = ["file", "pos", "row"], ["file", "pos"]

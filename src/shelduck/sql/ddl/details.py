@@ -1,4 +1,4 @@
-"""What ALTER COLUMN and CHANGE say of a column: its type, default, NOT NULL, comment and place."""
+"""A column's details in ALTER COLUMN and CHANGE: its type, default, NOT NULL, comment and place."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class Rewriting:
 
     @cached_property
     def _edits(self) -> list[_Edit]:
-        """What changes in the text but for stars, in the order of places."""
+        """The changes of the text but for stars, in the order of places."""
         aliases = {lowered: backticked(name) for lowered, name in self._aliases.items()}
         edits = [(use.start, use.end, aliases[use.parts]) for use in self._uses]
         tables = _Tables(self._inner)

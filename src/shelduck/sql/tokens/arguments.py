@@ -19,7 +19,7 @@ _LITERAL = (
 )
 
 DUCKLAKE = "ducklake_"
-"""What DuckDB puts before the names of a lake's functions."""
+"""The words that DuckDB puts before the names of a lake's functions."""
 
 
 def read_call(cursor: Cursor, parts: Sequence[str], what: str) -> Call:

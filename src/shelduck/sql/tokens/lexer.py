@@ -22,7 +22,7 @@ from shelduck.model.text.quoting import unquoted_text
 
 
 class Kind(Enum):
-    """What a token is."""
+    """The kinds of tokens."""
 
     WORD = "word"
     QUOTED = "quoted name"

@@ -1,4 +1,4 @@
-"""What statements are made of: names, queries and expressions as values."""
+"""The parts of statements: names, queries and expressions as values."""
 
 from __future__ import annotations
 

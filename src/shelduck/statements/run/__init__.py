@@ -1,1 +1,1 @@
-"""What runs each kind of statement."""
+"""The functions that run each kind of statement."""

@@ -30,7 +30,7 @@ from shelduck.work.workspace import Workspace
 
 
 class CatalogVerbs(TellsOfSpark):
-    """What `Lake` and `Transaction` share: tables and schemas by name."""
+    """The verbs that `Lake` and `Transaction` share: tables and schemas by name."""
 
     def __init__(self, state: LakeState, unit: UnitOfWork | None) -> None:
         self._state = state

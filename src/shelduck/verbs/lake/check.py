@@ -1,4 +1,4 @@
-"""What can be known about a lake without reading its rows, and with them; what can be mended."""
+"""The check of a lake, without reading its rows and with them, and its repairs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _HARMLESS = frozenset({"orphan", "job", "statistics"})
 
 @dataclass(frozen=True, slots=True)
 class LakeCheck:
-    """What a check found, and how many tables and files it looked at.
+    """The findings of a check, and how many tables and files it looked at.
 
     ``problems`` are wrong now; ``notes`` are worth knowing, and nothing is wrong with them;
     ``repaired`` are problems and notes that the check has mended.

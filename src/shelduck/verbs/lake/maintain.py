@@ -35,7 +35,7 @@ _TAKEN = "another process maintains it now"
 
 @dataclass
 class Budget:
-    """What one run may still use: ``bytes`` to rewrite, and the time until ``end``."""
+    """The rest of what one run may use: ``bytes`` to rewrite, and the time until ``end``."""
 
     bytes: float = inf
     end: float = inf

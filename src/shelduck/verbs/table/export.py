@@ -31,7 +31,7 @@ Place = str | os.PathLike[str]
 
 
 class _Surveyed(Protocol):
-    """What the surveys of all formats have."""
+    """A survey of any format."""
 
     @property
     def report(self) -> ExportReport: ...

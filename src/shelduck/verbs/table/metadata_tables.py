@@ -42,7 +42,7 @@ _HISTORY = {
 
 
 class MetadataVerbs(TableHandle):
-    """What the catalog knows about the table; a transaction's own rows are not included."""
+    """The catalog's facts about the table; a transaction's own rows are not included."""
 
     def files(
         self, *, version: int | None = None, timestamp: str | datetime | None = None

@@ -23,7 +23,7 @@ from shelduck.work.unit import UnitOfWork
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """What a restore would do.
+    """The effect that a restore would have.
 
     Of the ``files`` of the table, ``ended`` hold only rows added since and would end, and from
     ``thinned`` such rows would be deleted. Rows deleted since would be restored from ``sources``,

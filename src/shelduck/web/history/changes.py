@@ -1,4 +1,4 @@
-"""What changed in the columns from one snapshot to another, in words."""
+"""The changes of columns from one snapshot to another, in words."""
 
 from __future__ import annotations
 

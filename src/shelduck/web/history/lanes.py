@@ -11,7 +11,7 @@ from shelduck.catalog.read.overview.column_history import ColumnState
 
 
 class Family(Enum):
-    """What kind of values a type has; each has its own colour."""
+    """The kind of a type's values; each has its own colour."""
 
     NUMBER = "number"
     TEXT = "text"
@@ -36,7 +36,7 @@ def family(type_: str) -> Family:
 
 
 class MarkKind(Enum):
-    """What changes about a column besides its name and its type."""
+    """The changes of a column besides its name and its type."""
 
     DEFAULT = "default"
     NO_DEFAULT = "no default"

@@ -60,7 +60,7 @@ class Row:
 
     @property
     def end_text(self) -> str:
-        """What happened at its end."""
+        """The change at its end."""
         if self.lane.followed_by is not None:
             return f"converted, now column {self.lane.followed_by}"
         return f"dropped in {self.lane.end}"

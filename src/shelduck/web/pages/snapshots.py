@@ -39,7 +39,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """What a snapshot did to one object; ``table`` is the id of a table, None for others."""
+    """The change of a snapshot to one object; ``table`` is the id of a table, None for others."""
 
     words: str
     name: str

@@ -120,7 +120,7 @@ def _change_before(changes: Sequence[int], snapshot: int) -> int | None:
 
 
 class Events:
-    """What each snapshot did to the columns."""
+    """The changes of each snapshot to the columns."""
 
     def __init__(
         self,

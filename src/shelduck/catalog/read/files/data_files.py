@@ -117,7 +117,7 @@ def files_at_once(
 
 
 class _Beside(NamedTuple):
-    """What the catalog has about the files of a table, beside their own rows."""
+    """Facts of the catalog about the files of a table, beside their own rows."""
 
     holdings: Holdings
     deletes: Iterable[Any]

@@ -27,7 +27,7 @@ _INT64 = (-(2**63), 2**63 - 1)
 
 
 class FileKind(NamedTuple):
-    """What two files have in common that are read alike, but for their deletes.
+    """The traits that files have in common which are read alike, but for their deletes.
 
     ``is_own`` says whether the path shows that Shelduck wrote the file, ``has_row_ids`` whether the
     catalog has the id of its first row.
@@ -42,7 +42,7 @@ class FileKind(NamedTuple):
 
 
 class FileNumbers(NamedTuple):
-    """What is kept of one data file; ``end`` is None while the file belongs to the table.
+    """The numbers of one data file; ``end`` is None while the file belongs to the table.
 
     ``name`` is the hash of the path, ``root`` the beginning of a path that has a scheme.
     """

@@ -31,7 +31,7 @@ KINDS: dict[str, frozenset[Verb]] = {
         if v.value.endswith(("_schema", "_view", "_macro")) or v is Verb.ALTERED_VIEW
     ),
 }
-"""What snapshots do, in the words of the page; each kind with its verbs."""
+"""The kinds of snapshots in the words of the page, each with its verbs."""
 
 
 def commits_between(connection: Connection, edges: Sequence[datetime]) -> list[int]:

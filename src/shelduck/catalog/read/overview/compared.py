@@ -1,4 +1,4 @@
-"""What differs between the files and rows of two snapshots, by table."""
+"""Differences between the files and rows of two snapshots, by table."""
 
 from __future__ import annotations
 

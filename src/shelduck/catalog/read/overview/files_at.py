@@ -26,7 +26,7 @@ _file, _delete, _value = tables.data_file, tables.delete_file, tables.file_parti
 
 @dataclass(frozen=True, slots=True)
 class FilesAt:
-    """What to select files from; ``dead`` is how many rows of a file are deleted.
+    """A source of files to select from; ``dead`` is how many rows of a file are deleted.
 
     ``values`` are the tables with the partition values of a file, one for each key.
     """

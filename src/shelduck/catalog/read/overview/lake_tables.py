@@ -133,7 +133,7 @@ def _sums(source: Table, at: int, rows: ColumnElement[Any]) -> Subquery:
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """What the catalog itself keeps of a table: rows, and deleted positions of its live files.
+    """The catalog's own part of a table: rows, and deleted positions of its live files.
 
     ``versions`` also counts the rows that only older snapshots show.
     """
