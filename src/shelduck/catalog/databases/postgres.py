@@ -159,4 +159,7 @@ def _without_state(error: BaseException, *, committing: bool) -> Failure:
 def _prepare(driver: Any, _record: object) -> None:
     # The store begins transactions; psycopg must not begin its own.
     driver.autocommit = True
+    # Tables of DuckLake 0.3 have JSON: whoever reads them wants its text.
+    for kind in ("json", "jsonb"):
+        driver.adapters.register_loader(kind, import_module("psycopg.types.string").TextLoader)
     driver.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'; SET TIME ZONE 'UTC'")

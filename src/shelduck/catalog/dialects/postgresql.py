@@ -64,8 +64,11 @@ _OLDER_TYPES = {
     "timestamp": frozenset({"timestamp"}),
     "timestamptz": frozenset({"timestamptz"}),
 }
-# Values that the driver would change: an interval loses its months, a time its form.
-_READ_AS_TEXT = frozenset({"time", "timetz", "interval", "uuid"})
+# Values that the driver would change: an interval loses its months, a time its form. DuckLake 0.3
+# kept dates and timestamps as such, of which the driver refuses those outside of Python's years.
+_READ_AS_TEXT = frozenset(
+    {"time", "timetz", "interval", "uuid", "date", "timestamp", "timestamptz"}
+)
 
 
 def _type(field: Field) -> str:

@@ -34,7 +34,7 @@ from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
 from shelduck.catalog.dialects.dialect import Dialect
 from shelduck.catalog.dialects.known import dialect_of
-from shelduck.catalog.dialects.values import flag, interval, refused_variant
+from shelduck.catalog.dialects.values import flag, interval, moment, refused_variant
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
 from shelduck.catalog.read.holdings import Holdings, holdings_of
@@ -51,6 +51,7 @@ from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.types.data_types import FLOATS
 from shelduck.model.types.literals import float_text
+from shelduck.model.types.temporal import TIMESTAMP_NAMES
 
 Conditions = tuple[ColumnElement[bool], ...]
 
@@ -364,6 +365,8 @@ def _converter(dialect: Dialect, field: Field) -> Callable[[Any], object]:
         return lambda v: float_text(shape, v) if isinstance(v, float) else str(v)
     if name == "interval":
         return interval
+    if name == "date" or name in TIMESTAMP_NAMES:
+        return lambda value: moment(_text(value))
     return _text
 
 
