@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 
 import pytest
 from ducklakepy import load_catalog
+from typer.testing import CliRunner
 
 import shelduck
 from shelduck.catalog.read.inlined import inlined_rows
+from shelduck.cli.app import app
 from shelduck.errors import InvalidRequest, LakeChanged
 from tests.support.lake import Lake
 
@@ -114,15 +117,71 @@ def test_1_0_refuses_only_what_it_always_refused(sqlite_url, data_path):
 def test_a_lake_of_another_version_than_asked_for_is_refused(sqlite_url, data_path):
     shelduck.connect(sqlite_url, data_path).close()
 
-    with pytest.raises(InvalidRequest, match=r"has DuckLake version '1\.0', not '1\.1'"):
+    told = r"has DuckLake version '1\.0', not '1\.1'; leave out .*, or migrate the lake \("
+    with pytest.raises(InvalidRequest, match=told):
         shelduck.connect(sqlite_url, ducklake_version="1.1")
+    with shelduck.connect(sqlite_url) as lake:
+        lake.migrate("1.1")
+    # There is no way back.
+    with pytest.raises(InvalidRequest, match=r"'1\.1', not '1\.0'; leave out ducklake_version$"):
+        shelduck.connect(sqlite_url, ducklake_version="1.0")
 
 
-def test_a_version_that_does_not_exist_is_refused_before_anything_is_made(tmp_path, data_path):
-    with pytest.raises(InvalidRequest, match=r"'1\.7' is not one of '1\.0' and '1\.1'"):
-        shelduck.connect(f"sqlite:///{tmp_path}/c.db", data_path, ducklake_version="1.7")
+@pytest.mark.parametrize("version", ["1.7", "", "v1.1", 1.1])
+def test_a_version_that_does_not_exist_is_refused_before_anything_is_made(
+    tmp_path, data_path, version
+):
+    url = f"sqlite:///{tmp_path}/c.db"
+    with pytest.raises(InvalidRequest, match=r"is not one of '1\.0' and '1\.1'"):
+        shelduck.connect(url, data_path, ducklake_version=version)
 
     assert not (tmp_path / "c.db").exists()
+
+
+def run(*arguments):
+    """What the command prints, or the error that it ends with."""
+    done = CliRunner().invoke(app, arguments)
+    return done.stdout if done.exception is None else done.exception
+
+
+def test_the_shell_makes_lakes_of_a_version_and_refuses_another_one(sqlite_url, data_path):
+    make = ("sql", "CREATE TABLE t (a INT)", "-c", sqlite_url, "-d", data_path)
+    assert "'9' is not one of '1.0' and '1.1'" in str(run(*make, "--ducklake-version", "9"))
+    assert "there is no lake" in str(run("migrate", "-c", sqlite_url, "--to", "1.1"))
+
+    assert "CREATE TABLE" in run(*make, "--ducklake-version", "1.1")
+    with shelduck.connect(sqlite_url) as lake:
+        assert lake._state.store.format.version == "1.1"
+    show = ("sql", "SHOW TABLES", "-c", sqlite_url, "--ducklake-version")
+    assert "'1.1', not '1.0'" in str(run(*show, "1.0"))
+    assert "|t" in run(*show, "1.1").replace(" ", "")
+
+
+def test_the_shell_refuses_versions_to_which_a_lake_cannot_migrate(sqlite_url, data_path):
+    shelduck.connect(sqlite_url, data_path, ducklake_version="1.1").close()
+    migrate = ("migrate", "-c", sqlite_url)
+
+    assert run(*migrate).code == 2
+    assert "'9' is not one of '1.0' and '1.1'" in str(run(*migrate, "--to", "9", "--plan"))
+    assert "there is no way back to '1.0'" in str(run(*migrate, "--to", "1.0", "--plan"))
+    assert run(*migrate, "--to", "1.1") == "the lake already has DuckLake 1.1\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("", "missing a required argument: 'version'; it takes version, [plan => …]"),
+        ("'9'", "'9' is not one of '1.0' and '1.1'"),
+        ("1.1", "argument version must be text"),
+        ("'1.1', plan => 'maybe'", "argument plan must be true or false, not 'maybe'"),
+        ("'1.1', to => '1.0'", "unexpected keyword argument 'to'; it takes version, [plan => …]"),
+    ],
+)
+def test_a_call_of_migrate_says_what_it_takes(sqlite_url, data_path, arguments, told):
+    with shelduck.connect(sqlite_url, data_path) as lake:
+        with pytest.raises(InvalidRequest, match=re.escape(told)):
+            lake.execute(f"CALL migrate({arguments})")
+        assert lake._state.store.format.version == "1.0"
 
 
 def test_a_commit_goes_on_in_the_version_that_somebody_migrated_to(tmp_path, data_path):

@@ -148,15 +148,18 @@ def test_a_flush_of_nothing_makes_no_snapshot(both):
     assert both.story() == before
 
 
-def test_rows_keep_their_ids_through_a_flush(both):
+def test_rows_keep_their_ids_through_a_flush(both, ducklake_version):
     both.ours("CREATE TABLE t (id BIGINT)", "INSERT INTO t VALUES (1), (2)")
     both.theirs("UPDATE t SET id = 20 WHERE id = 2", "INSERT INTO t VALUES (3)")
     with oracle_at(both.url, None) as oracle:
         before = oracle.rows("t", columns="rowid, id")
+    # ducklakepy takes an id for the changed row too, and leaves it unused.
+    third = 2 if ducklake_version == "1.0" else 3
+    assert before == [(0, 1), (1, 20), (third, 3)]
     both.flush()
     with oracle_at(both.url, None) as oracle:
-        assert oracle.rows("t", columns="rowid, id") == before == [(0, 1), (1, 20), (2, 3)]
+        assert oracle.rows("t", columns="rowid, id") == before
     both.ours("INSERT INTO t VALUES (4)")
     with oracle_at(both.url, None) as oracle:
-        assert oracle.rows("t", columns="rowid, id") == [*before, (3, 4)]
+        assert oracle.rows("t", columns="rowid, id") == [*before, (third + 1, 4)]
         assert oracle.sql("SELECT min(id), max(id), count(*) FROM t") == [(1, 20, 4)]

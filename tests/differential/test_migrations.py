@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import shutil
 
+import psycopg
 import pytest
 from ducklakepy import load_catalog
 from sqlalchemy import text
@@ -12,6 +12,7 @@ from sqlalchemy import text
 import shelduck
 from shelduck.catalog.databases.store import open_store
 from shelduck.errors import CorruptLake
+from tests.support.copies import SQLiteCopies, postgres_copies
 from tests.support.oracle import DuckDBOracle
 
 DUCKDB = (
@@ -56,9 +57,8 @@ CLEARED = {
 }
 
 
-def make(folder):
+def make(url, folder):
     """A lake of 1.0 that both made; what DuckDB reads at each snapshot."""
-    url = f"sqlite:///{folder}/old.db"
     with DuckDBOracle(url, f"{folder}/data/", {"DATA_INLINING_ROW_LIMIT": 10}) as duckdb:
         for statement in DUCKDB:
             duckdb.execute(statement)
@@ -140,26 +140,48 @@ def without_cleared(name, columns, rows):
     return sorted((tuple(row.values()) for row in named), key=str)
 
 
+def opened(url, folder, **how):
+    """The lake at an address, by ducklakepy."""
+    address = url.replace("postgresql://", "postgresql+psycopg://")
+    return load_catalog(url=address, data_path=f"{folder}/data/", **how)
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def copies(request, tmp_path_factory):
+    """A place for catalogs."""
+    if request.param == "sqlite":
+        yield SQLiteCopies(tmp_path_factory.mktemp("catalogs"))
+        return
+    with postgres_copies(request.getfixturevalue("postgres_server")) as made:
+        yield made
+
+
+class Lakes:
+    """Copies of a lake of 1.0: one that Shelduck migrates, and one that ducklakepy does."""
+
+    def __init__(self, copies, url, folder):
+        self.folder = folder
+        self.urls = {"ours": copies.copy(url), "theirs": copies.copy(url)}
+        with shelduck.connect(self.urls["ours"]) as lake:
+            self.done = lake.migrate("1.1")
+        theirs = opened(self.urls["theirs"], folder, automatic_migration=True)
+        assert theirs.spec_version() == "1.1"
+        theirs.close()
+
+    def dumped(self):
+        return [dumped(url) for url in self.urls.values()]
+
+
 @pytest.fixture(scope="module")
-def lakes(tmp_path_factory):
-    """A lake of 1.0 that Shelduck migrated, and one that ducklakepy did; DuckDB's rows before."""
-    folder = tmp_path_factory.mktemp("migrations")
-    before = make(folder)
-    for name in ("ours", "theirs"):
-        shutil.copy(folder / "old.db", folder / f"{name}.db")
-    with shelduck.connect(f"sqlite:///{folder}/ours.db") as lake:
-        done = lake.migrate("1.1")
-    theirs = load_catalog(
-        url=f"sqlite:///{folder}/theirs.db", data_path=f"{folder}/data/", automatic_migration=True
-    )
-    assert theirs.spec_version() == "1.1"
-    theirs.close()
-    return folder, before, done
+def lakes(copies, tmp_path_factory):
+    """Both migrations of a lake that both engines made, and what DuckDB read of it before."""
+    url, folder = copies.fresh(), tmp_path_factory.mktemp("migrations")
+    before = make(url, folder)
+    return Lakes(copies, url, folder), before
 
 
 def test_both_migrations_make_the_same_catalog(lakes):
-    folder, _, _ = lakes
-    ours, theirs = (dumped(f"sqlite:///{folder}/{name}.db") for name in ("ours", "theirs"))
+    ours, theirs = lakes[0].dumped()
 
     assert ours.keys() == theirs.keys()
     for name, (columns, rows) in ours.items():
@@ -170,25 +192,92 @@ def test_both_migrations_make_the_same_catalog(lakes):
 
 
 def test_every_snapshot_reads_as_duckdb_read_it_before(lakes):
-    folder, before, done = lakes
-    assert [step.told for step in done.steps if step.object.startswith("ducklake_column ")] == [
-        "zz gets the default 7 back, which a rename in snapshot 7 dropped"
-    ]
-    for name in ("ours", "theirs"):
-        catalog = load_catalog(url=f"sqlite:///{folder}/{name}.db", data_path=f"{folder}/data/")
+    made, before = lakes
+    assert [
+        step.told for step in made.done.steps if step.object.startswith("ducklake_column ")
+    ] == ["zz gets the default 7 back, which a rename in snapshot 7 dropped"]
+    for name, url in made.urls.items():
+        catalog = opened(url, made.folder)
         for snapshot, wanted in before.items():
             assert read_by_ducklakepy(catalog, snapshot) == wanted, (name, snapshot)
         catalog.close()
 
 
 def test_spark_reads_the_snapshots_as_well(lakes, spark):
-    folder, before, _ = lakes
-    with shelduck.connect(f"sqlite:///{folder}/ours.db", spark=spark) as lake:
+    made, before = lakes
+    with shelduck.connect(made.urls["ours"], spark=spark) as lake:
         for snapshot in (3, 9, max(before)):
             for table, wanted in before[snapshot].items():
                 found = lake.table(table).read(version=snapshot).collect()
                 rows = [[v.asDict() if hasattr(v, "asDict") else v for v in row] for row in found]
                 assert rows_of(rows) == wanted, (snapshot, table)
+
+
+# Columns, the types in which DuckLake 0.3 kept their rows in PostgreSQL, and values.
+OF_0_3 = {
+    "v": ("VARCHAR", "text", ["'it''s größe'", "''", r"'a\x'"]),
+    "j": ("JSON", "json", ["'{\"a\": 1}'", "'[]'", "'null'"]),
+    "d": ("DATE", "date", ["'2024-02-29'", "'0044-03-15 (BC)'", "'infinity'"]),
+    "m": (
+        "TIMESTAMP",
+        "timestamp",
+        ["'2024-02-29 01:02:03.5'", "'0044-03-15 (BC) 12:00:00'", "'-infinity'"],
+    ),
+    "z": (
+        "TIMESTAMPTZ",
+        "timestamptz",
+        ["'2024-02-29 01:02:03+02'", "'0044-03-15 (BC) 12:00:00+00'", "'infinity'"],
+    ),
+    "n": ("BIGINT", None, ["1", "2", "3"]),
+    "l": ("VARCHAR[]", None, ["['a']", "[]", "NULL"]),
+}
+NATIVE = "regexp_replace({}, '^([0-9-]+) \\(BC\\)(.*)$', '\\1\\2 BC')::{}"  # as PostgreSQL says it
+
+
+def to_types_of_0_3(url):
+    """Give the table for inlined rows the types that one of DuckLake 0.3 has."""
+    changes = []
+    for name, (_, kind, _) in OF_0_3.items():
+        if kind is not None:
+            is_bytes = kind in ("text", "json")
+            held = f"convert_from({name}, 'UTF8')" if is_bytes else name
+            changes.append(f"ALTER {name} TYPE {kind} USING {NATIVE.format(held, kind)}")
+    with psycopg.connect(url) as connection:
+        connection.execute(f"ALTER TABLE ducklake_inlined_data_1_1 {', '.join(changes)}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("copies", ["postgres"], indirect=True)
+def test_rows_of_ducklake_0_3_are_read_and_get_the_types_of_now(copies, tmp_path, spark):
+    url = copies.fresh()
+    columns = ", ".join(f"{name} {kind}" for name, (kind, *_) in OF_0_3.items())
+    rows = zip(*(values for *_, values in OF_0_3.values()), strict=True)
+    with DuckDBOracle(url, f"{tmp_path}/data/", {"DATA_INLINING_ROW_LIMIT": 10}) as duckdb:
+        duckdb.execute(f"CREATE TABLE t ({columns})")
+        for row in rows:
+            duckdb.execute(f"INSERT INTO t VALUES ({', '.join(row)})")
+    now = ours_of(url, spark)
+    to_types_of_0_3(url)
+    assert ours_of(url, spark) == now
+
+    made = Lakes(copies, url, tmp_path)
+
+    told = [step.told for step in made.done.steps if step.action == "repair"]
+    assert told == ["5 column(s) get the types that DuckLake stores now"]
+    ours, theirs = made.dumped()
+    assert ours == theirs
+    for each in made.urls.values():
+        assert ours_of(each, spark) == now
+        with shelduck.connect(each) as lake:
+            lake.execute("INSERT INTO t (v, j, d) VALUES ('after', '[7]', DATE '2024-01-02')")
+        [new] = set(ours_of(each, spark)) - set(now)
+        assert new[:3] == ("after", "[7]", "2024-01-02")
+
+
+def ours_of(url, spark):
+    with shelduck.connect(url, spark=spark) as lake:
+        listed = ", ".join(f"CAST({name} AS STRING)" for name in OF_0_3)
+        return sorted(map(tuple, lake.sql(f"SELECT {listed} FROM t").collect()), key=str)
 
 
 def test_what_a_session_of_duckdb_1_5_leaves_behind_is_repaired(sqlite_url, data_path):

@@ -7,7 +7,9 @@ import pytest
 import shelduck
 from shelduck.spark.files.storage import carry_file
 from shelduck.spark.write import bucket_hash, placing, write
-from tests.support.oracle import DuckDBOracle
+from tests.support.ducklakepy_oracle import oracle_at
+
+pytestmark = pytest.mark.usefixtures("ducklake_version")
 
 IDENTITY, BUCKET = "x", "bucket(1000000, x)"
 FIELDS = ("year(x)", "month(x)", "day(x)")
@@ -115,6 +117,13 @@ _DIRECTORIES = (
 MOVED = {"FLOAT", "DOUBLE", "DECIMAL(3,3)", "DECIMAL(18,18)", "DECIMAL(38,38)", "DATE"}
 
 
+# ducklakepy does not partition by fractions, reads no texts as times and UUIDs, and stores -0.5
+# where DuckDB and we store -.5 for decimals without a place before the point.
+LACKING = {
+    "1.0": set(),
+    "1.1": {"FLOAT", "DOUBLE", "TIME", "TIMETZ", "UUID"}
+    | {f"DECIMAL({n},{n})" for n in (3, 18, 38)},
+}
 # One for each way in which bytes to hash are made.
 HASHES = ("BIGINT", "DOUBLE", "DECIMAL(38,2)", "TIMETZ", "TIMESTAMP", "STRING", "BINARY")
 
@@ -129,13 +138,14 @@ SOME = (
 @pytest.fixture(
     params=["some", pytest.param("bridge", marks=pytest.mark.slow), "sql alone"],
 )
-def types(request, monkeypatch):
+def types(request, monkeypatch, ducklake_version):
     """Types to write through the JVM, and by the public API alone, as over Spark Connect."""
     if request.param != "sql alone":
-        return tuple(TYPES) if request.param == "bridge" else SOME
+        chosen = tuple(TYPES) if request.param == "bridge" else SOME
+        return tuple(kind for kind in chosen if kind not in LACKING[ducklake_version])
     monkeypatch.setattr(write, "bridge_for", lambda _: None)
     monkeypatch.setattr(bucket_hash, "bridge_for", lambda _: None)
-    return HASHES
+    return tuple(kind for kind in HASHES if kind not in LACKING[ducklake_version])
 
 
 @pytest.fixture
@@ -154,7 +164,7 @@ def moved(monkeypatch):
 def test_partition_values_are_those_of_duckdb(types, spark, sqlite_url, data_path, moved):
     """Each row gets the partition that DuckDB gives it, and each file is of one partition."""
     tables = {f"t{n}": kind for n, kind in enumerate(types)}
-    with DuckDBOracle(sqlite_url, data_path) as duckdb:
+    with oracle_at(sqlite_url, data_path) as duckdb:
         duckdb.execute("CALL lake.set_option('data_inlining_row_limit', 0)")
     # Wherever the session is, partitions of timestamps go by UTC.
     spark.conf.set("spark.sql.session.timeZone", "America/St_Johns")
@@ -167,7 +177,7 @@ def test_partition_values_are_those_of_duckdb(types, spark, sqlite_url, data_pat
                 lake.sql(f"INSERT INTO {table} VALUES {rows}")
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
-    with DuckDBOracle(sqlite_url) as duckdb:
+    with oracle_at(sqlite_url) as duckdb:
         for table, kind in tables.items():
             keys, values = TYPES[kind]
             duckdb.execute(f"CREATE TABLE d_{table} AS FROM {table} LIMIT 0")
@@ -180,6 +190,6 @@ def test_partition_values_are_those_of_duckdb(types, spark, sqlite_url, data_pat
             assert sorted(ours, key=str) == sorted(its, key=str), kind
             ours, its = (duckdb.sql(_DIRECTORIES.format(t)) for t in (table, f"d_{table}"))
             assert set(ours) == {(d.replace("=-0.0/", "=0.0/"),) for (d,) in its}, kind
-    if types != HASHES:
+    if not set(types) <= set(HASHES):
         kinds = {tables[path.removeprefix(data_path).split("/")[1]] for path in moved}
         assert kinds == MOVED & set(types)

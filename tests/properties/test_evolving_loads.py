@@ -17,11 +17,12 @@ from hypothesis import event, given, note, settings
 from hypothesis import strategies as st
 
 import shelduck
+from shelduck.ducklake.format import FORMATS
 from tests.properties.test_evolution import SETTINGS
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lakes import everything
 from tests.support.lengths import long
 from tests.support.normal import duckdb_rows, spark_rows
-from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -182,7 +183,10 @@ def run(data: st.DataObject, spark: SparkSession, folder: Path) -> None:
     ]
     note(f"{text(table)} gets {text(columns)}: {given} with {evolve} and {rescue}")
     catalog, files = folder / "lake.db", folder / "data"
-    with shelduck.connect(f"sqlite:///{catalog}", str(files), spark, progress=False) as lake:
+    version = data.draw(st.sampled_from(list(FORMATS)))
+    with shelduck.connect(
+        f"sqlite:///{catalog}", str(files), spark, progress=False, ducklake_version=version
+    ) as lake:
         made = lake.create_table("t", {n: text(k) for n, k in table.items()})
         made.append(spark.sql("SELECT 0 AS id"))
         before, schema = everything(catalog, files), made.columns
@@ -205,7 +209,7 @@ def run(data: st.DataObject, spark: SparkSession, folder: Path) -> None:
             told = read["_rescued"] if rescue else None
             rest = json.loads(told, parse_float=Decimal) if told else None
             assert is_kept(row, columns, read, rest), (row, read)
-        with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+        with oracle_at(f"sqlite:///{catalog}") as oracle:
             assert duckdb_rows(oracle, "t") == spark_rows(made.read())
 
 

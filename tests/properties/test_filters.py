@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as sf
 
 import shelduck
+from shelduck.ducklake.format import FORMATS
 from shelduck.spark.scan import read
-from tests.support.lengths import long
-from tests.support.oracle import DuckDBOracle
+from tests.support.ducklakepy_oracle import oracle_at
+from tests.support.lengths import long, one_by_one
 
 COLUMNS = {
     "d": "DOUBLE",
@@ -88,7 +89,8 @@ def lake(tmp_path_factory, spark):
     folder = tmp_path_factory.mktemp("filters")
     url, place = f"sqlite:///{folder}/lake.db", folder / "arrow.parquet"
     pq.write_table(_rows(), place, row_group_size=3)
-    with shelduck.connect(url, f"{folder}/data/", spark) as made:
+    version = one_by_one([*FORMATS])[-1]
+    with shelduck.connect(url, f"{folder}/data/", spark, ducklake_version=version) as made:
         made.sql("CALL set_option('data_inlining_row_limit', 0)")
         shape = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
         for writer in WRITERS[:-1]:
@@ -103,7 +105,7 @@ def lake(tmp_path_factory, spark):
             writer_properties=deltalake.WriterProperties(max_row_group_size=3),
         )
         made.import_delta(folder / "delta", "deltalake")
-        with DuckDBOracle(url, None, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
+        with oracle_at(url, None, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
             for n in range(GROUPS):
                 chosen = f"read_parquet('{place}') WHERE k // 3 = {n}"
                 oracle.execute(f"INSERT INTO duckdb SELECT * FROM {chosen}")

@@ -1,4 +1,4 @@
-"""Random events around heavy changes: loads by us and DuckDB, kills, cancels, upkeep, resumption.
+"""Random events around heavy changes: loads by us and others, kills, cancels, upkeep, resumption.
 
 A plain dictionary says what the table holds. After each event both engines read it, the job is in a
 state that may follow the one before, and at the end every snapshot reads as it did.
@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, JobState, change_type
+from shelduck.ducklake.format import FORMATS
 from shelduck.jobs.lots import Lots
 from shelduck.jobs.record import JobRecord
 from shelduck.jobs.worker import JobWorker
 from tests.properties.test_evolution import SETTINGS
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lengths import long
-from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,7 +55,11 @@ class Story:
     def __init__(self, data: st.DataObject, spark: SparkSession, url: str, folder: Path) -> None:
         self._data = data
         self.url = url
-        self.lake = shelduck.connect(url, str(folder / "data"), spark, progress=False)
+        version = self.pick(list(FORMATS))
+        note(f"DuckLake {version}")
+        self.lake = shelduck.connect(
+            url, str(folder / "data"), spark, progress=False, ducklake_version=version
+        )
         self.rows: dict[int, str | None] = {}
         self.is_number = False
         self.versions: dict[int, list[tuple[Any, ...]]] = {}
@@ -113,7 +118,7 @@ class Story:
         """Rows by DuckDB, which knows of no job."""
         number, value = self._next, self.value()
         kind, limit = self.pick(["INSERT", "DELETE", "UPDATE"]), self.pick([0, 5])
-        with DuckDBOracle(self.url, None, {"DATA_INLINING_ROW_LIMIT": limit}) as other:
+        with oracle_at(self.url, None, {"DATA_INLINING_ROW_LIMIT": limit}) as other:
             if kind == "INSERT":
                 self._next += 1
                 statement = f"INSERT INTO t VALUES ({number}, {self.literal(value)})"
@@ -197,7 +202,7 @@ class Story:
     def check(self) -> None:
         expected = sorted((k, self.shown(v)) for k, v in self.rows.items())
         assert sorted(map(tuple, self.lake.sql("SELECT * FROM t").collect())) == expected
-        with DuckDBOracle(self.url) as oracle:
+        with oracle_at(self.url) as oracle:
             assert sorted(oracle.sql("SELECT * FROM t")) == expected
             ids = "SELECT count(*), count(DISTINCT rowid) FROM t"
             assert oracle.sql(ids) == [(len(expected), len(expected))]
@@ -209,7 +214,7 @@ class Story:
         assert sum(state in _OPEN for state in self.states.values()) <= 1
 
     def check_versions(self) -> None:
-        with DuckDBOracle(self.url) as oracle:
+        with oracle_at(self.url) as oracle:
             for version, expected in self.versions.items():
                 found = self.lake.sql(f"SELECT * FROM t VERSION AS OF {version}").collect()
                 assert sorted(map(tuple, found)) == expected

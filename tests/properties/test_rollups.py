@@ -21,13 +21,14 @@ from hypothesis import strategies as st
 
 import shelduck
 from shelduck import OutcomeUnknown
+from shelduck.ducklake.format import FORMATS
 from shelduck.model.tables.keys import DELETE_SIGN
 from shelduck.work import unit
 from shelduck.work.rows import following
 from tests.properties.test_evolution import SETTINGS
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lakes import newest
 from tests.support.lengths import long
-from tests.support.oracle import DuckDBOracle
 from tests.support.rollups import Followed, bag
 
 if TYPE_CHECKING:
@@ -335,7 +336,7 @@ class Story:
     def check_versions(self) -> None:
         """DuckDB reads every snapshot as it was, and Shelduck some."""
         some = [self.pick(self.tables.seen) for _ in range(2)]
-        with DuckDBOracle(self.tables.url) as duckdb:
+        with oracle_at(self.tables.url) as duckdb:
             for version, held in self.tables.seen.items():
                 for name, rows in held.items():
                     assert bag(duckdb.rows(f'"{name}"', version=version)) == rows
@@ -372,7 +373,11 @@ def deaf(*arguments: Any, **more: Any) -> None:
 
 def tell(draw: Draw, note: Note, model: str, spark: SparkSession, folder: Path, *, n: int) -> None:
     url = f"sqlite:///{folder}/lake.db"
-    with shelduck.connect(url, str(folder / "data"), spark, progress=False) as lake:
+    version = list(FORMATS)[draw(len(FORMATS))]
+    note(f"DuckLake {version}")
+    with shelduck.connect(
+        url, str(folder / "data"), spark, progress=False, ducklake_version=version
+    ) as lake:
         Story(draw, note, model, lake, url).run(n)
     shutil.rmtree(folder)
 

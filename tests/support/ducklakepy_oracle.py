@@ -31,6 +31,7 @@ from tests.support.ducklakepy_words import (
     lake_type,
     named,
     quoted,
+    sql_type,
     unquoted,
     writable,
 )
@@ -128,9 +129,12 @@ class DuckLakePyOracle(LakeReader):
         condition = self._local_text(where)
         holds = self._condition(condition, table.schema())
         new_values = {e.this.name.lower(): self._local_text(e) for e in parsed.expressions}
-        names = [column.name for column in table.schema().fields]
+        columns = table.schema().fields
+        names = [column.name for column in columns]
         listed = ", ".join(
-            f"({new_values.get(name.lower(), quoted(name))}) AS {quoted(name)}" for name in names
+            f"({new_values.get(c.name.lower(), quoted(c.name))})::{sql_type(c.field_type)}"
+            f" AS {quoted(c.name)}"
+            for c in columns
         )
 
         def assigned(rows: pa.Table, *_: object, **__: object) -> pa.Table:

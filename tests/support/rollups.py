@@ -12,9 +12,10 @@ from shelduck.model.tables.keys import KeyModel, KeySpec, resolve_keys, with_key
 from shelduck.work.rollup_tables import rollups_of
 from shelduck.work.rows.following import is_fresh
 from shelduck.work.unit import UnitOfWork
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lakes import newest
 from tests.support.normal import collected
-from tests.support.oracle import DuckDBOracle, at
+from tests.support.oracle import at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -76,7 +77,7 @@ class Followed:
 
     def duckdb(self, *statements: str, inline: int = 0) -> None:
         """Let DuckDB do something."""
-        with DuckDBOracle(self.url, None, {"DATA_INLINING_ROW_LIMIT": inline}) as duckdb:
+        with oracle_at(self.url, None, {"DATA_INLINING_ROW_LIMIT": inline}) as duckdb:
             for statement in statements:
                 duckdb.execute(statement)
 
@@ -114,7 +115,7 @@ class Followed:
 
     def wanted(self, version: int | None = None) -> Held:
         """What DuckDB finds in the base, and makes of it; what it finds in rollups is the same."""
-        with DuckDBOracle(self.url) as duckdb:
+        with oracle_at(self.url) as duckdb:
             base = self.base if version is None else at(self.base, version)
             found = {self.base: bag(duckdb.rows(self.base, version=version))}
             for name, query in self.queries.items():
@@ -143,7 +144,7 @@ class Followed:
         every = [(name, version) for version, held in self.seen.items() for name in held]
         read = "SELECT * FROM `{}` VERSION AS OF {}"
         found = collected({each: self.lake.sql(read.format(*each)) for each in every})
-        with DuckDBOracle(self.url) as duckdb:
+        with oracle_at(self.url) as duckdb:
             for name, version in every:
                 rows = self.seen[version][name]
                 assert bag(duckdb.rows(f'"{name}"', version=version)) == rows

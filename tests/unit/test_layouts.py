@@ -59,6 +59,7 @@ ARROW_TYPES = [
     (pa.time64("ns"), "time_ns", ""),
     (pa.binary(5), "blob", "fixed"),
     (pa.float16(), "parquet:float16", ""),
+    (pa.decimal256(76, 3), "parquet:decimal(76,3)", ""),
     (pa.null(), "unknown", ""),
 ]
 

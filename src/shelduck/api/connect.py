@@ -88,8 +88,7 @@ def _opened(
     version: str | None,
 ) -> LakeInfo:
     """Return the lake; one that does not exist is made once it is known where files can go."""
-    if version is not None:
-        known_format(version)
+    wanted = None if version is None else known_format(version)
     try:
         found = open_lake(store, data_path)
     except NotFound:
@@ -97,10 +96,12 @@ def _opened(
             require_folder(data_path)
             _require_reached(absolute_data_path(data_path), settings, spark)
         return open_or_create_lake(store, data_path, version=version)
-    if version is not None and version != found.version:
+    if wanted is not None and wanted.version != found.version:
+        is_newer = wanted.after(known_format(found.version))
+        migrate = ", or migrate the lake (shelduck migrate)" if is_newer else ""
         raise InvalidRequest(
             f"the lake in {store.where} has DuckLake version {found.version!r}, not {version!r};"
-            " leave out ducklake_version, or migrate the lake (shelduck migrate)"
+            f" leave out ducklake_version{migrate}"
         )
     _require_reached(found.data_path, settings, spark)
     return found

@@ -15,7 +15,7 @@ from pyspark.errors import (
 )
 
 import shelduck
-from shelduck import Unsupported
+from shelduck import InvalidRequest, Unsupported
 from shelduck.attached import catalog as attached
 from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import rows
@@ -170,3 +170,23 @@ def test_views_and_jobs_are_listed_wherever_the_lake_is_named(spark, lake):
         assert rows(spark.sql("SHOW ALTER TABLE COLUMN")) == []
     finally:
         spark.catalog.setCurrentCatalog(before)
+
+
+def test_the_version_of_a_lake_that_is_attached_is_made_or_refused(spark, tmp_path):
+    url, data = url_of(tmp_path), f"{tmp_path}/data/"
+    for version in ("1.2", "", 1.1):
+        with pytest.raises(InvalidRequest, match=r"is not one of '1\.0' and '1\.1'"):
+            shelduck.attach(spark, "other", url, data, ducklake_version=version)
+        with pytest.raises(InvalidRequest, match=r"is not one of '1\.0' and '1\.1'"):
+            shelduck.session(url, data, name="other", ducklake_version=version)
+    assert not (tmp_path / "lake.db").exists()
+    assert spark.conf.get("spark.sql.catalog.other", None) is None
+
+    assert shelduck.session(url, data, name="other", ducklake_version="1.1") is spark
+    spark.sql("CREATE SCHEMA other.a")
+    spark.sql("CREATE SCHEMA other.a.b")
+    with pytest.raises(InvalidRequest, match=r"has DuckLake version '1\.1', not '1\.0'"):
+        shelduck.attach(spark, "third", url, ducklake_version="1.0")
+    assert spark.conf.get("spark.sql.catalog.third", None) is None
+    spark.sql("USE spark_catalog.default")
+    shelduck.detach(spark, "other")

@@ -69,6 +69,30 @@ def test_rows_are_read_and_changed_by_names_of_several_parts(spark, lake):
     assert (told["namespace"], told["table_name"]) == (["a", "b"], "t")
 
 
+def test_the_catalog_of_the_session_lists_what_is_in_such_schemas(spark, lake, compiled):
+    spark.sql("CREATE TABLE a.b.v (k INT)")
+    spark.sql("CREATE SCHEMA `p.q`")
+    spark.sql("CREATE TABLE `p.q`.u (x INT)")
+
+    def listed(*of):
+        return [(t.catalog, t.namespace, t.name) for t in spark.catalog.listTables(*of)]
+
+    found = [("lake", ["a", "b"], "t"), ("lake", ["a", "b"], "v")]
+    assert listed("lake.a.b") == listed("a.b") == found
+    assert listed("lake.a.b", "v*") == found[1:]
+    assert listed("lake.a") == []
+    assert listed("lake.`p.q`") == [("lake", ["p.q"], "u")]
+    spark.catalog.setCurrentDatabase("a.b")
+    assert listed() == found
+    assert spark.catalog.currentDatabase() == "a.b"
+    assert spark.catalog.getTable("lake.a.b.t").namespace == ["a", "b"]
+    assert [c.name for c in spark.catalog.listColumns("lake.a.b.t")] == ["i", "s"]
+    assert spark.catalog.tableExists("lake.a.b.t")
+    assert not spark.catalog.tableExists("lake.b.t")
+    with pytest.raises(AnalysisException, match="SCHEMA_NOT_FOUND"):
+        spark.catalog.listTables("lake.a.c")
+
+
 def test_a_stream_reads_and_writes_by_such_names(spark, lake, tmp_path):
     (
         spark.readStream.table("lake.a.b.t")

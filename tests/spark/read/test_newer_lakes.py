@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from functools import partial
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from ducklakepy.schema import Schema
 from ducklakepy.types import (
     Column,
     Int32Type,
+    Int128Type,
     ListType,
     MapType,
     NullType,
@@ -103,6 +105,21 @@ def test_instants_of_nanoseconds_are_numbers_and_other_columns_are_readable(thei
     assert asked("SELECT id FROM t ORDER BY id") == [(2,), (3,)]
     with pytest.raises(InvalidRequest, match="column at is timestamptz_ns, which Spark cannot wri"):
         ours.execute("INSERT INTO t VALUES (3, NULL)")
+
+
+def test_integers_of_128_bits_that_ducklakepy_wrote_are_refused_by_column(theirs, ours):
+    """It stores decimals of 76 digits, and Spark has none."""
+    theirs.create_table("main.t", schema=Schema(ID, Column("h", Int128Type())))
+    append(theirs, [(1, Decimal(5)), (2, None)], id=pa.int32(), h=pa.decimal256(76, 0))
+
+    with pytest.raises(
+        Unsupported, match=r"of main\.t: column 'h' is int128 .* but parquet:decimal\(76,0\)"
+    ):
+        ours.execute("SELECT id FROM t")
+    found = ours.table("t").read(columns=["id"])
+    assert sorted(row.id for row in found.collect()) == [1, 2]
+    ours.execute("ALTER TABLE t DROP COLUMN h")
+    assert ours.execute("SELECT sum(id) FROM t").collect() == [(3,)]
 
 
 def test_a_file_of_several_deletion_vectors_is_read_at_each_snapshot(theirs, ours, asked):

@@ -138,6 +138,14 @@ def refused_variant(column: str, _: Any) -> object:
     )
 
 
+_PG_BC = re.compile(r"(\d+-\d+-\d+)(.*) BC")
+
+
+def moment(text: str) -> str:
+    """Return DuckDB's text of a stored date or timestamp; PostgreSQL says BC at the end."""
+    return _PG_BC.sub(r"\1 (BC)\2", text) if text.endswith(" BC") else text
+
+
 _PG_UNITS = re.compile(r"\b(mon|mons)\b")
 
 

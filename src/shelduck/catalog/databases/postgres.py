@@ -172,6 +172,9 @@ def _without_state(error: BaseException, *, committing: bool) -> Failure:
 def _prepare(driver: Any, _record: object) -> None:
     # The store begins transactions; psycopg must not begin its own.
     driver.autocommit = True
+    # Tables of DuckLake 0.3 have JSON: whoever reads them wants its text.
+    for kind in ("json", "jsonb"):
+        driver.adapters.register_loader(kind, import_module("psycopg.types.string").TextLoader)
     driver.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'; SET TIME ZONE 'UTC'")
 
 
@@ -229,8 +232,11 @@ _OLDER_TYPES = {
     "timestamp": frozenset({"timestamp"}),
     "timestamptz": frozenset({"timestamptz"}),
 }
-# Values that the driver would change: an interval loses its months, a time its form.
-_READ_AS_TEXT = frozenset({"time", "timetz", "interval", "uuid"})
+# Values that the driver would change: an interval loses its months, a time its form. DuckLake 0.3
+# kept dates and timestamps as such, of which the driver refuses those outside of Python's years.
+_READ_AS_TEXT = frozenset(
+    {"time", "timetz", "interval", "uuid", "date", "timestamp", "timestamptz"}
+)
 
 
 def _type(field: Field) -> str:

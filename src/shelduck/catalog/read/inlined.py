@@ -32,7 +32,7 @@ from sqlalchemy import table as sql_table
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
-from shelduck.catalog.databases.dialect import Dialect, flag, interval, refused_variant
+from shelduck.catalog.databases.dialect import Dialect, flag, interval, moment, refused_variant
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
@@ -50,6 +50,7 @@ from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.types.data_types import FLOATS
 from shelduck.model.types.literals import float_text
+from shelduck.model.types.temporal import TIMESTAMP_NAMES
 
 Conditions = tuple[ColumnElement[bool], ...]
 
@@ -363,6 +364,8 @@ def _converter(dialect: Dialect, field: Field) -> Callable[[Any], object]:
         return lambda v: float_text(shape, v) if isinstance(v, float) else str(v)
     if name == "interval":
         return interval
+    if name == "date" or name in TIMESTAMP_NAMES:
+        return lambda value: moment(_text(value))
     return _text
 
 

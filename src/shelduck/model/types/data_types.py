@@ -117,6 +117,8 @@ _NOT_MADE = {"timestamptz_ns": "TIMESTAMP", "null": "the type of its values"}
 SIGNED = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "int128": 128}
 UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "uint128": 128}
 FLOATS = ("float32", "float64")
+MOST_DIGITS = 38
+"""How many digits a decimal can have."""
 
 _CLOCKS = ("time", "timestamp_ntz", "datetime", "datetimev2")
 _LIMITED = frozenset({"varchar", "char", "character"})
@@ -322,7 +324,7 @@ class _TypeParser:
                 self._take()
                 scale = self._number()
             self._expect(")")
-        if not 1 <= precision <= 38 or scale > precision:
+        if not 1 <= precision <= MOST_DIGITS or scale > precision:
             raise InvalidRequest(
                 f"{self.text!r} is not a valid decimal: its precision is 1 to 38, and its scale at"
                 " most the precision"

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from shelduck.model.types.accepted import whole_digits
-from shelduck.model.types.data_types import SIGNED, UNSIGNED, Decimal, Leaf, Primitive
+from shelduck.model.types.data_types import MOST_DIGITS, SIGNED, UNSIGNED, Decimal, Leaf, Primitive
 from shelduck.model.types.promotions import promotion
-
-_MOST_DIGITS = 38
 
 
 def common_type(one: Leaf, other: Leaf) -> Leaf | None:
@@ -27,7 +25,7 @@ def common_type(one: Leaf, other: Leaf) -> Leaf | None:
     if digits[0] is None or digits[1] is None:
         return None
     precision = max(digits[0], digits[1]) + max(scales)
-    return Decimal(precision, max(scales)) if precision <= _MOST_DIGITS else None
+    return Decimal(precision, max(scales)) if precision <= MOST_DIGITS else None
 
 
 def _digits(leaf: Leaf) -> int | None:

@@ -13,7 +13,7 @@ import pyarrow.parquet
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.schema import Kind
-from shelduck.model.types.data_types import Decimal, Leaf, Primitive
+from shelduck.model.types.data_types import MOST_DIGITS, Decimal, Leaf, Primitive
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.parquet_files import told_of_file
 from shelduck.spark.files.storage import TAIL
@@ -193,6 +193,8 @@ def _leaf(element: Element) -> tuple[Leaf, str]:
     if logical == _L_DECIMAL or (logical is None and element.converted == _C_DECIMAL):
         precision = inside.get(2) or element.precision
         scale = inside.get(1) or element.scale
+        if precision > MOST_DIGITS:
+            return Primitive(f"parquet:decimal({precision},{scale})"), ""
         return Decimal(precision, scale), "bytes" if physical == _BYTES else ""
     if physical in (_INT32, _INT64):
         return _whole_number(element, logical, inside)
