@@ -16,14 +16,13 @@ from itertools import pairwise
 
 from shelduck.api.lake import Lake
 from shelduck.api.transaction import Transaction
-from shelduck.attached.spark_properties import kept_properties
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.tables.partition import IDENTITY, named_keys
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.text.names import shown_schema
 from shelduck.model.text.quoting import quote_name, schema_names
 from shelduck.spark.bridge.catalog import held_frames
-from shelduck.spark.calls.lake_options import refuse_made, refuse_written
+from shelduck.spark.calls.lake_options import refuse_format, refuse_made, refuse_written
 from shelduck.spark.calls.write_schema import write_schema
 from shelduck.spark.rows.store_rules import require_text
 from shelduck.spark.session import DataFrame, SparkSession, StructType
@@ -39,6 +38,14 @@ from shelduck.work.workspace import Workspace
 Rows = Iterable[tuple[str, ...]]
 _GRACE = 60.0
 """Seconds that a hidden view outlives its successor: a query may be about to read it."""
+_OPTION = "option."
+_REFUSED = {
+    "location": "a location: its files are below the lake's data path; leave out LOCATION or path",
+    "external": "files elsewhere: its files are below the lake's data path; leave out EXTERNAL",
+    "collation": "a collation: DuckLake has no collations; leave out DEFAULT COLLATION",
+    "hive.": "another file format: its files are Parquet; leave out STORED AS and ROW FORMAT",
+}
+_SPARKS = ("comment", "owner", "provider", "is_managed_location", "table_type")
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,3 +272,25 @@ def _relation(namespace: str, name: str, how: str, when: str) -> st.Relation:
     if how == "timestamp":
         timestamp = (_EPOCH + timedelta(microseconds=int(when))).isoformat()
     return st.Relation(st.TableName(parts), "", version, timestamp)
+
+
+def kept_properties(given: Mapping[str, str], table: TableName) -> dict[str, str]:
+    """Return the table properties among those in which Spark tells its catalogs everything.
+
+    Options of a writer, which Spark passes twice, the second time with ``option.`` in front, are
+    not among them.
+
+    Raises Unsupported for a format or place of its own, which tables of a lake do not have, and
+    InvalidRequest for an option.
+    """
+    refuse_format(given.get("provider"), table)
+    for key, reason in _REFUSED.items():
+        if any(k == key or (key.endswith(".") and k.startswith(key)) for k in given):
+            raise Unsupported(f"table {table} cannot have {reason}")
+    options = {k.removeprefix(_OPTION): v for k, v in given.items() if k.startswith(_OPTION)}
+    refuse_made(options, f"the new table {table}")
+    return {
+        key: value
+        for key, value in given.items()
+        if key not in _SPARKS and key not in options and not key.startswith(_OPTION)
+    }

@@ -18,7 +18,6 @@ from shelduck.statements.operations import OPERATIONS
 from shelduck.statements.run import (
     ddl,
     edits,
-    history,
     jobs,
     macros,
     returning,
@@ -32,7 +31,7 @@ from shelduck.statements.session import SqlSession
 from shelduck.work.results import PlainRows, Staged
 
 _RUN = ddl.RUN | rows.RUN | edits.RUN | show.RUN | upkeep.RUN
-_RUN |= jobs.RUN | views.RUN | history.RUN | transactions.RUN
+_RUN |= jobs.RUN | views.RUN | transactions.RUN
 _RUN |= returning.RUN | macros.RUN
 
 

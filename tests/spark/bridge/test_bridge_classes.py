@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import pytest
 
 from shelduck.errors import Unsupported
-from shelduck.spark.bridge import bridge_for, classes, private
+from shelduck.spark.bridge import bridge_for, classes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,8 +74,8 @@ def test_a_cache_of_another_user_is_gone_around(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert classes._jar(spark, "test.jar").is_relative_to(tmp_path)
     # As if root had made it and we were somebody else, and the other way round.
-    monkeypatch.setattr(private.os, "geteuid", lambda: (tmp_path.stat().st_uid or 65533) + 1)
-    monkeypatch.setattr(private, "_ROOT", -1)
+    monkeypatch.setattr(classes.os, "geteuid", lambda: (tmp_path.stat().st_uid or 65533) + 1)
+    monkeypatch.setattr(classes, "_ROOT", -1)
     assert not classes._jar(spark, "test.jar").is_relative_to(tmp_path)
 
 

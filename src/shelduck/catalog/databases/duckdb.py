@@ -23,8 +23,7 @@ from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.engine import Dialect
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from shelduck.catalog.databases.addresses import file_at, refuse_settings
-from shelduck.catalog.databases.database import Failure
+from shelduck.catalog.databases.database import Failure, file_at, refuse_settings
 from shelduck.catalog.databases.duckdb_dialect import SCHEME
 from shelduck.catalog.databases.duckdb_lease import (
     SETTING,

@@ -11,8 +11,7 @@ from typing import Any
 
 from sqlalchemy import URL, Engine, create_engine, event
 
-from shelduck.catalog.databases.addresses import refuse_settings
-from shelduck.catalog.databases.database import Failure
+from shelduck.catalog.databases.database import Failure, refuse_settings
 from shelduck.model.text.characters import NUL_OR_SURROGATE
 
 LOCK_TIMEOUT = "30s"

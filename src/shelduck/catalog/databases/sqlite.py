@@ -14,8 +14,7 @@ from typing import Any
 
 from sqlalchemy import URL, Engine, create_engine, event
 
-from shelduck.catalog.databases.addresses import file_at, refuse_settings
-from shelduck.catalog.databases.database import Failure
+from shelduck.catalog.databases.database import Failure, file_at, refuse_settings
 from shelduck.errors import InvalidRequest
 from shelduck.model.text.characters import LONE_SURROGATE
 

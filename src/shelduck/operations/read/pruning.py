@@ -17,9 +17,8 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.model.types.bounds import Comparable, bound
 from shelduck.model.types.buckets import has_same_buckets
 from shelduck.planning.answers import WHERE, Measure, combined, measured, measured_columns
-from shelduck.planning.equals import buckets_of, equal_values
 from shelduck.planning.prune import certain_files, matching_files
-from shelduck.planning.ranges import whole_number_ranges
+from shelduck.planning.ranges import buckets_of, equal_values, whole_number_ranges
 from shelduck.planning.scan import ScanGroup
 from shelduck.sql.query.predicates import parse_filter
 

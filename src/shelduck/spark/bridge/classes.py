@@ -12,6 +12,7 @@ import functools
 import hashlib
 import os
 import re
+import stat
 import tempfile
 import threading
 import zipfile
@@ -27,7 +28,6 @@ from pyspark.sql import SparkSession
 from shelduck.errors import Unsupported
 from shelduck.spark.bridge.faults import tell_of_files
 from shelduck.spark.bridge.jvm import current_thread, java_class, java_session
-from shelduck.spark.bridge.private import require_private
 from shelduck.spark.bridge.rules import RULE_CLASSES, needing
 
 PACKAGE = "shelduck.bridge"
@@ -87,6 +87,8 @@ _MUTABLE = "org.apache.spark.util.MutableURLClassLoader"
 _JAR = re.compile(r"shelduck-bridge-[^/\s]*\.jar")
 _adding = threading.Lock()
 _known: WeakKeyDictionary[SparkContext, Loaded] = WeakKeyDictionary()
+_GROUP, _OTHERS = 0o020, 0o002
+_ROOT = 0
 
 
 class Loaded(NamedTuple):
@@ -225,3 +227,24 @@ def _compiled(spark: SparkSession) -> dict[str, bytes]:
 def _own_name(java: str) -> str:
     """Return the name of the source of a class, which may be inside of another."""
     return java.removeprefix(f"{PACKAGE}.").split("$", maxsplit=1)[0]
+
+
+def require_private(path: Path) -> None:
+    """Raise PermissionError if another user, but for root, can write a file or put another there.
+
+    ``path`` is absolute and without links. Of the directories above its own, groups may write those
+    of the user's own group, which many systems give to one user alone.
+    """
+    if not hasattr(os, "geteuid"):
+        return
+    for place in (path, *path.parents):
+        found = place.lstat()
+        is_near = place in (path, path.parent)
+        others = _OTHERS
+        if is_near or found.st_gid != os.getegid():
+            others |= _GROUP
+        # In a sticky directory, only the owner of a file replaces it.
+        is_sticky = bool(found.st_mode & stat.S_ISVTX) and not is_near
+        is_ours = found.st_uid in (os.geteuid(), _ROOT)
+        if stat.S_ISLNK(found.st_mode) or not is_ours or (found.st_mode & others and not is_sticky):
+            raise PermissionError(f"another user can write {place}")

@@ -29,9 +29,9 @@ from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import why_not_written
 from shelduck.model.text.names import write_directory
-from shelduck.spark.bridge import Bridge, Report, Reports, bridge_for
+from shelduck.spark.bridge import Bridge, Named, Report, Reports, bridge_for, select_named
 from shelduck.spark.files.layouts import layout_of
-from shelduck.spark.files.physical import PhysicalSchema, physical_schema
+from shelduck.spark.files.physical import ROW_ID_COLUMN, PhysicalSchema, physical_schema
 from shelduck.spark.files.reaching import require_writable
 from shelduck.spark.files.results import Results, delete_write, placed_results, results
 from shelduck.spark.files.stats import file_stats
@@ -41,7 +41,6 @@ from shelduck.spark.rows.unheld import refusing_unheld, unheld_failure
 from shelduck.spark.stopping import stopped_on_error
 from shelduck.spark.stores.store_errors import storage_failure
 from shelduck.spark.types import same_type, struct_type
-from shelduck.spark.write.bridge_write import write_by_bridge
 from shelduck.spark.write.changes import (
     MARKS,
     Origins,
@@ -51,7 +50,7 @@ from shelduck.spark.write.changes import (
 )
 from shelduck.spark.write.clustering import Clustering, clustering_of
 from shelduck.spark.write.placing import place_files
-from shelduck.spark.write.plain_write import write_by_arrow, write_plain
+from shelduck.spark.write.plain_write import spark_settings, write_by_arrow, write_plain
 
 Progress = Callable[[int, int, int], None]
 
@@ -299,3 +298,34 @@ def fresh_name(table: TableVersion) -> str:
     """Return a new, unused name of a directory for one write to a table."""
     random = int.from_bytes(os.urandom(4), "big")
     return write_directory(table.uuid, int(clock.now().timestamp() * 1000), random)
+
+
+def write_by_bridge(
+    bridge: Bridge,
+    rows: DataFrame,
+    physical: PhysicalSchema,
+    clustering: Clustering,
+    *,
+    place: str,
+    reports: Reports,
+    options: TableOptions,
+    changes: bool = False,
+    moved: Collection[FieldId] = (),
+) -> None:
+    """Write the rows below ``place``, or each partition where it stays; see `Bridge.save`.
+
+    ``changes``: the rows are those of `shelduck.spark.write.changes`. Columns that are
+    ``moved`` are written unchecked.
+    """
+    marks = [Named(name, name) for name in MARKS] if changes else []
+    columns = [*physical.columns(with_ids=False), *marks, *clustering.named]
+    writer = select_named(rows, columns).write.format(bridge.write_format)
+    writer = writer.options(**spark_settings(options), **bridge.id_options(physical.ids))
+    if changes:
+        writer = writer.options(**bridge.change_options)
+    if moved:
+        writer = writer.options(**bridge.moved_options(moved))
+    # Every row has another id, so a search for repetitions takes time and finds none.
+    writer = writer.option(f"parquet.enable.dictionary#{ROW_ID_COLUMN}", "false")
+    keys = clustering.directory_keys() if clustering.keys else None
+    bridge.save(writer.partitionBy(*clustering.columns), place, reports, keys=keys)

@@ -1,14 +1,16 @@
-"""CALL of plan_export, export_delta and export_iceberg."""
+"""CALL add_files and import_delta, and of plan_export, export_delta and export_iceberg."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from shelduck.errors import InvalidRequest
 from shelduck.sql.tokens.parts import Argument
 from shelduck.statements.arguments import flag, table_name, text, whole_number
 from shelduck.statements.runner import Answer, Runner
+from shelduck.verbs.lake.delta_import import LakeBorders
 from shelduck.verbs.table.table import Table
-from shelduck.work.results import PlainRows
+from shelduck.work.results import PlainRows, Result
 
 _REPORT = "kind string, subject string, what string, data_file_id bigint, bytes bigint"
 _EXPORTED = "metadata_file string, snapshot bigint, files bigint, losses bigint"
@@ -71,8 +73,47 @@ def _table(runner: Runner, table: Argument, schema: Argument) -> Table:
     return Table(runner.state, table_name(runner, table, schema), runner.unit)
 
 
+def add_files(
+    runner: Runner,
+    table: Argument,
+    path: Argument,
+    *,
+    schema: Argument = None,
+    allow_missing: Argument = False,
+    ignore_extra_columns: Argument = False,
+    hive_partitioning: Argument = None,
+) -> Result:
+    """Make Parquet files part of a table; ``path`` is one place or an array of them."""
+    places = path if isinstance(path, tuple) else (path,)
+    hive = hive_partitioning
+    return Table(runner.state, table_name(runner, table, schema), runner.unit).add_files(
+        [text(place, "path") for place in places],
+        allow_missing=flag(allow_missing, "allow_missing"),
+        ignore_extra_columns=flag(ignore_extra_columns, "ignore_extra_columns"),
+        hive_partitioning=None if hive is None else flag(hive, "hive_partitioning"),
+    )
+
+
+def import_delta(
+    runner: Runner, path: Argument, table: Argument, *, schema: Argument = None
+) -> PlainRows:
+    """Make a Delta table part of the lake; one row for each version that became a snapshot."""
+    if runner.unit is not None:
+        raise InvalidRequest(
+            "import_delta() makes many snapshots and cannot be part of a transaction; run it"
+            " outside of the transaction"
+        )
+    name = table_name(runner, table, schema)
+    done = LakeBorders(runner.state, None).import_delta(text(path, "path"), str(name))
+    columns = "delta_version bigint, snapshot_id bigint"
+    return PlainRows(columns, list(done.snapshots.items()))
+
+
 PROCEDURES: dict[str, Callable[..., Answer]] = {
     "plan_export": plan_export,
     "export_delta": export_delta,
     "export_iceberg": export_iceberg,
+    "add_files": add_files,
+    "add_data_files": add_files,
+    "import_delta": import_delta,
 }

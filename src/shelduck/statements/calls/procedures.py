@@ -15,9 +15,6 @@ from shelduck.sql.tokens.parts import Call
 from shelduck.statements import transactions
 from shelduck.statements.arguments import bind
 from shelduck.statements.calls import (
-    adoption,
-    check,
-    delta,
     export,
     flush,
     functions,
@@ -29,15 +26,12 @@ from shelduck.statements.runner import Answer, Runner
 Procedure = Callable[..., Answer]
 
 PROCEDURES: dict[str, Procedure] = {
-    **adoption.PROCEDURES,
     **options.PROCEDURES,
     **flush.PROCEDURES,
-    **delta.PROCEDURES,
     **export.PROCEDURES,
     **transactions.PROCEDURES,
     **functions.PROCEDURES,
     **upkeep.PROCEDURES,
-    **check.PROCEDURES,
 }
 
 

@@ -10,6 +10,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.sql.tokens.parts import Argument
 from shelduck.statements import arguments as read
 from shelduck.statements.runner import Answer, Runner
+from shelduck.verbs.lake.check import check_lake
 from shelduck.verbs.lake.maintain import MAX_BYTES, MAX_TIME, Budget, maintain_lake
 from shelduck.verbs.lake.upkeep import ORPHAN_AGE, LakeUpkeep
 from shelduck.verbs.table.table import Table
@@ -26,6 +27,10 @@ _COMPACTED = (
 _MAINTAINED = (
     "schema_name string, table_name string, step string, state string, reason string,"
     " files bigint, bytes bigint, told string"
+)
+_COLUMNS = (
+    "table string, kind string, object string, wrong string, remedy string, level string,"
+    " repair string"
 )
 
 
@@ -213,6 +218,22 @@ def _in_turn(
         return compacted_rows(turns.each(names, made))
 
 
+def check(
+    runner: Runner, table: Argument = None, *, rows: Argument = False, repair: Argument = False
+) -> PlainRows:
+    """Check a lake, or one table, and repair it; one row for each problem, note and repair."""
+    refuse_in_transaction(runner.unit, "check()")
+    name = None if table is None else read.text(table, "table")
+    found = check_lake(
+        runner.state, name, rows=read.flag(rows, "rows"), repair=read.flag(repair, "repair")
+    )
+    told = [
+        (p.table or None, p.kind, p.object, p.wrong, p.remedy, level, p.repair or None)
+        for level, p in found.rows
+    ]
+    return PlainRows(_COLUMNS, told)
+
+
 PROCEDURES: dict[str, Callable[..., Answer]] = {
     "compact": compact,
     "merge_adjacent_files": compact,
@@ -224,4 +245,5 @@ PROCEDURES: dict[str, Callable[..., Answer]] = {
     "checkpoint": checkpoint,
     "maintain": maintain,
     "migrate": migrate,
+    "check": check,
 }

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
-from shelduck.errors import NotFound
+from shelduck.catalog.read.overview.partitions import partition_rows
+from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.tables.partition import NULL_DIRECTORY
 from shelduck.model.tables.properties import shown_properties
 from shelduck.model.tables.rollup import rollup_of
 from shelduck.model.tables.schema import Schema, path_text
@@ -16,10 +19,12 @@ from shelduck.spark.bridge.analyzed import analyzed_plan
 from shelduck.spark.scan.rollup_rule import collecting_choices
 from shelduck.spark.session import DataFrame
 from shelduck.sql.statements import statements as st
+from shelduck.sql.statements.upkeep_statements import DescribeHistory
 from shelduck.statements import describe as described
 from shelduck.statements.help import topics
 from shelduck.statements.relations import query_frame
 from shelduck.statements.runner import Answer, Runner
+from shelduck.verbs.table.metadata_tables import history
 from shelduck.work.pins import pinned_shape
 from shelduck.work.results import PlainRows
 from shelduck.work.rollup_tables import rollups_of
@@ -185,6 +190,26 @@ def is_like(name: str, pattern: str | None) -> bool:
     )
 
 
+def describe_history(runner: Runner, statement: DescribeHistory) -> DataFrame:
+    """DESCRIBE HISTORY, newest first, with the columns of Delta that apply here."""
+    return history(runner.state, runner.version(statement.name), statement.limit)
+
+
+def show_partitions(runner: Runner, statement: st.ShowPartitions) -> PlainRows:
+    """SHOW PARTITIONS, with the column that Spark gives: ``key=value/key=value``."""
+    table = runner.version(statement.name)
+    if not table.partition:
+        raise InvalidRequest(f"table {table.full_name} is not partitioned")
+    with runner.state.store.read() as connection:
+        rows = partition_rows(connection, table)
+    texts = ["/".join(_directory(key, value) for key, value in row[0]) for row in rows if row[0]]
+    return PlainRows("partition string", [(t,) for t in sorted(set(texts))])
+
+
+def _directory(key: str, value: str | None) -> str:
+    return f"{key}={NULL_DIRECTORY if value is None else quote(value, safe=' ')}"
+
+
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     st.Query: query,
     st.Explain: explain,
@@ -195,4 +220,6 @@ RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     st.ShowProperties: show_properties,
     st.Describe: describe,
     st.Help: help_,
+    DescribeHistory: describe_history,
+    st.ShowPartitions: show_partitions,
 }
