@@ -8,7 +8,7 @@ from sqlalchemy import select
 import shelduck
 from shelduck.ducklake import tables
 from shelduck.errors import NotFound
-from shelduck.model.tables.pin import STORED_PIN, Pin
+from shelduck.model.tables.view import STORED_PIN, Pin
 from tests.support.oracle import DuckDBOracle
 
 pytestmark = pytest.mark.every_database

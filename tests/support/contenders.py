@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.read.macros import macros
-from shelduck.catalog.read.views import view
+from shelduck.catalog.read.definitions import macros, view
 from shelduck.ducklake import tables
 from shelduck.model.changes.change import (
     AlterTable,

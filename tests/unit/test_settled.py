@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck.model.changes.change import Entry, Verb, parse_entries
-from shelduck.model.changes.settled import Settling
+from shelduck.model.changes.records import Settling
 
 OWN = Settling(7, frozenset({7}), 3, alone=True)
 ROLLUP = Settling(8, frozenset({7}), 3)

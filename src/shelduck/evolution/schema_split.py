@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shelduck.evolution.alter import altered, plan_alter
+from shelduck.evolution.alter import plan_alter
+from shelduck.model.changes.alteration import altered
 from shelduck.model.changes.schema_change import ChangeType, SetDefault
 from shelduck.model.changes.table_change import TableChange
 from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
@@ -53,9 +54,4 @@ def _depends_on(change: TableChange, converted: set[str]) -> bool:
 
 def _after(table: TableVersion, changes: Sequence[TableChange]) -> TableVersion:
     change = plan_alter(table, changes).change if changes else None
-    if change is None:
-        return table
-    found = altered(table, change)
-    if change.partition is not None:
-        found = replace(found, partition=change.partition)
-    return found if change.sort is None else replace(found, sort=change.sort)
+    return table if change is None else altered(table, change)

@@ -15,8 +15,8 @@ from shelduck.errors import Conflict, NotFound
 from shelduck.evolution.alter import plan_alter
 from shelduck.evolution.rollups import is_current
 from shelduck.model.changes.job import Job, JobState, JobStep
+from shelduck.model.changes.records import Settling
 from shelduck.model.changes.schema_change import DropColumn
-from shelduck.model.changes.settled import Settling
 from shelduck.model.changes.table_change import TableChange
 from shelduck.model.tables.rollup import (
     RollupSpec,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.running.pinned_shapes import shape_of, table_of
 from shelduck.errors import AlreadyExists, NotFound, Unsupported
-from shelduck.model.tables.pin import Pin
 from shelduck.model.tables.rollup import rollup_of
 from shelduck.model.tables.schema import Schema, SnapshotId
 from shelduck.model.tables.table import Snapshot, TableVersion
-from shelduck.model.tables.view import ViewDefinition
+from shelduck.model.tables.view import Pin, ViewDefinition
 from shelduck.sql.pins.pins import pin_texts
 from shelduck.work.results import Result, TableName
 from shelduck.work.state import LakeState

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.evolution.rollups import plan_rollup, spec_of
 from shelduck.model.changes.change import AlterTable
-from shelduck.model.changes.settled import Settling
+from shelduck.model.changes.records import Settling
 from shelduck.model.tables.rollup import (
     RollupSpec,
     rollup_names,

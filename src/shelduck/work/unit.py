@@ -15,8 +15,7 @@ from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.leases.writer import Writer
 from shelduck.model.changes.change import Change, CommitInfo, DeleteRows, RewriteFiles
 from shelduck.model.changes.job import JobStep
-from shelduck.model.changes.records import Batch, EndWriters, LearnLayouts, Record
-from shelduck.model.changes.settled import Settling
+from shelduck.model.changes.records import Batch, EndWriters, LearnLayouts, Record, Settling
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table import TableVersion

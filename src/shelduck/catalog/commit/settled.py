@@ -13,7 +13,7 @@ from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.errors import Conflict, NewerFormat
 from shelduck.model.changes.change import Entry
-from shelduck.model.changes.settled import Settling
+from shelduck.model.changes.records import Settling
 from shelduck.model.tables.rollup import ROLLUP, STORED_ROLLUP
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table import Snapshot

@@ -11,9 +11,9 @@ from shelduck.catalog.read import read
 from shelduck.catalog.running.jobs import jobs
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import NotFound
-from shelduck.model.tables.pin import Pin
 from shelduck.model.tables.schema import Field, FieldId, Schema, SnapshotId, TableId
 from shelduck.model.tables.table import Snapshot, TableVersion
+from shelduck.model.tables.view import Pin
 
 
 def table_of(

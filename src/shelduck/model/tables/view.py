@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shelduck.model.tables.pin import Pin
-from shelduck.model.tables.schema import SnapshotId
+from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table import SchemaInfo, Snapshot
 from shelduck.model.text.quoting import quote_name, schema_text
+from shelduck.model.text.stored import NUMBER, Stored, record
 
 SPARK_SQL = "shelduck.spark_sql"
 """The key of the tag with Spark's own text: DuckDB parses every row of ``ducklake_view``."""
+PINNED = "shelduck.pinned"
+"""The key of the tag of a pinned view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +57,16 @@ class ViewVersion:
     def full_name(self) -> str:
         """Return the view's name with its schema, quoted if necessary."""
         return f"{schema_text(self.schema.name)}.{quote_name(self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A table, and the snapshot whose columns a view shows."""
+
+    table_id: TableId
+    snapshot: SnapshotId
+
+
+STORED_PIN: Stored[Pin] = Stored(
+    "pin", record(Pin, table=NUMBER.called("table_id"), snapshot=NUMBER)
+)

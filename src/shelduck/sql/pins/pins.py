@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shelduck.errors import Unsupported
-from shelduck.model.tables.pin import Pin
 from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
 from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.view import Pin
 from shelduck.model.text.quoting import schema_names
 from shelduck.model.types.data_types import type_text
 from shelduck.sql.pins.casts import cast_back, is_shorter

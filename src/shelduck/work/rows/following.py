@@ -9,7 +9,7 @@ from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import ShelduckError
 from shelduck.evolution.rollups import is_current
 from shelduck.model.changes.change import AppendFiles, DeleteRows, RowChange
-from shelduck.model.changes.settled import Settling
+from shelduck.model.changes.records import Settling
 from shelduck.model.tables.properties import require_known
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked

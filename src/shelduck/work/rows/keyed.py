@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from shelduck.catalog.commit.settled import is_settled, settled_at
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.evolution import NO_EVOLUTION, Evolution
-from shelduck.model.changes.settled import Settling
+from shelduck.model.changes.records import Settling
 from shelduck.model.tables.keys import DELETE_SIGN, KeyModel, table_keys
 from shelduck.model.tables.properties import require_known
 from shelduck.model.tables.rollup import is_followed, rollup_of, rollup_table

@@ -10,14 +10,11 @@ from sqlalchemy import Connection, or_, select, union
 
 from shelduck.catalog.read import queries, read
 from shelduck.ducklake import tables
+from shelduck.ducklake.columns import column_of
 from shelduck.ducklake.format import schemas_of
-from shelduck.model.tables.schema import NO_DEFAULT
 from shelduck.model.tables.table import Snapshot
-from shelduck.model.text.quoting import quote_text
-from shelduck.model.types.data_types import ducklake_type
 
 _column = tables.column
-_NESTED = ("struct", "list", "map")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,8 @@ def column_history(connection: Connection, table: int) -> list[ColumnState]:
     Columns that a job only reserved are left out. One statement.
     """
     rows = connection.execute(queries.column_versions(table))
-    found = [_state(row) for row in rows if row.begin_snapshot != row.end_snapshot]
+    told = f"table {table}"
+    found = [_state(row, told) for row in rows if row.begin_snapshot != row.end_snapshot]
     return sorted(found, key=lambda s: (s.id, s.begin))
 
 
@@ -87,26 +85,9 @@ def names_of(connection: Connection, table: int) -> list[tuple[int, str, str]]:
     return sorted((begin, schema, name) for begin, schema, name in rows)
 
 
-def _state(row: Any) -> ColumnState:
-    return ColumnState(
-        id=row.column_id,
-        parent=row.parent_column,
-        begin=row.begin_snapshot,
-        end=row.end_snapshot,
-        order=row.column_id if row.column_order is None else row.column_order,
-        name=row.column_name,
-        type=_type(row.column_type),
-        default=_default(row),
-        nullable=row.nulls_allowed is not False or row.parent_column is not None,
-    )
-
-
-def _type(text: str) -> str:
-    return text.lower() if text.lower() in _NESTED else str(ducklake_type(text))
-
-
-def _default(row: Any) -> str | None:
-    if row.default_value is None or row.default_value == NO_DEFAULT:
-        return None
-    is_expression = row.default_value_type == "expression"
-    return row.default_value if is_expression else quote_text(row.default_value)
+def _state(row: Any, table: str) -> ColumnState:
+    f, parent = column_of(row, table)
+    default = None if f.default is None else str(f.default)
+    begin, end = row.begin_snapshot, row.end_snapshot
+    shown = (f.order, f.name, str(f.shape), default, f.nullable)
+    return ColumnState(f.id, parent, begin, end, *shown)
