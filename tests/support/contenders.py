@@ -28,11 +28,11 @@ from shelduck.model.changes.change import (
     RewrittenFile,
 )
 from shelduck.model.changes.macro_change import CreateMacro, DropMacro
-from shelduck.model.changes.repair import RepairCatalog
 from shelduck.model.changes.schema_change import AddColumn, SetComment, SetNullable
 from shelduck.model.files.data_files import deletes_seen
 from shelduck.model.files.inlined import InlinedBatch
 from shelduck.model.tables.macro import MacroBody, MacroKind, MacroParameter, MacroVersion
+from shelduck.model.tables.problem import RepairCatalog
 from shelduck.model.tables.table import PartitionColumn
 from shelduck.model.tables.view import ViewDefinition
 from shelduck.model.types.data_types import parse_type

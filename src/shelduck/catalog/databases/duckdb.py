@@ -33,7 +33,7 @@ from shelduck.catalog.databases.duckdb_lease import (
     seconds_to_keep,
 )
 from shelduck.errors import CatalogUnavailable, InvalidRequest, Unsupported
-from shelduck.model.text.characters import LONE_SURROGATE
+from shelduck.model.text.quoting import LONE_SURROGATE
 
 BUSY_SECONDS = 10.0
 _MAGIC_AT, _MAGIC = 8, b"DUCK"

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import URL, Engine, create_engine, event
 
 from shelduck.catalog.databases.database import Failure, refuse_settings
-from shelduck.model.text.characters import NUL_OR_SURROGATE
+from shelduck.model.text.quoting import NUL_OR_SURROGATE
 
 LOCK_TIMEOUT = "30s"
 CONNECT_SECONDS = 10

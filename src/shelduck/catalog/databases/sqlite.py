@@ -16,7 +16,7 @@ from sqlalchemy import URL, Engine, create_engine, event
 
 from shelduck.catalog.databases.database import Failure, file_at, refuse_settings
 from shelduck.errors import InvalidRequest
-from shelduck.model.text.characters import LONE_SURROGATE
+from shelduck.model.text.quoting import LONE_SURROGATE
 
 BUSY_SECONDS = 30.0
 

@@ -47,8 +47,8 @@ from shelduck.model.changes.macro_change import (
     CreateMacro,
     DropMacro,
 )
-from shelduck.model.changes.repair import RepairCatalog
 from shelduck.model.tables.macro import MacroKind
+from shelduck.model.tables.problem import RepairCatalog
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.text.quoting import INSIDE
 
