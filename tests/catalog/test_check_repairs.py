@@ -18,7 +18,7 @@ from shelduck.catalog.running.upkeep import claim_upkeep
 from shelduck.catalog.running.writers import register_writer
 from shelduck.cli.app import app
 from shelduck.model.changes.job import LEASE
-from shelduck.model.changes.repair import RepairCatalog
+from shelduck.model.changes.problem import RepairCatalog
 from shelduck.model.text.names import write_directory
 from tests.support.lake import Lake
 

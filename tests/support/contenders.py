@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.read.macros import macros
-from shelduck.catalog.read.views import view
+from shelduck.catalog.read.definitions import macros, view
 from shelduck.ducklake import tables
 from shelduck.model.changes.change import (
     AlterTable,
@@ -29,7 +28,7 @@ from shelduck.model.changes.change import (
     RewrittenFile,
 )
 from shelduck.model.changes.macro_change import CreateMacro, DropMacro
-from shelduck.model.changes.repair import RepairCatalog
+from shelduck.model.changes.problem import RepairCatalog
 from shelduck.model.changes.schema_change import AddColumn, SetComment, SetNullable
 from shelduck.model.files.data_files import deletes_seen
 from shelduck.model.files.inlined import InlinedBatch

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.evolution.alter import altered, plan_alter
+from shelduck.evolution.alter import plan_alter
 from shelduck.evolution.rollups import is_current, measured_type, plan_rollup, spec_of
+from shelduck.model.changes.alteration import altered
 from shelduck.model.tables.keys import Aggregation, KeyModel, names_of, table_keys
 from shelduck.model.tables.rollup import (
     ROLLUP,

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
-from shelduck.evolution.alter import altered, plan_alter
+from shelduck.evolution.alter import plan_alter
 from shelduck.evolution.rollups import is_current
+from shelduck.model.changes.alteration import altered
 from shelduck.model.tables.keys import Aggregation, KeyModel, table_keys
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, rollup_of
 from shelduck.sql.parse import parse

@@ -7,7 +7,7 @@ import pytest
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.evolution import Evolution, evolution_of
 from shelduck.model.types.data_types import Decimal, Primitive
-from shelduck.model.types.supertypes import common_type
+from shelduck.model.types.promotions import common_type
 
 INT, BIGINT, DOUBLE = Primitive("int32"), Primitive("int64"), Primitive("float64")
 

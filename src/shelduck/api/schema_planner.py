@@ -11,8 +11,7 @@ from shelduck.api.schema_plan import Action, SchemaPlan, TablePlan
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.errors import InvalidRequest
 from shelduck.evolution.rollups import spec_of
-from shelduck.evolution.schema_diff import difference
-from shelduck.evolution.schema_split import light_and_heavy
+from shelduck.evolution.schema_diff import difference, light_and_heavy
 from shelduck.model.changes.job import Job
 from shelduck.model.changes.schema_change import ChangeType, RenameColumn, SetNullable
 from shelduck.model.changes.table_change import TableChange

@@ -23,9 +23,8 @@ from shelduck.attached.texts import (
 )
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.tables.table import DEFAULT_SCHEMA
-from shelduck.model.text.characters import LONE_SURROGATE
 from shelduck.model.text.names import split_name
-from shelduck.model.text.quoting import schema_word
+from shelduck.model.text.quoting import LONE_SURROGATE, schema_word
 from shelduck.spark.bridge import has_jvm
 from shelduck.spark.bridge.catalog import asking_for, held_frames, is_temporary_view
 from shelduck.spark.named_errors import (

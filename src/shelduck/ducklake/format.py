@@ -34,11 +34,11 @@ from sqlalchemy import (
     type_coerce,
 )
 from sqlalchemy import table as sql_table
-from sqlalchemy.types import TypeEngine
 
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_types import BIGINT, BOOLEAN, TEXT
+from shelduck.ducklake.column_types import BIGINT, TEXT
 from shelduck.ducklake.rules import check_columns
+from shelduck.ducklake.tables import columns_of, table_of
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import COUNTS
 from shelduck.model.tables.schema import Schema
@@ -57,8 +57,8 @@ class Format:
     """One version of DuckLake."""
 
     version: str
-    added: Mapping[str, Sequence[tuple[str, TypeEngine[Any]]]]
-    """Columns beyond those of `tables`, by table; a table that is not there is new."""
+    added: Mapping[str, str]
+    """Columns beyond those of `tables`, in its words, by table; one that is not there is new."""
     system_columns: tuple[str, str, str]
     """How a table for inlined rows names the row id, the begin and the end of a row."""
     reserved_prefix: str
@@ -78,10 +78,10 @@ class Format:
         made = MetaData()
         for known in tables.DUCKLAKE.tables.values():
             copy = known.to_metadata(made)
-            for name, stored in self.added.get(known.name, ()):
-                copy.append_column(Column(name, stored))
+            for each in columns_of(self.added[known.name]) if known.name in self.added else ():
+                copy.append_column(each)
         for name in self.added.keys() - tables.DUCKLAKE.tables.keys():
-            Table(name, made, *(Column(each, stored) for each, stored in self.added[name]))
+            table_of(made, name, self.added[name])
         check_columns(made)
         return made
 
@@ -224,26 +224,17 @@ V1_0 = Format(
     counts_time=False,
     needs="DuckDB 1.5",
 )
-_EXACT: Sequence[tuple[str, TypeEngine[Any]]] = (
-    ("min_is_exact", BOOLEAN),
-    ("max_is_exact", BOOLEAN),
-)
+_EXACT = "min_is_exact bool, max_is_exact bool"
 V1_1 = Format(
     "1.1",
     added={
-        "ducklake_schema": [("parent_schema_id", BIGINT)],
-        "ducklake_data_file": [("row_group_count", BIGINT)],
-        "ducklake_delete_file": [("row_group_count", BIGINT)],
+        "ducklake_schema": "parent_schema_id",
+        "ducklake_data_file": "row_group_count",
+        "ducklake_delete_file": "row_group_count",
         "ducklake_file_column_stats": _EXACT,
         "ducklake_table_column_stats": _EXACT,
-        VIEW_COLUMN_TAG: [
-            ("view_id", BIGINT),
-            ("column_name", TEXT),
-            ("begin_snapshot", BIGINT),
-            ("end_snapshot", BIGINT),
-            ("key", TEXT),
-            ("value", TEXT),
-        ],
+        VIEW_COLUMN_TAG: "view_id, column_name text, begin_snapshot, end_snapshot, key text,"
+        " value text",
     },
     system_columns=(
         "_ducklake_row_id",

@@ -11,267 +11,144 @@ from typing import Any
 from sqlalchemy import Column, MetaData, Table, and_
 from sqlalchemy.types import TypeEngine
 
-from shelduck.ducklake.column_types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, UUID
+from shelduck.ducklake.column_types import BIGINT, BOOLEAN, KEY_TEXT, TEXT, TIMESTAMP, UUID
 from shelduck.ducklake.rules import check_columns
 
 DUCKLAKE = MetaData()
+_TYPES: dict[str, TypeEngine[Any]] = {
+    "text": TEXT,
+    "bool": BOOLEAN,
+    "uuid": UUID,
+    "time": TIMESTAMP,
+}
 
 
-def _key(name: str) -> Column[Any]:
-    # nullable: the extension declares no NOT NULL here; PostgreSQL and DuckDB imply it.
-    return Column(name, BIGINT, primary_key=True, autoincrement=False, nullable=True)
+def table_of(metadata: MetaData, name: str, columns: str, *, is_open: bool = False) -> Table:
+    """Return a table, given its columns in order: each a name, and words unless it is a number.
+
+    ``key`` is part of the primary key, and ``needed`` is never NULL. ``is_open``: the database does
+    not declare that keys are not NULL.
+    """
+    return Table(name, metadata, *columns_of(columns, is_open=is_open))
 
 
-def _columns(type_: TypeEngine[Any], *names: str) -> list[Column[Any]]:
-    return [Column(name, type_) for name in names]
+def columns_of(text: str, *, is_open: bool = False) -> list[Column[Any]]:
+    """Return the columns of a text, as `table_of` does."""
+    return [_column(each.split(), is_open=is_open) for each in text.split(",")]
 
 
-def _int(*names: str) -> list[Column[Any]]:
-    return _columns(BIGINT, *names)
+def _table(name: str, columns: str) -> Table:
+    # The extension declares no NOT NULL for keys; PostgreSQL and DuckDB imply it.
+    return table_of(DUCKLAKE, f"ducklake_{name}", columns, is_open=True)
 
 
-def _text(*names: str) -> list[Column[Any]]:
-    return _columns(TEXT, *names)
+def _column(said: list[str], *, is_open: bool) -> Column[Any]:
+    name, *words = said
+    stored: TypeEngine[Any] = next((_TYPES[word] for word in words if word in _TYPES), BIGINT)
+    if "key" not in words:
+        return Column(name, stored, nullable="needed" not in words)
+    stored = KEY_TEXT if stored is TEXT else stored
+    return Column(name, stored, primary_key=True, autoincrement=False, nullable=is_open)
 
 
-def _bool(name: str) -> Column[Any]:
-    return Column(name, BOOLEAN)
-
-
-metadata = Table(
-    "ducklake_metadata",
-    DUCKLAKE,
-    Column("key", TEXT, nullable=False),
-    Column("value", TEXT, nullable=False),
-    *_text("scope"),
-    *_int("scope_id"),
-)
-
+metadata = _table("metadata", "key text needed, value text needed, scope text, scope_id")
 IS_VERSION = and_(metadata.c.key == "version", metadata.c.scope.is_(None))
 """The condition of the row of `metadata` with the version of the lake."""
-
-snapshot = Table(
-    "ducklake_snapshot",
-    DUCKLAKE,
-    _key("snapshot_id"),
-    Column("snapshot_time", TIMESTAMP),
-    *_int("schema_version", "next_catalog_id", "next_file_id"),
+snapshot = _table(
+    "snapshot",
+    "snapshot_id key, snapshot_time time, schema_version, next_catalog_id, next_file_id",
 )
-
-snapshot_changes = Table(
-    "ducklake_snapshot_changes",
-    DUCKLAKE,
-    _key("snapshot_id"),
-    *_text("changes_made", "author", "commit_message", "commit_extra_info"),
+snapshot_changes = _table(
+    "snapshot_changes",
+    "snapshot_id key, changes_made text, author text, commit_message text, commit_extra_info text",
 )
-
-schema = Table(
-    "ducklake_schema",
-    DUCKLAKE,
-    _key("schema_id"),
-    Column("schema_uuid", UUID),
-    *_int("begin_snapshot", "end_snapshot"),
-    *_text("schema_name", "path"),
-    _bool("path_is_relative"),
+schema = _table(
+    "schema",
+    "schema_id key, schema_uuid uuid, begin_snapshot, end_snapshot, schema_name text, "
+    "path text, path_is_relative bool",
 )
-
-table = Table(
-    "ducklake_table",
-    DUCKLAKE,
-    *_int("table_id"),
-    Column("table_uuid", UUID),
-    *_int("begin_snapshot", "end_snapshot", "schema_id"),
-    *_text("table_name", "path"),
-    _bool("path_is_relative"),
+table = _table(
+    "table",
+    "table_id, table_uuid uuid, begin_snapshot, end_snapshot, schema_id, table_name text, "
+    "path text, path_is_relative bool",
 )
-
-view = Table(
-    "ducklake_view",
-    DUCKLAKE,
-    *_int("view_id"),
-    Column("view_uuid", UUID),
-    *_int("begin_snapshot", "end_snapshot", "schema_id"),
-    *_text("view_name", "dialect", "sql", "column_aliases"),
+view = _table(
+    "view",
+    "view_id, view_uuid uuid, begin_snapshot, end_snapshot, schema_id, view_name text, "
+    "dialect text, sql text, column_aliases text",
 )
-
-tag = Table(
-    "ducklake_tag",
-    DUCKLAKE,
-    *_int("object_id", "begin_snapshot", "end_snapshot"),
-    *_text("key", "value"),
+tag = _table("tag", "object_id, begin_snapshot, end_snapshot, key text, value text")
+column_tag = _table(
+    "column_tag",
+    "table_id, column_id, begin_snapshot, end_snapshot, key text, value text",
 )
-
-column_tag = Table(
-    "ducklake_column_tag",
-    DUCKLAKE,
-    *_int("table_id", "column_id", "begin_snapshot", "end_snapshot"),
-    *_text("key", "value"),
+data_file = _table(
+    "data_file",
+    "data_file_id key, table_id, begin_snapshot, end_snapshot, file_order, path text, "
+    "path_is_relative bool, file_format text, record_count, file_size_bytes, footer_size, "
+    "row_id_start, partition_id, encryption_key text, mapping_id, partial_max",
 )
-
-data_file = Table(
-    "ducklake_data_file",
-    DUCKLAKE,
-    _key("data_file_id"),
-    *_int("table_id", "begin_snapshot", "end_snapshot", "file_order"),
-    *_text("path"),
-    _bool("path_is_relative"),
-    *_text("file_format"),
-    *_int("record_count", "file_size_bytes", "footer_size", "row_id_start", "partition_id"),
-    *_text("encryption_key"),
-    *_int("mapping_id", "partial_max"),
+file_column_stats = _table(
+    "file_column_stats",
+    "data_file_id, table_id, column_id, column_size_bytes, value_count, null_count, "
+    "min_value text, max_value text, contains_nan bool, extra_stats text",
 )
-
-file_column_stats = Table(
-    "ducklake_file_column_stats",
-    DUCKLAKE,
-    *_int("data_file_id", "table_id", "column_id"),
-    *_int("column_size_bytes", "value_count", "null_count"),
-    *_text("min_value", "max_value"),
-    _bool("contains_nan"),
-    *_text("extra_stats"),
+file_variant_stats = _table(
+    "file_variant_stats",
+    "data_file_id, table_id, column_id, variant_path text, shredded_type text, "
+    "column_size_bytes, value_count, null_count, min_value text, max_value text, "
+    "contains_nan bool, extra_stats text",
 )
-
-file_variant_stats = Table(
-    "ducklake_file_variant_stats",
-    DUCKLAKE,
-    *_int("data_file_id", "table_id", "column_id"),
-    *_text("variant_path", "shredded_type"),
-    *_int("column_size_bytes", "value_count", "null_count"),
-    *_text("min_value", "max_value"),
-    _bool("contains_nan"),
-    *_text("extra_stats"),
+delete_file = _table(
+    "delete_file",
+    "delete_file_id key, table_id, begin_snapshot, end_snapshot, data_file_id, path text, "
+    "path_is_relative bool, format text, delete_count, file_size_bytes, footer_size, "
+    "encryption_key text, partial_max",
 )
-
-delete_file = Table(
-    "ducklake_delete_file",
-    DUCKLAKE,
-    _key("delete_file_id"),
-    *_int("table_id", "begin_snapshot", "end_snapshot", "data_file_id"),
-    *_text("path"),
-    _bool("path_is_relative"),
-    *_text("format"),
-    *_int("delete_count", "file_size_bytes", "footer_size"),
-    *_text("encryption_key"),
-    *_int("partial_max"),
+column = _table(
+    "column",
+    "column_id, begin_snapshot, end_snapshot, table_id, column_order, column_name text, "
+    "column_type text, initial_default text, default_value text, nulls_allowed bool, "
+    "parent_column, default_value_type text, default_value_dialect text",
 )
-
-column = Table(
-    "ducklake_column",
-    DUCKLAKE,
-    *_int("column_id", "begin_snapshot", "end_snapshot", "table_id", "column_order"),
-    *_text("column_name", "column_type", "initial_default", "default_value"),
-    _bool("nulls_allowed"),
-    *_int("parent_column"),
-    *_text("default_value_type", "default_value_dialect"),
+table_stats = _table("table_stats", "table_id, record_count, next_row_id, file_size_bytes")
+table_column_stats = _table(
+    "table_column_stats",
+    "table_id, column_id, contains_null bool, contains_nan bool, min_value text, "
+    "max_value text, extra_stats text",
 )
-
-table_stats = Table(
-    "ducklake_table_stats",
-    DUCKLAKE,
-    *_int("table_id", "record_count", "next_row_id", "file_size_bytes"),
+partition_info = _table("partition_info", "partition_id, table_id, begin_snapshot, end_snapshot")
+partition_column = _table(
+    "partition_column",
+    "partition_id, table_id, partition_key_index, column_id, transform text",
 )
-
-table_column_stats = Table(
-    "ducklake_table_column_stats",
-    DUCKLAKE,
-    *_int("table_id", "column_id"),
-    _bool("contains_null"),
-    _bool("contains_nan"),
-    *_text("min_value", "max_value", "extra_stats"),
+file_partition_value = _table(
+    "file_partition_value",
+    "data_file_id, table_id, partition_key_index, partition_value text",
 )
-
-partition_info = Table(
-    "ducklake_partition_info",
-    DUCKLAKE,
-    *_int("partition_id", "table_id", "begin_snapshot", "end_snapshot"),
+files_scheduled_for_deletion = _table(
+    "files_scheduled_for_deletion",
+    "data_file_id, path text, path_is_relative bool, schedule_start time",
 )
-
-partition_column = Table(
-    "ducklake_partition_column",
-    DUCKLAKE,
-    *_int("partition_id", "table_id", "partition_key_index", "column_id"),
-    *_text("transform"),
+inlined_data_tables = _table("inlined_data_tables", "table_id, table_name text, schema_version")
+column_mapping = _table("column_mapping", "mapping_id, table_id, type text")
+name_mapping = _table(
+    "name_mapping",
+    "mapping_id, column_id, source_name text, target_field_id, parent_column, is_partition bool",
 )
-
-file_partition_value = Table(
-    "ducklake_file_partition_value",
-    DUCKLAKE,
-    *_int("data_file_id", "table_id", "partition_key_index"),
-    *_text("partition_value"),
+schema_versions = _table("schema_versions", "begin_snapshot, schema_version, table_id")
+macro = _table("macro", "schema_id, macro_id, macro_name text, begin_snapshot, end_snapshot")
+macro_impl = _table("macro_impl", "macro_id, impl_id, dialect text, sql text, type text")
+macro_parameters = _table(
+    "macro_parameters",
+    "macro_id, impl_id, column_id, parameter_name text, parameter_type text, "
+    "default_value text, default_value_type text",
 )
-
-files_scheduled_for_deletion = Table(
-    "ducklake_files_scheduled_for_deletion",
-    DUCKLAKE,
-    *_int("data_file_id"),
-    *_text("path"),
-    _bool("path_is_relative"),
-    Column("schedule_start", TIMESTAMP),
-)
-
-inlined_data_tables = Table(
-    "ducklake_inlined_data_tables",
-    DUCKLAKE,
-    *_int("table_id"),
-    *_text("table_name"),
-    *_int("schema_version"),
-)
-
-column_mapping = Table(
-    "ducklake_column_mapping",
-    DUCKLAKE,
-    *_int("mapping_id", "table_id"),
-    *_text("type"),
-)
-
-name_mapping = Table(
-    "ducklake_name_mapping",
-    DUCKLAKE,
-    *_int("mapping_id", "column_id"),
-    *_text("source_name"),
-    *_int("target_field_id", "parent_column"),
-    _bool("is_partition"),
-)
-
-schema_versions = Table(
-    "ducklake_schema_versions",
-    DUCKLAKE,
-    *_int("begin_snapshot", "schema_version", "table_id"),
-)
-
-macro = Table(
-    "ducklake_macro",
-    DUCKLAKE,
-    *_int("schema_id", "macro_id"),
-    *_text("macro_name"),
-    *_int("begin_snapshot", "end_snapshot"),
-)
-
-macro_impl = Table(
-    "ducklake_macro_impl",
-    DUCKLAKE,
-    *_int("macro_id", "impl_id"),
-    *_text("dialect", "sql", "type"),
-)
-
-macro_parameters = Table(
-    "ducklake_macro_parameters",
-    DUCKLAKE,
-    *_int("macro_id", "impl_id", "column_id"),
-    *_text("parameter_name", "parameter_type", "default_value", "default_value_type"),
-)
-
-sort_info = Table(
-    "ducklake_sort_info",
-    DUCKLAKE,
-    *_int("sort_id", "table_id", "begin_snapshot", "end_snapshot"),
-)
-
-sort_expression = Table(
-    "ducklake_sort_expression",
-    DUCKLAKE,
-    *_int("sort_id", "table_id", "sort_key_index"),
-    *_text("expression", "dialect", "sort_direction", "null_order"),
+sort_info = _table("sort_info", "sort_id, table_id, begin_snapshot, end_snapshot")
+sort_expression = _table(
+    "sort_expression",
+    "sort_id, table_id, sort_key_index, expression text, dialect text, sort_direction text, "
+    "null_order text",
 )
 
 check_columns(DUCKLAKE)

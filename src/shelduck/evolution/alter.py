@@ -25,6 +25,7 @@ from shelduck.evolution.weights import (
     weight_of_conversion,
     weight_of_promotion,
 )
+from shelduck.model.changes.alteration import alteration, differs
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.column_defaults import with_default
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns, expanded
@@ -43,7 +44,6 @@ from shelduck.model.changes.schema_change import (
     refuse_empty,
 )
 from shelduck.model.changes.table_change import ArrangementChange, RewriteOlderFiles, TableChange
-from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.keys import table_keys, with_keys
 from shelduck.model.tables.lengths import is_longer, with_lengths
 from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
@@ -63,11 +63,10 @@ from shelduck.model.tables.schema import (
     comments_below,
     new_field,
     path_text,
-    spent,
 )
 from shelduck.model.tables.shadow import Conversion
 from shelduck.model.tables.sorting import ResetSorting, SetSorting
-from shelduck.model.tables.table import TableVersion, known_first
+from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import require_writable
 from shelduck.model.types.data_types import Primitive, type_text
 from shelduck.model.types.promotions import promotion
@@ -110,20 +109,6 @@ def plan_alter(
         tuple(fold.shadows),
         fold.rewrites,
         refolds=fold.keys.rows_fold,
-    )
-
-
-def altered(table: TableVersion, change: AlterTable) -> TableVersion:
-    """Return a table version with the columns, comments and properties of a change."""
-    # What is the same had a name before.
-    ids = {f.id: f.name for f in walk(table.columns.changes(change.columns)[1])}
-    return replace(
-        table,
-        columns=change.columns,
-        comments=dict(change.comments),
-        properties=table.properties if change.properties is None else dict(change.properties),
-        max_column_id=max([table.max_column_id, *ids, *(f.id for f in change.reserved)]),
-        first_names=known_first(table.first_names, ids),
     )
 
 
@@ -378,20 +363,17 @@ def _refuse_shorter_keys(columns: Schema, change: DropColumn, table: str) -> Non
 
 
 def _change(table: TableVersion, after: SchemaDraft, arrangement: Arrangement) -> AlterTable | None:
-    sort = arrangement.sort_texts
-    same_arrangement = arrangement.partition == table.partition and sort == table.sort
-    same_properties = after.properties == table.properties
-    same_columns = after.columns == table.columns and after.comments == table.comments
-    if same_columns and same_arrangement and same_properties:
-        return None
-    return AlterTable(
+    then = replace(
         table,
-        after.columns,
-        after.comments,
-        after.unsafe_bounds,
-        excludes_inserts=bool(after.must_hold_no_null),
-        partition=None if arrangement.partition == table.partition else arrangement.partition,
-        sort=None if sort == table.sort else sort,
-        properties=None if same_properties else dict(after.properties),
-        reserved=spent(after.columns, after.next_id - 1, table.max_column_id),
+        columns=after.columns,
+        comments=after.comments,
+        properties=dict(after.properties),
+        partition=arrangement.partition,
+        partition_id=None,
+        sort=arrangement.sort_texts,
+        max_column_id=after.next_id - 1,
     )
+    if not differs(table, then):
+        return None
+    excludes_inserts = bool(after.must_hold_no_null)
+    return alteration(table, then, after.unsafe_bounds, excludes_inserts=excludes_inserts)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.schema_change import DropColumn, RenameColumn, SchemaChange
@@ -79,27 +78,15 @@ def apply_arrangement(
 
     Raises NotFound for a column that does not exist, and what `resolve_keys` raises.
     """
-    return _APPLY[type(change)](draft, change, columns, table)
-
-
-def _set_partitioning(
-    draft: Arrangement, change: SetPartitioning, columns: Schema, table: str
-) -> Arrangement:
-    return replace(draft, partition=resolve_keys(change.keys, columns, table), is_set=True)
-
-
-def _set_sorting(
-    draft: Arrangement, change: SetSorting, columns: Schema, table: str
-) -> Arrangement:
-    return replace(draft, sort=checked_sorting(change.keys, columns, table))
-
-
-_APPLY: dict[type, Callable[[Arrangement, Any, Schema, str], Arrangement]] = {
-    SetPartitioning: _set_partitioning,
-    ResetPartitioning: lambda draft, *_: replace(draft, partition=()),
-    SetSorting: _set_sorting,
-    ResetSorting: lambda draft, *_: replace(draft, sort=()),
-}
+    match change:
+        case SetPartitioning(keys=keys):
+            return replace(draft, partition=resolve_keys(keys, columns, table), is_set=True)
+        case ResetPartitioning():
+            return replace(draft, partition=())
+        case SetSorting(keys=keys):
+            return replace(draft, sort=checked_sorting(keys, columns, table))
+        case ResetSorting():
+            return replace(draft, sort=())
 
 
 def checked_sorting(keys: tuple[SortKey, ...], columns: Schema, table: str) -> tuple[SortKey, ...]:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.evolution.alter import plan_alter
 from shelduck.evolution.field_match import Matched, Matching, lost_of, renames
 from shelduck.evolution.nested_diff import Inside
+from shelduck.model.changes.alteration import altered
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.modify import OrderColumns
 from shelduck.model.changes.schema_change import (
@@ -30,6 +32,8 @@ from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, List, Map, Struct
 from shelduck.sql.schema_files import TableFile
 from shelduck.sql.statements.statements import ColumnDefinition
+
+Changes = tuple[TableChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,3 +225,44 @@ def _require_same_model(
 def _found(matched: Matched, name: str) -> Field | None:
     lowered = name.lower()
     return next((f for n, f in matched.items() if n.lower() == lowered), None)
+
+
+def light_and_heavy(table: TableVersion, changes: Sequence[TableChange]) -> tuple[Changes, Changes]:
+    """Return the changes that only write metadata, and those of a job that comes after them.
+
+    What depends on a new type goes with it: the new default of the column, and a layout by it.
+    Raises what `plan_alter` raises.
+    """
+    light: list[TableChange] = []
+    heavy: list[TableChange] = []
+    converted: set[str] = set()
+    if any(isinstance(c, SetPartitioning | ResetPartitioning) for c in changes):
+        # The keys of the table count at the end of all changes, wherever the clause is.
+        table = replace(table, partition=())
+    for change in changes:
+        if isinstance(change, ChangeType) and plan_alter(_after(table, light), [change]).is_heavy:
+            converted.add(change.path[0].lower())
+            heavy.append(change)
+        elif _depends_on(change, converted):
+            heavy.append(change)
+        else:
+            light.append(change)
+    return tuple(light), tuple(heavy)
+
+
+def _depends_on(change: TableChange, converted: set[str]) -> bool:
+    match change:
+        case SetDefault(path=path, default=default):
+            return default is not None and path[0].lower() in converted
+        case SetPartitioning(keys=keys):
+            return any(key.column.lower() in converted for key in keys)
+        case SetSorting():
+            # A key is an expression, which may name any column.
+            return bool(converted)
+        case _:
+            return False
+
+
+def _after(table: TableVersion, changes: Sequence[TableChange]) -> TableVersion:
+    change = plan_alter(table, changes).change if changes else None
+    return table if change is None else altered(table, change)

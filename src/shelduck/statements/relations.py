@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from shelduck.catalog.read import read as catalog_read
-from shelduck.catalog.read.views import view as read_view
+from shelduck.catalog.read.definitions import view as read_view
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.quoting import backticked

@@ -10,24 +10,22 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from typing import Any
 
-from shelduck.catalog.read import macros as read_macros
-from shelduck.catalog.read import read
-from shelduck.catalog.read import views as read_views
+from shelduck.catalog.read import definitions, read
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.running.pinned_shapes import table_of
 from shelduck.catalog.upkeep.options import read_table_options
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
-from shelduck.evolution.alter import altered
 from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement
-from shelduck.model.changes.change import AlterTable, Change, RowChange
+from shelduck.model.changes.alteration import altered
+from shelduck.model.changes.change import AlterTable, Change, DropSchema, RowChange
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.macro import MacroBody, MacroKind, MacroVersion
-from shelduck.model.tables.schema import FieldId, Schema, SnapshotId, TableId
+from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table import (
     DEFAULT_SCHEMA,
-    PartitionColumn,
     SchemaInfo,
     Snapshot,
     TableVersion,
@@ -35,13 +33,11 @@ from shelduck.model.tables.table import (
 from shelduck.model.tables.view import ViewDefinition, ViewVersion
 from shelduck.model.text.names import directory, shown_schema, split_name
 from shelduck.model.text.quoting import schema_names, schema_word
+from shelduck.work import staged
 from shelduck.work.base import Base
 from shelduck.work.results import TableName
-from shelduck.work.staged.macros import StagedMacros
-from shelduck.work.staged.schemas import StagedSchemas
-from shelduck.work.staged.views import StagedViews
+from shelduck.work.staged import Staged, StagedMacro, StagedSchema, StagedTable, StagedView
 from shelduck.work.state import LakeState
-from shelduck.work.table_work import TableWork
 
 
 class Workspace:
@@ -50,11 +46,11 @@ class Workspace:
     def __init__(self, state: LakeState) -> None:
         self._state = state
         self._base = Base(state)
-        self._tables: dict[TableId, TableWork] = {}
-        self._schemas = StagedSchemas()
+        self._schemas: dict[int, StagedSchema] = {}
+        self._tables: dict[TableId, StagedTable] = {}
+        self._views: dict[int, StagedView] = {}
+        self._macros: dict[int, StagedMacro] = {}
         self._provisional = 0
-        self._views = StagedViews()
-        self._macros = StagedMacros()
 
     @property
     def base(self) -> Snapshot:
@@ -72,7 +68,7 @@ class Workspace:
         """Return the schemas as this transaction left them, its new ones last."""
         with self.reading() as connection:
             known = read.schemas(connection, self.base, self._state.info)
-        return self._schemas.over(known)
+        return staged.over(self._schemas, known)
 
     def schema(self, word: str) -> SchemaInfo:
         """Return a schema by its name as one word, in any case, or raise NotFound."""
@@ -93,17 +89,14 @@ class Workspace:
         """Return the names of a schema's tables as this transaction left them, sorted."""
         with self.reading() as connection:
             present = read.table_names(connection, self.base, schema)
-        works = [w for w in self._tables.values() if w.current.schema.id == schema.id]
-        changed = {w.original.name for w in works if w.original is not None}
-        own = [w.current.name for w in works if not w.dropped]
-        return sorted([n for n in present if n not in changed] + own)
+        return staged.names_in(self._tables, schema, present)
 
     def table(self, name: TableName) -> TableVersion:
         """Return a table as this transaction left it, or raise NotFound."""
-        for work in self._tables.values():
-            if work.is_called(name):
-                return work.current
-        if self._schemas.has_made(name.home):
+        work = staged.called(self._tables, name)
+        if work is not None:
+            return work.current
+        if self._has_made_schema(name.home):
             raise self._no_table(name)
         found = self._base.table(name)
         work_here = self._tables.get(found.id)
@@ -116,6 +109,11 @@ class Workspace:
         schema = self.schema(name.home)
         known = [str(TableName(schema.name, n)) for n in self.table_names(schema)]
         return NotFound.named("table", str(name), known)
+
+    def _has_made_schema(self, word: str) -> bool:
+        works = self._schemas.values()
+        made = [w.current.name.lower() for w in works if w.original is None and not w.dropped]
+        return word.lower() in made
 
     def has_table(self, name: TableName) -> bool:
         """Return whether there is a table of this name."""
@@ -133,70 +131,71 @@ class Workspace:
 
     def view(self, name: TableName) -> ViewVersion | None:
         """Return a view as this transaction left it, None if there is none."""
-        found = self._views.find(name)
-        if found is not None:
-            return found
+        work = staged.called(self._views, name)
+        if work is not None:
+            return work.current
         with self.reading() as connection:
-            known = read_views.view(connection, self.base, name.home, name.name, self._state.info)
-        return self._views.seen(known)
+            known = definitions.view(connection, self.base, name.home, name.name, self._state.info)
+        return None if known is None or known.id in self._views else known
 
     def view_names(self, schema: SchemaInfo) -> list[str]:
         """Return the names of a schema's views as this transaction left them, sorted."""
         with self.reading() as connection:
-            present = read_views.view_names(connection, self.base, schema)
-        return self._views.names(schema, present)
+            present = definitions.view_names(connection, self.base, schema)
+        return staged.names_in(self._views, schema, present)
 
     def create_view(self, name: TableName, definition: ViewDefinition) -> None:
         """Stage a new view."""
         _require_name("view", name.name)
         schema = self.schema(name.home)
         self._require_free(name)
-        self._provisional -= 1
-        self._views.create(
-            ViewVersion(
-                id=self._provisional,
-                uuid=str(uuid.uuid4()),
-                schema=schema,
-                name=name.name,
-                definition=definition,
-                snapshot=self.base,
-                begin_snapshot=SnapshotId(self.base.id + 1),
-            )
+        made = ViewVersion(
+            id=self._new_id(),
+            uuid=str(uuid.uuid4()),
+            schema=schema,
+            name=name.name,
+            definition=definition,
+            snapshot=self.base,
+            begin_snapshot=SnapshotId(self.base.id + 1),
         )
+        self._views[made.id] = StagedView(None, made)
 
     def drop_view(self, view: ViewVersion) -> None:
         """Stage the drop of a view."""
-        self._views.drop(view)
+        self._view_work(view).dropped = True
 
     def rename_view(self, view: ViewVersion, new_name: str) -> None:
         """Stage another name in the same schema."""
         _require_name("view", new_name)
         if new_name.lower() != view.name.lower():
             self._require_free(TableName(view.schema.name, new_name))
-        self._views.rename(view, new_name)
+        work = self._view_work(view)
+        work.current = replace(work.current, name=new_name)
 
     def comment_view(self, view: ViewVersion, column: str, text: str | None) -> None:
         """Stage a comment on a column of a view, by the name that its query gives the column."""
-        self._views.comment(view, column, text)
+        self._view_work(view).comment(column, text)
+
+    def _view_work(self, view: ViewVersion) -> StagedView:
+        return self._views.setdefault(view.id, StagedView(view, view))
 
     def macros(self) -> list[MacroVersion]:
         """Return all macros as this transaction left them."""
         with self.reading() as connection:
-            present = read_macros.macros(connection, self.base, self._state.info)
-        return self._macros.over(present)
+            present = definitions.macros(connection, self.base, self._state.info)
+        return staged.over(self._macros, present)
 
     def create_macro(self, name: TableName, kind: MacroKind, bodies: tuple[MacroBody, ...]) -> None:
         """Stage a new macro; the commit finds one that has the name."""
         _require_name("macro", name.name)
         schema = self.schema(name.home)
-        self._provisional -= 1
         begins = SnapshotId(self.base.id + 1)
-        made = MacroVersion(self._provisional, schema, name.name, kind, bodies, begins)
-        self._macros.create(made)
+        made = MacroVersion(self._new_id(), schema, name.name, kind, bodies, begins)
+        self._macros[made.id] = StagedMacro(None, made)
 
     def drop_macro(self, macro: MacroVersion) -> None:
         """Stage the drop of a macro."""
-        self._macros.drop(macro)
+        self._macros.setdefault(macro.id, StagedMacro(macro, macro)).dropped = True
 
     def _require_free(self, name: TableName) -> None:
         self._refuse_table(name)
@@ -205,7 +204,7 @@ class Workspace:
 
     def _refuse_table(self, name: TableName) -> None:
         # The commit finds views of this name; not looking here saves a query for every new table.
-        if self._views.find(name) is not None:
+        if staged.called(self._views, name) is not None:
             raise AlreadyExists(f"view {name} already exists", about="view")
         if self.has_table(name):
             raise AlreadyExists(f"table {name} already exists", about="table")
@@ -221,8 +220,13 @@ class Workspace:
             if not if_not_exists:
                 raise AlreadyExists(f"schema {shown_schema(word)!r} already exists", about="schema")
             return
-        self._provisional -= 1
-        self._schemas.create(own, parent, self._provisional, self._state.info.data_path)
+        unique = str(uuid.uuid4())
+        if parent is not None:
+            word = schema_word([*schema_names(parent.name), own])
+        path = self._state.info.data_path + directory(word, unique)
+        inside = None if parent is None else parent.id
+        made = SchemaInfo(SchemaId(self._new_id()), word, path, inside)
+        self._schemas[made.id] = StagedSchema(None, made, uuid=unique)
 
     def drop_schema(self, word: str, *, if_exists: bool, cascade: bool) -> None:
         """Stage the drop of a schema and, with ``cascade``, of all that it contains."""
@@ -258,7 +262,7 @@ class Workspace:
             self.drop_view(view)
         for macro in macros:
             self.drop_macro(macro)
-        self._schemas.drop(found)
+        self._schemas.setdefault(found.id, StagedSchema(found, found)).dropped = True
 
     def create_table(
         self,
@@ -278,10 +282,9 @@ class Workspace:
         schema = self.schema(name.home)
         self._refuse_table(name)
         self._state.store.format.require(str(name), Schema(()), columns, arrangement.partition)
-        self._provisional -= 1
         unique = unique or str(uuid.uuid4())
         made = TableVersion(
-            id=TableId(self._provisional),
+            id=TableId(self._new_id()),
             uuid=unique,
             schema=schema,
             name=name.name,
@@ -292,14 +295,14 @@ class Workspace:
             max_column_id=max(f.id for f in columns.walk()),
             first_names={f.id: f.name for f in columns.walk()},
             comments=dict(comments or {}),
-            partition_id=self._partition_id() if arrangement.partition else None,
+            partition_id=self._new_id() if arrangement.partition else None,
             partition=arrangement.partition,
             sort=arrangement.sort_texts,
             properties=with_lengths(properties or {}, columns),
         )
         with self.reading() as connection:
             made = replace(made, options=read_table_options(connection, made))
-        self._tables[made.id] = TableWork(None, made)
+        self._tables[made.id] = StagedTable(None, made)
         return made
 
     def drop_table(self, table: TableVersion, *, undo: bool = False) -> None:
@@ -322,23 +325,19 @@ class Workspace:
         known = self._state.store.format
         known.require(before.full_name, before.columns, change.columns, partition)
         if change.partition is not None:
-            work.current = self._partitioned(work, change.partition)
-        if change.sort is not None:
-            work.current = replace(work.current, sort=change.sort)
+            old = work.original
+            is_back = old is not None and old.partition == change.partition
+            number = old.partition_id if old is not None and is_back else None
+            if number is None and change.partition:
+                # Files that are written in the transaction refer to it.
+                number = self._new_id()
+            change = replace(change, partition_id=number)
         work.current = altered(work.current, change)
         work.excludes_inserts |= change.excludes_inserts
         work.rows.distrust(change.unsafe_bounds)
 
-    def _partitioned(self, work: TableWork, partition: tuple[PartitionColumn, ...]) -> TableVersion:
-        before = work.original
-        if before is not None and before.partition == partition:
-            number = before.partition_id
-        else:
-            number = self._partition_id() if partition else None
-        return replace(work.current, partition=partition, partition_id=number)
-
-    def _partition_id(self) -> int:
-        """Return a provisional id, which files that are written in the transaction refer to."""
+    def _new_id(self) -> int:
+        """Return the provisional id of a new object."""
         self._provisional -= 1
         return self._provisional
 
@@ -359,12 +358,11 @@ class Workspace:
 
     def savepoint(self) -> Callable[[], None]:
         """Return a function that resets all that is staged to its current state."""
-        tables = {n: replace(work, rows=work.rows.copied()) for n, work in self._tables.items()}
-        schemas, views, macros = self._schemas.copied(), self._views.copied(), self._macros.copied()
+        tables, schemas = staged.copied(self._tables), staged.copied(self._schemas)
+        views, macros = staged.copied(self._views), staged.copied(self._macros)
 
         def undo() -> None:
-            self._tables, self._schemas = tables, schemas
-            self._views, self._macros = views, macros
+            self._tables, self._schemas, self._views, self._macros = tables, schemas, views, macros
 
         return undo
 
@@ -383,14 +381,15 @@ class Workspace:
 
     def changes(self) -> list[Change]:
         """Return everything that a commit must contain, schemas first."""
-        found: list[Change] = [*self._schemas.created]
-        for work in self._tables.values():
-            found.extend(work.changes())
-        found += [*self._views.changes(), *self._macros.changes()]
-        return [*found, *self._schemas.dropped]
+        works: list[Staged[Any]] = [*self._tables.values(), *self._views.values()]
+        works += self._macros.values()
+        schemas = [change for work in self._schemas.values() for change in work.changes()]
+        dropped = [change for change in schemas if isinstance(change, DropSchema)]
+        created = [change for change in schemas if not isinstance(change, DropSchema)]
+        return [*created, *(change for work in works for change in work.changes()), *dropped]
 
-    def _work(self, table: TableVersion) -> TableWork:
-        return self._tables.setdefault(table.id, TableWork(table, table))
+    def _work(self, table: TableVersion) -> StagedTable:
+        return self._tables.setdefault(table.id, StagedTable(table, table))
 
 
 def _require_name(kind: str, name: str) -> None:

@@ -16,10 +16,10 @@ from shelduck.model.files.storage_settings import StorageSettings, storage_setti
 from shelduck.spark.files.reaching import settings_of_session, speaks_for_itself
 from shelduck.spark.files.storage import write_text
 from shelduck.spark.stores.environment import settings_of_environment
-from shelduck.spark.stores.hidden import hide_secrets_in_log
 from shelduck.spark.stores.homes import (
     Home,
     forget_homes,
+    hide_secrets_in_log,
     home_of,
     own_home,
     put_home,

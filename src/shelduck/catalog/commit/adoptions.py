@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, false, insert, select, true
+from sqlalchemy import Connection, bindparam, false, select, true
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.work import TableWork
@@ -22,8 +22,6 @@ from shelduck.planning.adoption import same_names
 Names = tuple[MappedName, ...]
 
 _file, _mapping = tables.data_file.c, tables.column_mapping.c
-_INSERT_MAPPINGS = insert(tables.column_mapping)
-_INSERT_NAMES = insert(tables.name_mapping)
 _MAPPINGS_OF = select(_mapping.mapping_id).where(_mapping.table_id == bindparam("of_table"))
 _ADOPTED = select(_file.path).where(
     _file.table_id == bindparam("of_table"),
@@ -114,9 +112,9 @@ def mapping_ids(draft: Draft, table: TableId, files: Iterable[NewDataFile]) -> d
         found[id(names)] = number
     if rows:
         new = {row["mapping_id"] for row in rows}
-        draft.connection.execute(_INSERT_MAPPINGS, rows)
+        draft.insert(tables.column_mapping, rows)
         nodes = [row for names, number in known if number in new for row in _rows(number, names)]
-        draft.connection.execute(_INSERT_NAMES, nodes)
+        draft.insert(tables.name_mapping, nodes)
     return found
 
 

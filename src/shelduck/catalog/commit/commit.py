@@ -17,7 +17,7 @@ from shelduck.catalog.commit.batches import landed_in, record_batch
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.kinds.kinds import fold, kinds_of
-from shelduck.catalog.commit.names import Names, check_names
+from shelduck.catalog.commit.names import check_names
 from shelduck.catalog.commit.opening import Opening, OpeningQuestions, opening_of
 from shelduck.catalog.commit.pins import follow_pins
 from shelduck.catalog.commit.rebase import rebased
@@ -27,7 +27,7 @@ from shelduck.catalog.commit.work import TableWork, Work, versions
 from shelduck.catalog.databases.database import Contention
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.kept.next_versions import Altered
+from shelduck.catalog.read.kept.kept_tables import Altered
 from shelduck.catalog.running.jobs import record_job, reservations, step_job
 from shelduck.catalog.running.writers import end_writers
 from shelduck.catalog.schema.create import LakeInfo
@@ -205,11 +205,9 @@ def _carry_out(draft: Draft, work: Work, kinds: Sequence[Kind], info: CommitInfo
     if work.is_empty:
         return Landed(draft.head, is_new=False)
     _check_tables(draft, work)
-    names = Names()
     for kind in kinds:
         kind.check(draft, work)
-        kind.names(work, names)
-    check_names(draft.connection, names)
+    check_names(draft.connection, work)
     for kind in kinds:
         kind.write(draft, work)
     if draft.has_schema_change:
@@ -228,24 +226,15 @@ def _carry_out(draft: Draft, work: Work, kinds: Sequence[Kind], info: CommitInfo
 
 def _altered(draft: Draft, table: TableWork) -> Altered | None:
     """Return what was written about a table, None if nothing or not all of it is known."""
-    if table.dropped or (table.columns is None and table.new_name is None):
+    made = table.altered
+    if table.dropped or (made is None and table.new_name is None):
         return None
-    partition_id = None
-    if table.partition:
-        partition_id = draft.partition_ids.get(table.partition_id or 0)
+    if made is not None and made.partition:
+        partition_id = draft.partition_ids.get(made.partition_id or 0)
         if partition_id is None:
             return None
-    return Altered(
-        table.id,
-        table.columns,
-        table.comments,
-        table.properties,
-        table.partition,
-        partition_id,
-        table.sort,
-        table.new_name,
-        table.reserved,
-    )
+        made = replace(made, partition_id=partition_id)
+    return Altered(table.id, made, table.new_name)
 
 
 def _check_options(connection: Connection, options: Mapping[str, str], info: CommitInfo) -> None:

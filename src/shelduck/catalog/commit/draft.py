@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, insert, select
+from sqlalchemy import Connection, Table, bindparam, select
 
 from shelduck import clock
 from shelduck.catalog.commit.opening import Opening
@@ -23,9 +23,6 @@ _column = tables.column.c
 _PARENTS = select(_column.column_id, _column.parent_column).where(
     _column.table_id == bindparam("of_table"), _column.parent_column.is_not(None)
 )
-_INSERT_SNAPSHOT = insert(tables.snapshot)
-_INSERT_CHANGES = insert(tables.snapshot_changes)
-_INSERT_VERSIONS = insert(tables.schema_versions)
 
 
 @dataclass
@@ -168,28 +165,10 @@ class Draft:
         return made
 
     def _write(self, made: Snapshot) -> None:
-        if self.new_table_versions:
-            version = {"begin_snapshot": made.id, "schema_version": made.schema_version}
-            self.connection.execute(
-                _INSERT_VERSIONS, [version | {"table_id": t} for t in self.new_table_versions]
-            )
-        self.connection.execute(
-            _INSERT_SNAPSHOT,
-            {
-                "snapshot_id": made.id,
-                "snapshot_time": made.time,
-                "schema_version": made.schema_version,
-                "next_catalog_id": made.next_catalog_id,
-                "next_file_id": made.next_file_id,
-            },
-        )
-        self.connection.execute(
-            _INSERT_CHANGES,
-            {
-                "snapshot_id": made.id,
-                "changes_made": made.changes_made,
-                "author": made.author,
-                "commit_message": made.commit_message,
-                "commit_extra_info": made.commit_extra_info,
-            },
-        )
+        version = {"begin_snapshot": made.id, "schema_version": made.schema_version}
+        versions = [version | {"table_id": table} for table in self.new_table_versions]
+        self.insert(tables.schema_versions, versions)
+        told = {each.name: getattr(made, each.name) for each in fields(made)}
+        told |= {"snapshot_id": made.id, "snapshot_time": made.time}
+        for source in (tables.snapshot, tables.snapshot_changes):
+            self.insert(source, [{c.name: told[c.name] for c in source.c}])

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, text, update
+from sqlalchemy import Connection, bindparam, delete, select, text, update
 
-from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.databases.known import dialect_of
+from shelduck.catalog.read.together import OF_TABLES, Questions
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import TEXT
 from shelduck.model.tables.options import OptionSetting, Scope
@@ -34,7 +34,6 @@ _FIND = select(_c.value).where(_c.key == bindparam("wanted"), *_OF_TABLE)
 _RENAME = update(tables.metadata).where(_c.key == bindparam("was"), *_OF_TABLE)
 _RENAME = _RENAME.values(key=bindparam("now", type_=TEXT))
 _REMOVE = delete(tables.metadata).where(_c.key == bindparam("gone"), *_OF_TABLE)
-_INSERT = insert(tables.metadata)
 _OPTIONS = select(_c.scope_id.label("table_id"), _c.key, _c.value).where(
     _c.scope == Scope.TABLE.value, _c.scope_id.in_(OF_TABLES), _c.key.in_([LIMIT, HELD])
 )
@@ -111,7 +110,7 @@ def _hold(draft: Draft, table: TableId) -> None:
         draft.connection.execute(_RENAME, {"of_table": table, "was": LIMIT, "now": HELD})
     else:
         rows.append(row | {"key": HELD, "value": ""})
-    draft.connection.execute(_INSERT, rows)
+    draft.insert(tables.metadata, rows)
 
 
 def _release(draft: Draft, table: TableId) -> None:

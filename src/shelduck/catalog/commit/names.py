@@ -3,59 +3,73 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection, func, literal, select, true, union_all
 
+from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read.queries import has_columns, live
 from shelduck.ducklake import tables
 from shelduck.ducklake.format import format_of, schemas_of
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest
+from shelduck.model.changes.change import (
+    CreateSchema,
+    CreateView,
+    DropSchema,
+    DropView,
+    RenameView,
+)
+from shelduck.model.changes.macro_change import CreateMacro, DropMacro
 from shelduck.model.tables.schema import SchemaId
 from shelduck.model.tables.table import SchemaInfo
 from shelduck.model.text.names import require_storable
 
-Named = tuple[str, int]
-"""What has a name: 'table' or 'view', and its id."""
 
-
-@dataclass
-class Names:
-    """The changes of a commit to the names of schemas, and to the names of tables and views."""
-
-    given: list[tuple[SchemaInfo, str]] = field(default_factory=list)
-    used_schemas: list[SchemaInfo] = field(default_factory=list)
-    """Schemas that get something whose name is not a table's."""
-    renamed: set[Named] = field(default_factory=set)
-    dropped: set[Named] = field(default_factory=set)
-    new_schemas: list[SchemaInfo] = field(default_factory=list)
-    dropped_schemas: list[SchemaInfo] = field(default_factory=list)
-
-
-def check_names(connection: Connection, names: Names) -> None:
+def check_names(connection: Connection, work: Work) -> None:
     """Raise AlreadyExists, Conflict or InvalidRequest unless the names fit the catalog.
 
     Two statements if there are new names, one more if a schema ends.
     """
-    _require_storable(names)
-    _require_unique(names)
-    if names.given or names.used_schemas or names.new_schemas or names.dropped_schemas:
-        _check_schemas(connection, names)
-    if names.given:
-        _check_given(connection, names)
-    if names.dropped_schemas:
-        _check_emptiness(connection, names)
-
-
-def _require_storable(names: Names) -> None:
-    for schema in names.new_schemas:
+    given = _given(work)
+    new = [change.schema for change in work.of(CreateSchema)]
+    dropped = [change.schema for change in work.of(DropSchema)]
+    used = {*(c.macro.schema for c in work.of(CreateMacro)), *(schema for schema, _ in given)}
+    for schema in new:
         require_storable("schema", schema.own_name)
-    for _, name in names.given:
+    for _, name in given:
         require_storable("table or view", name)
+    _require_unique(given)
+    if used or new or dropped:
+        _check_schemas(connection, used, new, dropped)
+    if given:
+        _check_given(connection, given, work)
+    if dropped:
+        _check_emptiness(connection, dropped, work)
 
 
-def _require_unique(names: Names) -> None:
-    twice = Counter((schema.id, name.lower()) for schema, name in names.given)
+def _given(work: Work) -> list[tuple[SchemaInfo, str]]:
+    """Return the names that tables and views get, each with its schema."""
+    renamed = [(t.old, t.new_name) for t in work.existing() if t.old and t.new_name is not None]
+    made = [(t.created, t.new_name) for t in work.tables.values() if t.created is not None]
+    return [
+        *((table.schema, name or table.name) for table, name in made),
+        *((table.schema, name) for table, name in renamed),
+        *((change.schema, change.name) for change in work.of(CreateView)),
+        *((change.view.schema, change.new_name) for change in work.of(RenameView)),
+    ]
+
+
+def _ended(work: Work) -> set[tuple[str, int]]:
+    """Return what ends: 'table', 'view' or 'macro', and its id."""
+    return {
+        *(("table", table.id) for table in work.existing() if table.dropped),
+        *(("view", change.view.id) for change in work.of(DropView)),
+        *(("macro", change.macro.id) for change in work.of(DropMacro)),
+    }
+
+
+def _require_unique(given: Sequence[tuple[SchemaInfo, str]]) -> None:
+    twice = Counter((schema.id, name.lower()) for schema, name in given)
     for (_, name), count in twice.items():
         if count > 1:
             raise AlreadyExists(
@@ -63,36 +77,42 @@ def _require_unique(names: Names) -> None:
             )
 
 
-def _check_schemas(connection: Connection, names: Names) -> None:
+def _check_schemas(
+    connection: Connection,
+    used: Collection[SchemaInfo],
+    new: Sequence[SchemaInfo],
+    dropped: Sequence[SchemaInfo],
+) -> None:
     every = schemas_of(connection)
     rows = connection.execute(select(every.c.schema_id, every.c.schema_name).where(live(every)))
     alive = {row.schema_id: row.schema_name for row in rows}
-    used = {*names.used_schemas, *(schema for schema, _ in names.given)}
-    created = {schema.id for schema in names.new_schemas}
-    for schema in used.union(names.dropped_schemas):
+    created = {schema.id for schema in new}
+    for schema in {*used, *dropped}:
         if schema.id not in alive and schema.id not in created:
             raise Conflict(f"schema {schema.text!r} was dropped by another commit")
-    for schema in names.new_schemas:
+    for schema in new:
         if schema.parent is not None and schema.parent not in alive.keys() | created:
             raise Conflict(f"the schema around {schema.text!r} was dropped by another commit")
-    ending = {schema.id for schema in names.dropped_schemas}
+    ending = {schema.id for schema in dropped}
     for schema in used:
         if schema.id in ending:
             raise InvalidRequest(
                 f"one commit drops schema {schema.text!r} and fills it; do one of them"
             )
     taken = {name.lower() for number, name in alive.items() if number not in ending}
-    for schema in names.new_schemas:
+    for schema in new:
         if schema.name.lower() in taken:
             raise AlreadyExists(f"schema {schema.text!r} already exists", about="schema")
         taken.add(schema.name.lower())
 
 
-def _check_given(connection: Connection, names: Names) -> None:
-    schema_ids = {schema.id for schema, _ in names.given if schema.id >= 0}
+def _check_given(
+    connection: Connection, names: Sequence[tuple[SchemaInfo, str]], work: Work
+) -> None:
+    schema_ids = {schema.id for schema, _ in names if schema.id >= 0}
     if not schema_ids:
         return
-    wanted = [func.lower(name) for _, name in names.given]
+    wanted = [func.lower(name) for _, name in names]
     t, v = tables.table.c, tables.view.c
     taken = connection.execute(
         union_all(
@@ -107,17 +127,22 @@ def _check_given(connection: Connection, names: Names) -> None:
             ),
         )
     ).all()
-    given = {(schema.id, name.lower()): schema for schema, name in names.given}
+    freed = {
+        *_ended(work),
+        *(("table", table.id) for table in work.existing() if table.new_name is not None),
+        *(("view", change.view.id) for change in work.of(RenameView)),
+    }
+    given = {(schema.id, name.lower()): schema for schema, name in names}
     for kind, number, schema_id, name in taken:
         schema = given.get((SchemaId(schema_id), name.lower()))
-        if schema is not None and (kind, number) not in names.dropped | names.renamed:
+        if schema is not None and (kind, number) not in freed:
             raise AlreadyExists(
                 f"{kind} {name!r} already exists in schema {schema.text!r}", about=kind
             )
 
 
-def _check_emptiness(connection: Connection, names: Names) -> None:
-    ids = [schema.id for schema in names.dropped_schemas]
+def _check_emptiness(connection: Connection, dropped: Sequence[SchemaInfo], work: Work) -> None:
+    ids = [schema.id for schema in dropped]
     parts = [
         select(
             literal(kind), source.c[f"{kind}_id"], source.c.schema_id, source.c[f"{kind}_name"]
@@ -133,7 +158,7 @@ def _check_emptiness(connection: Connection, names: Names) -> None:
         s = every.c
         inside = select(literal("schema"), s.schema_id, s.parent_schema_id, s.schema_name)
         parts.append(inside.where(live(every), s.parent_schema_id.in_(ids)))
-    ended = names.dropped.union(("schema", number) for number in ids)
+    ended = _ended(work) | {("schema", number) for number in ids}
     for kind, number, _, name in connection.execute(union_all(*parts)):
         if (kind, number) not in ended:
             raise InvalidRequest(

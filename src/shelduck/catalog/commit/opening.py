@@ -13,12 +13,11 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, or_, select
 
-from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.recorded_layouts import ASK_LAYOUTS, layouts_of
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.read.together import Answers, Together
+from shelduck.catalog.read.together import OF_TABLES, Answers, Questions, Together
 from shelduck.catalog.running.jobs import ASK_BEFORE
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.own_tables import ensure_own_tables
@@ -175,12 +174,13 @@ def opening_of(
 ) -> OpeningQuestions:
     """Return what a commit asks first."""
     tables_of = [table.id for table in work.existing()]
+    altered = [(table.id, table.altered) for table in work.existing()]
     files = _files_of(changes)
     wanted = dict(question for questions in asks for question in questions)
     given: dict[str, Any] = {
         "base": base,
         "of_tables": tables_of,
-        "of_converted": [t.id for t in work.existing() if t.only_files is not None],
+        "of_converted": [n for n, made in altered if made and made.only_files is not None],
         "of_files": sorted(files) if len(files) <= _MOST_FILES else [],
         "names": [*sorted(_OWN), *map(queries.inlined_delete_table, tables_of)],
     }

@@ -8,15 +8,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, select, update
 
-from shelduck.catalog.commit.asking import Questions
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.rows.ending import ending
+from shelduck.catalog.commit.rows.versions import begin, end
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read.queries import live
+from shelduck.catalog.read.together import Questions
 from shelduck.catalog.running.pinned_shapes import shape_of, table_of
 from shelduck.ducklake import tables
+from shelduck.ducklake.traits import tag_rows
 from shelduck.errors import CorruptLake, NewerFormat, Unsupported
 from shelduck.model.changes.change import CreateView, Entry, Verb
 from shelduck.model.tables.schema import TableId
@@ -31,7 +32,6 @@ _PINS = (
     .where(_t.c.key == PINNED, live(_t), live(_v))
 )
 ASK_PINS: Questions = (("pins", _PINS),)
-_END = ending(_v, "view_id")
 
 
 def follow_pins(draft: Draft, work: Work) -> None:
@@ -69,19 +69,15 @@ def _follow(draft: Draft, row: dict[str, Any], pin: Pin) -> None:
     if row["begin_snapshot"] == draft.id:
         draft.connection.execute(update(_v).where(_v.c.view_id == number, live(_v)).values(sql=sql))
     else:
-        draft.connection.execute(_END, {"in_view_id": [number], "ended": draft.id})
-        kept = {column.name: row[column.name] for column in _v.c}
-        draft.connection.execute(
-            insert(_v), kept | {"sql": sql, "begin_snapshot": draft.id, "end_snapshot": None}
-        )
+        end(draft, _v, view_id=[number])
+        begin(draft, [(_v, {c.name: row[c.name] for c in _v.c} | {"sql": sql})])
         draft.entries.append(Entry(Verb.ALTERED_VIEW, number))
         draft.has_schema_change = True
     mine = (_t.c.object_id == number, _t.c.key == SPARK_SQL, live(_t))
     draft.connection.execute(delete(_t).where(*mine, _t.c.begin_snapshot == draft.id))
-    draft.connection.execute(update(_t).where(*mine).values(end_snapshot=draft.id))
+    end(draft, _t, object_id=[number], key=[SPARK_SQL])
     if spark_sql is not None:
-        tag = {"object_id": number, "begin_snapshot": draft.id, "end_snapshot": None}
-        draft.connection.execute(insert(_t), tag | {"key": SPARK_SQL, "value": spark_sql})
+        begin(draft, tag_rows(number, {SPARK_SQL: spark_sql}))
 
 
 def _texts(draft: Draft, pin: Pin, view: str) -> tuple[str, str | None]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import Connection, bindparam, cast, exists, func, insert, select
 
-from shelduck.catalog.read.together import Answers, Questions, Together
+from shelduck.catalog.read.together import Answers, Selects, Together
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.column_types import BIGINT
@@ -18,7 +18,7 @@ _KNOWN = select(own_tables.layout.c.layout_id, own_tables.layout.c.digest).where
     own_tables.layout.c.digest.in_(bindparam("digests", expanding=True))
 )
 _NEWEST = select(or_null(func.max(own_tables.layout.c.layout_id)).label("layout_id"))
-ASK_LAYOUTS: Questions = (("known_layouts", _KNOWN), ("newest_layout", _NEWEST))
+ASK_LAYOUTS: Selects = (("known_layouts", _KNOWN), ("newest_layout", _NEWEST))
 _LAYOUTS = Together(dict(ASK_LAYOUTS))
 _INSERT_LAYOUTS = insert(own_tables.layout)
 # Two processes may have read the layout of the same file; the first one to record it wins.

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import (
+    AlterTable,
     Change,
     CreateTable,
     FlushInlined,
-    PostponedRewrites,
     RewriteFiles,
 )
-from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
-from shelduck.model.tables.table import PartitionColumn, TableVersion
+from shelduck.model.tables.schema import Field, Schema, TableId
+from shelduck.model.tables.table import TableVersion
 
 C = TypeVar("C")
+Fields = tuple[Field, ...]
 
 
 @dataclass(kw_only=True)
@@ -36,34 +37,63 @@ class TableWork(_Changes):
     """Everything that a commit does to one table.
 
     ``seen`` is a version that a change names, for messages. ``old`` is the version before the first
-    change of its columns or name, None for a new table and if only rows change. ``columns``,
-    ``comments``, ``properties``, ``partition`` and ``sort`` are the final ones, None if they stay;
-    ``partition_id`` is the provisional id of a new ``partition``. ``changes`` are those of its
-    rows, in order.
+    change of its columns or name, None for a new table and if only rows change. ``made`` says what
+    describes the table from now on, None if that stays; ``changes`` are those of its rows, in
+    order.
     """
 
     id: TableId
     seen: TableVersion | None = None
     old: TableVersion | None = None
-    created: CreateTable | None = None
+    made: CreateTable | AlterTable | None = None
     dropped: bool = False
     new_name: str | None = None
-    columns: Schema | None = None
-    comments: dict[FieldId | None, str] | None = None
-    unsafe_bounds: frozenset[FieldId] = frozenset()
-    partition: tuple[PartitionColumn, ...] | None = None
-    partition_id: int | None = None
-    sort: tuple[str, ...] | None = None
-    properties: dict[str, str] | None = None
-    reserved: tuple[Field, ...] = ()
-    only_files: frozenset[int] | None = None
-    postponed: PostponedRewrites | None = None
+
+    @property
+    def created(self) -> CreateTable | None:
+        """How the commit makes the table, None if it exists."""
+        return self.made if isinstance(self.made, CreateTable) else None
+
+    @property
+    def altered(self) -> AlterTable | None:
+        """How the commit alters a table that exists."""
+        return self.made if isinstance(self.made, AlterTable) else None
+
+    @property
+    def columns(self) -> Schema | None:
+        """The columns from now on, None if they stay."""
+        return None if self.made is None else self.made.columns
+
+    @property
+    def difference(self) -> tuple[Fields, Fields]:
+        """The columns of a table that exists, before and after, that differ; compared once."""
+        if self.old is None or self.altered is None:
+            return (), ()
+        return self.old.columns.changes(self.altered.columns)
+
+    def alter(self, change: AlterTable) -> None:
+        """Add a change of the table, even if the commit creates it; the last one wins."""
+        before = self.made
+        if isinstance(before, CreateTable):
+            self.made = replace(before, reserved=change.reserved, **_described(change))
+        elif before is None:
+            self.made = change
+        else:
+            unsafe = before.unsafe_bounds | change.unsafe_bounds
+            kept = {**_described(before), **_described(change)}
+            self.made = replace(change, unsafe_bounds=unsafe, **kept)
+
+    def drop(self) -> None:
+        """End the table; it then has no columns or rows to write."""
+        self.dropped, self.new_name, self.changes = True, None, []
+        if self.altered is not None:
+            self.made = None
 
     @property
     def is_idle(self) -> bool:
         """True if rows were read and nothing is written."""
-        is_same = self.columns is None and self.new_name is None
-        return is_same and not (self.created or self.dropped or self.changes)
+        is_same = self.made is None and self.new_name is None
+        return is_same and not (self.dropped or self.changes)
 
     @property
     def name(self) -> str:
@@ -119,6 +149,14 @@ class Work(_Changes):
         if table.created is None and table.old is None:
             table.old = version
         return table
+
+
+def _described(change: AlterTable) -> dict[str, Any]:
+    """Return what a change says anew about a table."""
+    said = ["columns", "comments"]
+    said += ["partition", "partition_id"] if change.partition is not None else []
+    said += [name for name in ("sort", "properties") if getattr(change, name) is not None]
+    return {name: getattr(change, name) for name in said}
 
 
 def versions(changes: Iterable[Change]) -> Iterator[TableVersion]:

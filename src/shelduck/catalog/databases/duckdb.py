@@ -24,8 +24,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Dialect as EngineDialect
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from shelduck.catalog.databases.addresses import file_at, refuse_settings
-from shelduck.catalog.databases.database import Failure
+from shelduck.catalog.databases.database import Failure, file_at, refuse_settings
 from shelduck.catalog.databases.dialect import UNLIMITED, Dialect, Encoder, as_it_is, binary
 from shelduck.catalog.databases.duckdb_dialect import SCHEME
 from shelduck.catalog.databases.duckdb_lease import (
@@ -38,8 +37,7 @@ from shelduck.catalog.databases.duckdb_lease import (
 from shelduck.errors import CatalogUnavailable, InvalidRequest, Unsupported
 from shelduck.model.files.nested_text import nested_text
 from shelduck.model.tables.schema import Field, Kind
-from shelduck.model.text.characters import LONE_SURROGATE
-from shelduck.model.text.quoting import double_quoted
+from shelduck.model.text.quoting import LONE_SURROGATE, double_quoted
 from shelduck.model.types.spellings import DUCKDB_NUMBERS
 
 BUSY_SECONDS = 10.0

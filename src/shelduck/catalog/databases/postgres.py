@@ -12,8 +12,7 @@ from typing import Any
 from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.dialects.postgresql import insert
 
-from shelduck.catalog.databases.addresses import refuse_settings
-from shelduck.catalog.databases.database import Failure
+from shelduck.catalog.databases.database import Failure, refuse_settings
 from shelduck.catalog.databases.dialect import (
     SMALL_INTEGERS,
     Dialect,
@@ -24,8 +23,7 @@ from shelduck.catalog.databases.dialect import (
     whole,
 )
 from shelduck.model.tables.schema import Field
-from shelduck.model.text.characters import NUL_OR_SURROGATE
-from shelduck.model.text.quoting import double_quoted
+from shelduck.model.text.quoting import NUL_OR_SURROGATE, double_quoted
 from shelduck.model.types.data_types import FLOATS, Decimal
 
 LOCK_TIMEOUT = "30s"

@@ -15,8 +15,7 @@ from typing import Any
 from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.dialects.sqlite import insert
 
-from shelduck.catalog.databases.addresses import file_at, refuse_settings
-from shelduck.catalog.databases.database import Failure
+from shelduck.catalog.databases.database import Failure, file_at, refuse_settings
 from shelduck.catalog.databases.dialect import (
     SMALL_INTEGERS,
     UNLIMITED,
@@ -30,8 +29,7 @@ from shelduck.catalog.databases.dialect import (
 )
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Field
-from shelduck.model.text.characters import LONE_SURROGATE
-from shelduck.model.text.quoting import double_quoted
+from shelduck.model.text.quoting import LONE_SURROGATE, double_quoted
 
 BUSY_SECONDS = 30.0
 

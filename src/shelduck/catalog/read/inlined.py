@@ -35,12 +35,12 @@ from sqlalchemy.sql.elements import ColumnElement, quoted_name
 from shelduck.catalog.databases.dialect import Dialect, flag, interval, moment, refused_variant
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
 from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.catalog.read.intervals import is_broken
 from shelduck.catalog.read.queries import chunks
 from shelduck.ducklake.checked import RESTORE
 from shelduck.ducklake.column_types import TEXT
+from shelduck.ducklake.columns import begin_under, rows_at, schema_of
 from shelduck.ducklake.format import format_of
 from shelduck.ducklake.rules import MOST
 from shelduck.errors import CorruptLake

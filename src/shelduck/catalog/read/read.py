@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, func, select
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.column_rows import schema_of
+from shelduck.catalog.read.definitions import require_distinct, view
 from shelduck.catalog.read.files.data_files import (
     FEW,
     data_files,
@@ -30,11 +30,12 @@ from shelduck.catalog.read.files.outside import bucketed_by, files_in_other_buck
 from shelduck.catalog.read.inlined import inlined_rows
 from shelduck.catalog.read.paths import resolve, schema_of_row
 from shelduck.catalog.read.together import Together
-from shelduck.catalog.read.traits import traits_at, traits_of
-from shelduck.catalog.read.views import require_distinct, view
+from shelduck.catalog.read.traits import TRAITS
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.ducklake import tables
+from shelduck.ducklake.columns import schema_of
 from shelduck.ducklake.format import Format, first_with, follow, format_of, schemas_of
+from shelduck.ducklake.traits import traits_of
 from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound
 from shelduck.model.changes.change import Entry, Verb, parse_entries
 from shelduck.model.files.place import require_allowed
@@ -254,7 +255,7 @@ def table(
         raise _no_such_table(connection, at, schema, name, lake)
     path = resolve(home.path, row.path, row.path_is_relative)
     require_allowed(path, lake.roots, f"the directory {path!r} of {full_name}")
-    traits = traits_of(described["traits"], at.id, full_name)
+    traits = traits_of(described, at.id, full_name)
     return TableVersion(
         id=TableId(row.table_id),
         uuid=str(row.table_uuid),
@@ -279,7 +280,7 @@ def table(
 
 @cache
 def _described() -> Together:
-    return Together({"columns": queries.columns_at(), "traits": traits_at()})
+    return Together({"columns": queries.columns_at(), **TRAITS})
 
 
 def name_at(connection: Connection, table_id: int, at: Snapshot) -> tuple[str, str] | None:

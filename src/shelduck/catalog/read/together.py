@@ -13,11 +13,13 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
     CompoundSelect,
     Connection,
     Dialect,
     Select,
+    bindparam,
     cast,
     literal_column,
     null,
@@ -29,9 +31,20 @@ from sqlalchemy.types import NullType, TypeEngine
 
 from shelduck.ducklake.checked import Checked, StoredFlag
 from shelduck.ducklake.column_types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, UUID
+from shelduck.ducklake.format import Asked
 
-Questions = tuple[tuple[str, Select[Any]], ...]
+Selects = tuple[tuple[str, Select[Any]], ...]
 """SELECTs by name."""
+Questions = tuple[tuple[str, Asked], ...]
+"""SELECTs by name, or what makes them for a version.
+
+A commit asks about :of_tables, the tables that exist, :of_converted, those that get converted
+columns, or :of_files, the data files whose rows it deletes or moves.
+"""
+OF_TABLES: BindParameter[Any] = bindparam("of_tables", type_=BIGINT, expanding=True)
+OF_CONVERTED: BindParameter[Any] = bindparam("of_converted", type_=BIGINT, expanding=True)
+OF_FILES: BindParameter[Any] = bindparam("of_files", type_=BIGINT, expanding=True)
+
 Answers = Mapping[str, list[Any]]
 """The rows that each question found, by its name; their columns are attributes."""
 

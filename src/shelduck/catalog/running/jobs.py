@@ -28,7 +28,7 @@ from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.read.together import Answers, Questions, Together
+from shelduck.catalog.read.together import Answers, Selects, Together
 from shelduck.catalog.running.job_speeds import add_speed
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
@@ -70,7 +70,7 @@ OPEN_JOB = select(_TABLE).where(
 )
 """Asks for the unfinished job of :of_table."""
 _w = own_tables.writer.c
-ASK_BEFORE: Questions = (
+ASK_BEFORE: Selects = (
     ("open_job", OPEN_JOB),
     ("newest_job", select(or_null(func.max(_c.job_id)).label("job_id"))),
     (

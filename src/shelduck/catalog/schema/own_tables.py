@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from sqlalchemy import Column, Connection, Index, MetaData, Table, quoted_name, text
+from sqlalchemy import Connection, Index, MetaData, Table, quoted_name, text
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from shelduck.catalog.databases.dialect import Dialect
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.databases.store import Store
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_types import BIGINT, KEY_TEXT, TEXT, TIMESTAMP
 from shelduck.ducklake.rules import check_columns
 from shelduck.errors import CorruptLake
 
@@ -23,102 +22,33 @@ T = TypeVar("T")
 
 OWN = MetaData()
 
-file_layout = Table(
-    "shelduck_file_layout",
-    OWN,
-    Column("data_file_id", BIGINT, primary_key=True, autoincrement=False),
-    Column("layout_id", BIGINT),
-)
 
-layout = Table(
-    "shelduck_layout",
-    OWN,
-    Column("layout_id", BIGINT, primary_key=True, autoincrement=False),
-    Column("digest", TEXT),
-    Column("layout", TEXT),
-)
+def _table(name: str, columns: str) -> Table:
+    return tables.table_of(OWN, f"shelduck_{name}", columns)
 
+
+file_layout = _table("file_layout", "data_file_id key, layout_id")
+layout = _table("layout", "layout_id key, digest text, layout text")
 # Adopted files that no snapshot shows any more. They belong to their owners, so they are not
 # scheduled for deletion: DuckDB would delete them.
-released_file = Table(
-    "shelduck_released_file",
-    OWN,
-    Column("data_file_id", BIGINT, primary_key=True, autoincrement=False),
-    Column("path", TEXT),
-    Column("released", TIMESTAMP),
-)
-
+released_file = _table("released_file", "data_file_id key, path text, released time")
 # The newest committed batch of each series, such as a streaming query into a table.
-stream_batches = Table(
-    "shelduck_stream_batches",
-    OWN,
-    Column("table_id", BIGINT, primary_key=True, autoincrement=False),
-    Column("query_id", KEY_TEXT, primary_key=True),
-    Column("batch_id", BIGINT),
-    Column("snapshot_id", BIGINT),
-)
-
+stream_batches = _table("stream_batches", "table_id key, query_id text key, batch_id, snapshot_id")
 # Heavy schema changes: one row each, kept after they end.
-job = Table(
-    "shelduck_job",
-    OWN,
-    Column("job_id", BIGINT, primary_key=True, autoincrement=False),
-    Column("table_id", BIGINT),
-    Column("table_name", TEXT),
-    Column("state", TEXT),
-    Column("created", TIMESTAMP),
-    Column("finished", TIMESTAMP),
-    Column("work", TEXT),
-    Column("timeout", BIGINT),
-    Column("base_snapshot", BIGINT),
-    Column("schema_version", BIGINT),
-    Column("published_snapshot", BIGINT),
-    Column("message", TEXT),
-    Column("done_files", BIGINT),
-    Column("total_files", BIGINT),
-    Column("last_file", BIGINT),
-    Column("worker", TEXT),
-    Column("heartbeat", TIMESTAMP),
+job = _table(
+    "job",
+    "job_id key, table_id, table_name text, state text, created time, finished time, "
+    "work text, timeout, base_snapshot, schema_version, published_snapshot, message text, "
+    "done_files, total_files, last_file, worker text, heartbeat time",
 )
-
 # How much a job has rewritten, and in which time: estimates of later jobs come from here.
-job_speed = Table(
-    "shelduck_job_speed",
-    OWN,
-    Column("job_id", BIGINT, primary_key=True, autoincrement=False),
-    Column("bytes", BIGINT),
-    Column("milliseconds", BIGINT),
-    Column("cores", BIGINT),
-)
-
+job_speed = _table("job_speed", "job_id key, bytes, milliseconds, cores")
 # Who is writing files for a table now: a job waits for writers that began before it.
-writer = Table(
-    "shelduck_writer",
-    OWN,
-    Column("writer_id", KEY_TEXT, primary_key=True),
-    Column("table_id", BIGINT, primary_key=True, autoincrement=False),
-    Column("snapshot_id", BIGINT),
-    Column("expires", TIMESTAMP),
-)
-
+writer = _table("writer", "writer_id text key, table_id key, snapshot_id, expires time")
 # Tables with a key model, and rollups: the newest snapshot as of which they are settled.
-settled = Table(
-    "shelduck_settled",
-    OWN,
-    Column("table_id", BIGINT, primary_key=True, autoincrement=False),
-    Column("snapshot_id", BIGINT),
-)
-
+settled = _table("settled", "table_id key, snapshot_id")
 # Maintenance: who does it now, table by table, and when it was last done.
-upkeep = Table(
-    "shelduck_upkeep",
-    OWN,
-    Column("subject", KEY_TEXT, primary_key=True),
-    Column("worker", TEXT),
-    Column("heartbeat", TIMESTAMP),
-    Column("finished", TIMESTAMP),
-)
-
+upkeep = _table("upkeep", "subject text key, worker text, heartbeat time, finished time")
 check_columns(OWN)
 
 _INDEXED = (

@@ -39,7 +39,7 @@ from shelduck.ducklake.format import format_of
 from shelduck.ducklake.rules import MOST
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import parse_entries
-from shelduck.model.tables.problem import Problem
+from shelduck.model.changes.problem import Problem
 
 _REPAIR = "run shelduck check --repair"
 _SHOWN = 20

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from shelduck.catalog.commit.kept_places import name_to_set
 from shelduck.catalog.read.queries import live
-from shelduck.catalog.read.traits import setting_of
+from shelduck.catalog.read.traits import OPTIONS
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_types import BIGINT, TEXT
+from shelduck.ducklake.column_types import TEXT
 from shelduck.ducklake.format import schemas_of
+from shelduck.ducklake.traits import setting_of
 from shelduck.model.tables.options import (
     OPTION_NAMES,
     OptionSetting,
@@ -22,13 +23,6 @@ from shelduck.model.text.names import shown_schema
 
 _c = tables.metadata.c
 _SETTINGS = select(_c.key, _c.value, _c.scope, _c.scope_id)
-_FOR_TABLE = _SETTINGS.where(
-    or_(
-        _c.scope.is_(None),
-        (_c.scope == Scope.SCHEMA.value) & (_c.scope_id == bindparam("schema", type_=BIGINT)),
-        (_c.scope == Scope.TABLE.value) & (_c.scope_id == bindparam("of_table", type_=BIGINT)),
-    )
-)
 _INSERT = insert(tables.metadata)
 _UPDATE = update(tables.metadata).values(value=bindparam("new", type_=TEXT))
 
@@ -42,8 +36,7 @@ def read_settings(connection: Connection) -> list[OptionSetting]:
 
 def read_table_options(connection: Connection, table: TableVersion) -> TableOptions:
     """Return what applies to a table; one statement."""
-    keys = {"schema": table.schema.id, "of_table": table.id}
-    rows = connection.execute(_FOR_TABLE, keys)
+    rows = connection.execute(OPTIONS, {"schema": table.schema.id, "table": table.id})
     settings = [setting_of(*row) for row in rows]
     return table_options(settings, schema_id=table.schema.id, table_id=table.id)
 

@@ -13,7 +13,7 @@ from enum import Enum
 
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.macro_change import CommentViewColumns, MacroChange
-from shelduck.model.changes.repair import RepairCatalog
+from shelduck.model.changes.problem import RepairCatalog
 from shelduck.model.files.data_files import DeletesSeen, NewDataFile, NewDeleteFile
 from shelduck.model.files.inlined import InlinedBatch
 from shelduck.model.tables.schema import Field, FieldId, Schema, TableId

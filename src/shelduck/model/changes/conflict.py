@@ -41,15 +41,13 @@ from shelduck.model.changes.change import (
     RenameView,
     RewriteFiles,
     Verb,
-    ViewChange,
 )
 from shelduck.model.changes.macro_change import (
     CommentViewColumns,
     CreateMacro,
     DropMacro,
-    MacroChange,
 )
-from shelduck.model.changes.repair import RepairCatalog
+from shelduck.model.changes.problem import RepairCatalog
 from shelduck.model.tables.macro import MacroKind
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.text.quoting import INSIDE
@@ -185,135 +183,91 @@ def find_conflict(mine: Sequence[Change], others: Sequence[tuple[SnapshotId, Ent
 
 def describe(change: Change) -> str:
     """Return the change in a few words, to follow "cannot"."""
-    match change:
-        case CreateSchema():
-            return f"create schema {change.schema.text!r}"
-        case DropSchema():
-            return f"drop schema {change.schema.text!r}"
-        case CreateTable():
-            return f"create table {change.schema.text}.{change.name}"
-        case DropTable():
-            return f"drop table {change.table.full_name} (id {change.table.id})"
-        case RenameTable():
-            return (
-                f"rename table {change.table.full_name} (id {change.table.id}) to {change.new_name}"
-            )
-        case AlterTable():
-            return f"alter table {change.table.full_name} (id {change.table.id})"
-        case AppendFiles() | InlineRows():
-            return f"append to table {change.table}"
-        case DeleteRows():
-            return f"change rows of table {change.table.full_name} (id {change.table.id})"
-        case RewriteFiles():
-            return f"rewrite files of table {change.table.full_name} (id {change.table.id})"
-        case FlushInlined():
-            return f"flush table {change.table.full_name} (id {change.table.id})"
-        case RepairCatalog():
-            return "repair the catalog"
-        case _:
-            return _describe_definition(change)
+    return _WORDS[type(change)].format(c=change)
 
 
-def _describe_definition(change: ViewChange | MacroChange) -> str:
-    match change:
-        case CreateView():
-            return f"create view {change.schema.text}.{change.name}"
-        case DropView():
-            return f"drop view {change.view.full_name} (id {change.view.id})"
-        case CommentViewColumns():
-            return f"comment on columns of view {change.view.full_name} (id {change.view.id})"
-        case RenameView():
-            return f"rename view {change.view.full_name} (id {change.view.id}) to {change.new_name}"
-        case CreateMacro():
-            return f"create macro {change.macro.full_name}"
-        case DropMacro():
-            return f"drop macro {change.macro.full_name} (id {change.macro.id})"
+_TABLE, _VIEW = "{c.table.full_name} (id {c.table.id})", "{c.view.full_name} (id {c.view.id})"
+_WORDS: dict[type[Change], str] = {
+    CreateSchema: "create schema {c.schema.text!r}",
+    DropSchema: "drop schema {c.schema.text!r}",
+    CreateTable: "create table {c.schema.text}.{c.name}",
+    DropTable: f"drop table {_TABLE}",
+    RenameTable: f"rename table {_TABLE} to {{c.new_name}}",
+    AlterTable: f"alter table {_TABLE}",
+    AppendFiles: "append to table {c.table}",
+    InlineRows: "append to table {c.table}",
+    DeleteRows: f"change rows of table {_TABLE}",
+    RewriteFiles: f"rewrite files of table {_TABLE}",
+    FlushInlined: f"flush table {_TABLE}",
+    RepairCatalog: "repair the catalog",
+    CreateView: "create view {c.schema.text}.{c.name}",
+    DropView: f"drop view {_VIEW}",
+    CommentViewColumns: f"comment on columns of view {_VIEW}",
+    RenameView: f"rename view {_VIEW} to {{c.new_name}}",
+    CreateMacro: "create macro {c.macro.full_name}",
+    DropMacro: "drop macro {c.macro.full_name} (id {c.macro.id})",
+}
 
 
-def _is_same_name(mine: Change, other: Entry) -> bool:
-    match mine:
-        case CreateSchema():
-            names: tuple[str, ...] = (mine.schema.name,)
-        case CreateTable():
-            names = (mine.schema.name, mine.name)
-        case RenameTable():
-            names = (mine.table.schema.name, mine.new_name)
-        case CreateView():
-            names = (mine.schema.name, mine.name)
-        case RenameView():
-            names = (mine.view.schema.name, mine.new_name)
-        case _:
-            return False
-    return _lowered(names) == _lowered(other.names)
+# Each of these is called only for the changes that have its letter in the matrix.
 
 
-def _is_same_schema(mine: Change, other: Entry) -> bool:
-    match mine:
-        case CreateSchema():
-            return other.id is not None and other.id == mine.schema.parent
-        case DropSchema() | CreateTable() | CreateView():
-            schema = mine.schema
-        case RenameView():
-            schema = mine.view.schema
-        case RenameTable():
-            schema = mine.table.schema
-        case CreateMacro():
-            schema = mine.macro.schema
-        case _:
-            return False
+def _is_same_name(mine: Any, other: Entry) -> bool:
+    if isinstance(mine, CreateSchema):
+        return _are_names((mine.schema.name,), other)
+    about = _about(mine)
+    return _are_names((about.schema.name, getattr(mine, "new_name", about.name)), other)
+
+
+def _is_same_schema(mine: Any, other: Entry) -> bool:
+    if isinstance(mine, CreateSchema):
+        return other.id is not None and other.id == mine.schema.parent
+    schema = _about(mine).schema
     around = INSIDE.join(other.parts[:-1])
-    return other.id == schema.id or around.lower() == schema.name.lower()
+    return bool(other.id == schema.id or around.lower() == schema.name.lower())
 
 
-def _is_same_table(mine: Change, other: Entry) -> bool:
-    match mine:
-        case DropTable() | RenameTable() | AlterTable():
-            return mine.table.id == other.id
-        case DeleteRows() | RewriteFiles() | FlushInlined():
-            return mine.table.id == other.id
-        case AppendFiles() | InlineRows():
-            return mine.table == other.id
-        case _:
-            return False
+def _about(mine: Any) -> Any:
+    """Return the table, the view or the macro that a change is about, or a new one's change."""
+    found = (getattr(mine, name, None) for name in ("table", "view", "macro"))
+    return next((each for each in found if each is not None), mine)
 
 
-def _is_same_view(mine: Change, other: Entry) -> bool:
-    kinds = DropView | RenameView | CommentViewColumns
-    return isinstance(mine, kinds) and mine.view.id == other.id
+def _is_same_table(mine: Any, other: Entry) -> bool:
+    return bool(getattr(mine.table, "id", mine.table) == other.id)
 
 
-def _is_same_macro(mine: Change, other: Entry) -> bool:
-    match mine:
-        case CreateMacro():
-            is_table = mine.macro.kind is MacroKind.TABLE
-            names = (mine.macro.schema.name, mine.macro.name)
-            same_kind = is_table == (other.verb is Verb.CREATED_TABLE_MACRO)
-            return same_kind and _lowered(names) == _lowered(other.names)
-        case DropMacro():
-            return mine.macro.id == other.id
-        case _:
-            return False
+def _is_same_view(mine: Any, other: Entry) -> bool:
+    return bool(mine.view.id == other.id)
 
 
-def _is_checked_table(mine: Change, other: Entry) -> bool:
-    return isinstance(mine, AlterTable) and mine.excludes_inserts and mine.table.id == other.id
+def _is_same_macro(mine: Any, other: Entry) -> bool:
+    macro = mine.macro
+    if isinstance(mine, DropMacro):
+        return bool(macro.id == other.id)
+    is_table = macro.kind is MacroKind.TABLE
+    same_kind = is_table == (other.verb is Verb.CREATED_TABLE_MACRO)
+    return same_kind and _are_names((macro.schema.name, macro.name), other)
 
 
-def _is_without_columns(mine: Change, other: Entry) -> bool:
-    if not isinstance(mine, AlterTable) or mine.table.id != other.id:
+def _is_checked_table(mine: Any, other: Entry) -> bool:
+    return bool(mine.excludes_inserts) and _is_same_table(mine, other)
+
+
+def _is_without_columns(mine: Any, other: Entry) -> bool:
+    if not _is_same_table(mine, other):
         return False
     seen = {f.id for f in mine.table.columns.walk()}
     last = mine.table.max_column_id
     return any(f.id <= last and f.id not in seen for f in mine.columns.walk())
 
 
-def _is_for_other_columns(mine: Change, other: Entry) -> bool:
-    is_bound = isinstance(mine, AppendFiles | InlineRows) and mine.planned is None
-    return is_bound and _is_same_table(mine, other)
+def _is_for_other_columns(mine: Any, other: Entry) -> bool:
+    return mine.planned is None and _is_same_table(mine, other)
 
 
-def _lowered(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(n.lower() for n in names)
+def _are_names(names: Sequence[str], other: Entry) -> bool:
+    return [n.lower() for n in names] == [n.lower() for n in other.names]
 
 
 _MATCHES: dict[Rule, Callable[[Any, Entry], bool]] = {

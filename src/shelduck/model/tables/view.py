@@ -12,6 +12,8 @@ from shelduck.model.text.stored import NUMBER, Stored, record
 
 SPARK_SQL = "shelduck.spark_sql"
 """The key of the tag with Spark's own text: DuckDB parses every row of ``ducklake_view``."""
+PINNED = "shelduck.pinned"
+"""The key of the tag of a pinned view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,6 @@ class ViewVersion:
     def full_name(self) -> str:
         """Return the view's name with its schema, quoted if necessary."""
         return f"{schema_text(self.schema.name)}.{quote_name(self.name)}"
-
-
-PINNED = "shelduck.pinned"
-"""The key of the tag of a pinned view."""
 
 
 @dataclass(frozen=True, slots=True)

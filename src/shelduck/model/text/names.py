@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.text.characters import require_characters
-from shelduck.model.text.quoting import INSIDE, schema_text
+from shelduck.model.text.quoting import INSIDE, require_characters, schema_text
 
 LONGEST = 1000
 """How many characters a name may have."""

@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterable
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.text.characters import require_characters
 
 INSIDE = "\x01"
 """The mark between the names of a schema and of the schemas around it in `schema_word`."""
 # Behind a bracket, these begin a query.
 _QUERY_WORDS = frozenset(("select", "with", "from", "values", "table"))
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a character: nobody can write it as UTF-8."""
+NUL_OR_SURROGATE = re.compile("[\0\ud800-\udfff]")
+"""What PostgreSQL cannot hold and no path can have."""
 
 
 def quote_name(name: str) -> str:
@@ -87,3 +90,20 @@ def _unescape(match: re.Match[str], quote: str) -> str:
     if match["like"]:
         return match[0]
     return _CONTROL.get(match["char"], match["char"])
+
+
+def require_characters(
+    text: str, what: str, refused: re.Pattern[str] = NUL_OR_SURROGATE, by: str = "no catalog"
+) -> None:
+    """Raise InvalidRequest for a text with a character that ``by`` cannot hold; ``what`` it is."""
+    found = refused.search(text)
+    if found is not None:
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        raise InvalidRequest(
+            f"{what} {shown!r} has the character U+{ord(found[0]):04X}, which {by} can hold; leave"
+            " it out",
+            about="text",
+        )
+
+
+_SHOWN = 60

@@ -40,6 +40,7 @@ NOT_WRITTEN = frozenset(
     {"timestamp_ns", "timestamptz_ns", "time_ns", "interval", "geometry", "unknown", "null"}
 )
 _TO_TEXT = frozenset({"varchar", "json"})
+_MOST_DIGITS = 38
 
 
 class Verdict(Enum):
@@ -349,3 +350,35 @@ def _family(leaf: Leaf) -> str | None:
     if name in _TO_TEXT:
         return "text"
     return "temporal" if name in TEMPORAL else name
+
+
+def common_type(one: Leaf, other: Leaf) -> Leaf | None:
+    """Return the narrowest type that holds all values of two exact numbers, or the wider type.
+
+    None if there is none: each of the two then loses values of the other.
+    """
+    if promotion(one, other).is_light:
+        return other
+    if promotion(other, one).is_light:
+        return one
+    if {str(one), str(other)} <= {*SIGNED, *UNSIGNED}:
+        whole = [Primitive(name) for name in SIGNED if name != "int128"]
+        found = [t for t in whole if promotion(one, t).is_light and promotion(other, t).is_light]
+        if found:
+            return found[0]
+    digits, scales = (_digits(one), _digits(other)), (_scale_of(one), _scale_of(other))
+    if digits[0] is None or digits[1] is None:
+        return None
+    precision = max(digits[0], digits[1]) + max(scales)
+    return Decimal(precision, max(scales)) if precision <= _MOST_DIGITS else None
+
+
+def _digits(leaf: Leaf) -> int | None:
+    """Return the digits before the point that every value of an exact number fits in."""
+    if isinstance(leaf, Decimal):
+        return leaf.precision - leaf.scale
+    return whole_digits(str(leaf))
+
+
+def _scale_of(leaf: Leaf) -> int:
+    return leaf.scale if isinstance(leaf, Decimal) else 0

@@ -10,10 +10,9 @@ from functools import partial
 from pyarrow import parquet
 
 from shelduck.errors import ShelduckError
-from shelduck.model.changes.repair import CorrectedStats
+from shelduck.model.changes.problem import CorrectedStats, Problem
 from shelduck.model.files.data_files import ColumnStats, DataFile
 from shelduck.model.files.layout import Layout, PhysicalField
-from shelduck.model.tables.problem import Problem
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.types.bounds import bound, widen

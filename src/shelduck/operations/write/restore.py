@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
+from shelduck.model.changes.alteration import alteration, differs
 from shelduck.model.changes.change import (
     AlterTable,
     AppendFiles,
@@ -179,18 +180,6 @@ def _only(part: InlinedRows, chosen: set[tuple[int, int]]) -> InlinedRows:
 
 def _alteration(now: TableVersion, then: TableVersion) -> AlterTable | None:
     """Return the change that gives the older columns back, None if they are the same."""
-    same_layout = (now.partition, now.sort) == (then.partition, then.sort)
-    same_properties = now.properties == then.properties
-    same_columns = (now.columns, now.comments) == (then.columns, then.comments)
-    if same_columns and same_layout and same_properties:
-        return None
-    return AlterTable(
-        now,
-        then.columns,
-        then.comments,
-        # The bounds of these columns include values of the later type.
-        retyped(now.columns, then.columns),
-        partition=None if now.partition == then.partition else then.partition,
-        sort=None if now.sort == then.sort else then.sort,
-        properties=None if same_properties else then.properties,
-    )
+    # The bounds of these columns include values of the later type.
+    unsafe = retyped(now.columns, then.columns)
+    return alteration(now, then, unsafe) if differs(now, then) else None

@@ -23,8 +23,16 @@ from shelduck.spark.bridge.jvm import has_jvm, java_class, java_session
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.storage import delete_file, write_text
 from shelduck.spark.stores.environment import settings_of_environment
-from shelduck.spark.stores.hidden import hide_secrets_in_log
-from shelduck.spark.stores.homes import S3, S3A, Home, given_home, home_of, own_home, put_home
+from shelduck.spark.stores.homes import (
+    S3,
+    S3A,
+    Home,
+    given_home,
+    hide_secrets_in_log,
+    home_of,
+    own_home,
+    put_home,
+)
 from shelduck.spark.stores.store_errors import told_of_storage
 
 _REMOTE = (*S3, "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")

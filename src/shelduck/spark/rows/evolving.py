@@ -12,8 +12,7 @@ from shelduck.model.changes.evolution import Evolution
 from shelduck.model.changes.schema_change import AddColumn, ChangeType, SchemaChange
 from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
 from shelduck.model.types.data_types import DataType, List, Map, Struct
-from shelduck.model.types.promotions import promotion
-from shelduck.model.types.supertypes import common_type
+from shelduck.model.types.promotions import common_type, promotion
 from shelduck.spark.types import data_type_of, spark_type
 
 Widens = Callable[[DataType, DataType], bool]

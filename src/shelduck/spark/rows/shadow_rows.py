@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -12,12 +12,21 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.shadow import shadow_name
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
-from shelduck.model.types.data_types import Decimal, Primitive, Text
+from shelduck.model.types.data_types import (
+    DataType,
+    Decimal,
+    Leaf,
+    List,
+    Map,
+    Primitive,
+    Struct,
+    Text,
+)
 from shelduck.planning.shadows import Shadow
 from shelduck.spark.named_errors import AnalysisException, SparkError, data_fault, first_line
 from shelduck.spark.rows.assign import Assigning, Demand
 from shelduck.spark.rows.conversions import converted, fitted, lost, needs_fit
-from shelduck.spark.rows.shown import shown
+from shelduck.spark.rows.nested_conversions import converted_parts
 from shelduck.spark.rows.store_rules import fail
 from shelduck.spark.rows.unheld import held_or_null, may_be_unheld
 from shelduck.spark.scan.read import Origin
@@ -27,6 +36,8 @@ from shelduck.sql.query.query import looks_at_other_rows
 
 LOST = " cannot be converted to "
 _MOST_SHOWN = 200
+_TEXT = Primitive("varchar")
+_BYTES = Primitive("blob")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,3 +253,27 @@ def _checked(rows: DataFrame, shadow: Shadow) -> Column:
     if shadow.old.nullable:
         failing = F.when(_source(shadow).isNotNull(), failing)
     return F.coalesce(made, failing)
+
+
+def shown(value: Column, data_type: DataType) -> Column:
+    """Return values as text: bytes in hexadecimal, at any depth, all others as Spark casts them."""
+    readable = _without_bytes(data_type)
+    if readable != data_type:
+        value = converted_parts(value, data_type, readable, _in_hexadecimal)
+    return value.cast("string")
+
+
+def _in_hexadecimal(value: Column, _source: Leaf, _target: Leaf) -> Column:
+    return F.concat(F.lit("X'"), F.hex(value), F.lit("'"))
+
+
+def _without_bytes(data_type: DataType) -> DataType:
+    match data_type:
+        case Struct(members):
+            return Struct(tuple(replace(m, type=_without_bytes(m.type)) for m in members))
+        case List(element):
+            return List(_without_bytes(element))
+        case Map(key, value):
+            return Map(_without_bytes(key), _without_bytes(value))
+        case _:
+            return _TEXT if data_type == _BYTES else data_type

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import os
 import threading
 from collections.abc import Iterable, Mapping
@@ -39,6 +40,11 @@ _DIRECT = {"performance.flags": "create,delete,mkdir", "create.performance": "tr
 _SALT = os.urandom(16)
 _lock = threading.Lock()
 _homes: dict[tuple[str, str], dict[str, Home]] = {}
+_LOGGERS = (
+    *("py4j.clientserver", "py4j.java_gateway"),
+    *("botocore.auth", "botocore.endpoint", "botocore.hooks"),
+)
+_HIDDEN = "***"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,3 +193,23 @@ def spark_options(paths: Iterable[str]) -> dict[str, str]:
             known.add(home.scheme)
             found |= home.options
     return found
+
+
+class _HideSecrets(logging.Filter):
+    """Puts stars in the place of secrets; only called for records that are logged."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        for secret in secrets():
+            text = text.replace(secret, _HIDDEN)
+        record.msg, record.args = text, ()
+        return True
+
+
+_FILTER = _HideSecrets()
+
+
+def hide_secrets_in_log() -> None:
+    """Hide the secrets of all storages in these logs; calling it again changes nothing."""
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(_FILTER)

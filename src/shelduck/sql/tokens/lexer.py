@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.text.characters import LONE_SURROGATE
 from shelduck.model.text.names import LONGEST
-from shelduck.model.text.quoting import unquoted_text
+from shelduck.model.text.quoting import LONE_SURROGATE, unquoted_text
 
 
 class Kind(Enum):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from shelduck.catalog.read.overview.column_history import ShapeVersions
 from shelduck.catalog.running.jobs import LightChange, jobs, light_changes, open_job
-from shelduck.catalog.running.shape_versions import ShapeVersions
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.jobs.jobs import SchemaChangeJob, job_properties, submit_rollups
 from shelduck.model.changes.job import Job, JobIndex, JobState

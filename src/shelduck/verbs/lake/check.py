@@ -11,10 +11,9 @@ from shelduck.catalog.read import metadata, read
 from shelduck.catalog.read.lake_metadata import listed_files
 from shelduck.catalog.upkeep.audit import audit_rows, older_files
 from shelduck.errors import CatalogUnavailable, ShelduckError
-from shelduck.model.changes.repair import CorrectedStats, RepairCatalog
+from shelduck.model.changes.problem import CorrectedStats, Problem, RepairCatalog
 from shelduck.model.files.data_files import counted_rows
 from shelduck.model.tables.keys import table_keys
-from shelduck.model.tables.problem import Problem
 from shelduck.model.tables.rollup import ROLLUP, ROLLUPS
 from shelduck.operations.progress import counted
 from shelduck.operations.read.rows import TableRows

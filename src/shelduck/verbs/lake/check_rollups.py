@@ -9,7 +9,7 @@ from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.read.read import Connection
 from shelduck.errors import NotFound
 from shelduck.evolution.rollups import is_current
-from shelduck.model.tables.problem import Problem
+from shelduck.model.changes.problem import Problem
 from shelduck.model.tables.rollup import rollup_names, rollup_of
 from shelduck.model.tables.table import TableVersion
 from shelduck.spark.scan.rollup_checks import wrong_rollup

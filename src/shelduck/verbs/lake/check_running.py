@@ -14,7 +14,7 @@ from shelduck.catalog.running.upkeep import HeldClaim, drop_claims, held_claims
 from shelduck.catalog.running.writers import Registered, registered_writers, remove_dead
 from shelduck.leases.identity import is_gone
 from shelduck.model.changes.job import JobState
-from shelduck.model.tables.problem import Problem
+from shelduck.model.changes.problem import Problem
 from shelduck.work.state import LakeState
 
 _IDLE = "nobody waits for it; remove_orphans() deletes what it wrote"

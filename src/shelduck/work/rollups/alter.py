@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError
-from shelduck.evolution.alter import altered, plan_alter
+from shelduck.evolution.alter import plan_alter
 from shelduck.evolution.alter_plan import AlterPlan, AlterStep
 from shelduck.evolution.rollups import has_other_values, is_current, measured_type, renumbered
 from shelduck.evolution.weights import REMAKING
+from shelduck.model.changes.alteration import altered
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.job import JobIndex
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns
@@ -171,9 +172,8 @@ class Parted:
             given = given | {KEYS: plan.change.properties[KEYS]}
         parts = {c.id: c for c in self.held[name].columns}
         rollup = replace(self.held[name], columns=tuple(parts[f.id] for f in plan.change.columns))
-        return replace(
-            plan.change, table=table, properties=with_rollup(given, rollup)
-        ), plan.refolds
+        change = replace(plan.change, table=table, properties=with_rollup(given, rollup))
+        return change, plan.refolds
 
     def _as_free(self, table: TableVersion) -> TableVersion:
         """Return a rollup with the type widening that its base allows."""

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shelduck.errors import Conflict, InvalidRequest
-from shelduck.evolution.alter import altered, plan_alter
+from shelduck.evolution.alter import plan_alter
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.evolution.rollups import has_other_values, is_current, renumbered
+from shelduck.model.changes.alteration import altered
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.job import Job, JobState, JobStep
 from shelduck.model.changes.table_change import TableChange

@@ -9,9 +9,13 @@ from typing import Any
 from shelduck.catalog.commit.adoptions import mapping_ids, refuse_adopted
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
-from shelduck.catalog.commit.rows.arrangement import insert_partition_values
 from shelduck.catalog.commit.rows.delete_files import insert_delete_files
-from shelduck.catalog.commit.rows.file_rows import file_row, insert_files, stats_rows
+from shelduck.catalog.commit.rows.file_rows import (
+    file_row,
+    insert_files,
+    insert_partition_values,
+    stats_rows,
+)
 from shelduck.catalog.commit.rows.inlined_tables import ASK_INLINED
 from shelduck.catalog.commit.rows.inlined_writes import write_inlined_rows
 from shelduck.catalog.commit.rows.table_stats import (

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from sqlalchemy import (
+    BindParameter,
+    Table,
     Update,
     bindparam,
     delete,
@@ -17,17 +19,18 @@ from sqlalchemy import (
 
 from shelduck.catalog.commit.adoptions import refuse_other_numbers
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kept_places import ASK_PLACES, keep_places, put_back
+from shelduck.catalog.commit.kept_places import ASK_PLACES, keep_places
 from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.pins import ASK_PINS
-from shelduck.catalog.commit.rows.arrangement import set_partitioning, set_sorting
+from shelduck.catalog.commit.rows.delete_files import require_as_seen
 from shelduck.catalog.commit.rows.described import (
     ASK_TAGGED,
-    change_comments,
+    change_columns,
     change_tags,
-    end_column_tags,
+    reserve_columns,
+    set_keys,
 )
-from shelduck.catalog.commit.rows.ending import ending
+from shelduck.catalog.commit.rows.file_rows import log_compaction
 from shelduck.catalog.commit.rows.inlined_tables import (
     ASK_INLINED,
     ASK_OF_CONVERTED,
@@ -35,27 +38,24 @@ from shelduck.catalog.commit.rows.inlined_tables import (
     renew_inlined_tables,
     rows_in,
 )
-from shelduck.catalog.commit.rows.new_columns import insert_columns, reserve_columns
-from shelduck.catalog.commit.rows.postponed import postpone
 from shelduck.catalog.commit.rows.table_stats import ASK_TOTALS, add_column_stats
 from shelduck.catalog.commit.work import TableWork, Work
-from shelduck.catalog.read.column_rows import with_parents
 from shelduck.catalog.read.inlined import AT_ONCE
 from shelduck.catalog.read.queries import chunks, live
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import unchecked
 from shelduck.ducklake.format import Format
 from shelduck.errors import Conflict
-from shelduck.model.changes.change import AlterTable, Entry, Verb
+from shelduck.model.changes.change import AlterTable, Entry, PostponedRewrites, Verb
+from shelduck.model.files.data_files import DeletesSeen
 from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.rollup import ROLLUPS
-from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
+from shelduck.model.tables.schema import Field, FieldId, Schema
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.types.data_types import FLOATS
 
 # No data file has this id.
 _IN_CATALOG = -1
-_END_COLUMNS = ending(tables.column, "table_id", "column_id")
 _LIVE_FILES = select(unchecked(tables.data_file.c.data_file_id)).where(
     tables.data_file.c.table_id == bindparam("of_table"), live(tables.data_file)
 )
@@ -66,6 +66,12 @@ _table_stats = tables.table_column_stats
 _DELETE_TABLE_BOUNDS = delete(_table_stats).where(
     _table_stats.c.table_id == bindparam("of_table"),
     _table_stats.c.column_id.in_(bindparam("ids", expanding=True)),
+)
+_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_BEGIN_LATER = (
+    update(tables.data_file)
+    .where(tables.data_file.c.data_file_id.in_(_IDS))
+    .values(begin_snapshot=bindparam("moved_to"))
 )
 
 
@@ -84,18 +90,7 @@ def _clear_file_bounds(of: Format) -> Update:
 
 def fold(work: Work, change: AlterTable) -> None:
     """Give the table the columns of this change, even if the same commit creates it."""
-    table = work.changed(change.table)
-    table.columns = change.columns
-    table.comments = change.comments
-    table.unsafe_bounds |= change.unsafe_bounds
-    if change.partition is not None:
-        table.partition, table.partition_id = change.partition, change.partition_id
-    if change.sort is not None:
-        table.sort = change.sort
-    if change.properties is not None:
-        table.properties = change.properties
-    table.reserved, table.only_files = change.reserved, change.only_files
-    table.postponed = change.postponed
+    work.changed(change.table).alter(change)
 
 
 def check(draft: Draft, work: Work) -> None:
@@ -103,11 +98,11 @@ def check(draft: Draft, work: Work) -> None:
 
     The names of rollups begin with that of their table, so the two changes depend on each other.
     """
-    for table in _altered(work):
-        old = table.old
-        if old is None or table.properties is None or old.snapshot.id == draft.head.id:
+    for table, old, made in _altered(work):
+        properties = made.properties
+        if properties is None or old.snapshot.id == draft.head.id:
             continue
-        if table.properties.get(ROLLUPS) == old.properties.get(ROLLUPS):
+        if properties.get(ROLLUPS) == old.properties.get(ROLLUPS):
             continue
         name = draft.found[table.id]["table_name"]
         if name != old.name and table.new_name is None:
@@ -116,9 +111,9 @@ def check(draft: Draft, work: Work) -> None:
 
 def write(draft: Draft, work: Work) -> None:
     """Write what changed in each table: two statements for each column version and comment."""
-    altered = _altered(work)
-    for table in altered:
-        _alter(draft, table)
+    for each in _altered(work):
+        _alter(draft, *each)
+    altered = [table for table, _, _ in _altered(work)]
     add_column_stats(draft, altered)
     renew_inlined_tables(draft, altered)
     draft.opening.altered.update(table.id for table in altered)
@@ -133,45 +128,41 @@ KIND = Kind(
 )
 
 
-def _altered(work: Work) -> list[TableWork]:
-    return [table for table in work.existing() if table.columns is not None]
+def _altered(work: Work) -> list[tuple[TableWork, TableVersion, AlterTable]]:
+    """Return what is altered: the work on each table, what it was, and how it changes."""
+    return [(t, t.old, t.altered) for t in work.existing() if t.old and t.altered]
 
 
-def _alter(draft: Draft, work: TableWork) -> None:
-    old = work.old
-    assert old is not None
-    assert work.columns is not None
-    doubled = _doubled(old.columns, work.columns)
+def _alter(draft: Draft, work: TableWork, old: TableVersion, made: AlterTable) -> None:
+    was, now = work.difference
+    doubled = _doubled(was, made.columns)
     if doubled:
         refuse_other_numbers(draft, work, doubled)
-    if work.only_files is not None:
-        _require_only_files(draft, work, work.only_files)
-    changed = _change_columns(draft, work.id, old, work.columns)
-    keep_places(draft, work.id, work.columns, is_renewed=needs_another(work))
-    change_comments(draft, work.id, old.comments, work.comments or {})
-    if work.properties is not None:
-        change_tags(draft, work.id, old.properties, work.properties)
-    set_partitioning(draft, work.id, work)
-    set_sorting(draft, work.id, work)
-    reserve_columns(draft, work.id, work.reserved)
-    if work.unsafe_bounds:
+    if made.only_files is not None:
+        _require_only_files(draft, work, made.only_files)
+    changed = change_columns(draft, old, was, now)
+    keep_places(draft, old.id, made.columns, is_renewed=needs_another(work))
+    change_tags(draft, old, made.comments, made.properties)
+    set_keys(draft, old.id, made)
+    reserve_columns(draft, old.id, made.reserved)
+    if made.unsafe_bounds:
         for statement in (_clear_file_bounds(draft.format), _DELETE_TABLE_BOUNDS):
             draft.connection.execute(
-                statement, {"of_table": work.id, "ids": sorted(work.unsafe_bounds)}
+                statement, {"of_table": old.id, "ids": sorted(made.unsafe_bounds)}
             )
         draft.has_stats_change = True
-    if work.postponed is not None and work.postponed.snapshots:
-        postpone(draft, work, work.postponed)
-    draft.entries.append(Entry(Verb.ALTERED_TABLE, work.id))
+    if made.postponed is not None and made.postponed.snapshots:
+        postpone(draft, work, made.postponed)
+    draft.entries.append(Entry(Verb.ALTERED_TABLE, old.id))
     draft.has_schema_change = True
     if changed:
-        draft.note_version(work.id)
+        draft.note_version(old.id)
 
 
-def _doubled(old: Schema, new: Schema) -> dict[FieldId, Field]:
+def _doubled(was: Sequence[Field], new: Schema) -> dict[FieldId, Field]:
     """Return the old versions of the leaves that change from float to double."""
     found = {}
-    for f in walk(old.changes(new)[0]):
+    for f in walk(was):
         now = new.by_id(f.id)
         if now is not None and (str(f.shape), str(now.shape)) == FLOATS:
             found[f.id] = f
@@ -195,34 +186,34 @@ def _require_only_files(draft: Draft, work: TableWork, known: frozenset[int]) ->
         raise Conflict(f"another commit wrote {len(others)} data file(s) of {work.name}")
 
 
-def _change_columns(draft: Draft, table: TableId, old: TableVersion, new: Schema) -> bool:
-    # Of many columns, a change touches few.
-    was, now = old.columns.changes(new)
-    before = {f.id: (f, parent) for f, parent in with_parents(was)}
-    after = with_parents(now)
-    kept = {f.id for f, _ in after}
-    begun = [(f, parent) for f, parent in after if not _has_same_row(before.get(f.id), f, parent)]
-    gone = [i for i in before if i not in kept]
-    _end_columns(draft, old, gone + [f.id for f, _ in begun if f.id in before])
-    if begun:
-        insert_columns(draft, table, begun)
-        fields = [f for f, _ in begun]
-        put_back(draft, table, old.columns, fields, old.max_column_id)
-    end_column_tags(draft, table, gone)
-    return bool(gone or begun)
+def _ending_later(source: Table) -> Update:
+    return (
+        update(source)
+        .where(source.c.table_id == bindparam("of_table"), source.c.end_snapshot.in_(_IDS))
+        .values(end_snapshot=bindparam("moved_to"))
+    )
 
 
-def _end_columns(draft: Draft, old: TableVersion, ids: Sequence[FieldId]) -> None:
-    if ids:
-        ended = {"in_table_id": [old.id], "in_column_id": ids, "ended": draft.id}
-        if draft.connection.execute(_END_COLUMNS, ended).rowcount != len(ids):
-            raise Conflict(f"another commit changed the columns of table {old.full_name}")
+_END_LATER, _END_DELETES_LATER = map(_ending_later, (tables.data_file, tables.delete_file))
 
 
-def _has_same_row(
-    before: tuple[Field, FieldId | None] | None, f: Field, parent: FieldId | None
-) -> bool:
-    """Return whether the field's own row stays, whatever its children are."""
-    if before is None or before[1] != parent:
-        return False
-    return before[0] is f or replace(before[0], children=()) == replace(f, children=())
+def postpone(draft: Draft, work: TableWork, postponed: PostponedRewrites) -> None:
+    """Move rewrites of older snapshots to this one; about six statements.
+
+    Raises Conflict if a result has changed or a source is gone.
+    """
+    seen = dict.fromkeys(postponed.results, DeletesSeen())
+    require_as_seen(draft, work.id, f"alter table {work.name} (id {work.id})", seen)
+    at = {"moved_to": draft.id, "of_table": work.id}
+    moved = 0
+    for snapshots in chunks(sorted(postponed.snapshots)):
+        moved += draft.connection.execute(_END_LATER, at | {"ids": snapshots}).rowcount
+        draft.connection.execute(_END_DELETES_LATER, at | {"ids": snapshots})
+    if moved != postponed.sources:
+        raise Conflict(
+            f"the files that a rewrite of {work.name} replaced are gone: their snapshots expired"
+        )
+    for results in chunks(sorted(postponed.results)):
+        draft.connection.execute(_BEGIN_LATER, {"moved_to": draft.id, "ids": results})
+    log_compaction(draft, Verb.REWRITE_DELETE, work.id)
+    draft.has_stats_change = True

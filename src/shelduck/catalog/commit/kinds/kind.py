@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from shelduck.catalog.commit.asking import Questions
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.names import Names
 from shelduck.catalog.commit.work import Work
+from shelduck.catalog.read.together import Questions
 from shelduck.model.changes.change import Change
 
 
@@ -30,8 +29,6 @@ class Kind:
     """Adds a change to the work, without I/O; the last change of a table wins."""
     write: Callable[[Draft, Work], None]
     """Writes its rows. Conflicts over the rows of a table are found here at the latest."""
-    names: Callable[[Work, Names], None] = _nothing
-    """Reports what the work does to names."""
     check: Callable[[Draft, Work], None] = _nothing
     """Raises Conflict if another commit changed what the changes were based on."""
     asks: Questions = ()

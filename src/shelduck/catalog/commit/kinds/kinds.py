@@ -7,14 +7,12 @@ from collections.abc import Iterable, Sequence
 from shelduck.catalog.commit.kinds import (
     appends,
     columns,
+    definitions,
     deletes,
     flush,
-    macros,
     repairs,
     rewrites,
-    schemas,
     tables,
-    views,
 )
 from shelduck.catalog.commit.kinds.kind import Kind
 from shelduck.catalog.commit.work import Work
@@ -25,11 +23,11 @@ from shelduck.model.changes.change import Change
 # partitioning. Rows end before new ones begin. Files that hold older rows come last: they are
 # compared with the columns and the deletes that this commit leaves.
 KINDS: tuple[Kind, ...] = (
-    schemas.KIND,
+    definitions.SCHEMAS,
     columns.KIND,
     tables.KIND,
-    views.KIND,
-    macros.KIND,
+    definitions.VIEWS,
+    definitions.MACROS,
     deletes.KIND,
     appends.KIND,
     rewrites.KIND,

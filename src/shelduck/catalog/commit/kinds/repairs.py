@@ -12,7 +12,7 @@ from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.known import misnamed_tables, renaming
 from shelduck.ducklake import tables
 from shelduck.errors import Conflict
-from shelduck.model.changes.repair import CorrectedStats, RepairCatalog
+from shelduck.model.changes.problem import CorrectedStats, RepairCatalog
 from shelduck.model.types.bounds import exactness
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import BindParameter, bindparam, func, select
 
-from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.conservation import require_same_rows
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
@@ -27,6 +26,7 @@ from shelduck.catalog.commit.schedule import GoneFile, schedule
 from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import chunks, live
+from shelduck.catalog.read.together import OF_TABLES, Questions
 from shelduck.ducklake import tables
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import RewriteFiles, Verb

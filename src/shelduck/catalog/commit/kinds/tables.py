@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import insert, select
+from sqlalchemy import select
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kept_places import keep_places
 from shelduck.catalog.commit.kinds.kind import Kind
-from shelduck.catalog.commit.names import Names
 from shelduck.catalog.commit.pins import ASK_PINS
-from shelduck.catalog.commit.rows.arrangement import set_partitioning, set_sorting
-from shelduck.catalog.commit.rows.described import change_comments, change_tags
-from shelduck.catalog.commit.rows.ending import ending
+from shelduck.catalog.commit.rows.described import (
+    begin_columns,
+    begin_tags,
+    reserve_columns,
+    set_keys,
+)
 from shelduck.catalog.commit.rows.inlined_tables import add_inlined_table
-from shelduck.catalog.commit.rows.new_columns import insert_columns, reserve_columns
+from shelduck.catalog.commit.rows.versions import begin, end
 from shelduck.catalog.commit.work import TableWork, Work
-from shelduck.catalog.read.column_rows import with_parents
 from shelduck.catalog.read.queries import live
 from shelduck.ducklake import tables
 from shelduck.errors import Conflict
@@ -25,51 +26,21 @@ from shelduck.model.changes.change import CreateTable, DropTable, Entry, RenameT
 from shelduck.model.tables.rollup import ROLLUPS
 from shelduck.model.tables.schema import TableId
 
-_INSERT = insert(tables.table)
-_END = ending(tables.table, "table_id")
-_END_PARTS = tuple(
-    ending(source, "table_id")
-    for source in (
-        tables.partition_info,
-        tables.column,
-        tables.column_tag,
-        tables.data_file,
-        tables.delete_file,
-        tables.sort_info,
-    )
+_OF_TABLE = (
+    *(tables.table, tables.partition_info, tables.column, tables.column_tag),
+    *(tables.data_file, tables.delete_file, tables.sort_info),
 )
-_END_TAGS = ending(tables.tag, "object_id")
 
 
 def fold(work: Work, change: CreateTable | DropTable | RenameTable) -> None:
-    """Create, drop or rename a table; a dropped one has no columns or rows to write."""
+    """Create, drop or rename a table."""
     match change:
         case CreateTable():
-            made = TableWork(change.id, created=change)
-            made.columns, made.comments = change.columns, change.comments
-            made.partition, made.partition_id = change.partition, change.partition_id
-            made.sort, made.properties = change.sort, change.properties
-            made.reserved = change.reserved
-            work.tables[change.id] = made
+            work.tables[change.id] = TableWork(change.id, made=change)
         case DropTable():
-            table = work.changed(change.table)
-            table.dropped = True
-            table.new_name = table.columns = table.comments = None
-            table.changes = []
+            work.changed(change.table).drop()
         case RenameTable():
             work.changed(change.table).new_name = change.new_name
-
-
-def tell_names(work: Work, names: Names) -> None:
-    """Report which names tables get, and which ones dropped and renamed tables free."""
-    for table in work.tables.values():
-        if table.created is not None:
-            names.given.append((table.created.schema, table.new_name or table.created.name))
-        elif table.dropped:
-            names.dropped.add(("table", table.id))
-        elif table.new_name is not None and table.old is not None:
-            names.given.append((table.old.schema, table.new_name))
-            names.renamed.add(("table", table.id))
 
 
 def check(draft: Draft, work: Work) -> None:
@@ -111,25 +82,16 @@ def write(draft: Draft, work: Work) -> None:
             _rename(draft, table, table.new_name)
 
 
-KIND = Kind(
-    (CreateTable, DropTable, RenameTable),
-    fold,
-    write,
-    names=tell_names,
-    check=check,
-    asks=ASK_PINS,
-)
+KIND = Kind((CreateTable, DropTable, RenameTable), fold, write, check=check, asks=ASK_PINS)
 
 
 def _drop(draft: Draft, ids: Sequence[TableId]) -> None:
     """End tables; eight statements, however many there are."""
-    if not ids:
-        return
-    for statement in (_END, *_END_PARTS):
-        draft.connection.execute(statement, {"in_table_id": ids, "ended": draft.id})
-    draft.connection.execute(_END_TAGS, {"in_object_id": ids, "ended": draft.id})
+    for source in _OF_TABLE if ids else ():
+        end(draft, source, table_id=ids)
+    end(draft, tables.tag, object_id=ids)
     draft.entries.extend(Entry(Verb.DROPPED_TABLE, i) for i in ids)
-    draft.has_schema_change = True
+    draft.has_schema_change |= bool(ids)
 
 
 def _rename(draft: Draft, work: TableWork, name: str) -> None:
@@ -138,41 +100,27 @@ def _rename(draft: Draft, work: TableWork, name: str) -> None:
     DuckLake logs a rename as the creation of the new name.
     """
     assert work.old is not None
-    draft.connection.execute(_END, {"in_table_id": [work.id], "ended": draft.id})
-    begun = {"begin_snapshot": draft.id, "end_snapshot": None, "table_name": name}
-    draft.connection.execute(_INSERT, {**draft.found[work.id], **begun})
+    end(draft, tables.table, table_id=[work.id])
+    begin(draft, [(tables.table, {**draft.found[work.id], "table_name": name})])
     draft.entries.append(Entry(Verb.CREATED_TABLE, names=(work.old.schema.name, name)))
     draft.note_version(work.id)
     draft.has_schema_change = True
 
 
-def _create(draft: Draft, work: TableWork, created: CreateTable) -> TableId:
+def _create(draft: Draft, work: TableWork, made: CreateTable) -> TableId:
     """Write a new table with its final columns, name and comments, and return its id."""
-    assert work.columns is not None
     number = TableId(draft.catalog_id())
-    name = work.new_name or created.name
-    draft.connection.execute(
-        _INSERT,
-        {
-            "table_id": number,
-            "table_uuid": created.uuid,
-            "begin_snapshot": draft.id,
-            "end_snapshot": None,
-            "schema_id": draft.schema_id(created.schema.id),
-            "table_name": name,
-            "path": created.directory,
-            "path_is_relative": True,
-        },
-    )
-    insert_columns(draft, number, with_parents(work.columns))
-    reserve_columns(draft, number, work.reserved)
-    add_inlined_table(draft, number, work.columns)
-    keep_places(draft, number, work.columns, is_renewed=False)
-    change_comments(draft, number, {}, work.comments or {})
-    change_tags(draft, number, {}, work.properties or {})
-    set_partitioning(draft, number, work)
-    set_sorting(draft, number, work)
-    draft.entries.append(Entry(Verb.CREATED_TABLE, names=(created.schema.name, name)))
+    name = work.new_name or made.name
+    schema = draft.schema_id(made.schema.id)
+    row = {"table_id": number, "table_uuid": made.uuid, "schema_id": schema, "table_name": name}
+    begin(draft, [(tables.table, {**row, "path": made.directory, "path_is_relative": True})])
+    begin_columns(draft, number, made.columns)
+    reserve_columns(draft, number, made.reserved)
+    add_inlined_table(draft, number, made.columns)
+    keep_places(draft, number, made.columns, is_renewed=False)
+    begin_tags(draft, number, made.comments, made.properties)
+    set_keys(draft, number, made)
+    draft.entries.append(Entry(Verb.CREATED_TABLE, names=(made.schema.name, name)))
     draft.note_version(number)
     draft.has_schema_change = True
     return number

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from sqlalchemy import column, delete, insert, select
+from sqlalchemy import column, delete, select
 from sqlalchemy import table as sql_table
 
-from shelduck.catalog.commit.asking import OF_FILES
 from shelduck.catalog.commit.conservation import require_dead_rows
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.rows.ending import ending
+from shelduck.catalog.commit.rows.versions import end
 from shelduck.catalog.commit.schedule import GoneFile, schedule
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import (
@@ -19,7 +18,7 @@ from shelduck.catalog.read.queries import (
     inlined_delete_table,
     live,
 )
-from shelduck.catalog.read.together import Answers, Questions, Together
+from shelduck.catalog.read.together import OF_FILES, Answers, Selects, Together
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.errors import Conflict
@@ -39,11 +38,8 @@ _LIVE_FILES = select(_file.data_file_id, _file.path, _file.record_count).where(
 _LIVE_DELETES = select(*(_delete.data_file_id, _delete.delete_file_id, _delete.delete_count)).where(
     _delete.data_file_id.in_(OF_FILES), live(tables.delete_file)
 )
-ASK_FILES: Questions = (("files", _LIVE_FILES), ("deletes", _LIVE_DELETES))
+ASK_FILES: Selects = (("files", _LIVE_FILES), ("deletes", _LIVE_DELETES))
 _SEEN = Together(dict(ASK_FILES))
-_INSERT = insert(tables.delete_file)
-_END_FILES = ending(tables.data_file, "data_file_id")
-_END_DELETES = ending(tables.delete_file, "data_file_id")
 
 
 def require_as_seen(
@@ -93,14 +89,14 @@ def _looked_up(draft: Draft, ids: Collection[int]) -> Iterator[Answers]:
 def end_files(draft: Draft, seen: Mapping[int, DeletesSeen]) -> None:
     """End data files and their delete files; `require_as_seen` has shown which they have."""
     for chunk in chunks(seen):
-        draft.connection.execute(_END_FILES, {"in_data_file_id": chunk, "ended": draft.id})
+        end(draft, tables.data_file, data_file_id=chunk)
     end_delete_files(draft, [n for n, then in seen.items() if then.delete_file_id is not None])
 
 
 def end_delete_files(draft: Draft, ids: Sequence[int]) -> None:
     """End the delete files of data files that stay live."""
     for chunk in chunks(ids):
-        draft.connection.execute(_END_DELETES, {"in_data_file_id": chunk, "ended": draft.id})
+        end(draft, tables.delete_file, data_file_id=chunk)
 
 
 def insert_delete_files(

@@ -9,7 +9,6 @@ from sqlalchemy import BindParameter, Connection, bindparam, column, delete, sel
 from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.rows.arrangement import insert_partition_values
 from shelduck.catalog.read.queries import chunks, inlined_delete_table, present_tables
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
@@ -32,6 +31,24 @@ def insert_files(
     """Write the rows of data files and their statistics; two statements."""
     draft.insert(tables.data_file, files)
     draft.insert(tables.file_column_stats, stats)
+
+
+def insert_partition_values(
+    draft: Draft, files: Sequence[tuple[TableId, int, NewDataFile]]
+) -> None:
+    """Write the partition values of new files, which come by table and id; one statement."""
+    rows = [
+        {
+            "data_file_id": number,
+            "table_id": table,
+            "partition_key_index": n,
+            "partition_value": value,
+        }
+        for table, number, file in files
+        if draft.partition_id(file.partition_id) is not None
+        for n, value in enumerate(file.partition_values)
+    ]
+    draft.insert(tables.file_partition_value, rows)
 
 
 def insert_moved_files(

@@ -23,13 +23,12 @@ from sqlalchemy import (
     select,
 )
 
-from shelduck.catalog.commit.asking import OF_CONVERTED, OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kept_places import LIMIT, name_to_set
 from shelduck.catalog.commit.work import TableWork
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.column_rows import begin_under, rows_at, schema_of
+from shelduck.catalog.read.together import OF_CONVERTED, OF_TABLES, Questions
 from shelduck.catalog.schema.inlined_columns import (
     can_inline,
     inlined_table_text,
@@ -37,6 +36,7 @@ from shelduck.catalog.schema.inlined_columns import (
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.columns import begin_under, rows_at, schema_of
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.options import OptionSetting, Scope
@@ -94,7 +94,6 @@ ASK_OF_CONVERTED: Questions = (
         select(_c.table_id, _c.table_name).where(_c.table_id.in_(OF_CONVERTED)),
     ),
 )
-_REGISTER = insert(tables.inlined_data_tables)
 
 # DuckDB 1.5.5 makes a table for inlined rows on demand and writes no row of schema_versions for it.
 # It reads such rows only until a newer table is registered, and then not at all.
@@ -108,7 +107,6 @@ _RECORD_VERSIONS = insert(tables.schema_versions).from_select(
     )
     .group_by(_c.schema_version, _c.table_id),
 )
-_INSERT_OPTION = insert(tables.metadata)
 _REMOVE_OPTION = delete(tables.metadata).where(
     tables.metadata.c.key == bindparam("gone"),
     tables.metadata.c.scope == Scope.TABLE.value,
@@ -125,7 +123,7 @@ def add_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | No
     """
     if not can_inline(draft.connection.dialect.name, draft.format, columns):
         option = {"key": "data_inlining_row_limit", "value": "0", "scope": "table"}
-        draft.connection.execute(_INSERT_OPTION, option | {"scope_id": table})
+        draft.insert(tables.metadata, [option | {"scope_id": table}])
         return None
     return _make(draft, table, columns)
 
@@ -138,7 +136,7 @@ def _make(draft: Draft, table: TableId, columns: Schema) -> str:
     with draft.store.pipelined(draft.connection):
         # SQLAlchemy would make a compiler for each text, which takes longer than the database.
         draft.connection.exec_driver_sql(create, execution_options={"no_parameters": True})
-        draft.connection.execute(_REGISTER, row)
+        draft.insert(tables.inlined_data_tables, [row])
     return name
 
 
@@ -172,13 +170,11 @@ def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
 
 def needs_another(work: TableWork) -> bool:
     """Return whether a change of a table requires another table for its inlined rows."""
-    if work.old is None or work.columns is None:
-        return False
-    old, new = work.old.columns, work.columns
-    was, now = old.changes(new)
+    was, now = work.difference
     names = [f.name for f in was] != [f.name for f in now]
     # DuckDB makes one for new partition keys too.
-    return names or _differ(was, now) or work.partition is not None
+    partition = work.altered and work.altered.partition
+    return names or _differ(was, now) or partition is not None
 
 
 def newest_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | None:
@@ -230,4 +226,4 @@ def _stop_inlining(draft: Draft, work: TableWork, name: str) -> None:
     key = name_to_set(draft.connection, limit)
     draft.connection.execute(_REMOVE_OPTION, {"gone": key, "of_table": work.id})
     option = {"key": key, "value": "0", "scope": "table", "scope_id": work.id}
-    draft.connection.execute(_INSERT_OPTION, option)
+    draft.insert(tables.metadata, [option])

@@ -14,13 +14,11 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
-    insert,
     select,
     type_coerce,
     update,
 )
 
-from shelduck.catalog.commit.asking import OF_TABLES, Questions
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.file_rows import kept_stats
 from shelduck.catalog.commit.rows.stats import (
@@ -32,6 +30,7 @@ from shelduck.catalog.commit.rows.stats import (
 from shelduck.catalog.commit.work import TableWork
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.queries import live
+from shelduck.catalog.read.together import OF_TABLES, Questions
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import sum_of
 from shelduck.ducklake.column_types import BIGINT
@@ -44,7 +43,6 @@ from shelduck.model.types.data_types import Leaf, ducklake_type
 
 _file, _total, _column = tables.data_file.c, tables.table_stats.c, tables.table_column_stats.c
 
-_INSERT_TOTALS = insert(tables.table_stats)
 _UPDATE_TOTALS = (
     update(tables.table_stats)
     .where(_total.table_id == bindparam("of_table"))
@@ -147,8 +145,7 @@ def add_column_stats(draft: Draft, works: Sequence[TableWork]) -> None:
     added: dict[TableId, list[tuple[FieldId, TableColumnStats]]] = {}
     for work in works:
         assert work.old is not None
-        assert work.columns is not None
-        now = work.old.columns.changes(work.columns)[1]
+        _, now = work.difference
         tops = {f.id for f in now}
         found = [
             (f.id, stats_of_added(f, is_nested=f.id not in tops))
@@ -239,8 +236,7 @@ def _write_totals(
         else:
             names = ("records", "next_row", "size")
             updated.append({"of_table": table, **dict(zip(names, values, strict=True))})
-    if inserted:
-        draft.connection.execute(_INSERT_TOTALS, inserted)
+    draft.insert(tables.table_stats, inserted)
     if updated:
         draft.connection.execute(_UPDATE_TOTALS, updated)
 

@@ -16,20 +16,26 @@ their ids and names, and that is safe: new columns take other ones.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 from sqlalchemy import Connection, bindparam, select
 
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.read.kept.next_versions import Altered
 from shelduck.catalog.read.together import Together
-from shelduck.catalog.read.traits import options_of, settings_of
+from shelduck.catalog.read.traits import OPTIONS
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.columns import flattened, rows_of, schema_of
 from shelduck.ducklake.format import follow
+from shelduck.ducklake.traits import settings_of
 from shelduck.errors import NotFound
 from shelduck.metrics import TABLE_LOOKUPS, record
+from shelduck.model.changes.alteration import altered
+from shelduck.model.changes.change import AlterTable
+from shelduck.model.tables.column_index import changed_part
+from shelduck.model.tables.lengths import limited
 from shelduck.model.tables.options import table_options
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table import Snapshot, TableVersion
@@ -41,9 +47,28 @@ _STILL = Together(
         "seen": select(tables.snapshot).where(
             tables.snapshot.c.snapshot_id == bindparam("seen", type_=BIGINT)
         ),
-        "options": options_of(bindparam("table", type_=BIGINT)),
+        "options": OPTIONS,
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Altered:
+    """What a commit wrote about a table that was there before, None for what stays."""
+
+    id: TableId
+    change: AlterTable | None
+    new_name: str | None
+
+    def version(self, before: TableVersion, at: Snapshot) -> TableVersion:
+        """Return what a read of that snapshot would, given the version just before it."""
+        after = replace(before, snapshot=at)
+        if self.change is not None:
+            after = altered(after, self.change)
+            after = _as_read(before, after, reserves=bool(self.change.reserved))
+        if self.new_name is not None:
+            after = replace(after, name=self.new_name, begin_snapshot=at.id)
+        return after
 
 
 class KeptTables:
@@ -116,6 +141,18 @@ class KeptTables:
         if len(self._by_name) > _MOST:
             for oldest in list(self._by_name)[: _MOST // 2]:
                 self._by_name.pop(oldest, None)
+
+
+def _as_read(before: TableVersion, after: TableVersion, *, reserves: bool) -> TableVersion:
+    """Return a version with columns as a read finds them in the rows that are written for them."""
+    old, new = before.columns, after.columns
+    was, now = changed_part(old.fields, new.fields)
+    rows = rows_of(after.id, flattened(new.fields[now]))
+    found = schema_of((SimpleNamespace(**row) for row in rows), before.full_name)
+    written = limited(found, after.properties, before.full_name).fields
+    if written != new.fields[now]:
+        new = old.with_fields((*old.fields[: was.start], *written, *old.fields[was.stop :]))
+    return replace(after, columns=new, has_reserved=before.has_reserved or reserves)
 
 
 def _unchanged(

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
-from sqlalchemy import Connection, or_, select, union
+from sqlalchemy import Connection, bindparam, or_, select, union
 
 from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.queries import chunks
 from shelduck.ducklake import tables
+from shelduck.ducklake.columns import column_of
 from shelduck.ducklake.format import schemas_of
-from shelduck.model.tables.schema import NO_DEFAULT
+from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table import Snapshot
-from shelduck.model.text.quoting import quote_text
-from shelduck.model.types.data_types import ducklake_type
 
 _column = tables.column
-_NESTED = ("struct", "list", "map")
+_c = tables.column.c
+_v = tables.schema_versions.c
+_BEGINS = select(_v.table_id, _v.begin_snapshot).where(
+    _v.table_id.in_(bindparam("ids", expanding=True))
+)
+_COLUMNS = select(
+    *(_c.table_id, _c.begin_snapshot, _c.end_snapshot, _c.column_order, _c.column_id),
+    *(_c.parent_column, _c.column_name, _c.column_type, _c.nulls_allowed),
+).where(_c.table_id.in_(bindparam("ids", expanding=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +58,8 @@ def column_history(connection: Connection, table: int) -> list[ColumnState]:
     Columns that a job only reserved are left out. One statement.
     """
     rows = connection.execute(queries.column_versions(table))
-    found = [_state(row) for row in rows if row.begin_snapshot != row.end_snapshot]
+    told = f"table {table}"
+    found = [_state(row, told) for row in rows if row.begin_snapshot != row.end_snapshot]
     return sorted(found, key=lambda s: (s.id, s.begin))
 
 
@@ -87,26 +98,33 @@ def names_of(connection: Connection, table: int) -> list[tuple[int, str, str]]:
     return sorted((begin, schema, name) for begin, schema, name in rows)
 
 
-def _state(row: Any) -> ColumnState:
-    return ColumnState(
-        id=row.column_id,
-        parent=row.parent_column,
-        begin=row.begin_snapshot,
-        end=row.end_snapshot,
-        order=row.column_id if row.column_order is None else row.column_order,
-        name=row.column_name,
-        type=_type(row.column_type),
-        default=_default(row),
-        nullable=row.nulls_allowed is not False or row.parent_column is not None,
-    )
+def _state(row: Any, table: str) -> ColumnState:
+    f, parent = column_of(row, table)
+    default = None if f.default is None else str(f.default)
+    begin, end = row.begin_snapshot, row.end_snapshot
+    shown = (f.order, f.name, str(f.shape), default, f.nullable)
+    return ColumnState(f.id, parent, begin, end, *shown)
 
 
-def _type(text: str) -> str:
-    return text.lower() if text.lower() in _NESTED else str(ducklake_type(text))
+class ShapeVersions:
+    """The versions of some tables; two statements for many tables."""
 
+    def __init__(self, connection: Connection, of: Iterable[TableId]) -> None:
+        self._begins: dict[int, list[int]] = defaultdict(list)
+        self._columns: dict[int, list[tuple[int, int | None, tuple[object, ...]]]]
+        self._columns = defaultdict(list)
+        for some in chunks(sorted(set(of))):
+            for table, begin in connection.execute(_BEGINS, {"ids": some}):
+                self._begins[table].append(begin)
+            for table, begin, end, *shape in connection.execute(_COLUMNS, {"ids": some}):
+                self._columns[table].append((begin, end, tuple(shape)))
 
-def _default(row: Any) -> str | None:
-    if row.default_value is None or row.default_value == NO_DEFAULT:
-        return None
-    is_expression = row.default_value_type == "expression"
-    return row.default_value if is_expression else quote_text(row.default_value)
+    def text(self, table: TableId, snapshot: int) -> str:
+        """Return M:N. M counts the versions of the table's columns, N is a hash of the columns."""
+        number = sum(begin <= snapshot for begin in self._begins[table])
+        shape = sorted(
+            repr(parts)
+            for begin, end, parts in self._columns[table]
+            if begin <= snapshot and (end is None or snapshot < end)
+        )
+        return f"{number}:{crc32(chr(10).join(shape).encode())}"

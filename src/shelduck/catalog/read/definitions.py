@@ -1,19 +1,20 @@
-"""The views of a lake at a snapshot."""
+"""The views and macros of a lake at a snapshot."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from sqlalchemy import (
     CompoundSelect,
     Connection,
     FromClause,
+    Row,
     Select,
     Table,
+    and_,
     bindparam,
     cast,
     func,
@@ -29,15 +30,16 @@ from shelduck.catalog.schema.create import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.column_types import BIGINT, TEXT
+from shelduck.ducklake.definitions import VIEW_TAGS, bodies_of, definition_of
 from shelduck.ducklake.format import format_of, schemas_of
 from shelduck.errors import CorruptLake
+from shelduck.model.tables.macro import MacroKind, MacroVersion
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table import SchemaInfo, Snapshot
-from shelduck.model.tables.view import PINNED, SPARK_SQL, STORED_PIN, ViewDefinition, ViewVersion
+from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.names import shown_schema
-from shelduck.model.text.quoting import double_quoted
 
-_NAME = re.compile(r'"((?:[^"]|"")*)"\s*(?:,\s*|$)')
+_KINDS = {kind.value: kind for kind in MacroKind}
 
 
 def view(
@@ -56,23 +58,14 @@ def view(
         shown = f"{shown_schema(schema)}.{name}"
         raise CorruptLake(f"views {ids} have the same name {shown} at snapshot {at.id}")
     row = rows[0]
-    asked = _tags(format_of(connection).view_column_tag)
+    asked = _view_tags(format_of(connection).view_column_tag)
     found = connection.execute(asked, {"view": row.view_id, "snapshot": at.id}).all()
-    tags: dict[str, str] = {key: value for key, value, column in found if column is None}
-    comments = sorted((c, value) for _, value, c in found if c is not None and value is not None)
     return ViewVersion(
         row.view_id,
         str(row.view_uuid),
         schema_of_row(row, lake.data_path),
         row.view_name,
-        ViewDefinition(
-            row.sql,
-            column_names(row.column_aliases),
-            tags.get(SPARK_SQL),
-            tags.get("comment"),
-            STORED_PIN.read(tags[PINNED], f"view {row.view_name}") if PINNED in tags else None,
-            tuple(comments),
-        ),
+        definition_of(row, found),
         at,
         SnapshotId(row.begin_snapshot),
         row.dialect,
@@ -101,26 +94,36 @@ def require_distinct(kind: str, schema: str, names: Sequence[str]) -> None:
             )
 
 
-def column_names(text: str | None) -> tuple[str, ...]:
-    """Return the names in the catalog's text, quoted and joined by commas; none for an empty one.
+def macros(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[MacroVersion]:
+    """Return all macros at a snapshot, by id; one statement, two if there are any.
 
-    >>> column_names('"x","y"')
-    ('x', 'y')
+    Raises CorruptLake for a macro that is neither scalar nor table.
     """
-    names: list[str] = []
-    at = 0
-    while text and at < len(text):
-        match = _NAME.match(text, at)
-        if match is None:
-            raise CorruptLake(f"cannot parse column_aliases of a view: {text!r}")
-        names.append(match[1].replace('""', '"'))
-        at = match.end()
-    return tuple(names)
+    asked = _bodies(schemas_of(connection))
+    rows = connection.execute(asked, {"snapshot": at.id}).all()
+    if not rows:
+        return []
+    found = connection.execute(_macro_texts(), {"snapshot": at.id})
+    texts = {(row.object_id, row.key): row.value for row in found}
+    return [
+        _macro(list(group), texts, lake) for _, group in groupby(rows, key=lambda r: r.macro_id)
+    ]
 
 
-def column_names_text(names: tuple[str, ...]) -> str:
-    """Return names in the catalog's form."""
-    return ",".join(double_quoted(n) for n in names)
+def _macro(rows: Sequence[Row[Any]], texts: dict[Any, str], lake: LakeInfo) -> MacroVersion:
+    first = rows[0]
+    if first.type not in _KINDS:
+        raise CorruptLake(
+            f"macro {first.macro_name!r} (id {first.macro_id}) has the unknown type {first.type!r}"
+        )
+    return MacroVersion(
+        first.macro_id,
+        schema_of_row(first, lake.data_path),
+        first.macro_name,
+        _KINDS[first.type],
+        bodies_of(rows, texts),
+        SnapshotId(first.begin_snapshot),
+    )
 
 
 @cache
@@ -140,13 +143,13 @@ def _view_called(schemas: FromClause) -> Select[Any]:
 
 
 @cache
-def _tags(of_columns: Table | None) -> Select[Any] | CompoundSelect[Any]:
+def _view_tags(of_columns: Table | None) -> Select[Any] | CompoundSelect[Any]:
     """Ask for the tags of :view, each with None, and for the comments on its columns."""
     t, view = tables.tag, bindparam("view", type_=BIGINT)
     snapshot = bindparam("snapshot", type_=BIGINT)
     own = select(t.c.key, t.c.value, cast(null(), TEXT).label("column_name")).where(
         t.c.object_id == view,
-        t.c.key.in_(["comment", SPARK_SQL, PINNED]),
+        t.c.key.in_(VIEW_TAGS),
         visible(t, snapshot),
     )
     if of_columns is None:
@@ -156,3 +159,34 @@ def _tags(of_columns: Table | None) -> Select[Any] | CompoundSelect[Any]:
         c.view_id == view, c.key == "comment", visible(of_columns, snapshot)
     )
     return union_all(own, comments)
+
+
+@cache
+def _bodies(schemas: FromClause) -> Select[Any]:
+    snapshot = bindparam("snapshot", type_=BIGINT)
+    m, s = tables.macro.c, schemas.c
+    i, p = tables.macro_impl.c, tables.macro_parameters.c
+    return (
+        select(
+            *(m.macro_id, m.macro_name, begin_of(tables.macro)),
+            *about_schema(schemas),
+            *(i.impl_id, i.dialect, i.sql, i.type),
+            *(or_null(p.parameter_name), p.parameter_type, p.default_value, p.default_value_type),
+        )
+        .join_from(tables.macro, schemas, m.schema_id == s.schema_id)
+        .join(tables.macro_impl, i.macro_id == m.macro_id)
+        .outerjoin(tables.macro_parameters, and_(p.macro_id == i.macro_id, p.impl_id == i.impl_id))
+        .where(shown_or_broken(tables.macro, snapshot), visible(schemas, snapshot))
+        .order_by(m.macro_id, i.impl_id, p.column_id)
+    )
+
+
+@cache
+def _macro_texts() -> Select[Any]:
+    t, m = tables.tag.c, tables.macro.c
+    snapshot = bindparam("snapshot", type_=BIGINT)
+    return (
+        select(t.object_id, t.key, t.value)
+        .join_from(tables.tag, tables.macro, t.object_id == m.macro_id)
+        .where(visible(tables.tag, snapshot), visible(tables.macro, snapshot))
+    )

@@ -1,10 +1,11 @@
-"""Rows of ``ducklake_column`` to fields, and fields to rows."""
+"""Columns of a table: the rows of ``ducklake_column`` that a schema is, and back."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from shelduck.errors import CorruptLake, InvalidRequest
 from shelduck.model.tables.schema import NO_DEFAULT, Default, Field, FieldId, Kind, Schema
@@ -14,18 +15,11 @@ _KINDS = {kind.value: kind for kind in Kind}
 _CHILDREN = {Kind.LIST: 1, Kind.MAP: 2}
 
 
-class ColumnRow(Protocol):
-    """The columns of a row that are read."""
+class Column(NamedTuple):
+    """A field as one row has it: without its children, and with the id of its parent."""
 
-    column_id: int
-    column_order: int | None
-    column_name: str
-    column_type: str
-    initial_default: str | None
-    default_value: str | None
-    nulls_allowed: bool | None
-    parent_column: int | None
-    default_value_type: str | None
+    field: Field
+    parent: FieldId | None
 
 
 def schema_of(rows: Iterable[Any], table: str) -> Schema:
@@ -59,28 +53,34 @@ def _fields(
     return tuple(_field(row, _fields(below, row.column_id, table), table) for row in rows)
 
 
-def _field(row: ColumnRow, children: tuple[Field, ...], table: str) -> Field:
-    shape = _shape(row, table)
+def _field(row: Any, children: tuple[Field, ...], table: str) -> Field:
+    found = column_of(row, table).field
+    shape = found.shape
     wanted = _CHILDREN.get(shape, len(children)) if isinstance(shape, Kind) else 0
     if len(children) != wanted or (isinstance(shape, Kind) and not children):
         raise CorruptLake(
             f"column {row.column_name!r} of {table} has type {row.column_type}, but"
             f" {len(children)} child columns"
         )
-    return Field(
+    return replace(found, children=children) if children else found
+
+
+def column_of(row: Any, table: str) -> Column:
+    """Return the column of one row, or raise CorruptLake; ``table`` is the name of its table."""
+    found = Field(
         FieldId(row.column_id),
         row.column_name,
-        shape,
-        children,
+        _shape(row, table),
         # DuckLake writes false on nested rows, where it means nothing.
         nullable=row.nulls_allowed is not False or row.parent_column is not None,
         initial_default=row.initial_default,
         default=_default(row),
         order=row.column_id if row.column_order is None else row.column_order,
     )
+    return Column(found, row.parent_column)
 
 
-def _shape(row: ColumnRow, table: str) -> Leaf | Kind:
+def _shape(row: Any, table: str) -> Leaf | Kind:
     kind = _KINDS.get(row.column_type.lower())
     if kind is not None:
         return kind
@@ -90,22 +90,18 @@ def _shape(row: ColumnRow, table: str) -> Leaf | Kind:
         raise CorruptLake(f"column {row.column_name!r} of {table}: {error}") from error
 
 
-def _default(row: ColumnRow) -> Default | None:
+def _default(row: Any) -> Default | None:
     if row.default_value is None or row.default_value == NO_DEFAULT:
         return None
     return Default(row.default_value, literal=row.default_value_type != "expression")
 
 
-def rows_of(
-    table_id: int, begin: int, fields: Iterable[tuple[Field, FieldId | None]]
-) -> list[dict[str, object]]:
-    """Return the rows that begin these fields at a snapshot; each comes with its parent's id."""
+def rows_of(table_id: int, columns: Iterable[Column]) -> list[dict[str, Any]]:
+    """Return the rows of columns."""
     return [
         {
-            "column_id": f.id,
-            "begin_snapshot": begin,
-            "end_snapshot": None,
             "table_id": table_id,
+            "column_id": f.id,
             "column_order": f.order,
             "column_name": f.name,
             "column_type": str(f.shape),
@@ -116,7 +112,7 @@ def rows_of(
             "default_value_type": _default_type(f),
             "default_value_dialect": "duckdb",
         }
-        for f, parent in fields
+        for f, parent in columns
     ]
 
 
@@ -126,14 +122,12 @@ def _default_type(f: Field) -> str:
     return "expression" if f.default is not None and not f.default.literal else "literal"
 
 
-def with_parents(
-    fields: Iterable[Field], parent: FieldId | None = None
-) -> list[tuple[Field, FieldId | None]]:
-    """Return every field in pre-order, each with its parent's id."""
-    found: list[tuple[Field, FieldId | None]] = []
+def flattened(fields: Iterable[Field], parent: FieldId | None = None) -> list[Column]:
+    """Return what has a row of its own: every field without its children, in pre-order."""
+    found: list[Column] = []
     for f in fields:
-        found.append((f, parent))
-        found.extend(with_parents(f.children, f.id))
+        found.append(Column(replace(f, children=()) if f.children else f, parent))
+        found += flattened(f.children, f.id)
     return found
 
 

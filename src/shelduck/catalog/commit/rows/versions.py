@@ -1,0 +1,78 @@
+"""Rows with a first and a last snapshot: a commit ends what differs, and begins what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
+
+from sqlalchemy import Table, Update, bindparam, update
+
+from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.read.queries import live
+from shelduck.ducklake.traits import Row
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Changed(NamedTuple):
+    """What `change` did: the keys whose rows it ended, how many these were, and what began."""
+
+    ended: Collection[Any]
+    rows: int
+    begun: Collection[Any]
+
+
+def change(
+    draft: Draft,
+    source: Table,
+    old: Mapping[K, V],
+    new: Mapping[K, V],
+    rows: Callable[[Mapping[K, V]], Iterable[tuple[Table, Row]]],
+    *,
+    by: str,
+    **of: Collection[Any],
+) -> Changed:
+    """Bring rows from one state to another; at most two statements.
+
+    The states are values by what the column ``by`` has; ``rows`` returns the rows of some. ``of``
+    says whose rows they are: values of other columns.
+    """
+    ended = [k for k, value in old.items() if k not in new or new[k] != value]
+    begun = {k: value for k, value in new.items() if k not in old or old[k] != value}
+    count = end(draft, source, **of, **{by: ended})
+    begin(draft, rows(begun) if begun else ())
+    return Changed(ended, count, begun)
+
+
+def end(draft: Draft, source: Table, **of: Collection[Any]) -> int:
+    """End the live rows whose columns have some of these values, and return how many.
+
+    One statement, none if a column has no values.
+    """
+    if not all(of.values()):
+        return 0
+    given = {f"in_{name}": list(values) for name, values in of.items()}
+    return draft.connection.execute(_ending(source, *of), {**given, "ended": draft.id}).rowcount
+
+
+def begin(draft: Draft, rows: Iterable[tuple[Table, Row]]) -> None:
+    """Insert rows, which begin in this snapshot if they have snapshots; one statement a table."""
+    found: dict[Table, list[Row]] = {}
+    begun = {"begin_snapshot": draft.id, "end_snapshot": None}
+    for table, row in rows:
+        whole = {**row, **begun} if "end_snapshot" in table.c else row
+        found.setdefault(table, []).append(whole)
+    for table, some in found.items():
+        draft.insert(table, some)
+
+
+@cache
+def _ending(source: Table, *keys: str) -> Update:
+    """Return the statement that ends live rows whose ``keys`` are in the lists ``in_…``.
+
+    The snapshot is ``ended``.
+    """
+    chosen = [source.c[key].in_(bindparam(f"in_{key}", expanding=True)) for key in keys]
+    return update(source).where(*chosen, live(source)).values(end_snapshot=bindparam("ended"))

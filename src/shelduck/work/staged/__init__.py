@@ -1,1 +1,0 @@
-"""Schemas, views and macros as a transaction has staged them."""
