@@ -23,8 +23,8 @@ import shelduck
 from shelduck import OutcomeUnknown
 from shelduck.ducklake.format import FORMATS
 from shelduck.model.tables.keys import DELETE_SIGN
+from shelduck.rollups import following
 from shelduck.work import unit
-from shelduck.work.rows import following
 from tests.properties.test_evolution import SETTINGS
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lakes import newest

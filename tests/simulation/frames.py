@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from shelduck.model.files.data_files import DataFile
     from shelduck.model.tables.table import TableVersion
     from shelduck.operations.write.load import Loaded
-    from shelduck.spark.merge.rollup_rows import RollupRows
+    from shelduck.rollups.rows import RollupRows
     from shelduck.spark.write.write import Register
     from tests.simulation.run import Simulation
 

@@ -22,8 +22,9 @@ from shelduck.model.changes.change import PostponedRewrites
 from shelduck.operations.done import Done
 from shelduck.operations.upkeep import cleanup, compact, orphans
 from shelduck.operations.upkeep.renewal import Renewal
+from shelduck.rollups import following
 from shelduck.work import compaction, unit
-from shelduck.work.rows import appending, following
+from shelduck.work.rows import appending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

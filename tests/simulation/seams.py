@@ -16,11 +16,11 @@ from shelduck.model.files.place import split_address
 from shelduck.operations.read.rows import TableRows
 from shelduck.operations.upkeep import compact, convert, flush
 from shelduck.operations.write import append, overwrite, write_rows
+from shelduck.rollups import following
 from shelduck.spark.files import existence, storage
 from shelduck.spark.rows.named_rows import NamedRows
 from shelduck.spark.write import placing
 from shelduck.verbs.table import edits
-from shelduck.work.rows import following
 from tests.simulation.frames import StandInSpark, assign, under
 
 if TYPE_CHECKING:

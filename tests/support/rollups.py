@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shelduck import TableName
-from shelduck.evolution.rollups import plan_rollup
 from shelduck.model.tables.keys import KeyModel, KeySpec, resolve_keys, with_keys
-from shelduck.work.rollup_tables import rollups_of
-from shelduck.work.rows.following import is_fresh
+from shelduck.rollups.following import is_fresh
+from shelduck.rollups.plan import plan_rollup
+from shelduck.rollups.tables import rollups_of
 from shelduck.work.unit import UnitOfWork
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lakes import newest

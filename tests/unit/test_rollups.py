@@ -8,7 +8,6 @@ import pytest
 
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.evolution.alter import plan_alter
-from shelduck.evolution.rollups import is_current, measured_type, plan_rollup, spec_of
 from shelduck.model.changes.alteration import altered
 from shelduck.model.tables.keys import Aggregation, KeyModel, names_of, table_keys
 from shelduck.model.tables.rollup import (
@@ -24,6 +23,7 @@ from shelduck.model.tables.rollup import (
     with_rollup_names,
 )
 from shelduck.model.types.data_types import parse_type
+from shelduck.rollups.plan import is_current, measured_type, plan_rollup, spec_of
 from shelduck.sql.parse import parse
 from tests.support.rollups import keyed, made
 from tests.support.scans import column, holding, table

@@ -8,12 +8,12 @@ import pytest
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.evolution.alter import plan_alter
-from shelduck.evolution.rollups import is_current
 from shelduck.model.changes.alteration import altered
 from shelduck.model.tables.keys import Aggregation, KeyModel, table_keys
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, rollup_of
+from shelduck.rollups.alter import names_rollup, parted
+from shelduck.rollups.plan import is_current
 from shelduck.sql.parse import parse
-from shelduck.work.rollups.alter import names_rollup, parted
 from tests.support.rollups import keyed, made
 from tests.support.scans import column, table
 

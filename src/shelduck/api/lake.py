@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import shelduck.subjects  # noqa: F401 - lets subjects take part in calls
 from shelduck.api.schema_folder import pull, read_folder
 from shelduck.api.schema_plan import SchemaPlan
 from shelduck.api.schema_planner import plan_schema

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from shelduck.errors import InvalidRequest, ShelduckError
 from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.quoting import backticked, quote_text
+from shelduck.rollups.tables import rollups_of
 from shelduck.statements.describe import create_statement, pinned_statement, view_statement
 from shelduck.statements.relations import query_of
 from shelduck.statements.run.show import shown_columns
@@ -18,7 +19,6 @@ from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.lake.options import Option, options
 from shelduck.work.pins import pinned_shape
 from shelduck.work.results import TableName
-from shelduck.work.rollup_tables import rollups_of
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of
 

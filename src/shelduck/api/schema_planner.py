@@ -10,7 +10,6 @@ from shelduck.api.schema_folder import is_of, option_text, views_of
 from shelduck.api.schema_plan import Action, SchemaPlan, TablePlan
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.errors import InvalidRequest
-from shelduck.evolution.rollups import spec_of
 from shelduck.evolution.schema_diff import difference, light_and_heavy
 from shelduck.model.changes.job import Job
 from shelduck.model.changes.schema_change import ChangeType, RenameColumn, SetNullable
@@ -21,6 +20,8 @@ from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table import DEFAULT_SCHEMA, TableVersion
 from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.names import split_name
+from shelduck.rollups.plan import spec_of
+from shelduck.rollups.tables import rollups_of
 from shelduck.sql.ddl.render import has_text
 from shelduck.sql.schema_files import TableFile, ViewFile, read_schema_file
 from shelduck.sql.statements.statements import CreateView, PinView
@@ -33,7 +34,6 @@ from shelduck.statements.run.views import spark_text
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.lake.options import Option, options
 from shelduck.work.results import TableName, table_name
-from shelduck.work.rollup_tables import rollups_of
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of
 

@@ -11,9 +11,7 @@ from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.alter_plan import AlterPlan
-from shelduck.evolution.rollups import plan_rollup
 from shelduck.jobs.record import Begun
-from shelduck.jobs.rollup_builder import drop_unlisted, is_taken, refolding
 from shelduck.jobs.shares import help_job
 from shelduck.jobs.worker import JobWorker
 from shelduck.leases.identity import is_gone, new_identity
@@ -28,6 +26,8 @@ from shelduck.model.text.quoting import quote_name
 from shelduck.model.text.shown import html_text
 from shelduck.operations.landing import require_files
 from shelduck.planning.shadows import Shadow, reservation, with_reserved
+from shelduck.rollups.builder import drop_unlisted, is_taken, refolding
+from shelduck.rollups.plan import plan_rollup
 from shelduck.spark.failures import TellsOfSpark
 from shelduck.spark.rows.shadow_rows import require_resolved
 from shelduck.sql.query.query import looks_at_other_rows

@@ -26,7 +26,6 @@ from shelduck.errors import (
 from shelduck.evolution.alter import plan_alter
 from shelduck.jobs.lots import Lots, pauses
 from shelduck.jobs.record import Begun, JobRecord, ending, left_open, why_cancelled
-from shelduck.jobs.rollup_builder import drop_unlisted, roll_up
 from shelduck.jobs.shares import Helper, Shares, files_left
 from shelduck.leases.identity import is_gone, new_identity
 from shelduck.model.changes.change import AlterTable
@@ -37,11 +36,12 @@ from shelduck.operations.done import discard
 from shelduck.operations.upkeep.compact import RewrittenBin, Survey
 from shelduck.operations.upkeep.renewal import renew
 from shelduck.planning.shadows import known_shadows
+from shelduck.rollups.altering import alter_with_rollups, stage_converted
+from shelduck.rollups.builder import drop_unlisted, roll_up
+from shelduck.rollups.shape import refresh_by_id
 from shelduck.spark.named_errors import first_line
 from shelduck.spark.stopping import stopped_on_error
 from shelduck.work.results import Committed, TableName, Unchanged
-from shelduck.work.rollups.altering import alter_with_rollups, stage_converted
-from shelduck.work.rollups.shape import refresh_by_id
 from shelduck.work.state import LakeState
 from shelduck.work.table_flush import FlushVerbs
 from shelduck.work.unit import UnitOfWork

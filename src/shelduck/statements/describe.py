@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shelduck.errors import NewerFormat, Unsupported
-from shelduck.evolution.rollups import spec_of
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.partition import named_keys
 from shelduck.model.tables.properties import shown_properties
@@ -15,6 +14,7 @@ from shelduck.model.tables.table import PartitionColumn, TableVersion
 from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.quoting import quote_name, quote_text, schema_names
 from shelduck.model.types.data_types import Text, type_text
+from shelduck.rollups.plan import spec_of
 from shelduck.spark.types import spark_type
 from shelduck.sql.ddl.render import create_table_text, key_clauses
 from shelduck.sql.ddl.sorting import key_text

@@ -22,8 +22,8 @@ from shelduck.sql.statements import statements as st
 from shelduck.verbs.table.metadata_tables import TABLES, metadata_table
 from shelduck.work.instants import instant
 from shelduck.work.pins import pinned_query
+from shelduck.work.reading import Reading, read_any
 from shelduck.work.results import TableName, table_name
-from shelduck.work.rollups.answering import Reading, read_any
 from shelduck.work.unit import UnitOfWork
 
 _WAY_OUT = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,18 +21,19 @@ from shelduck.spark.query import (
 from shelduck.spark.session import DataFrame
 from shelduck.sql.query.rewriting import with_variables
 from shelduck.sql.statements import statements as st
+from shelduck.sql.tokens.lexer import tokenize
 from shelduck.sql.tokens.parts import Call, Expression, FunctionRelation, SessionName
 from shelduck.statements.relations import Scope, relation_frame, text_over
 from shelduck.statements.session import SqlSession
 from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
 from shelduck.verbs.table.table import Table
 from shelduck.work.results import PlainRows, Result, TableName, table_name
-from shelduck.work.rollups.answering import without_hint
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of
 
 Answer = DataFrame | PlainRows | Result
 
+_HINT = re.compile(r"/\*\+\s*no_rollup(\s*\(\s*\))?\s*\*/", re.IGNORECASE)
 TABLE_FUNCTIONS: dict[str, Callable[[Runner, Call], Answer]] = {}
 """Functions of a query's FROM by name; `shelduck.statements.calls.functions` fills it."""
 
@@ -158,3 +160,16 @@ class Runner:
     def view(self) -> UnitOfWork:
         """Return the open unit, or a new one that is only read from."""
         return view_of(self.state, self.unit)
+
+
+def without_hint(text: str) -> tuple[str, bool]:
+    """Return a query without the hint ``/*+ NO_ROLLUP */``, and whether rollups may answer it."""
+    if not _HINT.search(text):
+        return text, True
+    parts, last = [], 0
+    for token in tokenize(text):
+        # Comments are between tokens; a hint inside of a string is part of a token.
+        parts += [_HINT.sub("", text[last : token.start]), text[token.start : token.end]]
+        last = token.end
+    found = "".join(parts)
+    return found, found == text

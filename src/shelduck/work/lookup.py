@@ -9,9 +9,11 @@ from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.catalog.schema.own_tables import if_known
 from shelduck.errors import Conflict, NotFound, Unsupported
+from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.model.changes.job import Job
 from shelduck.model.tables.schema import FieldId, path_text
 from shelduck.model.tables.table import TableVersion
+from shelduck.operations.read.check import require_no_null
 from shelduck.operations.read.rows import TableRows, table_rows
 from shelduck.work.instants import instant
 from shelduck.work.results import TableName
@@ -135,3 +137,16 @@ def _same_table(unit: UnitOfWork, name: TableName, known: TableVersion) -> Table
     except NotFound:
         return None
     return found if found.id == known.id else None
+
+
+def require_checked(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> None:
+    """Raise InvalidRequest if a column that becomes NOT NULL holds a NULL."""
+    if plan.checks_null:
+        require_no_null(
+            lambda: unit.state.spark,
+            unit.state.store,
+            table,
+            unit.state.layouts,
+            plan.checks_null,
+            staged=unit.workspace.staged_rows(table),
+        )

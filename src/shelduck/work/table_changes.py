@@ -7,7 +7,7 @@ from datetime import datetime
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.changes import Bound, feed_range
 from shelduck.catalog.running.jobs import first_conversion
-from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.changes.job import Job
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.changes import read_changes
@@ -95,3 +95,11 @@ def _bound(moment: Moment, zone: Zone) -> Bound:
     if isinstance(moment, bool):
         raise InvalidRequest(f"{moment!r} is neither a snapshot id nor a time")
     return moment if isinstance(moment, int) else instant(moment, zone)
+
+
+def feed_since(unit: UnitOfWork, table: TableVersion, since: int) -> DataFrame | None:
+    """Return the change feed of a table after a snapshot, None if it does not reach back."""
+    try:
+        return changes_between(unit, TableName.of(table), since + 1, None)
+    except ShelduckError:
+        return None

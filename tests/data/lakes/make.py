@@ -18,9 +18,9 @@ from unittest.mock import patch
 import shelduck
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.catalog.running.writers import begin_running
-from shelduck.jobs import rollup_builder
 from shelduck.jobs.worker import JobWorker
 from shelduck.model.changes.job import JobState, JobStep
+from shelduck.rollups import builder
 from tests.support.oracle import DuckDBOracle
 from tests.support.spark import local_session
 
@@ -145,7 +145,7 @@ def make_jobs(lake: shelduck.Lake) -> None:
     # These die when all is made, and not shown yet.
     for name, owner, last in (
         ("running", JobWorker, "_publish"),
-        ("filling", rollup_builder, "list_rollups"),
+        ("filling", builder, "list_rollups"),
     ):
         waiting = frozenset({JobState.WAITING_TXN})
         step = JobStep(jobs[name].id, waiting, JobState.RUNNING, "")

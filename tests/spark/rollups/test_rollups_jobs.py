@@ -10,7 +10,7 @@ import pytest
 
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, JobState, Unsupported
-from shelduck.jobs import rollup_builder
+from shelduck.rollups import builder
 from shelduck.work import unit
 from tests.support.lakes import newest, refusal, rows
 from tests.support.meanwhile import once_before
@@ -73,7 +73,7 @@ def die():
 def crash(monkeypatch, job, name="list_rollups"):
     """Let a worker die when all is filled."""
     with monkeypatch.context() as patch:
-        once_before(patch, rollup_builder, name, die)
+        once_before(patch, builder, name, die)
         with pytest.raises(KeyboardInterrupt):
             job.wait()
 
@@ -127,7 +127,7 @@ def test_a_job_that_is_cancelled_while_a_worker_is_at_it_leaves_nothing(followed
     lake.sql(P)
     once_before(
         monkeypatch,
-        rollup_builder,
+        builder,
         "list_rollups",
         lambda: lake.sql("CANCEL ALTER TABLE ROLLUP FROM d"),
     )
@@ -266,7 +266,7 @@ def test_a_load_that_lands_before_the_rollup_is_listed_is_in_it(followed, monkey
     found = followed("d", **QUERIES)
     found.lake.sql(P)
     load = "INSERT INTO d SELECT 5, 'x', 5"
-    once_before(monkeypatch, rollup_builder, "list_rollups", lambda: other.sql(load))
+    once_before(monkeypatch, builder, "list_rollups", lambda: other.sql(load))
     found.lake.jobs()[0].wait()
 
     found.check()
@@ -356,7 +356,7 @@ def test_a_rollup_loses_a_key_before_its_base_does(followed):
 def test_a_load_before_the_key_goes_is_in_what_is_left(followed, monkeypatch, other):
     found = followed("a", few=FEW)
     load = "INSERT INTO a VALUES (1, 1, 10, 0, 'x'), (9, 9, 9, 9, 'y')"
-    once_before(monkeypatch, rollup_builder, "overwrite_table", lambda: other.sql(load))
+    once_before(monkeypatch, builder, "overwrite_table", lambda: other.sql(load))
     found.lake.sql(DROP)
 
     assert sorted(found.check()["a"], key=str) == [

@@ -6,7 +6,7 @@ import pytest
 
 import shelduck
 from shelduck import Conflict, JobState, Unsupported
-from shelduck.jobs import rollup_builder
+from shelduck.rollups import builder
 from shelduck.spark.session import AnalysisException
 from tests.support.lakes import rows
 from tests.support.meanwhile import once_after, once_before
@@ -52,7 +52,7 @@ def meanwhile(monkeypatch, other):
     """Lets others do something as soon as a step of a job is done."""
 
     def of(when, statements):
-        once_after(monkeypatch, rollup_builder, when, lambda: other.sql(statements))
+        once_after(monkeypatch, builder, when, lambda: other.sql(statements))
 
     return of
 
@@ -109,7 +109,7 @@ def test_a_listing_gives_way_to_a_rename_that_it_has_not_seen(followed, monkeypa
     lake.sql(P)
     with other.transaction() as tx:
         tx.sql(RENAME)
-        once_before(monkeypatch, rollup_builder, "list_rollups", tx.commit)
+        once_before(monkeypatch, builder, "list_rollups", tx.commit)
         lake.jobs()[0].wait()
 
     assert followed("e", p="SELECT v, g FROM {t}").check()
@@ -120,7 +120,7 @@ def test_a_listing_gives_way_to_a_rename_that_it_has_not_seen(followed, monkeypa
 def test_what_is_given_up_goes_under_its_older_name_too(lake, monkeypatch, other, act):
     lake.sql(P)
 
-    real = rollup_builder._fill
+    real = builder._fill
 
     def fill(*arguments):
         with other.transaction() as tx:
@@ -130,7 +130,7 @@ def test_what_is_given_up_goes_under_its_older_name_too(lake, monkeypatch, other
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(rollup_builder, "_fill", fill)
+        patch.setattr(builder, "_fill", fill)
         with pytest.raises(KeyboardInterrupt):
             lake.jobs()[0].wait()
     assert {"e", "d$p"} <= names(lake)
@@ -195,7 +195,7 @@ def test_what_spark_cannot_do_cancels_the_job(lake, monkeypatch):
         raise AnalysisException("no such thing\nplan")
 
     with monkeypatch.context() as patch:
-        patch.setattr(rollup_builder, "exchange", fail)
+        patch.setattr(builder, "exchange", fail)
         with pytest.raises(shelduck.InvalidRequest, match="rows cannot be combined"):
             lake.jobs()[0].wait()
 
@@ -211,7 +211,7 @@ def test_an_error_of_one_job_does_not_keep_the_others_from_their_turn(lake, monk
         raise RuntimeError("no")
 
     with monkeypatch.context() as patch:
-        patch.setattr(rollup_builder, "exchange", fail)
+        patch.setattr(builder, "exchange", fail)
         lake.run_jobs()
     [second, first] = lake.jobs()
     assert (second.state, first.state) == (JobState.FINISHED, JobState.CANCELLED)

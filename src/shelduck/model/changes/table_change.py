@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shelduck.model.changes.modify import Restatement
@@ -21,3 +22,8 @@ class RewriteOlderFiles:
 
 ArrangementChange = SetPartitioning | ResetPartitioning | SetSorting | ResetSorting
 TableChange = SchemaChange | ArrangementChange | PropertyChange | Restatement | RewriteOlderFiles
+
+
+def names_rollup(changes: Sequence[TableChange]) -> bool:
+    """Return whether one of the changes is for a rollup."""
+    return any(getattr(change, "rollup", None) is not None for change in changes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
@@ -74,6 +75,12 @@ class PartitionColumn:
     transform: str
 
 
+class Feature(Enum):
+    """A subject that takes part in calls on a table, by the property that tells."""
+
+    ROLLUPS = "shelduck.rollups"
+
+
 @dataclass(frozen=True, slots=True)
 class TableVersion:
     """One table at one snapshot: identity, path and columns.
@@ -107,6 +114,11 @@ class TableVersion:
     """False if no job has ever reserved a column, so that there is no job to look up."""
     roots: tuple[str, ...] | None = None
     """The directories below which its files may be, None for any."""
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The subjects that have a part in what happens to the table."""
+        return tuple(each for each in Feature if each.value in self.properties)
 
     @property
     def full_name(self) -> str:

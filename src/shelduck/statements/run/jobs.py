@@ -14,6 +14,7 @@ from shelduck.model.changes.job import Job, JobIndex, JobState
 from shelduck.model.tables.rollup import AddRollup, DropRollup, rollup_names, rollup_table
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.names import split_name
+from shelduck.rollups.tables import drop_rollup
 from shelduck.spark.query import answer, run_query
 from shelduck.spark.session import DataFrame
 from shelduck.sql.statements import statements as st
@@ -21,7 +22,6 @@ from shelduck.sql.statements import upkeep_statements as up
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.compaction import refuse_in_transaction
 from shelduck.work.results import PlainRows, Result, Unchanged
-from shelduck.work.rollup_tables import drop_rollup
 from shelduck.work.rows.keyed import refuse_rollup
 from shelduck.work.unit import UnitOfWork, carry_out
 

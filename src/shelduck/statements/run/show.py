@@ -15,6 +15,7 @@ from shelduck.model.tables.rollup import rollup_of
 from shelduck.model.tables.schema import Schema, path_text
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.view import ViewVersion
+from shelduck.rollups.tables import rollups_of
 from shelduck.spark.bridge.analyzed import analyzed_plan
 from shelduck.spark.scan.rollup_rule import collecting_choices
 from shelduck.spark.session import DataFrame
@@ -27,7 +28,6 @@ from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.table.metadata_tables import history
 from shelduck.work.pins import pinned_shape
 from shelduck.work.results import PlainRows
-from shelduck.work.rollup_tables import rollups_of
 from shelduck.work.unit import UnitOfWork
 
 _DESCRIBED = "col_name string, data_type string, comment string"

@@ -14,6 +14,7 @@ from shelduck.model.tables.schema import FieldId, Schema, comments_of, new_schem
 from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import schema_word
 from shelduck.model.types.data_types import Member, declared_type
+from shelduck.rollups.shape import drop_with_rollups
 from shelduck.spark.failures import TellsOfSpark
 from shelduck.spark.session import StructType
 from shelduck.spark.types import members_of
@@ -23,7 +24,6 @@ from shelduck.verbs.lake.keys import with_aggregates
 from shelduck.verbs.table.table import Table
 from shelduck.work.pins import pin_view
 from shelduck.work.results import Result, TableName, table_name
-from shelduck.work.rollups.shape import drop_with_rollups
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, carry_out, view_of
 from shelduck.work.workspace import Workspace

@@ -18,15 +18,15 @@ from shelduck.model.tables.rollup import ROLLUP, ROLLUPS
 from shelduck.operations.progress import counted
 from shelduck.operations.read.rows import TableRows
 from shelduck.operations.upkeep.check_files import absences, wrong_files
-from shelduck.spark.scan.read import Origin
-from shelduck.spark.scan.row_checks import wrong_rows
-from shelduck.spark.stopping import stopped_on_error
-from shelduck.verbs.lake.check_rollups import (
+from shelduck.rollups.check import (
     forget_settled_too_late,
     rollup_notes,
     settled_too_late,
     wrong_rollups,
 )
+from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.row_checks import wrong_rows
+from shelduck.spark.stopping import stopped_on_error
 from shelduck.verbs.lake.check_running import dead, forget_dead, left_jobs
 from shelduck.verbs.lake.upkeep import LakeUpkeep
 from shelduck.work.lookup import rows_of

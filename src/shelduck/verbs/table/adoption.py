@@ -12,9 +12,9 @@ from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.upkeep.adopt import AdoptRules, adopt_files
+from shelduck.rollups.shape import refresh_by_id
 from shelduck.verbs.table.rows import RowVerbs
 from shelduck.work.results import Result
-from shelduck.work.rollups.shape import refresh_by_id
 from shelduck.work.rows.appending import land
 from shelduck.work.rows.keyed import refuse_rollup
 

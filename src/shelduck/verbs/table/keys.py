@@ -8,12 +8,12 @@ from shelduck.errors import InvalidRequest
 from shelduck.jobs.jobs import SchemaChangeJob, submit_rollups
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec
 from shelduck.operations.done import Done
+from shelduck.rollups.shape import refresh, refresh_all
+from shelduck.rollups.tables import drop_rollup
 from shelduck.work.compaction import refuse_in_transaction
 from shelduck.work.handle import TableHandle
 from shelduck.work.lookup import rows_of
 from shelduck.work.results import Result, Staged
-from shelduck.work.rollup_tables import drop_rollup
-from shelduck.work.rollups.shape import refresh, refresh_all
 from shelduck.work.rows.keyed import folded_done, folds, refuse_rollup
 from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.unit import UnitOfWork, carry_out

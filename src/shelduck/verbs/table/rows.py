@@ -9,8 +9,8 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.changes.evolution import evolution_of
 from shelduck.spark.session import DataFrame, StructType
 from shelduck.work.handle import TableHandle
+from shelduck.work.reading import Reading, read_any
 from shelduck.work.results import Result
-from shelduck.work.rollups.answering import Reading, read_any
 from shelduck.work.rows.appending import Manner, append
 
 

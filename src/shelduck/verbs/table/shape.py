@@ -9,17 +9,18 @@ from shelduck.errors import Conflict, Unsupported
 from shelduck.evolution.alter import plan_alter
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking
-from shelduck.model.changes.table_change import TableChange
+from shelduck.model.changes.table_change import TableChange, names_rollup
 from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.table import TableVersion
+from shelduck.rollups.alter import parted, plan_with_rollups
+from shelduck.rollups.altering import stage_alter
+from shelduck.rollups.shape import drop_with_rollups, refresh_by_id, rename_with_rollups
+from shelduck.rollups.tables import rollups_of
 from shelduck.work.compaction import refuse_in_transaction
 from shelduck.work.handle import TableHandle
+from shelduck.work.lookup import require_checked
 from shelduck.work.plan_cost import with_cost
 from shelduck.work.results import Committed, Result
-from shelduck.work.rollup_tables import rollups_of
-from shelduck.work.rollups.alter import names_rollup, parted, plan_with_rollups
-from shelduck.work.rollups.altering import check_null, stage_alter
-from shelduck.work.rollups.shape import drop_with_rollups, refresh_by_id, rename_with_rollups
 from shelduck.work.rows.keyed import refuse_rollup
 from shelduck.work.unit import UnitOfWork, carry_out
 
@@ -121,7 +122,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
     def _stage(self, unit: UnitOfWork, plan: AlterPlan) -> None:
         if plan.is_heavy:
             raise Conflict(f"another commit changed {self.name}; alter it again")
-        check_null(unit, unit.workspace.table(self.name), plan)
+        require_checked(unit, unit.workspace.table(self.name), plan)
         if plan.change is not None:
             unit.workspace.alter_table(plan.change)
 

@@ -23,10 +23,11 @@ from shelduck.spark.rows.assign import assign
 from shelduck.spark.rows.rescuing import rescue_rows
 from shelduck.spark.session import DataFrame, StructType
 from shelduck.sql.ddl.defaults import expression_for_spark
+from shelduck.work.hooks import stage_rows
 from shelduck.work.lookup import rows_of
 from shelduck.work.results import TableName
 from shelduck.work.rows.evolving import evolved_rows, telling_plan
-from shelduck.work.rows.following import feed_since, stage_followed
+from shelduck.work.table_changes import feed_since
 from shelduck.work.unit import UnitOfWork
 
 
@@ -77,7 +78,7 @@ def settled_rows(unit: UnitOfWork, name: TableName) -> TableRows:
     done = folded_done(unit, rows)
     if done.is_nothing:
         return rows
-    stage_followed(unit, replace(done, counts=Counts(files=done.counts.files)))
+    stage_rows(unit, replace(done, counts=Counts(files=done.counts.files)))
     return rows_of(unit, name, writes=True, needs_all=False)
 
 

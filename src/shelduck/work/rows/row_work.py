@@ -10,8 +10,8 @@ from shelduck.operations.done import Done
 from shelduck.operations.write.load import Loaded
 from shelduck.spark.stopping import stopped_on_error
 from shelduck.spark.unknown_columns import unknown_columns
+from shelduck.work.hooks import stage_rows
 from shelduck.work.results import Result, Staged
-from shelduck.work.rows.following import stage_followed
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, counted
 
@@ -31,7 +31,7 @@ def carry_out_rows(
     if unit is not None:
         unit.require_open()
         with unit.statement(), unknown_columns(), stopped_on_error(state.given_spark):
-            done = stage_followed(unit, prepare(unit))
+            done = stage_rows(unit, prepare(unit))
         return Staged(**counted(done.counts))
     if not again:
         return _alone(state, prepare)
@@ -42,7 +42,7 @@ def _alone(state: LakeState, prepare: Prepare) -> Result:
     own = UnitOfWork(state, state.commit_info())
     try:
         with unknown_columns(), stopped_on_error(state.given_spark):
-            stage_followed(own, prepare(own))
+            stage_rows(own, prepare(own))
         return own.commit()
     except BaseException:
         own.rollback()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
-from shelduck.evolution.rollups import plan_rollup, spec_of
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.records import Settling
 from shelduck.model.tables.rollup import (
@@ -17,6 +16,7 @@ from shelduck.model.tables.rollup import (
     with_rollup_names,
 )
 from shelduck.model.tables.table import TableVersion
+from shelduck.rollups.plan import plan_rollup, spec_of
 from shelduck.work.results import TableName
 from shelduck.work.unit import UnitOfWork
 

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 
 from shelduck.catalog.databases.retry import with_retries
 from shelduck.errors import Conflict, InvalidRequest, NotFound
-from shelduck.evolution.rollups import is_current
 from shelduck.model.tables.rollup import RollupSpec, rollup_of, rollup_table
 from shelduck.model.tables.table import TableVersion
-from shelduck.work.lookup import table_of_id
-from shelduck.work.results import Result, TableName
-from shelduck.work.rollup_tables import (
+from shelduck.rollups.following import catch_up, is_fresh, remake
+from shelduck.rollups.plan import is_current
+from shelduck.rollups.tables import (
     create_rollup,
     drop_rollup,
     list_rollups,
     rollups_of,
     settling,
 )
-from shelduck.work.rows.following import catch_up, is_fresh, remake
+from shelduck.work.lookup import table_of_id
+from shelduck.work.results import Result, TableName
 from shelduck.work.rows.keyed import settled_rows
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError
 from shelduck.evolution.alter import plan_alter
 from shelduck.evolution.alter_plan import AlterPlan, AlterStep
-from shelduck.evolution.rollups import has_other_values, is_current, measured_type, renumbered
 from shelduck.evolution.weights import REMAKING
 from shelduck.model.changes.alteration import altered
 from shelduck.model.changes.change import AlterTable
@@ -21,7 +20,7 @@ from shelduck.model.changes.schema_change import (
     MoveColumn,
     RenameColumn,
 )
-from shelduck.model.changes.table_change import TableChange
+from shelduck.model.changes.table_change import TableChange, names_rollup
 from shelduck.model.tables.keys import KEYS, KeyModel, table_keys
 from shelduck.model.tables.rollup import (
     Measure,
@@ -35,12 +34,8 @@ from shelduck.model.tables.schema import Field, Path, path_text
 from shelduck.model.tables.shadow import Conversion
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import quote_name
+from shelduck.rollups.plan import has_other_values, is_current, measured_type, renumbered
 from shelduck.work.unit import UnitOfWork
-
-
-def names_rollup(changes: Sequence[TableChange]) -> bool:
-    """Return whether one of the changes is for a rollup."""
-    return any(getattr(change, "rollup", None) is not None for change in changes)
 
 
 def parted(

@@ -7,43 +7,35 @@ from dataclasses import replace
 from shelduck.catalog.commit.settled import is_settled, settled_at
 from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import ShelduckError
-from shelduck.evolution.rollups import is_current
 from shelduck.model.changes.change import AppendFiles, DeleteRows, RowChange
 from shelduck.model.changes.records import Settling
-from shelduck.model.tables.properties import require_known
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.operations.done import Done
 from shelduck.operations.read.rows import TableRows, table_rows
 from shelduck.operations.write.load import Loaded
-from shelduck.operations.write.rollups import added, followed, made_anew, touched_rows
-from shelduck.spark.merge.rollup_rows import RollupRows
+from shelduck.rollups.plan import is_current
+from shelduck.rollups.rows import RollupRows, added, followed, made_anew, touched_rows
+from shelduck.rollups.tables import redefined, rollups_of, settling
 from shelduck.spark.session import DataFrame
+from shelduck.work.hooks import staged
 from shelduck.work.lookup import rows_of
 from shelduck.work.results import TableName
-from shelduck.work.rollup_tables import redefined, rollups_of, settling
-from shelduck.work.table_changes import changes_between
+from shelduck.work.table_changes import feed_since
 from shelduck.work.unit import UnitOfWork
 
 
-def stage_followed(unit: UnitOfWork, what: Done | Loaded) -> Done:
+def stage_followed(unit: UnitOfWork, loaded: Loaded) -> Done:
     """Stage a change of rows, and the resulting changes of the table's rollups.
 
     A rollup that others left stale is updated too. The unit owns the files. Returns the change.
     """
-    loaded = what if isinstance(what, Loaded) else Loaded(what)
     done = loaded.done
     base = done.table if done.alter is None else done.alter.table
-    if not done.keeps_rows:
-        require_known(base)
     rollups = list(rollups_of(unit, base))
     before = _before(unit, base) if rollups and not done.keeps_rows else None
-    settled = unit.settlings()
     right = [t for t in rollups if is_fresh(unit, base, t)]
-    unit.own(done)
-    unit.stage(done)
-    if base.id in settled:
-        unit.settle(settled[base.id])
+    staged(unit, done, base)
     after = unit.workspace.table(TableName.of(base)) if rollups else base
     for table in rollups:
         if not is_current(after, table):
@@ -183,14 +175,6 @@ def _right_since(unit: UnitOfWork, table: TableVersion) -> int | None:
     # If others changed rows of the rollup itself, no log says which.
     own = Settling(table.id, frozenset({table.id}), since)
     return since if own.holds(entries) else None
-
-
-def feed_since(unit: UnitOfWork, table: TableVersion, since: int) -> DataFrame | None:
-    """Return the change feed of a table after a snapshot, None if it does not reach back."""
-    try:
-        return changes_between(unit, TableName.of(table), since + 1, None)
-    except ShelduckError:
-        return None
 
 
 def _changes(unit: UnitOfWork, base: TableVersion, since: int) -> list[DataFrame] | None:

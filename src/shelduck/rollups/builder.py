@@ -13,7 +13,6 @@ from dataclasses import replace
 from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import Conflict, NotFound
 from shelduck.evolution.alter import plan_alter
-from shelduck.evolution.rollups import is_current
 from shelduck.model.changes.job import Job, JobState, JobStep
 from shelduck.model.changes.records import Settling
 from shelduck.model.changes.schema_change import DropColumn
@@ -30,9 +29,10 @@ from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.operations.write.overwrite import overwrite_table
-from shelduck.work.lookup import rows_of, table_of_id
-from shelduck.work.results import Committed, TableName
-from shelduck.work.rollup_tables import (
+from shelduck.rollups.following import catch_up, is_fresh
+from shelduck.rollups.plan import is_current
+from shelduck.rollups.shape import refresh_by_id
+from shelduck.rollups.tables import (
     create_rollup,
     drop_rollup,
     list_rollups,
@@ -40,8 +40,8 @@ from shelduck.work.rollup_tables import (
     rollups_of,
     settling,
 )
-from shelduck.work.rollups.shape import refresh_by_id
-from shelduck.work.rows.following import catch_up, is_fresh
+from shelduck.work.lookup import rows_of, table_of_id
+from shelduck.work.results import Committed, TableName
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, carry_out
 

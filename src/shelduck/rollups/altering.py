@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.evolution.alter import plan_alter
-from shelduck.evolution.alter_plan import AlterPlan
-from shelduck.evolution.rollups import has_other_values, is_current, renumbered
 from shelduck.model.changes.alteration import altered
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.job import Job, JobState, JobStep
@@ -16,13 +14,13 @@ from shelduck.model.changes.table_change import TableChange
 from shelduck.model.tables.rollup import rollup_of, uuid_of_next, with_rollup_names
 from shelduck.model.tables.shadow import Conversion
 from shelduck.model.tables.table import TableVersion
-from shelduck.operations.read.check import require_no_null
 from shelduck.operations.read.rows import TableRows
-from shelduck.work.lookup import table_of_id
+from shelduck.rollups.alter import parted
+from shelduck.rollups.following import make_anew, remake
+from shelduck.rollups.plan import has_other_values, is_current, renumbered
+from shelduck.rollups.tables import create_rollup, rollups_of, spec_for
+from shelduck.work.lookup import require_checked, table_of_id
 from shelduck.work.results import Committed, TableName
-from shelduck.work.rollup_tables import create_rollup, rollups_of, spec_for
-from shelduck.work.rollups.alter import parted
-from shelduck.work.rows.following import make_anew, remake
 from shelduck.work.rows.keyed import settled_rows
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
@@ -50,25 +48,12 @@ def stage_alter(
     if (anew and not remakes) or (plan is not None and plan.is_heavy):
         raise Conflict(f"another commit changed {table.full_name}; alter it again")
     if plan is not None:
-        check_null(unit, table, plan)
+        require_checked(unit, table, plan)
     parts.stage(unit, change)
     for found in anew:
         after = unit.workspace.table(TableName.of(found))
         now = unit.workspace.table(TableName.of(table))
         remake(unit, now, after, required=required)
-
-
-def check_null(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> None:
-    """Raise InvalidRequest if a column that becomes NOT NULL holds a NULL."""
-    if plan.checks_null:
-        require_no_null(
-            lambda: unit.state.spark,
-            unit.state.store,
-            table,
-            unit.state.layouts,
-            plan.checks_null,
-            staged=unit.workspace.staged_rows(table),
-        )
 
 
 def alter_with_rollups(

@@ -1,1 +1,0 @@
-"""Rollups as tables that follow their base: made, altered, and used in answers."""
