@@ -20,7 +20,7 @@ SEEDS := tests/catalog/test_broken_catalogs.py tests/spark/failures/test_broken_
   tests/differential/test_deletes_in_turns.py tests/spark/upkeep/test_maintain.py \
   tests/differential/test_widening_matrix.py
 # Tests of many processes: a share takes one database, `make soak` takes all.
-CROWDS := $(addprefix tests/concurrency/test_,appends.py key_loads.py mix.py storm.py)
+CROWDS := $(addprefix tests/concurrency/test_,appends.py key_loads.py mix.py shared_job.py storm.py streams.py)
 # Screenshots that the documents show.
 PICTURES := $(addprefix build/pictures/,story.png lake-1600-light.png files-1600-light.png \
   jobs-1600-light.png story-1600-dark.png story-360-light.png)

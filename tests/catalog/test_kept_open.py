@@ -22,6 +22,13 @@ import sys, shelduck
 with shelduck.connect(sys.argv[1]) as lake:
     lake.table("t").alter(shelduck.add_column(sys.argv[2], "int"))
 """
+ALTER_WHEN_TOLD = """
+import sys, shelduck
+print("ready", flush=True)
+sys.stdin.readline()
+with shelduck.connect(sys.argv[1]) as lake:
+    lake.table("t").alter(shelduck.add_column(sys.argv[2], "int"))
+"""
 ALTER_AND_WAIT = """
 import sys, time, shelduck
 lake = shelduck.connect(sys.argv[1])
@@ -106,11 +113,19 @@ def test_another_process_that_waits_gets_the_file(url):
 
 def test_a_process_that_works_without_a_rest_lets_another_one_in(url):
     with shelduck.connect(url + LONG) as lake:
-        other = subprocess.Popen([sys.executable, "-c", ALTER, url + LONG, "theirs"])
-        deadline = time.monotonic() + 30
-        while other.poll() is None and time.monotonic() < deadline:
+        command = [sys.executable, "-c", ALTER_WHEN_TOLD, url + LONG, "theirs"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as other:
+            # While it starts, all work would be for nothing.
+            assert other.stdout.readline() == "ready\n"
             assert lake.table("t").columns
-        assert other.wait(30) == 0
+            other.stdin.write("\n")
+            other.stdin.flush()
+            deadline = time.monotonic() + 30
+            while other.poll() is None and time.monotonic() < deadline:
+                assert lake.table("t").columns
+            assert other.wait(30) == 0
+        assert names_of(lake) == ["id", "theirs"]
 
 
 def test_a_file_that_rests_becomes_free_for_duckdb(url, held):

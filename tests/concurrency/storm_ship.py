@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self
 import shelduck
 from tests.concurrency.storm_log import LANDED, MARKERS, UNKNOWN, Story, read_story
 from tests.concurrency.storm_members import PLAIN, TABLES
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.oracle import DuckDBOracle, at
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def check(url: str, stories: Sequence[Story]) -> None:
     """Compare what DuckDB finds with the notes; raise AssertionError for what does not agree."""
     failures = [told for story in stories for told in story.failures]
     assert not failures, "\n".join(failures[:5])
-    with DuckDBOracle(url) as duckdb:
+    with oracle_at(url) as duckdb:
         for name in TABLES:
             _check_rows(duckdb, name, stories)
         check_loads(duckdb, stories)

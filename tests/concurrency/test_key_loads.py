@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import time
+from itertools import product
 
 import pytest
 
 import shelduck
 from shelduck import JobState
+from shelduck.ducklake.format import FORMATS
 from tests.concurrency.storm_log import LANDED, UNKNOWN
 from tests.concurrency.storm_ship import Ship, check_loads, landed, report
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lengths import one_by_one
-from tests.support.oracle import DuckDBOracle
 
 LOADERS = ("loader-0", "loader-1", "loader-2")
 STATEMENTS = [
@@ -37,11 +39,15 @@ CHANGES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", one_by_one(["postgres_url", "sqlite_url"]))
-def test_loads_of_the_same_keys_are_there_once(kind, request, tmp_path, spark):
+@pytest.mark.parametrize(
+    ("kind", "version"), one_by_one([*product(["postgres_url", "sqlite_url"], FORMATS)])
+)
+def test_loads_of_the_same_keys_are_there_once(kind, version, request, tmp_path, spark):
     """SHELDUCK_TEST_STORM sets how long they load, in seconds."""
     url, seconds = request.getfixturevalue(kind), float(os.environ.get("SHELDUCK_TEST_STORM", "60"))
-    with shelduck.connect(url, f"{tmp_path}/data/", spark, progress=False) as lake:
+    with shelduck.connect(
+        url, f"{tmp_path}/data/", spark, progress=False, ducklake_version=version
+    ) as lake:
         for statement in STATEMENTS:
             lake.sql(statement)
         with Ship(url, tmp_path / "ship", LOADERS) as ship:
@@ -60,7 +66,7 @@ def test_loads_of_the_same_keys_are_there_once(kind, request, tmp_path, spark):
     assert [told for story in stories for told in story.failures] == []
     # Ten attempts may all lose to other loads, but none to a change of the columns.
     assert [t for s in stories for t in s.conflicts if "another" not in t] == []
-    with DuckDBOracle(url) as duckdb:
+    with oracle_at(url) as duckdb:
         check_loads(duckdb, stories)
         check_last(duckdb, stories)
 

@@ -7,13 +7,15 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 import shelduck
+from shelduck.ducklake.format import FORMATS
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lengths import long, one_by_one
-from tests.support.oracle import DuckDBOracle
 
 WRITERS = 8
 SECONDS = long(120, 45)
@@ -22,10 +24,11 @@ _START = 240
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=one_by_one(["sqlite_url", "postgres_url"]))
+@pytest.fixture(params=one_by_one([*product(["sqlite_url", "postgres_url"], FORMATS)]))
 def url(request, data_path):
-    address = request.getfixturevalue(request.param)
-    with closing(shelduck.connect(address, data_path)) as lake:
+    kind, version = request.param
+    address = request.getfixturevalue(kind)
+    with closing(shelduck.connect(address, data_path, ducklake_version=version)) as lake:
         lake.create_table("t", {"id": "bigint", "v": "bigint"})
     return address
 
@@ -88,7 +91,7 @@ def test_what_eight_processes_did_is_a_serial_story(url, spark, tmp_path):
     with closing(shelduck.connect(url, spark=spark)) as lake:
         assert [s.id for s in lake.snapshots()][2:] == sorted(numbers)
         assert sorted(map(tuple, lake.table("t").read().collect())) == expected
-    with DuckDBOracle(url) as oracle:
+    with oracle_at(url) as oracle:
         assert oracle.rows("t") == expected
         assert oracle.sql("SELECT count(*), count(DISTINCT rowid) FROM t") == [
             (len(expected), len(expected))

@@ -12,7 +12,9 @@ import pytest
 
 import shelduck
 from shelduck import JobState, change_type
-from tests.support.oracle import DuckDBOracle
+from shelduck.ducklake.format import FORMATS
+from tests.support.ducklakepy_oracle import oracle_at
+from tests.support.lengths import one_by_one
 
 pytestmark = pytest.mark.slow
 
@@ -43,8 +45,9 @@ def landed(text):
     return [int(n) for line in text.splitlines() if "landed" in line for n in line.split()[1:]]
 
 
-def test_a_killed_process_costs_its_share_only(spark, sqlite_url, data_path):
-    with shelduck.connect(sqlite_url, data_path, spark) as lake:
+@pytest.mark.parametrize("version", one_by_one([*FORMATS]))
+def test_a_killed_process_costs_its_share_only(spark, sqlite_url, data_path, version):
+    with shelduck.connect(sqlite_url, data_path, spark, ducklake_version=version) as lake:
         lake.sql("CREATE TABLE t (id INT, v STRING)")
         lake.set_option("data_inlining_row_limit", 0)
         made = spark.range(0, ROWS, 1, FILES)
@@ -63,5 +66,5 @@ def test_a_killed_process_costs_its_share_only(spark, sqlite_url, data_path):
         assert all(files)
         assert len(list(chain(*files))) == len(set(chain(*files))) == FILES
 
-    with DuckDBOracle(sqlite_url) as duckdb:
+    with oracle_at(sqlite_url) as duckdb:
         assert duckdb.sql("SELECT * FROM lake.t ORDER BY id") == [(n, n) for n in range(ROWS)]

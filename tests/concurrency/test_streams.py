@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 import shelduck
-from tests.support.oracle import DuckDBOracle
+from shelduck.ducklake.format import FORMATS
+from tests.support.ducklakepy_oracle import oracle_at
+from tests.support.lengths import one_by_one
 
 FILES = 80
 ROWS = 25
@@ -54,8 +56,12 @@ def wait_for(condition, process):
         time.sleep(0.05)
 
 
-def test_a_query_killed_five_times_loses_and_doubles_nothing(sqlite_url, data_path, tmp_path):
-    with closing(shelduck.connect(sqlite_url, data_path)) as lake:
+@pytest.mark.parametrize("version", one_by_one([*FORMATS]))
+def test_a_query_killed_five_times_loses_and_doubles_nothing(
+    sqlite_url, data_path, tmp_path, version
+):
+    made = shelduck.connect(sqlite_url, data_path, ducklake_version=version)
+    with closing(made) as lake:
         lake.create_table("t", {"id": "bigint", "file": "int"})
     (tmp_path / "source").mkdir()
     for number in range(FILES):
@@ -82,7 +88,7 @@ def test_a_query_killed_five_times_loses_and_doubles_nothing(sqlite_url, data_pa
             kill(process)
 
     assert landed == sorted(set(landed))
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         assert oracle.sql("SELECT count(*), count(DISTINCT id), min(id), max(id) FROM t") == [
             (FILES * ROWS, FILES * ROWS, 0, FILES * ROWS - 1)
         ]

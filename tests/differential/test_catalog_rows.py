@@ -84,10 +84,6 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "nulls_allowed": "means nothing for fields, where ducklakepy stores false after an ALTER",
     },
     "ducklake_sort_expression": {"expression": "DuckDB and we quote only names that need it"},
-    "ducklake_table_column_stats": {
-        "min_is_exact": "we do not tell that bounds of inlined rows are exact",
-        "max_is_exact": "we do not tell that bounds of inlined rows are exact",
-    },
 }
 # Rows that one of them has alone, by what identifies them, and why.
 ALONE = {

@@ -234,7 +234,6 @@ def test_partitioned_tables_are_read_and_filtered(sqlite_url, data_path, spark, 
     )
 
 
-@pytest.mark.versions("1.0")
 @pytest.mark.slow
 def test_deletion_vectors_are_read(lake_url, data_path, spark):
     with oracle_at(lake_url, data_path, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:

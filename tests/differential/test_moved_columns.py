@@ -13,7 +13,9 @@ from shelduck.catalog.read import inlined as read_inlined
 from shelduck.catalog.read import read
 from shelduck.catalog.schema.create import open_lake
 from shelduck.errors import CorruptLake
-from tests.support.oracle import DuckDBOracle
+from tests.support.ducklakepy_oracle import oracle_at
+
+pytestmark = pytest.mark.usefixtures("ducklake_version")
 
 C_FIRST = shelduck.move_column("c", first=True)
 LIMIT = "data_inlining_row_limit"
@@ -27,7 +29,7 @@ VARIANTS = {
     "widen": ([C_FIRST], ["ALTER COLUMN c TYPE bigint"], "c a b s"),
     "set_default": ([C_FIRST], ["ALTER COLUMN c SET DEFAULT 4"], "c a b s"),
     "not_null": ([C_FIRST], ["ALTER COLUMN c SET NOT NULL"], "c a b s"),
-    "drop": ([C_FIRST], ["DROP COLUMN b", "RENAME COLUMN c TO cc"], "cc a s"),
+    "drop_other": ([C_FIRST], ["DROP COLUMN b", "RENAME COLUMN c TO cc"], "cc a s"),
     "drop_moved": ([C_FIRST], ["DROP COLUMN c", "RENAME COLUMN a TO aa"], "aa b s"),
     "add": ([C_FIRST], ["ADD COLUMN z int", "RENAME COLUMN c TO cc"], "cc a b s z"),
     "add_last": (
@@ -129,7 +131,7 @@ def prepare(url, data_path, names, spark=None):
         for name in tables:
             columns = {"a": "int", "b": "int", "c": "int", "s": "struct<x:int,y:int>"}
             lake.create_table(name, columns)
-    with DuckDBOracle(url) as oracle:
+    with oracle_at(url) as oracle:
         for name in tables:
             oracle.execute(f"INSERT INTO {name} VALUES (1, 101, 201, {{'x': -401, 'y': 401}})")
     return tables
@@ -181,7 +183,7 @@ def read_here(url, spark, tables):
 @pytest.mark.slow
 def test_an_open_session_of_duckdb_alters_a_table_whose_column_was_moved(sqlite_url, data_path):
     tables = prepare(sqlite_url, data_path, ["rename_moved", "add_last"])
-    with DuckDBOracle(sqlite_url) as oracle:
+    with oracle_at(sqlite_url) as oracle:
         for table in tables.values():
             table.check(oracle, "before")
         move(sqlite_url, tables)
@@ -189,7 +191,7 @@ def test_an_open_session_of_duckdb_alters_a_table_whose_column_was_moved(sqlite_
             for text in [*alter(table), table.put(2), table.put(3, 4)]:
                 oracle.execute(text)
             write(oracle, table)
-        with DuckDBOracle(sqlite_url) as other:
+        with oracle_at(sqlite_url) as other:
             for table in tables.values():
                 table.check(other, "in another session")
 
@@ -202,7 +204,7 @@ def test_duckdb_alters_and_writes_tables_whose_columns_were_moved(
 ):
     url = request.getfixturevalue(f"{kind}_url")
     tables = prepare(url, data_path, VARIANTS, spark)
-    with DuckDBOracle(url, options={"DATA_INLINING_ROW_LIMIT": 20}) as oracle:
+    with oracle_at(url, options={"DATA_INLINING_ROW_LIMIT": 20}) as oracle:
         for table in tables.values():
             table.check(oracle, "before")
         move(url, tables, spark)
@@ -216,6 +218,7 @@ def test_duckdb_alters_and_writes_tables_whose_columns_were_moved(
     read_here(url, spark, tables)
 
 
+@pytest.mark.versions("1.0")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
@@ -229,7 +232,7 @@ def test_duckdb_alters_and_writes_tables_whose_columns_were_moved_in_a_duckdb_fi
     spark = request.getfixturevalue("spark") if len(names) == len(VARIANTS) else None
     tables = prepare(duckdb_url, data_path, names, spark)
     move(duckdb_url, tables, spark)
-    with DuckDBOracle(duckdb_url, options={"DATA_INLINING_ROW_LIMIT": 20}) as oracle:
+    with oracle_at(duckdb_url, options={"DATA_INLINING_ROW_LIMIT": 20}) as oracle:
         oracle.execute("SET ducklake_default_data_inlining_row_limit = 50")
         for name, table in tables.items():
             for text in alter(table):
@@ -249,6 +252,7 @@ def settings(url):
         return [(o.value, o.scope) for o in lake.options() if o.name == LIMIT]
 
 
+@pytest.mark.versions("1.0")
 def test_the_option_of_a_table_in_a_duckdb_file_comes_back_with_the_places(duckdb_url, data_path):
     with closing(shelduck.connect(duckdb_url, data_path)) as lake:
         for name in ("t", "u"):
@@ -264,7 +268,7 @@ def test_the_option_of_a_table_in_a_duckdb_file_comes_back_with_the_places(duckd
         for name in ("t", "u"):
             lake.table(name).alter(shelduck.move_column("c", after="b"))
     assert settings(duckdb_url) == [("8", "table")]
-    with DuckDBOracle(duckdb_url) as oracle:
+    with oracle_at(duckdb_url) as oracle:
         oracle.execute("ALTER TABLE u RENAME COLUMN c TO cc")
         oracle.execute("INSERT INTO u VALUES (1, 2, 3)")
         assert oracle.rows("u") == [(1, 2, 3)]
@@ -272,11 +276,12 @@ def test_the_option_of_a_table_in_a_duckdb_file_comes_back_with_the_places(duckd
         assert not [name for (name,) in names if name.startswith("shelduck")]
 
 
+@pytest.mark.versions("1.0")
 def test_rows_that_duckdb_put_into_other_columns_are_refused(lake_url, data_path):
     with closing(shelduck.connect(lake_url, data_path)) as lake:
         lake.create_table("t", {"a": "int", "b": "int", "c": "int"})
         lake.table("t").alter(C_FIRST)
-    with DuckDBOracle(lake_url) as oracle:
+    with oracle_at(lake_url) as oracle:
         # As in a lake of old, and where somebody sets the option again.
         forget_places(oracle, lake_url)
         oracle.execute("BEGIN")
@@ -285,14 +290,14 @@ def test_rows_that_duckdb_put_into_other_columns_are_refused(lake_url, data_path
         oracle.execute("COMMIT")
         right = oracle.snapshot()
     assert inlined(lake_url, right) == [("1", "2", "3")]
-    with DuckDBOracle(lake_url) as oracle:
+    with oracle_at(lake_url) as oracle:
         oracle.execute("INSERT INTO t (a, b, cc) VALUES (10, 20, 30)")
         wrong = oracle.snapshot()
     assert inlined(lake_url, right) == [("1", "2", "3")]
     told = rf"main.t has rows of snapshot {wrong} in the catalog .* as of snapshot {right},"
     with pytest.raises(CorruptLake, match=told):
         inlined(lake_url, wrong)
-    with DuckDBOracle(lake_url) as oracle:
+    with oracle_at(lake_url) as oracle:
         oracle.execute(f"DELETE FROM t WHERE snapshot_id = {wrong}")
     assert inlined(lake_url, wrong + 1) == [("1", "2", "3")]
 

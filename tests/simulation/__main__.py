@@ -1,4 +1,7 @@
-"""Run seeds: ``SEED`` with its trace, ``FIRST LAST``, or ``--with FAULT FIRST LAST``."""
+"""Run seeds: ``SEED`` with its trace, ``FIRST LAST``, or ``--with FAULT FIRST LAST``.
+
+Several such commands may follow each other, with a comma between them.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,21 @@ import traceback
 import warnings
 from collections import Counter
 from contextlib import ExitStack
+from itertools import groupby
 
 from tests.simulation.put_back import FAULTS
 from tests.simulation.run import Bench, bench
 
 
 def main(arguments: list[str]) -> int:
-    """Run the seeds; return 1 if one fails, or if a fault is not found."""
+    """Run all commands; return 1 if a seed fails, or if a fault is not found."""
     # A rollup that a fault leaves stale is a warning.
     warnings.simplefilter("ignore")
+    commands = groupby(arguments, lambda argument: argument == ",")
+    return max([_do([*command]) for is_comma, command in commands if not is_comma])
+
+
+def _do(arguments: list[str]) -> int:
     with bench() as runs:
         if arguments[0] == "--with":
             names = FAULTS if arguments[1] == "all" else [arguments[1]]

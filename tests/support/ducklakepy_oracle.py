@@ -232,6 +232,8 @@ def _acts() -> list[tuple[str, Callable[..., object]]]:
         (r"COMMENT ON COLUMN (\w+)\.([\w.]+) IS (?:'(.*)'|NULL)",
          lambda o, t, c, said: o.table(t).set_comment(said, column=dotted(c))),
         (r"CALL ducklake_flush_inlined_data\('lake'(?:, '(\w+)', '(\w+)')?\)", oracle._flush),
+        (r"CALL ducklake_flush_inlined_data\('lake', table_name => '(\w+)'\)",
+         lambda o, t: o._flush(table=t)),
         (r"CALL ducklake_merge_adjacent_files\('lake'.*\)",
          lambda o: o.catalog.merge_adjacent_files()),
         (r"CALL ducklake_rewrite_data_files\('lake'(?:, '(\w+)')?, delete_threshold => ([\d.]+)\)",

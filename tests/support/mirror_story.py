@@ -1,7 +1,8 @@
 """The driver of the mirror story: tells clients what to do, alone or two at once, and checks.
 
 After every step DuckDB reads what the mirror says; every ten steps Shelduck does too, at the newest
-snapshot and at some that were remembered.
+snapshot and at some that were remembered. On DuckLake 1.1, ducklakepy reads, and a third process of
+Shelduck is told what else DuckDB is told.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Self
 import psycopg
 
 import shelduck
+from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.mirror import Column, Mirror, in_order
 from tests.support.mirror_acts import Act, Author
-from tests.support.mirror_client import Client
+from tests.support.mirror_client import TRANSLATING, Client
 from tests.support.mirror_looks import ColumnIds, by_duckdb
 from tests.support.mirror_races import LOST, WORKERS, Races, engine
-from tests.support.oracle import DuckDBOracle, at
+from tests.support.oracle import at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,8 +46,8 @@ _ENDED = (
 class Story:
     """One run of the story; `told` are its last steps."""
 
-    def __init__(self, seed: int, url: str, folder: Path) -> None:
-        self.seed, self.url, self.folder = seed, url, folder
+    def __init__(self, seed: int, url: str, folder: Path, version: str = "1.0") -> None:
+        self.seed, self.url, self.folder, self.version = seed, url, folder, version
         self.dice = random.Random(seed)
         self.author = Author(self.dice)
         self.races = Races(self.author)
@@ -58,7 +60,7 @@ class Story:
         self._begin()
         self._clients = {name: self._start("shelduck") for name in WORKERS}
         self._clients["duckdb"] = self._start("duckdb")
-        self._oracle = DuckDBOracle(url)
+        self._oracle = oracle_at(url)
         self._ids = ColumnIds()
 
     @property
@@ -291,12 +293,16 @@ class Story:
         key = Column("id", "bigint", "key")
         others = [("a", "int", "whole"), ("b", "string", "word"), ("c", "double", "fraction")]
         self.mirror.columns = [key, *(Column(*other) for other in others)]
-        with shelduck.connect(self.url, f"{self.folder}/data/") as lake:
+        with shelduck.connect(
+            self.url, f"{self.folder}/data/", ducklake_version=self.version
+        ) as lake:
             table = lake.create_table("t", dict(self.mirror.shape()))
             table.alter(shelduck.set_properties({"delta.enableTypeWidening": "true"}))
 
     def _start(self, kind: str, *options: str) -> Client:
         self._started += 1
+        if kind == "duckdb" and self.version != "1.0":
+            kind = TRANSLATING
         return Client(kind, self.url, self.folder / f"{self._started}-{kind}", *options)
 
     def _any(self) -> str:

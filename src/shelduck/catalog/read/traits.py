@@ -40,9 +40,10 @@ def _keys(info: Table, keys: Table, number: str) -> Select[Any]:
 
 
 _tag, _column_tag = tables.tag.c, tables.column_tag.c
+_tags = and_(_tag.object_id == _TABLE, _tag.key.is_not(None))
 _comments = and_(_column_tag.table_id == _TABLE, _column_tag.key == "comment")
 TRAITS: Mapping[str, Select[Any]] = {
-    "tags": _shown(tables.tag, _tag.object_id == _TABLE, "key", "value"),
+    "tags": _shown(tables.tag, _tags, "key", "value"),
     "comments": _shown(tables.column_tag, _comments, "column_id", "value"),
     "partition": _keys(tables.partition_info, tables.partition_column, "partition_id"),
     "sort": _keys(tables.sort_info, tables.sort_expression, "sort_id"),
