@@ -78,5 +78,4 @@ def test_a_walk_is_as_the_page_says(walk, lake, spark):
     assert [name for name in files if name.startswith(SUBJECTS)] == []
     seen = [name for name in files if name in listed]
     assert seen == [name for name in listed if name not in ANSWERS or name in seen]
-    print(walk, len(files))
     within(f"files_entered.{walk}", len(files))

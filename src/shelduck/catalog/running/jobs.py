@@ -385,3 +385,10 @@ def as_job(row: Any) -> Job:
         worker=row.worker,
         heartbeat=row.heartbeat,
     )
+
+
+def followed_by(connection: Connection, table: int) -> dict[int, int]:
+    """Return the id of each column that jobs of a table converted, with that of its successor."""
+    done = [j for j in jobs(connection) if j.table_id == table and j.is_understood]
+    published = [job for job in done if job.published is not None]
+    return {int(c.column_id): int(c.shadow_id) for j in published for c in j.work.conversions}

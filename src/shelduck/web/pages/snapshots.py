@@ -14,10 +14,10 @@ from shelduck.catalog.read.overview.commits import KINDS, LogFilter, authors, lo
 from shelduck.catalog.read.overview.compared import FileChanges, row_changes
 from shelduck.catalog.read.overview.lake_tables import named_tables
 from shelduck.catalog.read.read import Connection
+from shelduck.catalog.running.jobs import followed_by
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import Entry, Verb
 from shelduck.model.tables.table import Snapshot
-from shelduck.web.converted import followed_by
 from shelduck.web.history.changes import ColumnChange, column_changes, order_changes
 from shelduck.web.links import asked_number
 from shelduck.web.site import Site

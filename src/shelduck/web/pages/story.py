@@ -15,9 +15,9 @@ from shelduck.catalog.read.overview.column_history import (
     names_of,
     snapshots_of_columns,
 )
+from shelduck.catalog.running.jobs import followed_by
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table import Snapshot
-from shelduck.web.converted import followed_by
 from shelduck.web.history.axis import Axis, Scale, readable_scale
 from shelduck.web.history.changes import ColumnChange, column_changes, order_changes
 from shelduck.web.history.lanes import Family, changed_at, lanes
