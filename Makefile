@@ -12,6 +12,10 @@ PYTEST := -m pytest -n 2 --dist worksteal
 RECORD := SHELDUCK_RECORD=build/recorded
 RECORDING := -p tests.support.recording
 
+# Tests without a JVM, and where they are; tests/conftest.py marks them `plain`.
+PLAIN := $(addprefix tests/,catalog simulation unit web)
+FAST := not slow and not soak and not connect and not browser and not s3
+
 # What runs the code of README.md, of docs and of examples.
 DOCUMENTS := $(addprefix tests/stories/test_,documents.py reference.py messages.py site.py examples.py backup.py smoke.py)
 # Tests of many seeds: a share takes a stretch of them, `make soak` takes all (tests/support/lengths.py).
@@ -31,7 +35,7 @@ COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --pyth
 # Each process would compile src again, and each worker rewrite the assertions of all tests.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo check test test-main test-beside test-shard test-all cover mutants browser chromium soak jars jars-s3 bench bench-peers docs reference coverage dist lock clean java
+.PHONY: help setup demo check test test-main test-beside test-plain test-shard test-all cover mutants browser chromium soak jars jars-s3 bench bench-peers docs reference coverage dist lock clean java
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,17 +55,20 @@ check: setup  ## lint, format, types and layers: no JVM, under a minute
 test: setup java  ## the fast tests
 	rm -rf build/recorded
 	@$(MAKE) --no-print-directory jars-s3 chromium
-	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target test-main test-beside
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target test-main test-beside test-plain
 	$(PY) -m tests.support.budgets build/recorded
 
 test-main:
-	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) $(PYTEST) $(RECORDING)
+	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) $(PYTEST) $(RECORDING) -m "$(FAST) and not plain"
 
-# What needs a pytest of its own runs beside the others, where a core idles.
+# What needs a pytest of its own, and then what needs no JVM, runs beside the others, where a core idles.
 test-beside:
 	$(PY) -m pytest tests/stories/test_attach_connect.py -m "connect and not slow"
 	$(PY) -m pytest tests/object_store -m "s3 and not slow"
 	$(PY) -m pytest tests/web -m "browser and not slow"
+
+test-plain:
+	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) -m pytest $(RECORDING) $(PLAIN) -m "$(FAST) and plain"
 
 test-shard: setup java  ## the N-th share of the slow tests, such as N=3/8, or all: N="1/8 2/8 …"
 	rm -rf build/recorded

@@ -31,6 +31,8 @@ CATALOGS = ("sqlite", "postgres", "duckdb")
 VERSIONS = ("1.0", "1.1")
 # Seconds that a slow test may take, and one of `make soak`: other workers and JVMs run beside it.
 SLOW_TIMEOUT, SOAK_TIMEOUT = 600, 7200
+# `make test` runs what needs no JVM in these folders beside the workers that have one.
+PLAIN = ("tests/catalog/", "tests/simulation/", "tests/unit/", "tests/web/")
 
 
 @pytest.fixture(scope="session")
@@ -141,12 +143,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark those slow that the fast set leaves out, and give slow tests their time."""
+    """Mark those slow that the fast set leaves out, and those plain that start no JVM.
+
+    Slow tests get their time.
+    """
     # Whoever chooses the fast set looks at all tests again.
     left_out = set() if os.environ.get("SHELDUCK_COVER") else left_out_tests()
     counts: Counter[str] = Counter()
     for item in items:
         test = item.nodeid.partition("[")[0]
+        if item.nodeid.startswith(PLAIN) and "spark" not in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.plain)
         if item.get_closest_marker("slow") is None:
             sampled = item.get_closest_marker("sampled")
             counts[test] += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import tomllib
 from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.conftest import PLAIN
 from tests.support import cover, lengths, shards
 from tests.support.cover import ROOT
 
@@ -109,6 +111,16 @@ def test_a_soak_runs_every_test_of_many_seeds():
     ]
     assert [path for path in using if not path.startswith(tuple(places))] == []
     assert len(using) > 10
+
+
+def test_make_test_runs_each_fast_test_either_with_the_jvms_or_beside_them():
+    makefile = (ROOT / "Makefile").read_text()
+    pytest_ = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+
+    assert f"\nFAST := {pytest_['addopts'][-1]}\n" in makefile
+    folders = " ".join(folder.split("/")[1] for folder in PLAIN)
+    assert f"\nPLAIN := $(addprefix tests/,{folders})\n" in makefile
+    assert re.findall(r'-m "\$\(FAST\) and (.*)"', makefile) == ["not plain", "plain"]
 
 
 def test_seconds_of_cases_and_of_what_a_module_shares_are_written(tmp_path, monkeypatch):
