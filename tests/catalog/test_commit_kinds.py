@@ -120,14 +120,14 @@ def deleting(lake):
 
 
 CASES = {
-    "create schema": (lambda lake: [new_schema_info(lake, "s")], {"schemas"}),
+    "create schema": (lambda lake: [new_schema_info(lake, "s")], {"definitions"}),
     "create table": (lambda lake: [created(lake.schema(), "u", a="int")], {"tables"}),
     "rename table": (lambda lake: [RenameTable(lake.table("t"), "u")], {"tables"}),
     "drop table": (lambda lake: [DropTable(lake.table("t"))], {"tables"}),
     "alter": (lambda lake: [altered(lake.table("t"), RenameColumn(("a",), "z"))], {"columns"}),
     "view": (
         lambda lake: [CreateView(-5, lake.schema(), "v", "018f", ViewDefinition("SELECT 1", ()))],
-        {"views"},
+        {"definitions"},
     ),
     "append": (lambda lake: [AppendFiles(lake.table("t").id, a_file(lake))], {"appends"}),
     "delete": (lambda lake: [deleting(lake)], {"deletes"}),
