@@ -8,7 +8,6 @@ from contextlib import closing
 
 import pyarrow as pa
 import pytest
-from ducklakepy import load_catalog
 from ducklakepy.partitioning import PartitionKey as TheirKey
 from ducklakepy.partitioning import Transform, as_key
 from ducklakepy.schema import Schema
@@ -25,6 +24,7 @@ from ducklakepy.types import (
 import shelduck
 from shelduck.catalog.read.overview.partitions import inlined_partitions, partition_rows
 from shelduck.errors import InvalidRequest, Unsupported
+from tests.support.ducklakepy_oracle import made_by_ducklakepy
 from tests.support.lake import Lake
 
 UNITS = ("year", "month", "day", "hour")
@@ -40,11 +40,8 @@ MOMENTS = [
 @pytest.fixture
 def theirs(tmp_path):
     """An empty lake of DuckLake 1.1, as ducklakepy has it open; it keeps no rows in the catalog."""
-    found = load_catalog(url=f"sqlite:///{tmp_path}/lake.db", data_path=f"{tmp_path}/data/")
-    found.initialize()
-    found.set_option("data_inlining_row_limit", 0)
-    yield found
-    found.close()
+    with made_by_ducklakepy(tmp_path) as found:
+        yield found
 
 
 @pytest.fixture

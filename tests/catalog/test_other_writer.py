@@ -35,46 +35,50 @@ def inserted(lake, *rows):
     return InlineRows(table.id, InlinedBatch(table.columns, rows))
 
 
+def third(lake):
+    return inserted(lake, ("3", "z"))
+
+
 # What ducklakepy commits first, what we had prepared before, and the rows or the error after it.
 BETWEEN = {
     "insert, insert": (
         "INSERT INTO t VALUES (9, 'theirs')",
-        lambda lake: inserted(lake, ("3", "z")),
+        third,
         [(1, "x"), (2, "y"), (3, "z"), (9, "theirs")],
     ),
     "add column, insert": (
         "ALTER TABLE t ADD COLUMN c INTEGER DEFAULT 5",
-        lambda lake: inserted(lake, ("3", "z")),
+        third,
         Conflict,
     ),
     "rename, insert": (
         "ALTER TABLE t RENAME COLUMN b TO bb",
-        lambda lake: inserted(lake, ("3", "z")),
+        third,
         Conflict,
     ),
     "drop, insert": (
         "ALTER TABLE t DROP COLUMN b",
-        lambda lake: inserted(lake, ("3", "z")),
+        third,
         Conflict,
     ),
     "wider, insert": (
         "ALTER TABLE t ALTER a TYPE BIGINT",
-        lambda lake: inserted(lake, ("3", "z")),
+        third,
         Conflict,
     ),
     "rename of the table, insert": (
         "ALTER TABLE t RENAME TO u",
-        lambda lake: inserted(lake, ("3", "z")),
+        third,
         [(1, "x"), (2, "y"), (3, "z")],
     ),
     "delete, insert": (
         "DELETE FROM t WHERE a = 1",
-        lambda lake: inserted(lake, ("3", "z")),
+        third,
         Conflict,
     ),
     "flush, insert": (
         "CALL ducklake_flush_inlined_data('lake')",
-        lambda lake: inserted(lake, ("3", "z")),
+        third,
         [(1, "x"), (2, "y"), (3, "z")],
     ),
     "insert, alter": (
@@ -94,7 +98,7 @@ BETWEEN = {
     ),
     "drop of the table, insert": (
         "DROP TABLE t",
-        lambda lake: inserted(lake, ("3", "z")),
+        third,
         Conflict,
     ),
     "create, create": (

@@ -7,6 +7,7 @@ rows it adds, which it hits, what a query returns. ducklakepy alone reads and wr
 from __future__ import annotations
 
 import re
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,16 @@ if TYPE_CHECKING:
     from ducklakepy.catalog import Table
 
 Row = tuple[Any, ...]
+
+
+@contextmanager
+def made_by_ducklakepy(folder):
+    """A new lake of DuckLake 1.1 below a folder, as ducklakepy has it open; it inlines no rows."""
+    found = ducklakepy.load_catalog(url=f"sqlite:///{folder}/lake.db", data_path=f"{folder}/data/")
+    with closing(found):
+        found.initialize()
+        found.set_option("data_inlining_row_limit", 0)
+        yield found
 
 
 class DuckLakePyOracle(LakeReader):

@@ -53,9 +53,8 @@ def stage_rows(unit: UnitOfWork, what: Done | Loaded) -> Done:
     base = done.table if done.alter is None else done.alter.table
     if not done.keeps_rows:
         require_known(base)
-    for hooks in hooks_of(base):
-        return hooks.stage_rows(unit, loaded)
-    return staged(unit, done, base)
+    hooks = next(hooks_of(base), None)
+    return staged(unit, done, base) if hooks is None else hooks.stage_rows(unit, loaded)
 
 
 def staged(unit: UnitOfWork, done: Done, base: TableVersion) -> Done:

@@ -50,28 +50,14 @@ LOADED = [
 
 
 @pytest.fixture
-def both(copied):
-    """The rows of a table, which DuckDB finds too; in the end at every snapshot since."""
-    catalog, lake = copied
-    first, seen = newest(lake), set()
-
-    def both(table):
-        seen.add(table)
-        found = in_order(rows(lake.table(table).read()))
-        with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
-            assert in_order(duckdb.rows(table)) == found
-        return found
-
-    yield both
-    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
-        for table, version in ((t, v) for t in seen for v in range(first, newest(lake))):
-            ours = in_order(rows(lake.table(table).read(version=version)))
-            assert in_order(duckdb.rows(table, version=version)) == ours
-
-
-def in_order(found):
+def in_order():
     """Rows by their texts; NaN, which is equal to nothing, is a text."""
-    return sorted((tuple("nan" if v != v else v for v in row) for row in found), key=str)  # noqa: PLR0124
+
+    def in_order(found):
+        rows = (tuple("nan" if v != v else v for v in row) for row in found)  # noqa: PLR0124
+        return sorted(rows, key=str)
+
+    return in_order
 
 
 def test_rows_of_one_load_are_combined(both):

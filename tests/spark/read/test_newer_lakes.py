@@ -25,6 +25,7 @@ from ducklakepy.types import (
 
 import shelduck
 from shelduck.errors import InvalidRequest, Unsupported
+from tests.support.ducklakepy_oracle import made_by_ducklakepy
 from tests.support.oracle import DuckDBOracle
 
 ID = Column("id", Int32Type())
@@ -33,11 +34,8 @@ ID = Column("id", Int32Type())
 @pytest.fixture
 def theirs(tmp_path):
     """A lake of DuckLake 1.1, as ducklakepy has it open; it keeps no rows in the catalog."""
-    found = load_catalog(url=f"sqlite:///{tmp_path}/lake.db", data_path=f"{tmp_path}/data/")
-    found.initialize()
-    found.set_option("data_inlining_row_limit", 0)
-    yield found
-    found.close()
+    with made_by_ducklakepy(tmp_path) as found:
+        yield found
 
 
 @pytest.fixture

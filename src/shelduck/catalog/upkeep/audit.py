@@ -26,7 +26,7 @@ from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.mends import equal_rows, low_counters
 from shelduck.catalog.commit.schedule import directory_by_table, table_directories
-from shelduck.catalog.databases.known import dialect_of, misnamed_tables
+from shelduck.catalog.databases.known import Misnamed, dialect_of, misnamed_tables
 from shelduck.catalog.read.inlined import source_of
 from shelduck.catalog.read.intervals import is_broken
 from shelduck.catalog.read.paths import resolve
@@ -134,7 +134,7 @@ def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
     found += _equal(connection, None if every else _SHOWN)
     checks = (
         *(_intervals, _versions, _twice, _dangling, _homeless),
-        *(_unregistered, _misnamed, _inlined, _numbers, _logs),
+        *(_unregistered, _inlined, _numbers, _logs),
     )
     return found + [problem for check in checks for problem in check(connection)]
 
@@ -234,16 +234,13 @@ def _homeless(connection: Connection) -> Iterator[Problem]:
             yield _problem("reference", tag, row, f"view_id {row['view_id']} does not exist")
 
 
-def _misnamed(connection: Connection) -> Iterator[Problem]:
-    """Find tables of inlined rows whose columns have the names of another version of DuckLake."""
-    version = format_of(connection).version
-    for found in misnamed_tables(connection):
-        wrong = f"its columns {', '.join(found.names)} do not have the names of DuckLake {version}"
-        if found.taken is None:
-            yield Problem("", "names", found.table, wrong, _REPAIR, "renames its columns")
-        else:
-            wrong += f", and a column has the name {found.taken}"
-            yield Problem("", "names", found.table, wrong, RESTORE)
+def _misnamed(found: Misnamed, version: str) -> Problem:
+    """Tell of a table of inlined rows whose columns have the names of another DuckLake."""
+    wrong = f"its columns {', '.join(found.names)} do not have the names of DuckLake {version}"
+    if found.taken is None:
+        return Problem("", "names", found.table, wrong, _REPAIR, "renames its columns")
+    wrong += f", and a column has the name {found.taken}"
+    return Problem("", "names", found.table, wrong, RESTORE)
 
 
 def _numbers(connection: Connection) -> Iterator[Problem]:
@@ -274,11 +271,13 @@ def _unregistered(connection: Connection) -> Iterator[Problem]:
 
 
 def _inlined(connection: Connection) -> Iterator[Problem]:
-    """Find inlined rows that no snapshot shows, because they end before they begin."""
-    known = {found.table for found in misnamed_tables(connection)}
+    """Find tables of inlined rows that cannot be read, and rows that end before they begin."""
+    misnamed = {found.table: found for found in misnamed_tables(connection)}
+    for found in misnamed.values():
+        yield _misnamed(found, format_of(connection).version)
     newest = select(func.max(tables.snapshot.c.snapshot_id)).scalar_subquery()
     registered = connection.execute(select(tables.inlined_data_tables.c.table_name)).scalars()
-    for name in sorted(present_tables(connection, {*registered} - known)):
+    for name in sorted(present_tables(connection, {*registered} - {*misnamed})):
         source = source_of(connection, name)
         number, begin, end = source.c.row_id, source.c.begin_snapshot, source.c.end_snapshot
         lost = or_(is_broken(source), begin > newest, end > newest)
