@@ -68,7 +68,7 @@ ACTS: dict[str, Callable[..., Any]] = {
 
 
 def main() -> None:
-    """Do what is told, and print the DuckDB, what came of it, and the file's storage version."""
+    """Carry out the order; print the version of DuckDB, the outcome and the storage version."""
     file, *names = sys.argv[1:]
     came: list[Any] = []
     try:

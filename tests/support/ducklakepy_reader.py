@@ -266,7 +266,7 @@ class LakeReader:
 
 
 def lake_option(engine: Any, key: str) -> str | None:
-    """Return an option of the lake in a database, None if there is no lake."""
+    """Return an option of a lake; None if the database holds no lake."""
     if not inspect(engine).has_table("ducklake_metadata"):
         return None
     with engine.connect() as connection:

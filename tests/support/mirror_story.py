@@ -2,7 +2,7 @@
 
 After every step DuckDB reads what the mirror says; every ten steps Shelduck does too, at the newest
 snapshot and at some that were remembered. On DuckLake 1.1, ducklakepy reads, and a third process of
-Shelduck is told what else DuckDB is told.
+Shelduck gets the statements that DuckDB gets otherwise.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def refuse_lost_keys(
 def skipped_ids(table: TableVersion, names: str) -> str:
     """Return the ids of columns of which files get no bounds, as the catalog stores them.
 
-    ``names`` is a list as in `option_text`. Raises NotFound for a name that is no column, and
+    ``names`` is a list as in `option_text`. Raises NotFound for a name that is not a column, and
     InvalidRequest for a column that has other statistics, or by which the table is partitioned.
     """
     columns = [table.columns.get((name,), table.full_name) for name in split_list(names)]

@@ -1,6 +1,6 @@
 """The files that a job converts or rewrites, lot by lot: each lot is a commit of its own.
 
-How far a job is and how fast is told here as well.
+It also tells how far a job is, and how fast.
 """
 
 from __future__ import annotations

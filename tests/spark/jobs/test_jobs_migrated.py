@@ -63,7 +63,7 @@ def test_whoever_came_before_a_migration_goes_on_after_it(spark, lake, attached,
 
     assert [job.state for job in lake.jobs()] == [JobState.FINISHED]
     assert lake.job(done.id).look().table_name == "main.t"
-    # What was planned before reads the snapshot of then.
+    # A frame that was planned before still reads its own snapshot.
     assert ids(frame) == ids(shown) == [1, 2]
     table.append(spark.sql("SELECT 3L AS id, 3 AS v"))
     spark.sql("INSERT INTO lake.main.t VALUES (4, 4)")

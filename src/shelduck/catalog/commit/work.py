@@ -152,7 +152,7 @@ class Work(_Changes):
 
 
 def _described(change: AlterTable) -> dict[str, Any]:
-    """Return what a change says anew about a table."""
+    """Return the parts of a table that a change gives it, by name."""
     said = ["columns", "comments"]
     said += ["partition", "partition_id"] if change.partition is not None else []
     said += [name for name in ("sort", "properties") if getattr(change, name) is not None]

@@ -1,4 +1,4 @@
-"""A fault of a lake, in words."""
+"""Faults of a lake in words, and the repair of those that need no decision."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ KIND = Kind(
 
 
 def _altered(work: Work) -> list[tuple[TableWork, TableVersion, AlterTable]]:
-    """Return what is altered: the work on each table, what it was, and how it changes."""
+    """Return the altered tables: the work on each, its version before, and its change."""
     return [(t, t.old, t.altered) for t in work.existing() if t.old and t.altered]
 
 
