@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from shelduck.attached.attach import detach as detach
     from shelduck.attached.attach import register as register
     from shelduck.attached.attach import session as session
+    from shelduck.borders.delta.import_verbs import DeltaImported as DeltaImported
     from shelduck.borders.report import Exported as Exported
     from shelduck.borders.report import ExportReport as ExportReport
     from shelduck.borders.report import FileRewrite as FileRewrite
@@ -59,31 +60,30 @@ if TYPE_CHECKING:
     from shelduck.evolution.alter_plan import AlterStep as AlterStep
     from shelduck.jobs.jobs import SchemaChangeJob as SchemaChangeJob
     from shelduck.model.changes.job import JobState as JobState
-    from shelduck.verbs.lake.delta_import import DeltaImported as DeltaImported
-    from shelduck.verbs.lake.keys import aggregate as aggregate
-    from shelduck.verbs.lake.keys import duplicate as duplicate
-    from shelduck.verbs.lake.keys import unique as unique
-    from shelduck.verbs.table.merge_clauses import when_matched_delete as when_matched_delete
-    from shelduck.verbs.table.merge_clauses import when_matched_update as when_matched_update
-    from shelduck.verbs.table.merge_clauses import (
+    from shelduck.rows.restore import RestorePlan as RestorePlan
+    from shelduck.rows.when_clauses import when_matched_delete as when_matched_delete
+    from shelduck.rows.when_clauses import when_matched_update as when_matched_update
+    from shelduck.rows.when_clauses import (
         when_matched_update_all as when_matched_update_all,
     )
-    from shelduck.verbs.table.merge_clauses import (
+    from shelduck.rows.when_clauses import (
         when_not_matched_by_source_delete as when_not_matched_by_source_delete,
     )
-    from shelduck.verbs.table.merge_clauses import (
+    from shelduck.rows.when_clauses import (
         when_not_matched_by_source_update as when_not_matched_by_source_update,
     )
-    from shelduck.verbs.table.merge_clauses import (
+    from shelduck.rows.when_clauses import (
         when_not_matched_insert as when_not_matched_insert,
     )
-    from shelduck.verbs.table.merge_clauses import (
+    from shelduck.rows.when_clauses import (
         when_not_matched_insert_all as when_not_matched_insert_all,
     )
-    from shelduck.verbs.table.restore import RestorePlan as RestorePlan
-    from shelduck.verbs.table.table import Table as Table
-    from shelduck.work.maintained import Maintained as Maintained
-    from shelduck.work.maintained import MaintenanceStep as MaintenanceStep
+    from shelduck.upkeep.maintain import Maintained as Maintained
+    from shelduck.upkeep.maintain import MaintenanceStep as MaintenanceStep
+    from shelduck.verbs.key_verbs import aggregate as aggregate
+    from shelduck.verbs.key_verbs import duplicate as duplicate
+    from shelduck.verbs.key_verbs import unique as unique
+    from shelduck.verbs.table import Table as Table
     from shelduck.work.results import Committed as Committed
     from shelduck.work.results import PlainRows as PlainRows
     from shelduck.work.results import Snapshot as Snapshot
@@ -117,16 +117,16 @@ _NAMES = {
     "shelduck.evolution.alter_plan": "AlterPlan AlterStep",
     "shelduck.jobs.jobs": "SchemaChangeJob",
     "shelduck.model.changes.job": "JobState",
-    "shelduck.verbs.lake.delta_import": "DeltaImported",
-    "shelduck.verbs.lake.keys": "aggregate duplicate unique",
-    "shelduck.verbs.table.merge_clauses": (
+    "shelduck.borders.delta.import_verbs": "DeltaImported",
+    "shelduck.verbs.key_verbs": "aggregate duplicate unique",
+    "shelduck.rows.when_clauses": (
         "when_matched_delete when_matched_update when_matched_update_all "
         "when_not_matched_by_source_delete when_not_matched_by_source_update "
         "when_not_matched_insert when_not_matched_insert_all"
     ),
-    "shelduck.verbs.table.restore": "RestorePlan",
-    "shelduck.verbs.table.table": "Table",
-    "shelduck.work.maintained": "Maintained MaintenanceStep",
+    "shelduck.rows.restore": "RestorePlan",
+    "shelduck.verbs.table": "Table",
+    "shelduck.upkeep.maintain": "Maintained MaintenanceStep",
     "shelduck.work.results": "Committed PlainRows Snapshot Staged TableName Unchanged",
     "shelduck.work.upkeep_results": "Checkpointed Compacted Expired FilesDeleted Migrated",
 }

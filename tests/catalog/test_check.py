@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 import shelduck
 from shelduck.cli.app import app
 from shelduck.operations import progress
-from shelduck.operations.upkeep import check_files
 from shelduck.spark.files.parquet_files import metadata_of
-from shelduck.verbs.lake import check as lake_check
+from shelduck.upkeep import check as lake_check
+from shelduck.upkeep import check_files
 from tests.support.lake import Lake
 
 

@@ -25,7 +25,7 @@ from shelduck.model.changes.schema_change import AddColumn, DropColumn, RenameCo
 from shelduck.model.files.data_files import DeletesSeen, NewDeleteFile, deletes_seen
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Primitive
-from shelduck.operations.upkeep.expire import expire_snapshots
+from shelduck.upkeep.upkeep import expire_snapshots
 from tests.support.files import write_file
 from tests.support.lake import Lake, altered, statements
 

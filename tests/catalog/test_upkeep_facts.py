@@ -16,7 +16,7 @@ from shelduck.leases.leases import Leases
 from shelduck.leases.maintainer import Maintainer
 from shelduck.model.changes.job import LEASE
 from shelduck.model.tables.options import OptionSetting, Scope
-from shelduck.planning.upkeep.facts import LayoutFiles
+from shelduck.planning.lake_facts import LayoutFiles
 from tests.support.lake import Lake
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

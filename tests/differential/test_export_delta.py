@@ -393,7 +393,7 @@ def test_two_exports_at_once_do_not_write_one_version(lake, out, monkeypatch):
         table.export_delta(out)
         return before
 
-    monkeypatch.setattr("shelduck.verbs.table.export.published", late)
+    monkeypatch.setattr("shelduck.borders.export_verbs.published", late)
     with pytest.raises(shelduck.Conflict, match=r"another writer created version 0"):
         table.export_delta(out)
     assert [path.name for path in (out / "_delta_log").iterdir()] == [f"{0:020}.json"]

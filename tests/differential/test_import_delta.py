@@ -16,7 +16,7 @@ from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
 import shelduck
-from shelduck.verbs.lake import delta_import
+from shelduck.borders.delta import import_verbs
 from shelduck.work.lookup import version_at
 from shelduck.work.results import TableName
 from tests.support.delta import DeltaReaders, versions_of
@@ -312,14 +312,14 @@ def test_an_import_that_stopped_goes_on(lake, sqlite_url, readers, tmp_path, mon
     path = tmp_path / "delta"
     for number in range(4):
         write_deltalake(path, pa.table({"a": [number]}), mode="append")
-    stage = delta_import.stage_step
+    stage = import_verbs.stage_step
 
     def killed(step, *rest):
         if step.version == 2:
             raise KeyboardInterrupt
         return stage(step, *rest)
 
-    monkeypatch.setattr(delta_import, "stage_step", killed)
+    monkeypatch.setattr(import_verbs, "stage_step", killed)
     with pytest.raises(KeyboardInterrupt):
         lake.import_delta(path, "t")
     assert spark_rows(lake.table("t").read()) == [(0,), (1,)]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from shelduck.api.changes import add_column, change_type
 from shelduck.api.lake import Lake
 from shelduck.errors import CorruptLake, OutcomeUnknown, ShelduckError
+from shelduck.rows.appending import Manner, append
 from shelduck.work.results import TableName
-from shelduck.work.rows.appending import Manner, append
 from shelduck.work.state import LakeState
 from tests.simulation.frames import Rows
 from tests.simulation.ledger import Told, row_of

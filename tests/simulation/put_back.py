@@ -20,11 +20,12 @@ from shelduck.leases import identity, leases
 from shelduck.leases.writer import Writer
 from shelduck.model.changes.change import PostponedRewrites
 from shelduck.operations.done import Done
-from shelduck.operations.upkeep import cleanup, compact, orphans
-from shelduck.operations.upkeep.renewal import Renewal
+from shelduck.rewrite import compact, lot_commits
+from shelduck.rewrite.renewal import Renewal
 from shelduck.rollups import following
-from shelduck.work import compaction, unit
-from shelduck.work.rows import appending
+from shelduck.rows import appending
+from shelduck.upkeep import cleanup, orphans
+from shelduck.work import unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -163,7 +164,7 @@ _GONE = "which is not there as it says|files are missing"
 BROKEN = {
     "unseen compaction": Fault(
         "a compaction does not register",
-        lambda: [(compaction, "Writer", _Unregistered)],
+        lambda: [(lot_commits, "Writer", _Unregistered)],
         _GONE,
     ),
     "unseen workers": Fault(

@@ -14,13 +14,13 @@ from shelduck.jobs import lots, shares
 from shelduck.leases import identity, leases
 from shelduck.model.files.place import split_address
 from shelduck.operations.read.rows import TableRows
-from shelduck.operations.upkeep import compact, convert, flush
-from shelduck.operations.write import append, overwrite, write_rows
+from shelduck.operations.write import append, flush, overwrite, write_rows
+from shelduck.rewrite import compact, convert
 from shelduck.rollups import following
+from shelduck.rows import edit_verbs
 from shelduck.spark.files import existence, storage
 from shelduck.spark.rows.named_rows import NamedRows
 from shelduck.spark.write import placing
-from shelduck.verbs.table import edits
 from tests.simulation.frames import StandInSpark, assign, under
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def seams(simulation: Callable[[], Simulation]) -> Iterator[None]:
         (shares, "share_count", lambda _: 1 + 3 * (simulation().seed % 2)),
         (convert, "add_shadows", spark.add_shadows),
         (convert, "bridge_for", lambda _: None),
-        (edits, "delete_rows", spark.delete_rows),
+        (edit_verbs, "delete_rows", spark.delete_rows),
         (flush, "write_deaths", spark.write_deaths),
         (flush, "deaths_in", spark.deaths_in),
         (following, "added", spark.added),

@@ -18,7 +18,7 @@ from shelduck.borders.delta.log import (
     Protocol,
     absolute,
 )
-from shelduck.borders.delta.notes import notes_of_columns, notes_of_settings
+from shelduck.borders.delta.plan import notes_of_columns, notes_of_settings
 from shelduck.borders.delta.schema import delta_schema
 from shelduck.borders.delta.type_changes import told_changes, words_of
 from shelduck.borders.delta.vectors import (

@@ -6,8 +6,8 @@ import pytest
 from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
 from pyiceberg.table.puffin import PuffinFile
 
+from shelduck.borders.iceberg.export import PuffinWriter
 from shelduck.borders.iceberg.layouts import name_mapping_json
-from shelduck.borders.iceberg.puffin import PuffinWriter
 from shelduck.borders.iceberg.types import choose, shown_as
 from shelduck.borders.iceberg.values import certain_bounds, default_json
 from shelduck.model.files.data_files import ColumnStats

@@ -26,7 +26,7 @@ from shelduck.model.tables.properties import shown_properties
 from shelduck.model.tables.schema import Default, Schema, new_field
 from shelduck.model.tables.sorting import SortKey
 from shelduck.model.types.data_types import PRIMITIVES, parse_type
-from shelduck.verbs.lake.keys import aggregate, aggregation, duplicate, unique, with_aggregates
+from shelduck.verbs.key_verbs import aggregate, aggregation, duplicate, unique, with_aggregates
 from tests.support.scans import column, holding
 
 DUPLICATE, UNIQUE, AGGREGATE = KeyModel.DUPLICATE, KeyModel.UNIQUE, KeyModel.AGGREGATE

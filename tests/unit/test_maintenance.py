@@ -9,8 +9,8 @@ import pytest
 
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import TableId
-from shelduck.planning.upkeep.facts import LakeFacts, LayoutFiles, TableFacts, Tier
-from shelduck.planning.upkeep.worth import Work, by_worth, steps_of_lake, steps_of_table
+from shelduck.planning.lake_facts import LakeFacts, LayoutFiles, TableFacts, Tier
+from shelduck.upkeep.worth import Work, by_worth, steps_of_lake, steps_of_table
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TABLE = TableFacts(TableId(7), "main", "t")

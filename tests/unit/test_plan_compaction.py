@@ -8,7 +8,7 @@ from shelduck.model.files.data_files import DataFile, DeleteFile, MappedName, Na
 from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.text.names import is_write_directory, write_directory
 from shelduck.model.types.data_types import ducklake_type
-from shelduck.planning.upkeep.compaction import (
+from shelduck.planning.compaction import (
     Bin,
     ColumnVersion,
     History,

@@ -10,7 +10,7 @@ from shelduck.model.changes.change import parse_entries
 from shelduck.model.files.data_files import DataFile, DeleteFile
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table import Snapshot
-from shelduck.planning.postponing import postponable
+from shelduck.rewrite.renewal import postponable
 
 T = TableId(1)
 

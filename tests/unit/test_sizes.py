@@ -1,4 +1,4 @@
-"""No module over 400 lines, no function over 50: what is larger is split, not excused."""
+"""No module over 500 lines, no function over 50: what is larger is split, not excused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-MODULE_LINES = 400
+MODULE_LINES = 500
 FUNCTION_LINES = 50
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -49,7 +49,7 @@ def test_every_exception_is_still_needed():
 
 @pytest.mark.parametrize(
     ("body_lines", "expected"),
-    [(49, {}), (50, {"sample.py:f": 51}), (401, {"sample.py": 402, "sample.py:f": 402})],
+    [(49, {}), (50, {"sample.py:f": 51}), (501, {"sample.py": 502, "sample.py:f": 502})],
 )
 def test_what_is_too_large_is_named_with_its_length(tmp_path, body_lines, expected):
     path = tmp_path / "sample.py"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from shelduck.borders.delta.import_verbs import _Import
 from shelduck.errors import CorruptLake, NewerFormat
 from shelduck.model.tables import properties
 from shelduck.model.tables.keys import (
@@ -35,7 +36,6 @@ from shelduck.model.tables.rollup import (
 from shelduck.model.tables.view import SPARK_SQL
 from shelduck.model.text.stored import FLAG, NUMBER, TEXT, Stored, each, record
 from shelduck.model.types.data_types import Primitive
-from shelduck.verbs.lake.delta_import import _Import
 from tests.support.scans import holding
 
 MODELS = [

@@ -9,30 +9,37 @@ from types import TracebackType
 from typing import Self
 
 import shelduck.subjects  # noqa: F401 - lets subjects take part in calls
-from shelduck.api.schema_folder import pull, read_folder
-from shelduck.api.schema_plan import SchemaPlan
-from shelduck.api.schema_planner import plan_schema
 from shelduck.api.transaction import Transaction
+from shelduck.borders.delta.import_verbs import LakeBorders
 from shelduck.catalog.read import read as catalog_read
 from shelduck.jobs.jobs import SchemaChangeJob, jobs_of, run_jobs
 from shelduck.model.changes.records import Batch
 from shelduck.model.tables.options import OptionValue
 from shelduck.model.text.shown import html_table
+from shelduck.schema_files.schema_folder import pull, read_folder
+from shelduck.schema_files.schema_plan import SchemaPlan
+from shelduck.schema_files.schema_planner import plan_schema
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.statements.session import SqlSession
 from shelduck.statements.statements import run_plain, run_sql
-from shelduck.verbs.lake.check import LakeCheck, check_lake
-from shelduck.verbs.lake.delta_import import LakeBorders
-from shelduck.verbs.lake.maintain import MAX_BYTES, MAX_TIME, Budget, maintain_lake
-from shelduck.verbs.lake.options import Option, options, set_option
-from shelduck.work.maintained import Maintained, MaintenanceStep
+from shelduck.upkeep.check import LakeCheck, check_lake
+from shelduck.upkeep.maintain import (
+    MAX_BYTES,
+    MAX_TIME,
+    Budget,
+    Maintained,
+    MaintenanceStep,
+    maintain_lake,
+)
+from shelduck.upkeep.upkeep import LakeUpkeep
+from shelduck.verbs.options import Option, options, set_option
 from shelduck.work.results import PlainRows, Result, Snapshots, TableName, require_limit
 from shelduck.work.state import LakeState
 from shelduck.work.turns import Turns
 from shelduck.work.unit import UnitOfWork
 
 
-class Lake(LakeBorders, in_parts=True):
+class Lake(LakeUpkeep, LakeBorders, in_parts=True):
     """A connected lake; get one from `connect`."""
 
     def __init__(self, state: LakeState) -> None:

@@ -8,7 +8,7 @@ from typing import Self
 from shelduck.spark.session import DataFrame
 from shelduck.statements.session import SqlSession
 from shelduck.statements.statements import run_sql
-from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
+from shelduck.verbs.catalog_verbs import CatalogVerbs
 from shelduck.work.results import Committed, Unchanged
 from shelduck.work.unit import UnitOfWork
 

@@ -29,8 +29,8 @@ from shelduck.spark.session import DataFrame, SparkSession, StructType
 from shelduck.sql.ddl.defaults import expression_for_spark
 from shelduck.sql.statements import statements as st
 from shelduck.statements.relations import Scope, relation_frame
-from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
-from shelduck.verbs.table.table import Table
+from shelduck.verbs.catalog_verbs import CatalogVerbs
+from shelduck.verbs.table import Table
 from shelduck.work.results import TableName
 from shelduck.work.unit import UnitOfWork, carry_out, view_of
 from shelduck.work.workspace import Workspace

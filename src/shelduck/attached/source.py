@@ -19,9 +19,9 @@ from shelduck.spark.bridge.catalog import given
 from shelduck.spark.calls.lake_options import read_options, stream_options
 from shelduck.spark.calls.lake_table import read_as
 from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.streams.streamed import TableStream
 from shelduck.work.results import table_name
 from shelduck.work.state import LakeState
-from shelduck.work.streamed import TableStream
 
 _CATALOG, _TABLE, _PATH = "catalog", "table", "path"
 Rows = Iterable[tuple[str, ...]]

@@ -9,6 +9,8 @@ from shelduck.model.changes.evolution import Evolution
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.text.quoting import quote_name
 from shelduck.operations.done import Done
+from shelduck.rows.edit_verbs import merge_into
+from shelduck.rows.keyed import settled_rows
 from shelduck.spark.failures import telling_spark
 from shelduck.spark.merge.merge_clauses import Merge, MergeClause
 from shelduck.spark.named_errors import told_as_sparks
@@ -17,12 +19,10 @@ from shelduck.spark.session import DataFrame, StructType
 from shelduck.sql.statements import statements as st
 from shelduck.sql.tokens.parts import Target
 from shelduck.statements.relations import Scope, relation_frame
-from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
-from shelduck.verbs.table.edits import merge_into
-from shelduck.verbs.table.table import Table
+from shelduck.verbs.catalog_verbs import CatalogVerbs
+from shelduck.verbs.table import Table
+from shelduck.work.hooks import carry_out_rows
 from shelduck.work.results import TableName
-from shelduck.work.rows.keyed import settled_rows
-from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.state import LakeState
 from shelduck.work.table_changes import changes_between
 from shelduck.work.unit import UnitOfWork, view_of

@@ -25,7 +25,7 @@ from shelduck.cli.demo_clients import AMOUNT, BATCH, Reader, Writer, ask_duckdb
 from shelduck.errors import InvalidRequest
 from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.model.changes.job import JobState
-from shelduck.verbs.table.table import Table
+from shelduck.verbs.table import Table
 from shelduck.work.results import Committed
 
 T = TypeVar("T")

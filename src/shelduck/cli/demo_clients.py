@@ -12,7 +12,7 @@ from decimal import Decimal
 from shelduck.api.lake import Lake
 from shelduck.errors import Conflict, InvalidRequest, NotFound
 from shelduck.model.types.data_types import type_text
-from shelduck.verbs.table.table import Table
+from shelduck.verbs.table import Table
 
 BATCH = 500
 """Rows of one commit of the writer."""

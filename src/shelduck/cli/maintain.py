@@ -13,7 +13,7 @@ from shelduck.errors import CatalogUnavailable
 
 if TYPE_CHECKING:
     from shelduck.api.lake import Lake
-    from shelduck.work.maintained import MaintenanceStep
+    from shelduck.upkeep.maintain import MaintenanceStep
 
 EXAMPLE = """Example: shelduck maintain -c prod --every 5m
 

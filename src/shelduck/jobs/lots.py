@@ -16,14 +16,14 @@ from shelduck.jobs.record import JobRecord
 from shelduck.model.changes.job import Job, JobSpeed, JobState
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.progress import bin_progress
-from shelduck.operations.upkeep.compact import Report, RewrittenBin, Survey, write_bins
-from shelduck.operations.upkeep.convert import told_of_bad_values, write_converted
+from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import Shadow
-from shelduck.planning.upkeep.compaction import Bin, batches
+from shelduck.rewrite.compact import Report, RewrittenBin, Survey, write_bins
+from shelduck.rewrite.convert import told_of_bad_values, write_converted
+from shelduck.rewrite.lot_commits import land
 from shelduck.spark.named_errors import SparkError
 from shelduck.spark.session import AnalysisException
 from shelduck.spark.write.rewrite import at_once
-from shelduck.work.compaction import land
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
 

@@ -25,8 +25,8 @@ from shelduck.model.changes.records import EndWriters, LearnLayouts
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import discard
 from shelduck.operations.landing import require_files
-from shelduck.operations.upkeep.compact import Survey, survey
-from shelduck.operations.upkeep.flush import with_past
+from shelduck.operations.write.flush import with_past
+from shelduck.rewrite.compact import Survey, survey
 from shelduck.spark.named_errors import SparkError, data_fault, first_line
 from shelduck.spark.session import AnalysisException
 from shelduck.work.state import LakeState

@@ -16,9 +16,9 @@ from shelduck.jobs.record import JobRecord
 from shelduck.leases.identity import new_identity
 from shelduck.leases.maintainer import Maintainer
 from shelduck.model.changes.job import Job, JobState, JobWork
-from shelduck.operations.upkeep.compact import Survey
-from shelduck.operations.upkeep.convert import older, unconverted
 from shelduck.planning.shadows import Shadow, known_shadows
+from shelduck.rewrite.compact import Survey
+from shelduck.rewrite.convert import older, unconverted
 from shelduck.spark.named_errors import SparkError
 from shelduck.spark.stopping import stopped_on_error
 from shelduck.work.state import LakeState

@@ -33,9 +33,10 @@ from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import discard
-from shelduck.operations.upkeep.compact import RewrittenBin, Survey
-from shelduck.operations.upkeep.renewal import renew
 from shelduck.planning.shadows import known_shadows
+from shelduck.rewrite.compact import RewrittenBin, Survey
+from shelduck.rewrite.compact_verbs import FlushVerbs
+from shelduck.rewrite.renewal import renew
 from shelduck.rollups.altering import alter_with_rollups, stage_converted
 from shelduck.rollups.builder import drop_unlisted, roll_up
 from shelduck.rollups.shape import refresh_by_id
@@ -43,7 +44,6 @@ from shelduck.spark.named_errors import first_line
 from shelduck.spark.stopping import stopped_on_error
 from shelduck.work.results import Committed, TableName, Unchanged
 from shelduck.work.state import LakeState
-from shelduck.work.table_flush import FlushVerbs
 from shelduck.work.unit import UnitOfWork
 
 # After so many lost races, a job briefly leaves rollups stale, so that it ends at all.

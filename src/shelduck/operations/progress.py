@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar
 from rich.console import Console
 from rich.filesize import decimal
 
-from shelduck.planning.upkeep.compaction import Bin
+from shelduck.planning.compaction import Bin
 from shelduck.spark.session import SparkSession
 from shelduck.spark.stopping import SparkJobs, stopped_on_error
 from shelduck.spark.write.write import Progress

@@ -15,7 +15,7 @@ from itertools import pairwise
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path, Schema
 from shelduck.model.types.accepted import delta_word
 from shelduck.model.types.data_types import Leaf, ducklake_type
-from shelduck.planning.upkeep.compaction import ColumnVersion
+from shelduck.planning.compaction import ColumnVersion
 
 # How types that Delta does not have are shown.
 _SHOWN_AS = {

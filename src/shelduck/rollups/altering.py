@@ -19,9 +19,9 @@ from shelduck.rollups.alter import parted
 from shelduck.rollups.following import make_anew, remake
 from shelduck.rollups.plan import has_other_values, is_current, renumbered
 from shelduck.rollups.tables import create_rollup, rollups_of, spec_for
+from shelduck.rows.keyed import settled_rows
 from shelduck.work.lookup import require_checked, table_of_id
 from shelduck.work.results import Committed, TableName
-from shelduck.work.rows.keyed import settled_rows
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
 

@@ -18,9 +18,9 @@ from shelduck.rollups.tables import (
     rollups_of,
     settling,
 )
+from shelduck.rows.keyed import settled_rows
 from shelduck.work.lookup import table_of_id
 from shelduck.work.results import Result, TableName
-from shelduck.work.rows.keyed import settled_rows
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
 

@@ -10,6 +10,7 @@ from shelduck.catalog.read.definitions import view as read_view
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.quoting import backticked
+from shelduck.rows.row_verbs import Reading, read_any
 from shelduck.spark.bridge.named import Named, select_named
 from shelduck.spark.query import run_query, tables_in
 from shelduck.spark.scan.virtual import virtual_columns
@@ -19,10 +20,9 @@ from shelduck.sql.query.harmless import refuse_harmful
 from shelduck.sql.query.relations import names_of_queries
 from shelduck.sql.query.translate import spark_query
 from shelduck.sql.statements import statements as st
-from shelduck.verbs.table.metadata_tables import TABLES, metadata_table
+from shelduck.verbs.metadata_tables import TABLES, metadata_table
 from shelduck.work.instants import instant
 from shelduck.work.pins import pinned_query
-from shelduck.work.reading import Reading, read_any
 from shelduck.work.results import TableName, table_name
 from shelduck.work.unit import UnitOfWork
 

@@ -25,8 +25,8 @@ from shelduck.sql.tokens.lexer import tokenize
 from shelduck.sql.tokens.parts import Call, Expression, FunctionRelation, SessionName
 from shelduck.statements.relations import Scope, relation_frame, text_over
 from shelduck.statements.session import SqlSession
-from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
-from shelduck.verbs.table.table import Table
+from shelduck.verbs.catalog_verbs import CatalogVerbs
+from shelduck.verbs.table import Table
 from shelduck.work.results import PlainRows, Result, TableName, table_name
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of

@@ -1,15 +1,27 @@
-"""The base of all verbs over one table: its name, its lake and the open unit of work."""
+"""The bases of all verbs: a lake, or one table of it by name, and the open unit of work."""
 
 from __future__ import annotations
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.names import split_name
 from shelduck.spark.failures import TellsOfSpark
 from shelduck.spark.session import DataFrame
 from shelduck.work.lookup import version_at
-from shelduck.work.results import TableName
+from shelduck.work.results import TableName, table_name
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of
+
+
+class LakeHandle(TellsOfSpark):
+    """One lake, or one open transaction."""
+
+    def __init__(self, state: LakeState, unit: UnitOfWork | None) -> None:
+        self._state = state
+        self._unit = unit
+
+    def _name(self, text: str) -> TableName:
+        return table_name(split_name(text), self._state.default_schema)
 
 
 class TableHandle(TellsOfSpark):

@@ -1,7 +1,8 @@
 """The part that subjects above have in calls on tables which have their feature.
 
 A call asks `hooks_of` for the features of its table, so a table without any costs nothing. Subjects
-are put in by `shelduck.subjects`, which the doors import (docs/decisions/0060).
+are put in by `shelduck.subjects`, which the doors import (docs/decisions/0060). `carry_out_rows`
+prepares a statement over rows, stages its change with theirs, and commits it.
 """
 
 from __future__ import annotations
@@ -9,13 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from shelduck.catalog.databases.retry import with_retries
+from shelduck.errors import Conflict
 from shelduck.model.tables.properties import require_known
 from shelduck.model.tables.table import Feature, TableVersion
 from shelduck.operations.done import Done
 from shelduck.operations.read.rows import TableRows
 from shelduck.operations.write.load import Loaded
 from shelduck.spark.scan.rollup_rule import Chooser
-from shelduck.work.unit import UnitOfWork
+from shelduck.spark.stopping import stopped_on_error
+from shelduck.spark.unknown_columns import unknown_columns
+from shelduck.work.results import Result, Staged
+from shelduck.work.state import LakeState
+from shelduck.work.unit import UnitOfWork, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +72,37 @@ def staged(unit: UnitOfWork, done: Done, base: TableVersion) -> Done:
     if base.id in settled:
         unit.settle(settled[base.id])
     return done
+
+
+Prepare = Callable[[UnitOfWork], Done | Loaded]
+
+
+def carry_out_rows(
+    state: LakeState, unit: UnitOfWork | None, prepare: Prepare, *, again: bool = False
+) -> Result:
+    """Do work over rows in the open unit, or in a new one that is committed at once.
+
+    The rows were chosen by reading, so a commit of another writer that touches them is a Conflict.
+    Another attempt must compute everything again; it is made only if ``again`` says that the work
+    means the same on any snapshot, as a load does. If the unit is not committed, its files are
+    removed.
+    """
+    if unit is not None:
+        unit.require_open()
+        with unit.statement(), unknown_columns(), stopped_on_error(state.given_spark):
+            done = stage_rows(unit, prepare(unit))
+        return Staged(**counted(done.counts))
+    if not again:
+        return _alone(state, prepare)
+    return with_retries(lambda: _alone(state, prepare), lost=Conflict)
+
+
+def _alone(state: LakeState, prepare: Prepare) -> Result:
+    own = UnitOfWork(state, state.commit_info())
+    try:
+        with unknown_columns(), stopped_on_error(state.given_spark):
+            stage_rows(own, prepare(own))
+        return own.commit()
+    except BaseException:
+        own.rollback()
+        raise

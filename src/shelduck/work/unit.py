@@ -22,7 +22,7 @@ from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard, discard_unpublished
 from shelduck.operations.landing import require_files
-from shelduck.operations.upkeep.flush import with_past
+from shelduck.operations.write.flush import with_past
 from shelduck.work.results import Committed, Result, Staged, Unchanged
 from shelduck.work.state import LakeState
 from shelduck.work.workspace import Workspace
@@ -292,3 +292,9 @@ def carry_out(
             with each.may_lose(Conflict, but=(LeaseLost,)):
                 return own.commit()
     raise AssertionError("unreachable")
+
+
+def refuse_in_transaction(unit: UnitOfWork | None, what: str) -> None:
+    """Raise InvalidRequest inside a transaction: maintenance commits by itself."""
+    if unit is not None:
+        raise InvalidRequest(f"{what} commits by itself; run it outside of the transaction")

@@ -7,8 +7,8 @@ RenameTable, AlterTable or DropTable, and the files that were appended.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +34,6 @@ from shelduck.model.tables.view import ViewDefinition, ViewVersion
 from shelduck.model.text.names import directory, shown_schema, split_name
 from shelduck.model.text.quoting import schema_names, schema_word
 from shelduck.work import staged
-from shelduck.work.base import Base
 from shelduck.work.results import TableName
 from shelduck.work.staged import Staged, StagedMacro, StagedSchema, StagedTable, StagedView
 from shelduck.work.state import LakeState
@@ -395,3 +394,52 @@ class Workspace:
 def _require_name(kind: str, name: str) -> None:
     if not name:
         raise InvalidRequest(f"a {kind} needs a name")
+
+
+class Base:
+    """The snapshot that was the newest at the first use; each of its tables is read once."""
+
+    def __init__(self, state: LakeState) -> None:
+        self._state = state
+        self._snapshot: Snapshot | None = None
+        self._connection: Connection | None = None
+        self._tables: dict[TableName, TableVersion] = {}
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The snapshot itself."""
+        if self._snapshot is None:
+            with self.reading():
+                pass
+        assert self._snapshot is not None
+        return self._snapshot
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Open a connection to read the catalog, which all calls inside share."""
+        with self._connected() as connection:
+            if self._snapshot is None:
+                self._snapshot = read.snapshot(connection)
+            yield connection
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        if self._connection is not None:
+            yield self._connection
+            return
+        with self._state.store.read() as connection:
+            self._connection = connection
+            try:
+                yield connection
+            finally:
+                self._connection = None
+
+    def table(self, name: TableName) -> TableVersion:
+        """Return a table by name or raise NotFound; the first one finds the snapshot too."""
+        if name not in self._tables:
+            with self._connected() as connection:
+                kept = self._state.tables
+                found = kept.table(connection, name.home, name.name, self._snapshot)
+            self._snapshot = found.snapshot
+            self._tables[name] = found
+        return self._tables[name]

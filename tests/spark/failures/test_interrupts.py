@@ -20,7 +20,7 @@ import pytest
 import shelduck
 from shelduck import change_type
 from shelduck.catalog.running.jobs import claim_job
-from shelduck.operations.upkeep.compact import write_bins
+from shelduck.rewrite.compact import write_bins
 from shelduck.spark.write.write import Writing, write_files
 
 STATEMENTS = [
@@ -98,8 +98,10 @@ def test_a_compaction_stops_the_jobs_of_its_threads(lake, spark, monkeypatch):
             write_files(written, endless, rows.table, Writing(arranges=False)).files for _ in group
         ]
 
-    monkeypatch.setattr("shelduck.operations.upkeep.compact._write_arranged", slow)
-    monkeypatch.setattr("shelduck.work.compaction.write_bins", partial(write_bins, arranges=True))
+    monkeypatch.setattr("shelduck.rewrite.compact._write_arranged", slow)
+    monkeypatch.setattr(
+        "shelduck.rewrite.lot_commits.write_bins", partial(write_bins, arranges=True)
+    )
     with interrupted(spark):
         lake.table("t").compact(min_files=2)
 

@@ -17,7 +17,7 @@ from shelduck import InvalidRequest, ShelduckError, SparkFailed
 from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.spark.failures import telling_spark
 from shelduck.spark.named_errors import first_line
-from shelduck.verbs.table.table import Table
+from shelduck.verbs.table import Table
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [

@@ -17,8 +17,8 @@ from shelduck.jobs import lots, worker
 from shelduck.jobs.lots import Lots
 from shelduck.leases.writer import Writer
 from shelduck.model.changes.job import Job
-from shelduck.operations.upkeep import convert
-from shelduck.work.rows import appending
+from shelduck.rewrite import convert
+from shelduck.rows import appending
 from tests.support.lakes import newest, refusal, rows
 from tests.support.meanwhile import convert_first, once_after, once_before
 from tests.support.oracle import DuckDBOracle

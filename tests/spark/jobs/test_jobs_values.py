@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck import InvalidRequest, JobState, Unsupported, change_type
-from shelduck.operations.upkeep import convert
+from shelduck.rewrite import convert
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
 

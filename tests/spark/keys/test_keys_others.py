@@ -9,7 +9,7 @@ import pytest
 
 from shelduck import InvalidRequest, JobState, Unchanged, Unsupported
 from shelduck.model.tables.keys import DELETE_SIGN
-from shelduck.work.rows import keyed
+from shelduck.rows import keyed
 from tests.support.lakes import newest, rows
 from tests.support.meanwhile import once_after
 from tests.support.oracle import DuckDBOracle

@@ -10,10 +10,10 @@ import pytest
 
 from shelduck.operations.read import rows as table_rows
 from shelduck.operations.read.pruning import Pruner
+from shelduck.rows import keyed
 from shelduck.spark.merge import key_ranges
 from shelduck.spark.merge.key_ranges import near_keys
 from shelduck.spark.write import kept
-from shelduck.work.rows import keyed
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
 from tests.support.scans import column

@@ -16,8 +16,8 @@ from shelduck import CatalogUnavailable, InvalidRequest
 from shelduck.api import lake as api
 from shelduck.cli import maintain as command
 from shelduck.cli.app import app
-from shelduck.verbs.lake.maintain import maintain_lake
-from shelduck.work import compaction
+from shelduck.rewrite import lot_commits
+from shelduck.upkeep.maintain import maintain_lake
 from tests.support.lakes import everything, newest, rows
 from tests.support.lengths import long, one_by_one
 from tests.support.oracle import DuckDBOracle
@@ -174,7 +174,7 @@ def test_a_table_that_fails_does_not_stop_the_others(lake, caplog):
 
 
 def test_tables_that_another_process_maintains_are_left_to_it(lake, base, catalog, monkeypatch):
-    write, others = compaction.write_bins, []
+    write, others = lot_commits.write_bins, []
 
     def meanwhile(*arguments, **more):
         if not others:
@@ -183,7 +183,7 @@ def test_tables_that_another_process_maintains_are_left_to_it(lake, base, catalo
                 others[0] = second.maintain()
         return write(*arguments, **more)
 
-    monkeypatch.setattr(compaction, "write_bins", meanwhile)
+    monkeypatch.setattr(lot_commits, "write_bins", meanwhile)
 
     done = lake.maintain()
 

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 import shelduck
 from shelduck.errors import CorruptLake
-from shelduck.operations.upkeep import cleanup
+from shelduck.upkeep import cleanup
 
 _WAITS = (
     "INSERT INTO ducklake_files_scheduled_for_deletion (data_file_id, path, path_is_relative,"

@@ -11,8 +11,8 @@ from sqlalchemy import text
 import shelduck
 from shelduck.catalog.upkeep.known_files import KnownFiles
 from shelduck.model.text.names import write_directory
-from shelduck.operations.upkeep import orphans
 from shelduck.spark.files.storage import Stored
+from shelduck.upkeep import orphans
 
 OLD = datetime(2020, 1, 1, tzinfo=UTC)
 MEGABYTE = 1 << 20

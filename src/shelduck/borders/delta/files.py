@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow.fs
 
+from shelduck.adopt import constant_stats
 from shelduck.borders.delta.columns import Columns
 from shelduck.borders.delta.log import Added
 from shelduck.catalog.read.paths import hive_parts
@@ -22,7 +23,6 @@ from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
 from shelduck.model.types.literals import blob_text, canonical_text
 from shelduck.model.types.promotions import Verdict, promotion
 from shelduck.operations.progress import counted
-from shelduck.operations.upkeep.adopt import constant_stats
 from shelduck.planning.adoption import Adopted, holds_widened, match_file
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.foreign import ForeignFile, column_places, foreign_stats, read_foreign

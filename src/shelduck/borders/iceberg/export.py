@@ -1,21 +1,30 @@
 """Writing the Iceberg metadata of a table: deletes, manifests, then the version that readers see.
 
+Deletes are bitmaps in one Puffin file; metrics of files are rows, counts, and bounds if certain.
+
 Files of earlier exports do not change, so their readers can continue. An export that is interrupted
 leaves files to which nothing refers.
 """
 
 from __future__ import annotations
 
+import json
+import struct
 import time
 import uuid
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic import ValidationError
+from pyiceberg.conversions import to_bytes
 from pyiceberg.exceptions import ValidationError as SchemaError
 from pyiceberg.manifest import DataFileContent, FileFormat, ManifestEntry, ManifestFile
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadataUtil
+from pyiceberg.types import PrimitiveType
+from pyroaring import BitMap64
 
 from shelduck.borders.iceberg.manifests import (
     IcebergCommit,
@@ -35,14 +44,16 @@ from shelduck.borders.iceberg.metadata import (
     next_metadata,
     publish,
 )
-from shelduck.borders.iceberg.metrics import described
-from shelduck.borders.iceberg.puffin import PuffinWriter
 from shelduck.borders.iceberg.schema import schema_json
 from shelduck.borders.iceberg.survey import IcebergSurvey
+from shelduck.borders.iceberg.values import certain_bounds
 from shelduck.borders.report import Exported
+from shelduck.catalog.read.read import Connection, file_bounds
 from shelduck.catalog.read.upkeep import next_row_id, snapshot_ids
 from shelduck.errors import Conflict, Unsupported
+from shelduck.model.files.data_files import ColumnStats, DataFile
 from shelduck.model.files.place import place_below
+from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.spark.deletes.position_files import (
     PATH,
     POSITION,
@@ -266,3 +277,149 @@ def _parsed(schema: JsonObject, table: str) -> Schema:
 
 def _read_positions(path: str) -> Any:
     return read_columns(path, [POSITION], "delete file")[POSITION].to_numpy()
+
+
+_MAGIC = b"PFA1"
+_VECTOR_MAGIC = b"\xd1\xd3\x39\x64"
+# The field id of a row's position, to which the bitmap refers.
+_POSITION_FIELD = 2147483645
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionVector:
+    """Where the deleted positions of one data file are in a Puffin file, and how many there are."""
+
+    data_file: str
+    rows: int
+    offset: int
+    length: int
+
+
+class PuffinWriter:
+    """The bytes of a Puffin file, vector by vector."""
+
+    def __init__(self) -> None:
+        self._parts = [_MAGIC]
+        self._size = len(_MAGIC)
+        self.vectors: list[DeletionVector] = []
+
+    def add(self, data_file: str, positions: Iterable[int]) -> None:
+        """Add the deleted positions of a data file, by its path in the metadata."""
+        bitmap = BitMap64(positions)
+        bitmap.run_optimize()
+        blob = _framed(bitmap.serialize())
+        self.vectors.append(DeletionVector(data_file, len(bitmap), self._size, len(blob)))
+        self._parts.append(blob)
+        self._size += len(blob)
+
+    def bytes(self) -> bytes:
+        """Return the whole file."""
+        payload = json.dumps({"blobs": [_described(v) for v in self.vectors]}).encode()
+        flags = bytes(4)
+        footer = _MAGIC + payload + struct.pack("<i", len(payload)) + flags + _MAGIC
+        return b"".join(self._parts) + footer
+
+
+def _framed(bitmap: bytes) -> bytes:
+    vector = _VECTOR_MAGIC + bitmap
+    return struct.pack(">i", len(vector)) + vector + struct.pack(">I", zlib.crc32(vector))
+
+
+def _described(vector: DeletionVector) -> dict[str, object]:
+    return {
+        "type": "deletion-vector-v1",
+        "fields": [_POSITION_FIELD],
+        "snapshot-id": -1,
+        "sequence-number": -1,
+        "offset": vector.offset,
+        "length": vector.length,
+        "properties": {
+            "referenced-data-file": vector.data_file,
+            "cardinality": str(vector.rows),
+        },
+    }
+
+
+# Their statistics count no values although there are some.
+_UNCOUNTED = ("timetz", "interval")
+_FILES_AT_ONCE = 1_000
+
+
+def described(
+    connection: Connection, found: IcebergSurvey, schema: Schema
+) -> Iterator[tuple[DataFile, dict[str, Any]]]:
+    """Yield each data file with the arguments of its row in a manifest; a statement per 1,000.
+
+    Parts of lists and maps have neither counts nor bounds, because theirs are not reliable.
+    """
+    files = found.rows.files
+    leaves = dict(_counted_leaves(found.shown.fields))
+    describe = _Described(found, schema, leaves)
+    for start in range(0, len(files), _FILES_AT_ONCE):
+        part = files[start : start + _FILES_AT_ONCE]
+        stats = file_bounds(connection, found.table, leaves, [f.id for f in part])
+        for file in part:
+            yield file, describe(file, stats)
+
+
+class _Described:
+    def __init__(
+        self, found: IcebergSurvey, schema: Schema, leaves: Mapping[FieldId, tuple[Field, bool]]
+    ) -> None:
+        self._found = found
+        self._leaves = leaves
+        self._types = {i: cast("PrimitiveType", schema.find_type(i)) for i in leaves}
+
+    def __call__(
+        self, file: DataFile, stats: Mapping[int, Mapping[int, ColumnStats]]
+    ) -> dict[str, Any]:
+        made: dict[str, Any] = {
+            "content": DataFileContent.DATA,
+            "file_path": named(file.path),
+            "file_format": FileFormat.PARQUET,
+            "record_count": file.record_count,
+            "file_size_in_bytes": file.file_size_bytes,
+            "first_row_id": file.row_id_start,
+        }
+        columns: dict[str, dict[int, Any]] = {
+            "column_sizes": {},
+            "value_counts": {},
+            "null_value_counts": {},
+            "nan_value_counts": {},
+            "lower_bounds": {},
+            "upper_bounds": {},
+        }
+        for field_id, stored in self._found.stored[file.id].items():
+            known = stats.get(field_id, {}).get(file.id)
+            if field_id not in self._leaves or known is None:
+                continue
+            field, is_top = self._leaves[field_id]
+            columns["column_sizes"][field_id] = known.column_size_bytes
+            if is_top and str(stored.shape) not in _UNCOUNTED:
+                _count(columns, field_id, known, file)
+            bounds = certain_bounds(field, stored, known)
+            if bounds is not None:
+                for name, value in zip(("lower_bounds", "upper_bounds"), bounds, strict=True):
+                    columns[name][field_id] = to_bytes(self._types[field_id], value)
+        return made | {name: values for name, values in columns.items() if values}
+
+
+def _count(
+    columns: dict[str, dict[int, Any]], field_id: int, known: ColumnStats, file: DataFile
+) -> None:
+    if known.value_count + known.null_count != file.record_count:
+        return
+    columns["value_counts"][field_id] = file.record_count
+    columns["null_value_counts"][field_id] = known.null_count
+    if known.contains_nan is False:
+        columns["nan_value_counts"][field_id] = 0
+
+
+def _counted_leaves(
+    fields: Iterable[Field], *, is_top: bool = True
+) -> Iterator[tuple[FieldId, tuple[Field, bool]]]:
+    for field in fields:
+        if field.is_leaf:
+            yield field.id, (field, is_top)
+        elif field.shape is Kind.STRUCT:
+            yield from _counted_leaves(field.children, is_top=False)

@@ -13,7 +13,7 @@ from shelduck.catalog.read.queries import chunks
 from shelduck.ducklake import tables
 from shelduck.ducklake.format import Format, format_of
 from shelduck.model.files.data_files import ColumnStats, DataFile, NewDataFile, NewDeleteFile
-from shelduck.planning.upkeep.compaction import NO_PARTITION, Partition
+from shelduck.planning.compaction import NO_PARTITION, Partition
 
 _IDS: Any = bindparam("ids", expanding=True)
 _Footer = tuple[Any, ...]

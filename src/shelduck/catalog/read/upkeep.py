@@ -34,7 +34,7 @@ from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.model.tables.schema import FieldId, TableId
 from shelduck.model.tables.table import TableVersion
-from shelduck.planning.upkeep.compaction import MIN_FILES, ColumnVersion, Partition
+from shelduck.planning.compaction import MIN_FILES, ColumnVersion, Partition
 
 _file, _delete = tables.data_file.c, tables.delete_file.c
 _value, _snapshot = tables.file_partition_value.c, tables.snapshot.c

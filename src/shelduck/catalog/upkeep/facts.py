@@ -41,8 +41,8 @@ from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.format import schemas_of
 from shelduck.model.tables.options import OptionSetting, Scope, TableOptions, table_options
 from shelduck.model.tables.schema import TableId
-from shelduck.planning.upkeep.compaction import MIN_FILES
-from shelduck.planning.upkeep.facts import (
+from shelduck.planning.compaction import MIN_FILES
+from shelduck.planning.lake_facts import (
     FULL,
     LAYOUTS,
     TIERS,

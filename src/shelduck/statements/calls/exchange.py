@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from shelduck.borders.delta.import_verbs import LakeBorders
 from shelduck.errors import InvalidRequest
 from shelduck.statements.arguments import Texts, table_name
 from shelduck.statements.runner import Answer, Runner
-from shelduck.verbs.lake.delta_import import LakeBorders
-from shelduck.verbs.table.table import Table
+from shelduck.verbs.table import Table
 from shelduck.work.results import PlainRows, Result
 
 _REPORT = "kind string, subject string, what string, data_file_id bigint, bytes bigint"

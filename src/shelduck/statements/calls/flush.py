@@ -7,7 +7,7 @@ from collections.abc import Callable
 from shelduck.errors import InvalidRequest
 from shelduck.statements.arguments import table_name as named_table
 from shelduck.statements.runner import Answer, Runner
-from shelduck.verbs.table.table import Table
+from shelduck.verbs.table import Table
 from shelduck.work.results import Committed, PlainRows, Result, TableName, Unchanged
 from shelduck.work.turns import Turns
 

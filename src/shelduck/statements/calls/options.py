@@ -10,7 +10,7 @@ from shelduck.model.tables.options import OptionValue
 from shelduck.sql.tokens.parts import Argument, IntervalText
 from shelduck.statements.arguments import text
 from shelduck.statements.runner import Answer, Runner
-from shelduck.verbs.lake import options as api
+from shelduck.verbs import options as api
 from shelduck.work.results import PlainRows, Result
 
 

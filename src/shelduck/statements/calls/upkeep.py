@@ -10,13 +10,13 @@ from shelduck.errors import InvalidRequest
 from shelduck.sql.tokens.parts import Argument
 from shelduck.statements.arguments import Moment, Numbers, Share, Span, table_name, text
 from shelduck.statements.runner import Answer, Runner
-from shelduck.verbs.lake.check import check_lake
-from shelduck.verbs.lake.maintain import MAX_BYTES, MAX_TIME, Budget, maintain_lake
-from shelduck.verbs.lake.upkeep import ORPHAN_AGE, LakeUpkeep
-from shelduck.verbs.table.table import Table
-from shelduck.work.compaction import refuse_in_transaction
+from shelduck.upkeep.check import check_lake
+from shelduck.upkeep.maintain import MAX_BYTES, MAX_TIME, Budget, maintain_lake
+from shelduck.upkeep.upkeep import ORPHAN_AGE, LakeUpkeep
+from shelduck.verbs.table import Table
 from shelduck.work.results import PlainRows, TableName
 from shelduck.work.turns import Turns
+from shelduck.work.unit import refuse_in_transaction
 from shelduck.work.upkeep_results import Compacted, FilesDeleted
 
 _COMPACTED = (

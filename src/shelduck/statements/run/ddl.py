@@ -19,14 +19,14 @@ from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.load import Loaded
 from shelduck.rollups.shape import create_with_rollups, drop_with_rollups
+from shelduck.rows.keyed import folds, load
 from shelduck.spark.session import DataFrame
 from shelduck.spark.types import members_of
 from shelduck.sql.statements import statements as st
 from shelduck.statements.run.views import comment_columns
 from shelduck.statements.runner import Answer, Runner
+from shelduck.work.hooks import carry_out_rows
 from shelduck.work.results import Result, Unchanged
-from shelduck.work.rows.keyed import folds, load
-from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.unit import UnitOfWork, carry_out
 
 

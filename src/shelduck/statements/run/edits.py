@@ -9,6 +9,8 @@ from shelduck.operations.done import Done
 from shelduck.operations.write.delete import delete_rows
 from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.update import update_rows
+from shelduck.rows.edit_verbs import merge_into
+from shelduck.rows.keyed import changed_rows, settled_rows
 from shelduck.spark.merge.merge_clauses import Merge
 from shelduck.spark.scan.matching import Where
 from shelduck.sql.statements import row_statements as st
@@ -20,10 +22,8 @@ from shelduck.statements.merge_clauses import (
     set_values,
 )
 from shelduck.statements.runner import Answer, Runner
-from shelduck.verbs.table.edits import merge_into
+from shelduck.work.hooks import carry_out_rows
 from shelduck.work.results import Result
-from shelduck.work.rows.keyed import changed_rows, settled_rows
-from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.unit import UnitOfWork
 
 

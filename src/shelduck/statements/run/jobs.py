@@ -15,15 +15,14 @@ from shelduck.model.tables.rollup import AddRollup, DropRollup, rollup_names, ro
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.names import split_name
 from shelduck.rollups.tables import drop_rollup
+from shelduck.rows.keyed import refuse_rollup
 from shelduck.spark.query import answer, run_query
 from shelduck.spark.session import DataFrame
 from shelduck.sql.statements import statements as st
 from shelduck.sql.statements import upkeep_statements as up
 from shelduck.statements.runner import Answer, Runner
-from shelduck.work.compaction import refuse_in_transaction
 from shelduck.work.results import PlainRows, Result, Unchanged
-from shelduck.work.rows.keyed import refuse_rollup
-from shelduck.work.unit import UnitOfWork, carry_out
+from shelduck.work.unit import UnitOfWork, carry_out, refuse_in_transaction
 
 _COLUMNS = (
     "JobId bigint, TableName string, CreateTime string, FinishTime string, IndexName string,"

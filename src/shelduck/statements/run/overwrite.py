@@ -19,6 +19,8 @@ from shelduck.operations.write.overwrite import (
     overwrite_table,
     overwrite_where,
 )
+from shelduck.rows.evolving import evolved_rows, telling_plan
+from shelduck.rows.keyed import folds, load, settled_rows
 from shelduck.spark.query import replaces_partitions, with_values
 from shelduck.spark.rows.store_rules import TEXTS, require_text
 from shelduck.spark.scan.matching import Where
@@ -28,10 +30,8 @@ from shelduck.sql.statements import row_statements as st
 from shelduck.sql.tokens.parts import Query
 from shelduck.statements.describe import spark_text
 from shelduck.statements.runner import Runner
+from shelduck.work.hooks import carry_out_rows
 from shelduck.work.results import Result
-from shelduck.work.rows.evolving import evolved_rows, telling_plan
-from shelduck.work.rows.keyed import folds, load, settled_rows
-from shelduck.work.rows.row_work import carry_out_rows
 from shelduck.work.unit import UnitOfWork
 
 

@@ -11,6 +11,8 @@ from shelduck.model.tables.schema import Schema
 from shelduck.operations.done import inlined
 from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.literals import literal_batch
+from shelduck.rows.appending import Manner, append
+from shelduck.rows.keyed import is_plain
 from shelduck.spark.named_errors import AnalysisException, first_line
 from shelduck.spark.session import DataFrame
 from shelduck.spark.values import default_sql
@@ -20,8 +22,6 @@ from shelduck.sql.tokens.literal_rows import literal_rows
 from shelduck.statements.run.overwrite import insert_over
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.results import Result, Staged
-from shelduck.work.rows.appending import Manner, append
-from shelduck.work.rows.keyed import is_plain
 from shelduck.work.unit import UnitOfWork, carry_out
 
 _MOST_LITERALS = 1000

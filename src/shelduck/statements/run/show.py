@@ -25,7 +25,7 @@ from shelduck.statements import describe as described
 from shelduck.statements.help import topics
 from shelduck.statements.relations import query_frame
 from shelduck.statements.runner import Answer, Runner
-from shelduck.verbs.table.metadata_tables import history
+from shelduck.verbs.metadata_tables import history
 from shelduck.work.pins import pinned_shape
 from shelduck.work.results import PlainRows
 from shelduck.work.unit import UnitOfWork

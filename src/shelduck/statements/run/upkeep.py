@@ -13,7 +13,7 @@ from shelduck.statements.calls.procedures import call
 from shelduck.statements.calls.upkeep import checkpoint as do_checkpoint
 from shelduck.statements.calls.upkeep import compacted_rows, deleted_rows, lake_of
 from shelduck.statements.runner import Answer, Runner
-from shelduck.verbs.lake.upkeep import ORPHAN_AGE
+from shelduck.upkeep.upkeep import ORPHAN_AGE
 from shelduck.work.results import PlainRows, Result, Unchanged
 from shelduck.work.upkeep_results import FilesDeleted
 

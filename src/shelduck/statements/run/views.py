@@ -15,7 +15,7 @@ from shelduck.sql.tokens.parts import SessionName
 from shelduck.statements.relations import Scope, frame_of, query_frame, require_harmless
 from shelduck.statements.run.show import is_like
 from shelduck.statements.runner import Answer, Runner
-from shelduck.verbs.table.metadata_tables import TABLES
+from shelduck.verbs.metadata_tables import TABLES
 from shelduck.work.instants import Zone, instant
 from shelduck.work.pins import pin_view
 from shelduck.work.results import PlainRows, Result, TableName, Unchanged, table_name

@@ -24,7 +24,7 @@ from shelduck.catalog.read.read import Connection
 from shelduck.errors import ShelduckError
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import why_not_written
-from shelduck.operations.upkeep.candidates import LOOKED_UP, outlook
+from shelduck.rewrite.candidates import LOOKED_UP, outlook
 from shelduck.web.bars import bars
 from shelduck.web.overlap import Overlap, overlap, sort_column
 from shelduck.web.site import Site

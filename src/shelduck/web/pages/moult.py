@@ -20,7 +20,7 @@ from shelduck.model.tables.schema import Path, path_text
 from shelduck.model.tables.table import TableVersion
 from shelduck.planning.older_types import older_types
 from shelduck.planning.resolve import Node, resolve
-from shelduck.verbs.lake.catalog_verbs import CatalogVerbs
+from shelduck.verbs.catalog_verbs import CatalogVerbs
 from shelduck.web.bars import parts
 from shelduck.web.site import Site
 from shelduck.work.results import TableName

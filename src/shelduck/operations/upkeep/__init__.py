@@ -1,1 +1,0 @@
-"""Files replaced by others with the same rows, adopted, or removed."""

@@ -1,0 +1,170 @@
+"""Rewriting files with converted columns beside their own columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.changes.change import RewriteFiles
+from shelduck.model.files.data_files import DataFile
+from shelduck.operations.done import discard
+from shelduck.planning.compaction import NO_PARTITION, Bin
+from shelduck.planning.shadows import Shadow, with_shadows
+from shelduck.rewrite.compact import (
+    Derived,
+    Report,
+    RewrittenBin,
+    Survey,
+    embeds,
+    write_bins,
+)
+from shelduck.spark.bridge import bridge_for
+from shelduck.spark.rows.shadow_rows import (
+    add_shadows,
+    bad_values,
+    counts_losses,
+    failing_part,
+    failing_value,
+)
+from shelduck.spark.scan.read import Origin
+from shelduck.spark.session import DataFrame, SparkSession
+
+_MOST_TOLD = 3
+
+
+def unconverted(found: Survey, shadows: Sequence[Shadow]) -> set[int]:
+    """Return the files that lack one of the converted columns, according to their footers.
+
+    Also those that can begin in one snapshot only if they are rewritten: see
+    `operations.upkeep.renewal`.
+    """
+    wanted = [s.field.id for s in shadows]
+    return {
+        f.id
+        for f in found.rows.files
+        if not all(embeds(f, number) for number in wanted) or not _is_plain(f)
+    }
+
+
+def _is_plain(file: DataFile) -> bool:
+    deletes = file.delete_file
+    in_parquet = deletes is None or deletes.format == "parquet"
+    return file.partial_max is None and in_parquet and not file.inlined_deletes
+
+
+def older(found: Survey, last: int) -> set[int]:
+    """Return the files up to the id ``last``, and those with an older partitioning."""
+    wanted = found.table.partition_id if found.table.partition else None
+    return {
+        f.id
+        for f in found.rows.files
+        if f.id <= last or found.partitions.get(f.id, NO_PARTITION).id != wanted
+    }
+
+
+def write_converted(
+    spark: SparkSession,
+    found: Survey,
+    bins: Sequence[Bin],
+    shadows: Sequence[Shadow],
+    report: Report | None,
+) -> list[RewrittenBin]:
+    """Write files with the converted columns after the table's own.
+
+    Raises InvalidRequest if a value cannot be converted, or Spark's error about it.
+    """
+    # Files that are written over Connect do not count the NULLs of every column.
+    counted = bridge_for(spark) is not None
+    columns = Derived(
+        with_shadows(found.table, shadows),
+        lambda rows: add_shadows(rows, shadows, counted=counted),
+    )
+    written = write_bins(spark, found.rows, bins, report=report, derived=columns, arranges=False)
+    lossy = _lossy(written, [s for s in shadows if counted and counts_losses(s)])
+    if lossy is None:
+        return written
+    for part in written:
+        discard(found.table, part.done.paths)
+    raise InvalidRequest(
+        f"values of column {lossy.old.name!r} of {found.table.full_name} cannot be converted to"
+        f" {lossy.field.type}"
+    )
+
+
+def _lossy(written: Iterable[RewrittenBin], shadows: Sequence[Shadow]) -> Shadow | None:
+    """Return a conversion that turned a value into NULL, by the footers; None if there is none."""
+    changes = (change for part in written for change in part.done.changes)
+    results = [f for c in changes if isinstance(c, RewriteFiles) for f in c.results]
+    for file in results:
+        nulls = {s.column_id: s.null_count for s in file.stats}
+        for shadow in shadows:
+            before, after = nulls.get(shadow.old.id), nulls.get(shadow.field.id)
+            # A missing count proves nothing.
+            if after is None or after != before:
+                return shadow
+    return None
+
+
+def told_of_bad_values(
+    spark: SparkSession, found: Survey, bins: Sequence[Bin], shadows: Sequence[Shadow]
+) -> str | None:
+    """Return in words which values of these files cannot be converted, None if all can.
+
+    A few jobs for each column: called only after a conversion has failed.
+    """
+    files = tuple(f for one in bins for f in one.files)
+    for shadow in shadows:
+        told = _told_of_failure(spark, found, files, shadow)
+        told = told or _told_of_loss(spark, found, files, shadow)
+        if told is not None:
+            return told
+    return None
+
+
+def _told_of_loss(
+    spark: SparkSession, found: Survey, files: tuple[DataFile, ...], shadow: Shadow
+) -> str | None:
+    paths = {f.id: f.path for f in files}
+    rows = replace(found.rows, files=files)
+    bad = bad_values(rows.frame(spark, origins=(Origin.FILE_ID,)), shadow)
+    if not bad:
+        return None
+    count = sum(b.count for b in bad)
+    where = ", ".join(paths[b.file_id] for b in bad[:_MOST_TOLD])
+    more = f" and {len(bad) - _MOST_TOLD} more file(s)" if len(bad) > _MOST_TOLD else ""
+    return (
+        f"{count} value(s) of column {shadow.old.name!r} cannot be converted to"
+        f" {shadow.field.type}, such as {_quoted(shadow, bad[0].example)}, in {where}{more};"
+        " correct them, give a conversion with USING, or allow NULL with ON ERROR NULL"
+    )
+
+
+def _told_of_failure(
+    spark: SparkSession, found: Survey, files: tuple[DataFile, ...], shadow: Shadow
+) -> str | None:
+    """Return in words for which value an expression fails, None if it fails for none."""
+
+    def first(count: int) -> DataFrame:
+        return replace(found.rows, files=files[:count]).frame(spark, origins=(Origin.POSITION,))
+
+    number = failing_part(len(files), first, shadow)
+    if number is None:
+        return None
+    file = files[number]
+    rows = replace(found.rows, files=(file,)).frame(spark, origins=(Origin.POSITION,))
+    failing = failing_value(rows, (file.record_count or 1) - 1, shadow)
+    if failing is None:
+        return None
+    return (
+        f"USING {shadow.conversion.using} of column {shadow.old.name!r} fails for"
+        f" {_quoted(shadow, failing.example)} in {file.path}: {failing.reason}; correct the value,"
+        " or give an expression that accepts it"
+    )
+
+
+def _quoted(shadow: Shadow, example: str | None) -> str:
+    """Return a value as a literal: bytes are already a literal, and NULL has no quotes."""
+    if example is None:
+        return "NULL"
+    return example if str(shadow.old.type) == "blob" else repr(example)

@@ -1,0 +1,1 @@
+"""Rows of a table: read, added, changed, deleted and restored, with key models on their way."""

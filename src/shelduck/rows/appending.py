@@ -1,0 +1,201 @@
+"""New rows of a table: written for its current columns, committed for its columns at the commit.
+
+If possible, written files are committed as they are. If an ALTER in the meantime needs values that
+the files do not hold, the rows are computed again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from shelduck.catalog.databases.retry import tries
+from shelduck.catalog.running.writers import LeaseLost
+from shelduck.errors import Conflict
+from shelduck.leases.writer import Writer
+from shelduck.model.changes.change import AppendFiles, InlineRows, RowChange
+from shelduck.model.changes.evolution import NO_EVOLUTION, Evolution
+from shelduck.model.tables.keys import DELETE_SIGN
+from shelduck.model.tables.schema import FieldId
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.done import Done, discard
+from shelduck.operations.write.append import append_rows
+from shelduck.operations.write.inlining import limits_of
+from shelduck.operations.write.load import Loaded
+from shelduck.planning.rebase import moved
+from shelduck.rows.evolving import evolved, telling_plan
+from shelduck.rows.keyed import is_plain, load
+from shelduck.spark.rows.named_rows import NamedRows
+from shelduck.spark.rows.rescuing import rescue_rows
+from shelduck.spark.session import DataFrame
+from shelduck.work.hooks import carry_out_rows
+from shelduck.work.lookup import replaced_columns, table_of_id
+from shelduck.work.results import Result, Staged, TableName
+from shelduck.work.state import LakeState
+from shelduck.work.unit import UnitOfWork, carry_out, counted
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How rows are appended: the arguments of `Table.append`."""
+
+    by_position: bool = False
+    evolution: Evolution = NO_EVOLUTION
+    delete_sign: str | None = None
+    in_one_task: bool = False
+
+
+class _Outdated(Conflict):
+    """The written files lack values that the current columns need."""
+
+
+def append(
+    state: LakeState, unit: UnitOfWork | None, name: TableName, df: DataFrame, how: Manner
+) -> Result:
+    """Append rows, in a separate commit or in the open unit."""
+    # The commit compares with what others did since: the table need not be read again for it.
+    first = unit or UnitOfWork(state, state.commit_info())
+    first.require_open()
+    planned = first.workspace.table(name)
+    rows = NamedRows(df, planned, how.by_position, how.delete_sign or DELETE_SIGN)
+    if how.delete_sign is not None or not is_plain(planned):
+        return _load(state, unit, rows, how)
+    for each in tries():
+        with each.may_lose(_Outdated, LeaseLost):
+            return _append(state, unit, rows, how, first)
+        first = UnitOfWork(state, state.commit_info())
+        rows = _under(first, rows)
+        if not is_plain(rows.planned):
+            return _load(state, unit, rows, how)
+    raise AssertionError("unreachable")
+
+
+def land(
+    state: LakeState,
+    unit: UnitOfWork | None,
+    done: Done,
+    writer: Writer | None = None,
+    *,
+    given: frozenset[FieldId] | None = None,
+    first: UnitOfWork | None = None,
+) -> Result:
+    """Commit new rows of a table, or stage them into the open unit, even if the table was renamed.
+
+    ``given`` are the columns that have values, by default all. ``first`` is as for `carry_out`.
+    """
+    if done.is_nothing:
+        return Staged() if unit else carry_out(state, None, lambda _unit: None)
+    planned = done.table if done.alter is None else done.alter.table
+
+    tried: list[UnitOfWork] = []
+
+    def stage(into: UnitOfWork) -> None:
+        tried.append(into)
+        fitted = _fitted(into, done, planned, given)
+        if writer is not None and unit is None:
+            # Another attempt needs it, so its owner releases it.
+            into.writer, into.borrows_writer = writer, True
+        into.stage(fitted)
+
+    if unit is not None:
+        unit.own(done)
+        carry_out(state, unit, stage)
+        return Staged(**counted(done.counts))
+    try:
+        return carry_out(state, None, stage, first=first)
+    except BaseException:
+        if not any(own.may_have_landed for own in tried):
+            discard(planned, done.paths)
+        raise
+
+
+def _append(
+    state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manner, first: UnitOfWork
+) -> Result:
+    planned, alter = evolved(rows.planned, rows.df.schema, how.evolution)
+    fitting, given = rows.df, rows.given
+    if how.evolution.rescue is not None:
+        fitting, kept = rescue_rows(fitting, planned, how.evolution.rescue)
+        given |= {kept}
+    writer = Writer(state.store, state.leases) if unit is None else unit.writer
+    try:
+        with telling_plan(state, planned, rows.df.schema, how.evolution):
+            # A schema change must not end between this statement and the commit of its unit.
+            target = planned if unit is None else writer.register(planned)
+            done = append_rows(
+                state.spark,
+                fitting,
+                target,
+                by_position=rows.by_position,
+                in_one_task=how.in_one_task,
+                show_progress=state.show_progress,
+                limits=limits_of(state.store, target),
+                register=writer.register,
+            )
+        done = replace(done, alter=alter)
+        return land(state, unit, done, writer, given=given, first=first)
+    finally:
+        if unit is None:
+            writer.give_up()
+
+
+def _load(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manner) -> Result:
+    def prepare(into: UnitOfWork) -> Loaded:
+        meant = _under(into, rows)
+        return load(
+            into,
+            TableName.of(meant.planned),
+            meant.df,
+            by_position=meant.by_position,
+            evolution=how.evolution,
+            delete_sign=how.delete_sign,
+            in_one_task=how.in_one_task,
+        )
+
+    return carry_out_rows(state, unit, prepare, again=True)
+
+
+def _under(unit: UnitOfWork, rows: NamedRows) -> NamedRows:
+    """Return rows under the current names of their table and its columns.
+
+    Raises Conflict if the table, or one of the columns, is gone.
+    """
+    now = table_of_id(unit, rows.planned)
+    replaced = replaced_columns(unit, rows.planned, now)
+    if now.columns != rows.planned.columns:
+        moved(rows.planned, now, rows.given, replaced).refuse()
+    return rows.under(now, replaced)
+
+
+def _fitted(
+    unit: UnitOfWork, done: Done, planned: TableVersion, given: frozenset[FieldId] | None
+) -> Done:
+    """Return what was written, as new rows of the current table."""
+    now = table_of_id(unit, planned)
+    if is_plain(planned) and not is_plain(now):
+        raise _Outdated(f"{now.full_name} got rollups while rows were written; append again")
+    # If two columns got the same id, each would read the values of the other.
+    is_free = done.alter is None or now.max_column_id == planned.max_column_id
+    if now.columns == planned.columns and is_free:
+        if done.alter is not None:
+            # Those of the table may have changed since.
+            new = {c: t for c, t in done.alter.comments.items() if c not in planned.comments}
+            comments = now.comments | new
+            return replace(done, alter=replace(done.alter, table=now, comments=comments))
+        return replace(done, changes=tuple(_planned_for(now, c) for c in done.changes))
+    seen = moved(done.table, now, given, replaced_columns(unit, done.table, now))
+    is_made_anew = done.alter is not None or any(isinstance(c, InlineRows) for c in done.changes)
+    if is_made_anew or seen.must_repeat:
+        raise _Outdated(
+            f"the columns of {now.full_name} changed while rows were written; append again"
+        )
+    changes = tuple(
+        replace(c, files=seen.files(c.files), planned=now) if isinstance(c, AppendFiles) else c
+        for c in done.changes
+    )
+    return replace(done, changes=changes)
+
+
+def _planned_for(now: TableVersion, change: RowChange) -> RowChange:
+    if isinstance(change, AppendFiles | InlineRows):
+        return replace(change, planned=now)
+    return change

@@ -1,0 +1,236 @@
+"""Verbs that change existing rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
+from shelduck.operations.done import Done
+from shelduck.operations.read.rows import TableRows
+from shelduck.operations.write.delete import delete_rows, truncate_rows
+from shelduck.operations.write.inlining import limits_of
+from shelduck.operations.write.merge import merge_rows
+from shelduck.operations.write.overwrite import (
+    overwrite_partitions,
+    overwrite_table,
+    overwrite_where,
+)
+from shelduck.operations.write.update import update_rows
+from shelduck.rows.evolving import evolved_rows, telling_plan
+from shelduck.rows.keyed import changed_rows, settled_rows
+from shelduck.rows.when_clauses import assignments
+from shelduck.spark.merge.merge_clauses import Merge, MergeClause, evolving_columns
+from shelduck.spark.rows.assignments import Value
+from shelduck.spark.scan.matching import Column, Condition, Where
+from shelduck.spark.session import DataFrame, StructType
+from shelduck.work.handle import TableHandle
+from shelduck.work.hooks import carry_out_rows
+from shelduck.work.results import Result
+from shelduck.work.state import LakeState
+from shelduck.work.unit import UnitOfWork
+
+
+class EditVerbs(TableHandle):
+    """Deleting, updating and replacing rows."""
+
+    def delete(self, where: Condition) -> Result:
+        """Delete the rows for which ``where`` is true, as SQL text or a Spark column.
+
+        `truncate` deletes all rows. If no row matches, no snapshot is made.
+
+        Raises:
+            Conflict: another commit touched the same files or added rows; run it again.
+        """
+        chosen = Where(where)
+
+        def prepare(unit: UnitOfWork) -> Done:
+            rows = changed_rows(unit, self.name)
+            few = limits_of(self._state.store, rows.table).deleted
+            register = unit.writer.register
+            return delete_rows(self._state.spark, rows, chosen, few=few, register=register)
+
+        return carry_out_rows(self._state, self._unit, prepare)
+
+    def update(self, values: Mapping[str, Value], *, where: Condition | None = None) -> Result:
+        """Set columns and struct fields in the rows for which ``where`` is true, by default in all.
+
+        Rows keep their row ids. A row whose values do not change counts as updated too.
+
+        Args:
+            values: SQL text or a Spark column for each column name, ``"s.f"`` for a struct's field;
+                the text ``DEFAULT`` means the column's default.
+            where: SQL text or a Spark column.
+
+        Raises:
+            NotFound: the table has no such column.
+            InvalidRequest: a type does not fit its column, or a value does not (NULL in a NOT NULL
+                column, overflow); the table is unchanged.
+            Conflict: another commit touched the same files or added rows; run it again.
+        """
+        set_values = assignments(values)
+        chosen = None if where is None else Where(where)
+
+        def prepare(unit: UnitOfWork) -> Done:
+            rows = settled_rows(unit, self.name)
+            return update_rows(
+                self._state.spark,
+                rows,
+                set_values,
+                chosen,
+                limits=limits_of(self._state.store, rows.table),
+                show_progress=self._state.show_progress,
+            )
+
+        return carry_out_rows(self._state, self._unit, prepare)
+
+    def merge(
+        self,
+        source: DataFrame,
+        on: Condition | Sequence[str],
+        *clauses: MergeClause,
+        target_alias: str = "t",
+        source_alias: str = "s",
+        schema_evolution: bool = False,
+    ) -> Result:
+        """Update, delete and insert according to the rows of a source, in one commit.
+
+            table.merge(
+                updates,
+                "t.id = s.id",
+                shelduck.when_matched_update_all(),
+                shelduck.when_not_matched_insert_all(),
+            )
+
+        The source is computed once. Updated rows keep their row ids. Of the clauses for one kind of
+        rows, the first whose condition is true applies.
+
+        Args:
+            source: The rows to merge.
+            on: When a row of the source matches one of the table: SQL text, a Spark column, or the
+                names of columns that must be equal. NULL is equal to nothing.
+            clauses: From `shelduck.when_matched_update` and its like, in order.
+            target_alias: What conditions and values call the table.
+            source_alias: What they call the source.
+            schema_evolution: Add columns and fields that only the source has and widen types, in
+                the same snapshot, where a clause takes all columns or names the new one; columns
+                and fields that only the table has stay as they are where all columns are set.
+
+        Raises:
+            InvalidRequest: there is no clause, types or values do not fit, or several rows of the
+                source would change one row of the table; the table is unchanged.
+            Conflict: another commit touched the same files or added rows; run it again.
+        """
+        self._require_frame(source, "merge into")
+        wanted = Merge(_on(on), clauses, target_alias, source_alias, schema_evolution)
+
+        def prepare(unit: UnitOfWork) -> Done:
+            rows = settled_rows(unit, self.name)
+            return merge_into(self._state, rows, source, wanted)
+
+        return carry_out_rows(self._state, self._unit, prepare)
+
+    def overwrite(
+        self, df: DataFrame, *, where: Condition | None = None, by_position: bool = False
+    ) -> Result:
+        """Replace all rows, or those for which ``where`` is true, by the rows of ``df``.
+
+        Older snapshots still show the old rows.
+
+        Args:
+            df: The new rows; it may read the table itself. Its columns are matched as in `append`.
+            where: A condition in Spark SQL or a Column; by default all rows are replaced.
+            by_position: Match columns by their place instead of their name.
+
+        Raises:
+            InvalidRequest: rows do not fit the columns, or some do not satisfy ``where`` (the
+                message says how many); the table is unchanged.
+            Conflict: another commit touched the same files or added rows; run it again.
+        """
+        chosen = None if where is None else Where(where)
+
+        def prepare(unit: UnitOfWork) -> Done:
+            rows = settled_rows(unit, self.name)
+            if chosen is None:
+                return overwrite_table(
+                    self._state.spark,
+                    rows,
+                    df,
+                    by_position=by_position,
+                    limits=limits_of(self._state.store, rows.table),
+                    show_progress=self._state.show_progress,
+                )
+            return overwrite_where(
+                self._state.spark,
+                rows,
+                df,
+                chosen,
+                by_position=by_position,
+                limits=limits_of(self._state.store, rows.table),
+                show_progress=self._state.show_progress,
+            )
+
+        self._require_frame(df, "overwrite")
+        return carry_out_rows(self._state, self._unit, prepare)
+
+    def overwrite_partitions(self, df: DataFrame, *, by_position: bool = False) -> Result:
+        """Replace the partitions that the rows of ``df`` are in, and keep the others.
+
+        Args:
+            df: The new rows; it may read the table itself. Its columns are matched as in `append`.
+            by_position: Match columns by their place instead of their name.
+
+        Raises InvalidRequest for a table without partitions, and what `overwrite` raises.
+        """
+
+        def prepare(unit: UnitOfWork) -> Done:
+            rows = settled_rows(unit, self.name)
+            return overwrite_partitions(
+                self._state.spark,
+                rows,
+                df,
+                by_position=by_position,
+                limits=limits_of(self._state.store, rows.table),
+                show_progress=self._state.show_progress,
+            )
+
+        self._require_frame(df, "overwrite")
+        return carry_out_rows(self._state, self._unit, prepare)
+
+    def truncate(self) -> Result:
+        """Delete all rows; no file is read. Older snapshots still show them."""
+
+        def prepare(unit: UnitOfWork) -> Done:
+            return truncate_rows(self._state.spark, changed_rows(unit, self.name))
+
+        return carry_out_rows(self._state, self._unit, prepare)
+
+
+def merge_into(state: LakeState, rows: TableRows, source: DataFrame, merge: Merge) -> Done:
+    """Merge into rows as one statement, with the columns that the merge asks for."""
+    evolution, given = NO_EVOLUTION, StructType()
+    if merge.schema_evolution:
+        evolution, given = FULL_EVOLUTION, evolving_columns(merge, source.schema)
+    rows, alter = evolved_rows(rows, given, evolution)
+    with telling_plan(state, rows.table, given, evolution):
+        done = merge_rows(
+            state.spark,
+            rows,
+            source,
+            merge,
+            limits=limits_of(state.store, rows.table),
+            show_progress=state.show_progress,
+        )
+    return done if done.is_nothing else replace(done, alter=alter)
+
+
+def _on(on: Condition | Sequence[str]) -> Condition | tuple[str, ...]:
+    if isinstance(on, str | Column):
+        return on
+    if not isinstance(on, list | tuple) or not on or not all(isinstance(n, str) for n in on):
+        raise InvalidRequest(
+            "the condition of a merge must be SQL text, a Spark column or a list of column names,"
+            f" not {on!r}"
+        )
+    return tuple(on)

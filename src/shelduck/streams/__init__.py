@@ -1,0 +1,1 @@
+"""A table as the source and the sink of streaming queries."""

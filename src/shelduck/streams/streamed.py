@@ -1,0 +1,294 @@
+"""A table as the source of a streaming query: where batches end, and their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import read as catalog_read
+from shelduck.catalog.read.changes import FeedRange, dropped_in, feed_range, touches
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.model.changes.change import Entry
+from shelduck.model.files.data_files import DataFile
+from shelduck.model.tables.table import TableVersion
+from shelduck.operations.read.changes import look_up, read_changes
+from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.rows import table_rows
+from shelduck.planning.changes import classify
+from shelduck.planning.stream import (
+    Part,
+    Position,
+    cut,
+    may_hold,
+    misfit,
+    parts_between,
+    shape_of,
+    with_both,
+    with_deletes,
+)
+from shelduck.spark.calls.lake_options import StreamOptions
+from shelduck.spark.scan.changes import Feed, as_inserts
+from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.streamed import added_frame, with_ids_of
+from shelduck.spark.session import DataFrame, SparkSession, StructType
+from shelduck.work.instants import instant
+from shelduck.work.lookup import version_at
+from shelduck.work.results import TableName
+from shelduck.work.state import LakeState
+
+# A batch without rows moves a query on when so many snapshots did not touch its table: they may
+# expire, and a query must not need them.
+_IDLE = 100
+
+
+class TableStream:
+    """One streaming query's view of one table, with the columns that the table has now."""
+
+    def __init__(self, state: LakeState, name: TableName, options: StreamOptions) -> None:
+        self._state = state
+        self._options = options
+        self._table = version_at(state, name, None, None)
+        self._target: int | None = None
+
+    @property
+    def schema(self) -> StructType:
+        """Return the columns of the batches."""
+        return self._nothing().schema
+
+    def stop_at_newest(self) -> None:
+        """Let the query end with the newest snapshot of now."""
+        self._target = self._newest()
+
+    def latest(self, start: Position | None, limit: int | None) -> Position | None:
+        """Return where the next batch ends, None if there is nothing new.
+
+        A batch has at most ``limit`` files, unless one snapshot of a change feed has more. Raises
+        Unsupported if the next snapshot changed the columns, or rows that were already delivered;
+        NotFound if it dropped the table, or has expired.
+        """
+        if start is None:
+            start = self._first()
+            # A batch without rows records where a stream of what is new begins.
+            if start is None or self._options.from_newest:
+                return start
+        elif start.table != self._table.uuid:
+            raise InvalidRequest(
+                f"the checkpoint belongs to another table than {self._table.full_name}; give this"
+                " query its own directory"
+            )
+        if start.whole:
+            return self._after_whole(start, limit)
+        newest = self._newest() if self._target is None else self._target
+        if start.snapshot > newest:
+            return None
+        return self._after(start, newest, limit)
+
+    def batch(self, start: Position | None, end: Position) -> DataFrame:
+        """Return the rows between two positions; None is the beginning of the stream."""
+        parts = parts_between(end.beginning if start is None else start, end)
+        found = [self._whole(part) if part.whole else self._added(part) for part in parts]
+        return reduce(DataFrame.unionAll, found or [self._nothing()])
+
+    def _nothing(self) -> DataFrame:
+        now = self._table.snapshot.id
+        return self._whole(Part(now, now, high=0, whole=True))
+
+    def _newest(self) -> int:
+        with self._state.store.read() as connection:
+            return int(catalog_read.snapshot(connection).id)
+
+    def _first(self) -> Position | None:
+        """Return where the stream begins, None if that snapshot does not exist yet."""
+        options, uuid = self._options, self._table.uuid
+        newest = self._table.snapshot.id
+        if options.from_newest:
+            return Position(uuid, newest + 1, start=newest + 1)
+        if options.timestamp is not None:
+            since = instant(options.timestamp, self._state.time_zone)
+            with self._state.store.read() as connection:
+                end = catalog_read.snapshot(connection)
+                if since > end.time:
+                    return None
+                found = feed_range(connection, since, int(end.id))
+            first = found.span.first
+            return Position(uuid, first, start=first)
+        if options.version is not None:
+            return Position(uuid, options.version, start=options.version)
+        return Position(uuid, newest, whole=True, start=newest, start_whole=True)
+
+    def _after_whole(self, start: Position, limit: int | None) -> Position:
+        rows = table_rows(self._state.store, self._as_of(start.snapshot), self._state.layouts)
+        return cut(rows.files, start, limit) or start.at(start.snapshot + 1)
+
+    def _after(self, start: Position, newest: int, limit: int | None) -> Position | None:
+        found = self._range(start.snapshot, newest)
+        logged = [(s, list(entries)) for s, entries in found.snapshots]
+        end, reason = self._end(start.snapshot, found)
+        if end < start.snapshot:
+            raise reason
+        table = self._table
+        if not touches(logged, table, start.snapshot, end):
+            idle = end - start.snapshot >= _IDLE and not start.row_id
+            return start.at(end + 1) if idle else None
+        if limit is None:
+            return start.at(end + 1)
+        after = cut(arriving_files(self._arrivals(found, end)), start, limit)
+        if after is None:
+            return start.at(end + 1)
+        # All changes of one snapshot belong together: an update is two of them.
+        if self._options.changes:
+            return after.at(max(after.snapshot, start.snapshot + 1))
+        return after
+
+    def _end(self, first: int, found: FeedRange) -> tuple[int, Exception]:
+        """Return the last snapshot that can be delivered, and why the next one cannot."""
+        last = found.span.last
+        reason: Exception = AssertionError("nothing ends the batch")
+        gone = dropped_in([(s, list(e)) for s, e in found.snapshots], self._table)
+        if gone is not None:
+            told = f"table {self._table.full_name} was dropped in snapshot {gone}"
+            last, reason = gone - 1, NotFound(f"{told}; all rows before that were delivered")
+        entries = {int(s.id): e for s, e in found.snapshots if s.id <= last}
+        stopping = min(self._stopping(entries), default=None)
+        if stopping is not None:
+            last, reason = stopping - 1, self._refused(stopping)
+        changed = self._changed_columns(first, last)
+        return changed or (last, reason)
+
+    def _stopping(self, entries: Mapping[int, Sequence[Entry]]) -> set[int]:
+        options = self._options
+        if options.changes or options.skips_changes:
+            return set()
+        if options.ignores_deletes:
+            return with_both(entries, self._table.id)
+        return with_deletes(entries.items(), self._table.id)
+
+    def _refused(self, snapshot: int) -> Unsupported:
+        return Unsupported(
+            f"snapshot {snapshot} changed or deleted rows of {self._table.full_name}, which a"
+            ' stream of added rows cannot tell; set .option("skipChangeCommits", "true") to leave'
+            ' out such snapshots, or .option("readChangeFeed", "true") to get every change'
+        )
+
+    def _changed_columns(self, first: int, last: int) -> tuple[int, Exception] | None:
+        """Return the last snapshot before the columns changed after the query began."""
+        if last < first or self._still_fits(last):
+            return None
+        low, high = max(first, int(self._table.snapshot.id) + 1), last
+        while low < high:
+            middle = (low + high) // 2
+            if self._still_fits(middle):
+                low = middle + 1
+            else:
+                high = middle
+        name = self._table.full_name
+        other = misfit(self._table, self._as_of(high, own_columns=False))
+        if self._options.follows and other is not None:
+            told = f"snapshot {high} changed the type of column {other.name!r} of {name}"
+            hint = "start the query again with the same checkpoint"
+        else:
+            told = f"snapshot {high} changed the columns of {name}"
+            hint = (
+                "start the query again with the same checkpoint to go on with the new columns, or"
+                ' set .option("onSchemaChange", "follow") to keep the columns of the start'
+            )
+        return high - 1, Unsupported(f"{told}; all rows before it were delivered; {hint}")
+
+    def _still_fits(self, snapshot: int) -> bool:
+        now = self._as_of(snapshot, own_columns=False)
+        if self._options.follows:
+            return misfit(self._table, now) is None
+        return shape_of(now) == shape_of(self._table)
+
+    def _as_of(self, snapshot: int, *, own_columns: bool = True) -> TableVersion:
+        """Return the table at a snapshot, whatever it is called there, with the query's columns."""
+        with self._state.store.read() as connection:
+            at = catalog_read.snapshot(connection, version=snapshot)
+            named = catalog_read.name_at(connection, self._table.id, at)
+            name = named or (self._table.schema.name, self._table.name)
+            found = catalog_read.table(connection, at, *name, self._state.info)
+        if not own_columns:
+            return found
+        mine = self._table
+        return replace(found, columns=mine.columns, first_names=mine.first_names)
+
+    def _range(self, first: int, last: int) -> FeedRange:
+        with self._state.store.read() as connection:
+            return feed_range(connection, first, last)
+
+    def _whole(self, part: Part) -> DataFrame:
+        """Return rows that the table held, as inserts if the stream is a change feed."""
+        state, table = self._state, self._as_of(part.first)
+        as_feed = self._options.changes
+        return whole_rows(state.spark, state.store, table, state.layouts, part, as_feed=as_feed)
+
+    def _arrivals(self, found: FeedRange, last: int) -> Feed:
+        state = self._state
+        return arrivals_of(state.store, self._as_of(last), state.layouts, found, last)
+
+    def _added(self, part: Part) -> DataFrame:
+        found = self._range(part.first, part.last)
+        state = self._state
+        if self._options.changes:
+            table = self._as_of(part.last)
+            return read_changes(state.spark, state.store, table, state.layouts, found)
+        skipped: set[int] = set()
+        if self._options.skips_changes:
+            skipped = with_deletes(((int(s.id), e) for s, e in found.snapshots), self._table.id)
+        return added_rows(state.spark, self._arrivals(found, part.last), part, skipped)
+
+
+def arrivals_of(
+    store: Store, table: TableVersion, layouts: LayoutMemory, found: FeedRange, last: int
+) -> Feed:
+    """Return where the rows are that the snapshots of a range added, up to ``last``.
+
+    Rows have the columns of ``table``, which is a version of that snapshot.
+    """
+    logged = ((s.id, entries) for s, entries in found.snapshots if s.id <= last)
+    span = replace(found.span, last=last)
+    return look_up(store, table, layouts, span, classify(logged, table.id))
+
+
+def arriving_files(feed: Feed) -> list[DataFile]:
+    """Return the files that hold added rows."""
+    return [*feed.plan.born, *feed.plan.born_partly]
+
+
+def added_rows(spark: SparkSession, feed: Feed, part: Part, skipped: Collection[int]) -> DataFrame:
+    """Return the added rows of a part, without those of the snapshots ``skipped``."""
+    plan = feed.plan
+    needed = replace(
+        plan,
+        born=tuple(f for f in plan.born if _is_needed(f, part, skipped)),
+        born_partly=tuple(f for f in plan.born_partly if _is_needed(f, part, skipped)),
+    )
+    return added_frame(spark, replace(feed, plan=needed), part, skipped)
+
+
+def whole_rows(
+    spark: SparkSession,
+    store: Store,
+    table: TableVersion,
+    layouts: LayoutMemory,
+    part: Part,
+    *,
+    as_feed: bool,
+) -> DataFrame:
+    """Return the rows of a part that the table held; ``as_feed`` makes them inserts."""
+    rows = table_rows(store, table, layouts)
+    kept = replace(rows, files=tuple(f for f in rows.files if may_hold(f, part)))
+    if not (as_feed or part.low or part.high is not None):
+        return kept.frame(spark)
+    found = with_ids_of(kept.frame(spark, origins=(Origin.ROW_ID,)), part)
+    if as_feed:
+        return as_inserts(found, table)
+    return found.drop(Origin.ROW_ID)
+
+
+def _is_needed(file: DataFile, part: Part, skipped: Collection[int]) -> bool:
+    # A file that began in one snapshot and has rows of others says so.
+    is_skipped = file.partial_max is None and file.begin_snapshot in skipped
+    return may_hold(file, part) and not is_skipped

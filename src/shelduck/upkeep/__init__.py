@@ -1,0 +1,1 @@
+"""Maintenance of a whole lake: expiry, cleanup, orphans, checks, and when each is due."""

@@ -1,0 +1,324 @@
+"""Maintenance that decides by itself what is worth doing, within bytes and time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from math import inf
+from typing import Literal
+
+from rich.filesize import decimal
+
+from shelduck import clock
+from shelduck.catalog.upkeep.facts import files_of_layouts, lake_facts, table_facts
+from shelduck.errors import CatalogUnavailable, Conflict, NotFound, Unsupported
+from shelduck.leases.maintainer import Maintainer
+from shelduck.model.tables.schema import TableId
+from shelduck.planning.lake_facts import TableFacts
+from shelduck.rewrite.compact_verbs import bytes_of
+from shelduck.spark.named_errors import first_line
+from shelduck.upkeep.upkeep import LakeUpkeep
+from shelduck.upkeep.worth import Step, Work, by_worth, steps_of_lake, steps_of_table
+from shelduck.verbs.table import Table
+from shelduck.work.instants import seconds_of
+from shelduck.work.results import Committed, Staged, TableName
+from shelduck.work.state import LakeState
+from shelduck.work.upkeep_results import Compacted, Expired, FilesDeleted
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceStep:
+    """One step of `Lake.maintain`: what it is, why it is worth it, and what became of it.
+
+    ``work`` is the name of the call that does it, ``table`` None for the whole lake. ``files`` and
+    ``bytes`` are what it read; if it is ``planned``, what the catalog expects. ``told`` says what
+    it did, why it was ``left`` for later, or why it ``failed``.
+    """
+
+    work: str
+    table: TableName | None
+    reason: str
+    state: StepState
+    files: int = 0
+    bytes: int = 0
+    told: str = ""
+    snapshots: tuple[int, ...] = ()
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        size = f" ({decimal(self.bytes)})" if self.bytes else ""
+        counts = f", {self.files} file(s){size}" if self.files else ""
+        told = {
+            "planned": f"{self.reason}{counts}",
+            "done": self.told,
+            "left": f"left for later: {self.told}",
+            "failed": f"failed: {self.told}",
+        }
+        return f"{self.table or 'lake'}: {self.work}: {told[self.state]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Maintained:
+    """All steps of one `Lake.maintain`, in order; print it."""
+
+    steps: tuple[MaintenanceStep, ...] = ()
+    dry_run: bool = False
+
+    @property
+    def done(self) -> tuple[MaintenanceStep, ...]:
+        """The steps that were done."""
+        return self._in("done")
+
+    @property
+    def left(self) -> tuple[MaintenanceStep, ...]:
+        """The steps that are left for later, such as the next run."""
+        return self._in("left")
+
+    @property
+    def failed(self) -> tuple[MaintenanceStep, ...]:
+        """The steps that failed; ``told`` says why."""
+        return self._in("failed")
+
+    def _in(self, state: StepState) -> tuple[MaintenanceStep, ...]:
+        return tuple(step for step in self.steps if step.state == state)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.steps)) or "nothing is worth doing"
+
+
+Report = Callable[[MaintenanceStep], None]
+MAX_BYTES, MAX_TIME = "8GB", "10 minutes"
+_log = logging.getLogger("shelduck.maintain")
+_NO_BYTES = "the bytes of this run are used up"
+_NO_TIME = "the time of this run is over"
+_TAKEN = "another process maintains it now"
+
+
+@dataclass
+class Budget:
+    """The rest of what one run may use: ``bytes`` to rewrite, and the time until ``end``."""
+
+    bytes: float = inf
+    end: float = inf
+
+    @classmethod
+    def of(cls, max_bytes: int | str | None, max_time: str | timedelta | None) -> Budget:
+        """Return the budget that arguments give, None for no limit; the time begins now."""
+        size = inf if max_bytes is None else bytes_of("max_bytes", max_bytes)
+        span = inf if max_time is None else seconds_of("max_time", max_time)
+        return cls(size, clock.monotonic() + span)
+
+    @property
+    def limit(self) -> int | None:
+        """The bytes that are left, None without a limit."""
+        return None if self.bytes == inf else int(self.bytes)
+
+    def refuses(self, step: Step) -> str:
+        """Return why a step does not begin, empty if it does."""
+        if clock.monotonic() >= self.end:
+            return _NO_TIME
+        return _NO_BYTES if step.bytes and self.bytes < 1 else ""
+
+
+def maintain_lake(state: LakeState, budget: Budget, report: Report, *, dry_run: bool) -> Maintained:
+    """Do what is worth doing, or tell; ``report`` is called after each step."""
+    run = _Run(state, budget, report)
+    try:
+        if dry_run:
+            run.plan()
+        else:
+            run.all()
+    except KeyboardInterrupt:
+        done = len(Maintained(tuple(run.steps)).done)
+        raise KeyboardInterrupt(f"interrupted; {done} step(s) are done, and stay") from None
+    return Maintained(tuple(run.steps), dry_run)
+
+
+@dataclass
+class _Run:
+    state: LakeState
+    budget: Budget
+    report: Report
+    steps: list[MaintenanceStep] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._maintainer = Maintainer(self.state.store, self.state.leases)
+
+    def plan(self) -> None:
+        """Note the steps that would be done; nothing is written, to the catalog neither."""
+        for step in self._of_lake():
+            self._note(_noted(step, None), self.budget.refuses(step))
+        for table, steps in self._of_tables():
+            for step in steps:
+                self._note(_noted(step, table), self.budget.refuses(step))
+                self.budget.bytes -= step.bytes
+
+    def all(self) -> None:
+        """Do the steps, each only if it is still worth it when its turn comes."""
+        for step in self._of_lake():
+            why = self.budget.refuses(step)
+            if why:
+                self._note(_noted(step, None), why)
+            else:
+                self._lake_step(step)
+        for table, steps in self._of_tables():
+            why = next(filter(None, map(self.budget.refuses, steps)), "")
+            if why == _NO_TIME:
+                for step in steps:
+                    self._note(_noted(step, table), why)
+            else:
+                self._table(table, steps)
+
+    def _of_lake(self) -> list[Step]:
+        now = clock.now()
+        with self.state.store.read() as connection:
+            return steps_of_lake(lake_facts(connection, now, Work.REMOVE_ORPHANS.value), now)
+
+    def _of_tables(self) -> list[tuple[TableFacts, list[Step]]]:
+        with self.state.store.read() as connection:
+            return by_worth(table_facts(connection))
+
+    def _lake_step(self, step: Step) -> None:
+        with self._maintainer.claim(step.work.value) as claim:
+            if not claim.is_mine:
+                self._note(_noted(step, None), _TAKEN)
+            elif any(one.work is step.work for one in self._of_lake()):
+                claim.is_done = self._do(step, None)
+
+    def _table(self, table: TableFacts, planned: list[Step]) -> None:
+        with self._maintainer.claim(f"table {table.id}") as claim:
+            if not claim.is_mine:
+                for step in planned:
+                    self._note(_noted(step, table), _TAKEN)
+                return
+            claim.is_done = all(self._do(step, now) for now, step in self._still(table.id))
+
+    def _still(self, number: TableId) -> Iterator[tuple[TableFacts, Step]]:
+        """Yield what a table needs, looking again after each step; no kind of step twice."""
+        tried = set()
+        while True:
+            with self.state.store.read() as connection:
+                found = table_facts(connection, number)
+            steps = [s for one in found for s in steps_of_table(one) if s.key not in tried]
+            if not steps:
+                return
+            tried.add(steps[0].key)
+            yield found[0], steps[0]
+
+    def _do(self, step: Step, table: TableFacts | None) -> bool:
+        """Do a step; False if it failed, which ends the work on its table."""
+        noted = _noted(step, table)
+        why = self.budget.refuses(step)
+        if why:
+            self._note(noted, why)
+            return True
+        began = clock.monotonic()
+        try:
+            done = _act(self.state, step, noted, self.budget.limit)
+        except CatalogUnavailable:
+            raise
+        except (Conflict, NotFound, Unsupported) as error:
+            if not (isinstance(error, NotFound) and error.about == "table"):
+                self._note(noted, str(error))
+            return True
+        except Exception as error:  # noqa: BLE001 - one table does not stop the others
+            self._note(replace(noted, state="failed", told=first_line(error)))
+            return False
+        if step.bytes:
+            self.budget.bytes -= done.bytes
+        self._note(replace(done, seconds=clock.monotonic() - began))
+        return True
+
+    def _note(self, step: MaintenanceStep, why: str = "") -> None:
+        """Note a step in the report and in the log, with ``why`` as left for later."""
+        if why:
+            step = replace(step, state="left", told=why)
+        self.steps.append(step)
+        _log.log(logging.ERROR if step.state == "failed" else logging.INFO, "%s", step)
+        self.report(step)
+
+
+def _noted(step: Step, table: TableFacts | None) -> MaintenanceStep:
+    name = None if table is None else TableName(table.schema, table.name)
+    return MaintenanceStep(
+        step.work.value, name, step.reason, "planned", files=step.files, bytes=step.bytes
+    )
+
+
+def _act(
+    state: LakeState, step: Step, noted: MaintenanceStep, limit: int | None
+) -> MaintenanceStep:
+    """Do one step by the call that has its name; rewrite at most ``limit`` bytes."""
+    lake = LakeUpkeep(state, None)
+    if noted.table is None:
+        acts: dict[Work, Callable[[], Expired | FilesDeleted]] = {
+            Work.EXPIRE: lake.expire_snapshots,
+            Work.CLEAN_UP: lake.cleanup_old_files,
+            Work.REMOVE_ORPHANS: lake.remove_orphans,
+        }
+        return _of_lake(noted, acts[step.work]())
+    table = Table(state, noted.table)
+    if step.work is Work.FLUSH:
+        return _flushed(noted, table)
+    if step.work is Work.COMPACT:
+        done = table.compact(max_file_size=step.below, max_bytes=limit)
+    elif step.work is Work.REWRITE:
+        done = table.rewrite(_files(state, step, limit))
+    else:
+        threshold = None if step.below is None else 0.0
+        done = table.rewrite_deletes(threshold, max_file_size=step.below, max_bytes=limit)
+    return _rewritten(noted, done, step, limit)
+
+
+def _files(state: LakeState, step: Step, limit: int | None) -> list[int]:
+    """Return the files of a step's layouts whose bytes are within the limit."""
+    assert step.table is not None
+    left = inf if limit is None else limit
+    found = []
+    with state.store.read() as connection:
+        for number, size in files_of_layouts(connection, step.table, step.layouts):
+            if size <= left:
+                left -= size
+                found.append(number)
+    return found
+
+
+def _of_lake(noted: MaintenanceStep, done: Expired | FilesDeleted) -> MaintenanceStep:
+    size = done.bytes if isinstance(done, FilesDeleted) else 0
+    files = len(done.files) if isinstance(done, FilesDeleted) else done.files
+    return replace(noted, state="done", files=files, bytes=size, told=str(done))
+
+
+def _flushed(noted: MaintenanceStep, table: Table) -> MaintenanceStep:
+    done = table.flush_inlined_data()
+    assert not isinstance(done, Staged)
+    if done.note:
+        return replace(noted, state="left", told=done.note)
+    snapshots = (done.snapshot,) if isinstance(done, Committed) else ()
+    told = f"moved into {done.files} file(s)"
+    return replace(
+        noted, state="done", files=done.files, bytes=done.bytes, told=told, snapshots=snapshots
+    )
+
+
+def _rewritten(
+    noted: MaintenanceStep, done: Compacted, step: Step, limit: int | None
+) -> MaintenanceStep:
+    if done.note or not done.files:
+        over = limit is not None and step.bytes > limit
+        told = done.note or (_NO_BYTES if over else "others changed them, or none can be combined")
+        return replace(noted, state="left", files=0, bytes=0, told=told)
+    told = str(done).removeprefix(f"{done.table}: ")
+    return replace(
+        noted,
+        state="done",
+        files=done.files,
+        bytes=done.bytes,
+        told=told,
+        snapshots=done.snapshots,
+    )
+
+
+StepState = Literal["planned", "done", "left", "failed"]

@@ -1,0 +1,229 @@
+"""Unknown files: what writes left behind that never landed.
+
+The files of a lake are listed in order, and looked up lot by lot. So a search holds one lot, the
+files that it deletes, and eight bytes for each file that the catalog knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+from shelduck import clock
+from shelduck.catalog.commit import schedule
+from shelduck.catalog.databases.retry import write_with_retries
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read.read import Connection
+from shelduck.catalog.running.writers import at_work_since, remove_dead
+from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.upkeep.known_files import KnownFiles
+from shelduck.model.files.place import Place, place_in, storage_path
+from shelduck.model.text.names import is_write_directory, write_time
+from shelduck.spark.files.s3_requests import Upload, abort_upload, unfinished_uploads
+from shelduck.spark.files.storage import Stored, delete_directory, delete_files, list_everything
+from shelduck.spark.stores.store_errors import told_of_storage
+from shelduck.upkeep.cleanup import Cleaned
+
+_LOT = 20_000
+_DUCKDB = "ducklake-"
+_WRITE_LENGTH = 36
+# Snapshots and writes have the times of different machines.
+_CLOCKS_DIFFER = timedelta(hours=1)
+
+
+def remove_orphans(
+    store: Store,
+    lake: LakeInfo,
+    before: datetime,
+    *,
+    table: str | None = None,
+    duckdb_files: bool = False,
+    dry_run: bool = False,
+) -> Cleaned:
+    """Delete files of writes to this lake's tables that no catalog row names.
+
+    A write is checked as a whole: it must have begun, and nothing of it may have changed, since
+    ``before``; the first is by the clock of the writer, the second by that of the storage.
+    Files that an active registered writer may have written are left alone, however old they are.
+    Uploads that never ended, of which an object store keeps the parts, are aborted.
+    Other directories are not this lake's. Files of DuckDB do not say to which lake they belong, so
+    they are left alone unless ``duckdb_files`` is given. ``table`` is the directory of the only
+    table to check. A table outside the data path is left alone. Raises CorruptLake, and deletes
+    nothing, if a link leads to files.
+    """
+    known = KnownFiles(lake, waiting=True)
+    with store.read() as connection:
+        owned = schedule.owned_directories(connection, lake)
+    # Other writers do not wait for this: inside the lock, only newer rows are read.
+    known.read_all(store)
+    search = _Search(store, lake, known, before, duckdb_files, dry_run)
+    with told_of_storage(lake.data_path, "search for orphans"):
+        for place, uuids in owned.items():
+            if table in (None, place) and place_in(lake.data_path, place.rstrip("/")) is not None:
+                search.look(place, uuids)
+    orphans = search.orphans()
+    files = [orphan for orphan in orphans if not orphan.is_directory]
+    if not dry_run:
+        with told_of_storage(lake.data_path, "deletion of orphans"):
+            _delete(lake, orphans, search.uploads)
+    # Checksums are deleted with their files and are not counted.
+    shown = tuple(f.path for f in files if not f.path.endswith(".crc"))
+    shown += tuple(upload.path for upload in search.uploads)
+    return Cleaned(shown, sum(f.size for f in files))
+
+
+@dataclass(frozen=True, slots=True)
+class _Orphan:
+    """A file or directory that may be an orphan; ``write`` is the name of its write, or ''."""
+
+    place: str
+    name: str
+    size: int
+    write: str
+    is_directory: bool
+
+    @property
+    def path(self) -> str:
+        return self.place + self.name
+
+    @property
+    def named(self) -> str:
+        """The path under which the catalog would name the file, or that whose checksum it is."""
+        directory, slash, last = self.name.rpartition("/")
+        if last.startswith(".") and last.endswith(".crc"):
+            last = last.removeprefix(".").removesuffix(".crc")
+        return storage_path(self.place + directory + slash + last)
+
+
+@dataclass(slots=True)
+class _Search:
+    """A search through the directories of tables, and what it has found so far."""
+
+    store: Store
+    lake: LakeInfo
+    known: KnownFiles
+    before: datetime
+    duckdb_files: bool
+    dry_run: bool
+    uploads: list[Upload] = field(default_factory=list)
+    _unknown: list[_Orphan] = field(default_factory=list)
+    # Writes that are not old enough, by the directory of the table and their names.
+    _young: set[tuple[str, str]] = field(default_factory=set)
+
+    def look(self, place: str, uuids: Iterable[str]) -> None:
+        """Search the directory of tables with these uuids."""
+        unique = tuple(uuids)
+        lot: list[_Orphan] = []
+        for entry in list_everything(place):
+            found = self._old(place, entry, unique)
+            if found is not None:
+                lot.append(found)
+            if len(lot) == _LOT:
+                self._look_up(lot, unique)
+                lot = []
+        begun = list(unfinished_uploads(place))
+        busy = self._look_up(lot, unique)
+        self.uploads += [
+            upload
+            for upload in begun
+            if upload.begun < self.before
+            and (write := _write_of(upload.path.removeprefix(place), unique))
+            and not _may_be_at_work(write, unique, busy)
+        ]
+
+    def orphans(self) -> list[_Orphan]:
+        """Return what no row of the catalog names, of writes that are old enough as a whole."""
+        return [o for o in self._unknown if (o.place, o.write) not in self._young]
+
+    def _old(self, place: str, entry: Stored, uuids: Sequence[str]) -> _Orphan | None:
+        """Return what may be an orphan, None if it is too young or of somebody else."""
+        write = _write_of(entry.name, uuids)
+        if write and max(entry.changed, _begun(write)) >= self.before:
+            self._young.add((place, write))
+            return None
+        is_duckdb = self.duckdb_files and _is_duckdb(entry) and entry.changed < self.before
+        if not write and not is_duckdb:
+            return None
+        return _Orphan(place, entry.name, entry.size, write, entry.is_directory)
+
+    def _look_up(self, lot: Sequence[_Orphan], uuids: Sequence[str]) -> Mapping[str, datetime]:
+        """Remember the files of a lot that no row names; a write that landed has rows by now."""
+        busy, known = self._not_orphans({orphan.named for orphan in lot})
+        landed = {(orphan.place, orphan.write) for orphan in lot if orphan.named in known}
+        for orphan in lot:
+            if orphan.is_directory and (orphan.place, orphan.write) in landed:
+                continue
+            if orphan.write and _may_be_at_work(orphan.write, uuids, busy):
+                self._young.add((orphan.place, orphan.write))
+            elif orphan.named not in known:
+                self._unknown.append(orphan)
+        return busy
+
+    def _not_orphans(self, paths: set[str]) -> tuple[Mapping[str, datetime], set[str]]:
+        """Return the tables with writers at work, and since when, and which paths rows name.
+
+        Both are read together: a writer that has ended by then has published its files.
+        """
+
+        def look(connection: Connection) -> tuple[Mapping[str, datetime], set[str]]:
+            now = clock.now()
+            if not self.dry_run:
+                # Otherwise one that wakes up could commit files that are about to be deleted.
+                remove_dead(connection, now)
+            busy = at_work_since(connection, now)
+            self.known.read_newer(connection)
+            return busy, self.known.among(paths)
+
+        if self.dry_run:
+            with self.store.read() as connection:
+                return look(connection)
+        return write_with_retries(self.store, look)
+
+
+def _delete(lake: LakeInfo, orphans: Sequence[_Orphan], uploads: Sequence[Upload]) -> None:
+    delete_files(_place(lake, o.path) for o in orphans if not o.is_directory)
+    for orphan in orphans:
+        # With the directory of a write, all below it is gone.
+        if orphan.is_directory and orphan.name == orphan.write and _is_empty(orphan.path):
+            delete_directory(_place(lake, orphan.path))
+    for upload in uploads:
+        abort_upload(_place(lake, upload.path), upload.id)
+
+
+def _is_empty(directory: str) -> bool:
+    return all(entry.is_directory for entry in list_everything(directory))
+
+
+def _write_of(name: str, uuids: Sequence[str]) -> str:
+    """Return the write that made a file or directory: its directory, or the start of its name."""
+    first, own = name.partition("/")[0], name.rpartition("/")[2].removeprefix(".")
+    for write in (first, own[:_WRITE_LENGTH]):
+        if any(_is_of(write, unique) for unique in uuids):
+            return write
+    return ""
+
+
+# Files of one write follow each other in a listing.
+_is_of = lru_cache(maxsize=1024)(is_write_directory)
+_begun = lru_cache(maxsize=1024)(write_time)
+
+
+def _may_be_at_work(write: str, uuids: Sequence[str], busy: Mapping[str, datetime]) -> bool:
+    """Return whether a write began while a writer was registered that is still at work."""
+    since = [busy[u] for u in uuids if u in busy and is_write_directory(write, u)]
+    return any(write_time(write) + _CLOCKS_DIFFER >= moment for moment in since)
+
+
+def _is_duckdb(entry: Stored) -> bool:
+    name = entry.name.rpartition("/")[2]
+    is_data = name.startswith(_DUCKDB) and name.endswith((".parquet", ".puffin"))
+    return is_data and not entry.is_directory
+
+
+def _place(lake: LakeInfo, path: str) -> Place:
+    """Return the place of a file or directory that was listed below the data path."""
+    place = place_in(lake.data_path, path)
+    assert place is not None
+    return place

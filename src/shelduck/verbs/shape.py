@@ -1,0 +1,163 @@
+"""Verbs over the shape of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shelduck.errors import Conflict, Unsupported
+from shelduck.evolution.alter import plan_alter
+from shelduck.evolution.alter_plan import AlterPlan
+from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking
+from shelduck.model.changes.table_change import TableChange, names_rollup
+from shelduck.model.tables.rollup import rollup_names
+from shelduck.model.tables.table import TableVersion
+from shelduck.rollups.alter import parted, plan_with_rollups
+from shelduck.rollups.altering import stage_alter
+from shelduck.rollups.shape import drop_with_rollups, refresh_by_id, rename_with_rollups
+from shelduck.rollups.tables import rollups_of
+from shelduck.rows.keyed import refuse_rollup
+from shelduck.work.handle import TableHandle
+from shelduck.work.lookup import require_checked
+from shelduck.work.plan_cost import with_cost
+from shelduck.work.results import Committed, Result
+from shelduck.work.unit import UnitOfWork, carry_out, refuse_in_transaction
+
+
+def _noted(done: Result, plans: Sequence[AlterPlan]) -> Result:
+    note = "; ".join(dict.fromkeys(plan.note for plan in plans if plan.note))
+    return replace(done, note=note) if note and isinstance(done, Committed) else done
+
+
+class ShapeVerbs(TableHandle, in_parts=True):
+    """Changing columns and the name."""
+
+    def alter(
+        self, *changes: TableChange, timeout: int | None = None, wait: bool = False
+    ) -> Result | SchemaChangeJob:
+        """Change the schema; all changes are one snapshot, and no file is rewritten.
+
+        If values have to be converted, or files or rollups rebuilt, a job is returned: its
+        `SchemaChangeJob.wait` does the work, in this process or any other, and publishes all
+        changes of the call at once, including those of rollups.
+
+        Args:
+            changes: From `shelduck.add_column`, `rename_column`, `set_partitioning` and the like,
+                applied in order.
+            timeout: Seconds after which a job is cancelled; by default the option
+                alter_table_timeout_second, which is a day.
+            wait: Whether to run a job to its end before returning, and return what
+                `SchemaChangeJob.wait` does. For a small table, it takes fewer steps than to wait
+                for the returned job.
+
+        Raises:
+            NotFound, AlreadyExists, InvalidRequest: a change is not possible; nothing is changed.
+                AlreadyExists also if the table has an open job.
+            Unsupported: values cannot be converted, or DuckLake does not support the change.
+            Conflict: other commits kept changing the table at the same time.
+        """
+        view = self._view()
+        # A light change opens a DuckDB file once; a job does not keep it from its workers.
+        with self._state.store.session():
+            table = view.workspace.table(self.name)
+            refuse_rollup(table)
+            has_rollups = bool(rollup_names(table)) or names_rollup(changes)
+            plan = None if has_rollups else plan_alter(table, changes)
+            if plan is not None and not plan.is_heavy:
+                return self._alter_lightly(view, table, changes, plan)
+        if plan is None:
+            done = self._alter_with_rollups(view, table, changes, timeout)
+            return done.wait() if wait and isinstance(done, SchemaChangeJob) else done
+        refuse_in_transaction(self._unit, "a change that converts values")
+        if plan.change is not None:
+            view.state.store.format.require(
+                table.full_name, table.columns, table.columns, plan.change.partition or ()
+            )
+        return submit(self._state, table, plan, changes, timeout, wait=wait)
+
+    def _alter_lightly(
+        self, view: UnitOfWork, table: TableVersion, changes: Sequence[TableChange], plan: AlterPlan
+    ) -> Result:
+        def stage(unit: UnitOfWork) -> None:
+            now = unit.workspace.table(self.name)
+            found = plan if now == table else plan_alter(now, changes)
+            self._stage(unit, found)
+
+        return _noted(carry_out(self._state, self._unit, stage, first=view), [plan])
+
+    def _alter_with_rollups(
+        self,
+        view: UnitOfWork,
+        table: TableVersion,
+        changes: Sequence[TableChange],
+        timeout: int | None,
+    ) -> Result | SchemaChangeJob:
+        """Change a table and its rollups at once, by a job if rows have to be rebuilt."""
+        parts = parted(table, list(rollups_of(view, table)), changes)
+        plan = plan_alter(table, parts.own) if parts.own else None
+        indexes = parts.indexes(plan)
+        if plan is not None and plan.is_heavy:
+            refuse_in_transaction(self._unit, "a change that converts values")
+            if parts.theirs:
+                raise Unsupported(
+                    f"ALTER TABLE {self.name}: converting values or dropping a key cannot be"
+                    " combined with changes of columns that rollups contain; write two statements"
+                )
+            return submit(self._state, table, plan, changes, timeout, indexes=indexes)
+        if parts.made_anew(None if plan is None else plan.change):
+            refuse_in_transaction(self._unit, "a change that rebuilds rollups")
+            return submit_remaking(self._state, table, changes, indexes, timeout)
+
+        def stage(unit: UnitOfWork) -> None:
+            stage_alter(unit, unit.workspace.table(self.name), changes)
+
+        plans = [plan] if plan is not None else []
+        plans += [parts.plan_of(name) for name in parts.theirs]
+        done = carry_out(self._state, self._unit, stage, first=view)
+        if self._unit is None:
+            refresh_by_id(self._state, table)
+        return _noted(done, plans)
+
+    def _stage(self, unit: UnitOfWork, plan: AlterPlan) -> None:
+        if plan.is_heavy:
+            raise Conflict(f"another commit changed {self.name}; alter it again")
+        require_checked(unit, unit.workspace.table(self.name), plan)
+        if plan.change is not None:
+            unit.workspace.alter_table(plan.change)
+
+    def plan_alter(self, *changes: TableChange) -> AlterPlan:
+        """Return what `alter` would do, step by step, without doing it; print it.
+
+        Raises what `alter` raises, but does not look for NULL in rows. What a job would rewrite is
+        taken from the catalog; no file is read. Rows that the catalog keeps count as one file for
+        each version of their columns, without bytes.
+        """
+        view = self._view()
+        table = view.workspace.table(self.name)
+        plan = plan_with_rollups(table, list(rollups_of(view, table)), changes)
+        if plan.change is not None:
+            view.state.store.format.require(
+                table.full_name, table.columns, table.columns, plan.change.partition or ()
+            )
+        return with_cost(self._state, table, plan)
+
+    def rename(self, new_name: str) -> Result:
+        """Rename the table inside its schema; this object follows, and files stay where they are.
+
+        ``new_name`` is one name; dots are part of it. Raises AlreadyExists if it is taken.
+        """
+
+        def stage(unit: UnitOfWork) -> None:
+            rename_with_rollups(unit, unit.workspace.table(self.name), new_name)
+
+        result = carry_out(self._state, self._unit, stage)
+        self.name = replace(self.name, name=new_name)
+        return result
+
+    def drop(self) -> Result:
+        """Drop the table; older snapshots still show it."""
+
+        def stage(unit: UnitOfWork) -> None:
+            drop_with_rollups(unit, unit.workspace.table(self.name))
+
+        return carry_out(self._state, self._unit, stage)

@@ -1,0 +1,84 @@
+"""A table of a lake: read it, change its rows, change its shape."""
+
+from __future__ import annotations
+
+from shelduck.adopt import AdoptVerbs
+from shelduck.borders.export_verbs import ExportVerbs
+from shelduck.catalog.read import read as catalog_read
+from shelduck.model.tables.schema import Schema
+from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.shown import html_table, html_text
+from shelduck.model.types.data_types import type_text
+from shelduck.rewrite.compact_verbs import UpkeepVerbs
+from shelduck.rows.edit_verbs import EditVerbs
+from shelduck.rows.restore import RestoreVerbs
+from shelduck.spark.session import StructType
+from shelduck.spark.types import struct_type
+from shelduck.streams.stream_verbs import StreamVerbs
+from shelduck.verbs.key_verbs import KeyVerbs
+from shelduck.verbs.metadata_tables import MetadataVerbs
+from shelduck.verbs.shape import ShapeVerbs
+from shelduck.widening import WideningVerbs
+from shelduck.work.results import Snapshots, require_limit
+from shelduck.work.table_changes import ChangeVerbs
+
+
+class Table(
+    EditVerbs,
+    ExportVerbs,
+    AdoptVerbs,
+    ChangeVerbs,
+    KeyVerbs,
+    MetadataVerbs,
+    RestoreVerbs,
+    ShapeVerbs,
+    StreamVerbs,
+    UpkeepVerbs,
+    WideningVerbs,
+):
+    """One table by name.
+
+    Every call uses the newest snapshot (inside a transaction, its snapshot and its own changes), so
+    an object never becomes stale. Calls that write either commit one snapshot and
+    return `Committed`, or, inside a transaction, return `Staged`.
+    """
+
+    @property
+    def schema(self) -> StructType:
+        """The columns as Spark knows them."""
+        return struct_type(self._version().columns)
+
+    @property
+    def columns(self) -> Schema:
+        """The columns with their ids, DuckLake types and defaults."""
+        return self._version().columns
+
+    def history(self, *, limit: int | None = None, before: int | None = None) -> Snapshots:
+        """Return the snapshots that changed this table, newest first.
+
+        Args:
+            limit: At most so many.
+            before: Only older ones than this snapshot, such as the last one of the page before.
+        """
+        require_limit(limit)
+        table = self._version()
+        with self._state.store.read() as connection:
+            found = catalog_read.table_history(connection, table, limit=limit, before=before)
+        return Snapshots(found)
+
+    def _repr_html_(self) -> str:
+        """Return the columns; the name alone if the catalog does not answer."""
+        try:
+            table = self._version()
+        except Exception:  # noqa: BLE001 - a notebook shows the object, not its error
+            return html_text(repr(self))
+        rows = [
+            (
+                *(f.id, quote_name(f.name), type_text(f.type), "yes" if f.nullable else "no"),
+                f.default.text if f.default else None,
+                table.comments.get(f.id),
+            )
+            for f in table.columns
+        ]
+        names = ("id", "column", "type", "nullable", "default", "comment")
+        return html_table(names, rows, table.full_name)
