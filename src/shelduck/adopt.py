@@ -32,6 +32,7 @@ from shelduck.spark.session import SparkSession
 from shelduck.work.results import Result
 
 _SHOWN = 20
+Place = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +227,6 @@ def constant_stats(column: Field, text: str | None, rows: int) -> ColumnStats:
     found = Ends() if value is None else ends(column.shape, value, value)
     nan = text == "nan" if str(column.shape) in FLOATS else None
     return ColumnStats(column.id, 0, rows, 0, contains_nan=nan, **found._asdict())
-
-
-Place = str | os.PathLike[str]
 
 
 class AdoptVerbs(RowVerbs):

@@ -19,9 +19,8 @@ from shelduck.model.tables.properties import (
 from shelduck.model.tables.schema import Path, path_text
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.rows import TableRows, table_rows
-from shelduck.planning.older_types import OlderType, older_types
 from shelduck.planning.resolve import resolve
-from shelduck.planning.type_changes import TypeChange, type_changes
+from shelduck.planning.type_changes import OlderType, TypeChange, older_types, type_changes
 from shelduck.rewrite.compact import survey
 from shelduck.rewrite.lot_commits import rewrite
 from shelduck.work.handle import TableHandle

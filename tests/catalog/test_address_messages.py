@@ -12,7 +12,7 @@ import pytest
 import shelduck
 from shelduck import CatalogUnavailable, InvalidRequest, Unsupported
 from shelduck.api.connect import connect_existing
-from shelduck.spark import start
+from shelduck.spark import session
 
 CLOSED = "postgresql://u@127.0.0.1:1/db"
 WRONG = {
@@ -140,7 +140,7 @@ def test_no_java_is_told_before_spark_starts(monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(Unsupported) as caught:
-        start._require_java()
+        session._require_java()
     assert one_sentence(caught.value) == (
         "Spark needs Java 17 or newer, but none is on the path; install it, or set JAVA_HOME to"
         " where it is"
@@ -149,7 +149,7 @@ def test_no_java_is_told_before_spark_starts(monkeypatch):
     with pytest.raises(
         Unsupported, match="but JAVA_HOME is '/nowhere', which has no bin/java; inst"
     ):
-        start._require_java()
+        session._require_java()
 
 
 @pytest.mark.parametrize(("version", "number"), [("1.8.0_402", 8), ("11.0.2", 11)])
@@ -159,7 +159,7 @@ def test_a_java_that_is_too_old_is_told(version, number, tmp_path, monkeypatch):
     java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2024' >&2\n")
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(Unsupported) as caught, start._told_of_java(start._require_java()):
+    with pytest.raises(Unsupported) as caught, session._told_of_java(session._require_java()):
         raise RuntimeError("the JVM went away")
     assert one_sentence(caught.value) == (
         f"Spark needs Java 17 or newer, but {java} is Java {number}; install it, or set JAVA_HOME"
@@ -168,5 +168,5 @@ def test_a_java_that_is_too_old_is_told(version, number, tmp_path, monkeypatch):
 
 
 def test_an_error_under_a_java_that_is_new_enough_stays_as_it_is():
-    with pytest.raises(RuntimeError, match="full"), start._told_of_java(start._require_java()):
+    with pytest.raises(RuntimeError, match="full"), session._told_of_java(session._require_java()):
         raise RuntimeError("the disk is full")

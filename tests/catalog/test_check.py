@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import shelduck
 from shelduck.cli.app import app
 from shelduck.operations import progress
-from shelduck.spark.files.parquet_files import metadata_of
+from shelduck.spark.files.footers import metadata_of
 from shelduck.upkeep import check as lake_check
 from shelduck.upkeep import check_files
 from tests.support.lake import Lake

@@ -13,8 +13,7 @@ from shelduck.catalog.running import jobs
 from shelduck.catalog.running.writers import register_writer
 from shelduck.catalog.upkeep.facts import table_facts
 from shelduck.errors import AlreadyExists, Conflict, CorruptLake, NewerFormat, NotFound
-from shelduck.leases.leases import Leases
-from shelduck.leases.writer import Writer
+from shelduck.leases import Leases, Writer
 from shelduck.model.changes.change import AlterTable, CommitInfo
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob

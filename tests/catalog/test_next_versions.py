@@ -9,7 +9,7 @@ import pytest
 
 import shelduck
 from shelduck.catalog.read import read
-from shelduck.catalog.read.kept.kept_tables import KeptTables
+from shelduck.catalog.read.kept_tables import KeptTables
 from shelduck.errors import Conflict
 from tests.support.contenders import OURS
 from tests.support.contested import make_contested

@@ -8,10 +8,15 @@ from shelduck.ducklake import tables
 from shelduck.ducklake.columns import flattened, rows_of, schema_of
 from shelduck.ducklake.definitions import bodies_of, definition_of, macro_rows, view_rows
 from shelduck.ducklake.traits import comment_rows, partition_rows, sort_rows, tag_rows, traits_of
-from shelduck.model.tables.macro import MacroBody, MacroKind, MacroParameter, MacroVersion
 from shelduck.model.tables.schema import FieldId, SchemaId, SnapshotId, new_schema
 from shelduck.model.tables.table import PartitionColumn, SchemaInfo
-from shelduck.model.tables.view import ViewDefinition
+from shelduck.model.tables.view import (
+    MacroBody,
+    MacroKind,
+    MacroParameter,
+    MacroVersion,
+    ViewDefinition,
+)
 from shelduck.model.types.data_types import List, Map, Member, Primitive, Struct
 
 INT, TEXT = Primitive("int32"), Primitive("varchar")

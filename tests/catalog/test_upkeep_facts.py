@@ -12,8 +12,7 @@ from shelduck.catalog.schema import own_tables
 from shelduck.catalog.upkeep.facts import files_of_layouts, lake_facts, table_facts
 from shelduck.catalog.upkeep.options import write_setting
 from shelduck.ducklake import tables
-from shelduck.leases.leases import Leases
-from shelduck.leases.maintainer import Maintainer
+from shelduck.leases import Leases, Maintainer
 from shelduck.model.changes.job import LEASE
 from shelduck.model.tables.options import OptionSetting, Scope
 from shelduck.planning.lake_facts import LayoutFiles
@@ -210,7 +209,7 @@ def test_a_claim_ends_with_its_lease_or_with_its_process(lake, maintainers, monk
     assert upkeep.claim_upkeep(store, "t", "w")
     assert not upkeep.claim_upkeep(store, "t", "v")
     assert upkeep.claim_upkeep(store, "t", "v", gone="w")
-    monkeypatch.setattr("shelduck.leases.maintainer.is_gone", lambda name: name == "v")
+    monkeypatch.setattr("shelduck.leases.is_gone", lambda name: name == "v")
     with maintainers[0].claim("t") as claim:
         assert claim.is_mine
     assert upkeep.claim_upkeep(store, "t", "w")

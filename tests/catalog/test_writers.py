@@ -9,16 +9,14 @@ from unittest.mock import Mock
 
 import pytest
 
-from shelduck import clock
+from shelduck import clock, leases
+from shelduck import leases as jobs_leases
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.running import writers
 from shelduck.catalog.running.jobs import job as look_up
 from shelduck.catalog.schema import own_tables
 from shelduck.errors import CatalogUnavailable
-from shelduck.leases import identity
-from shelduck.leases import leases as jobs_leases
-from shelduck.leases.leases import Leases
-from shelduck.leases.writer import Writer
+from shelduck.leases import Leases, Writer
 from shelduck.model.changes.change import AlterTable, CommitInfo, DeleteRows
 from shelduck.model.changes.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
 from shelduck.model.changes.records import EndWriters
@@ -230,12 +228,12 @@ def expiry(lake):
 
 
 def test_a_process_of_this_machine_is_known_to_be_dead(monkeypatch):
-    mine = identity.new_identity()
+    mine = leases.new_identity()
     host, process, _ = mine.split("/")
-    assert not identity.is_gone(mine)
-    assert identity.is_gone(f"{host}/999999999/x")
-    assert not identity.is_gone(f"elsewhere/{process}/x")
-    assert not identity.is_gone("no identity")
+    assert not leases.is_gone(mine)
+    assert leases.is_gone(f"{host}/999999999/x")
+    assert not leases.is_gone(f"elsewhere/{process}/x")
+    assert not leases.is_gone("no identity")
 
 
 def test_a_writer_makes_the_tables_again_that_another_catalog_lacks(lake):

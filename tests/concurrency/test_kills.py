@@ -31,7 +31,7 @@ _WRITTEN = "shelduck.spark.write.write.write_files"
 _DELETED = "shelduck.spark.deletes.delete_files.write_delete_files"
 _REWRITTEN = "shelduck.spark.write.rewrite.write_together"
 _MOVED = "shelduck.spark.files.storage.carry_file"
-_PLACED = "shelduck.spark.write.placing.place_files"
+_PLACED = "shelduck.spark.write.partition_keys.place_files"
 
 APPEND = "INSERT INTO {} SELECT id, id % 4, 1 FROM range(400, 600)"
 DELETE = "DELETE FROM {} WHERE id % 2 = 0"

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shelduck.model.files.duckdb_text import TEXT_FORM, parse_nested
-from shelduck.model.files.nested_text import nested_text, survives
+from shelduck.model.files.duckdb_text import TEXT_FORM, nested_text, parse_nested, survives
 from shelduck.model.tables.schema import new_field
 from shelduck.model.types.data_types import DataType, List, Map, Member, Primitive, Struct
 

@@ -6,7 +6,7 @@ import pytest
 
 import shelduck
 from shelduck.spark.files.storage import carry_file
-from shelduck.spark.write import bucket_hash, placing, write
+from shelduck.spark.write import bucket_hash, partition_keys, write
 from tests.support.ducklakepy_oracle import oracle_at
 
 pytestmark = pytest.mark.usefixtures("ducklake_version")
@@ -157,7 +157,7 @@ def moved(monkeypatch):
         found.append(target)
         carry_file(source, target)
 
-    monkeypatch.setattr(placing, "carry_file", carried)
+    monkeypatch.setattr(partition_keys, "carry_file", carried)
     return found
 
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+from shelduck import leases
 from shelduck.catalog.commit import commit as committing
 from shelduck.catalog.commit.rows import table_stats
 from shelduck.catalog.running import jobs, writers
 from shelduck.errors import OutcomeUnknown
 from shelduck.jobs import worker
-from shelduck.leases import identity, leases
-from shelduck.leases.writer import Writer
+from shelduck.leases import Writer
 from shelduck.model.changes.change import PostponedRewrites
 from shelduck.operations.done import Done
 from shelduck.rewrite import compact, lot_commits
@@ -106,7 +106,7 @@ MENDED = {
     ),
     "e66edf9": Fault(
         "a process in another container is taken for dead",
-        lambda: [(identity, "_place", lambda: "host")],
+        lambda: [(leases, "_place", lambda: "host")],
         "writes without it",
     ),
 }

@@ -10,17 +10,17 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 from unittest.mock import patch
 
+from shelduck import leases
 from shelduck.jobs import lots, shares
-from shelduck.leases import identity, leases
 from shelduck.model.files.place import split_address
 from shelduck.operations.read.rows import TableRows
-from shelduck.operations.write import append, flush, overwrite, write_rows
+from shelduck.operations.write import append, flush, overwrite
 from shelduck.rewrite import compact, convert
 from shelduck.rollups import following
 from shelduck.rows import edit_verbs
-from shelduck.spark.files import existence, storage
+from shelduck.spark.files import listing, storage
 from shelduck.spark.rows.named_rows import NamedRows
-from shelduck.spark.write import placing
+from shelduck.spark.write import partition_keys
 from tests.simulation.frames import StandInSpark, assign, under
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def seams(simulation: Callable[[], Simulation]) -> Iterator[None]:
         (append, "moved_to_catalog", lambda done, _: done),
         (overwrite, "assign", assign),
         (overwrite, "folded_rows", lambda _, rows: rows),
-        (write_rows, "write_files", spark.write_files),
-        (write_rows, "add_shadows", spark.add_shadows),
+        (append, "write_files", spark.write_files),
+        (append, "add_shadows", spark.add_shadows),
         (compact, "write_together", spark.write_together),
         (compact, "at_once", lambda _: 2),
         (compact, "writes_several", lambda _: True),
@@ -64,11 +64,11 @@ def seams(simulation: Callable[[], Simulation]) -> Iterator[None]:
         # The change feed is a query of Spark: without it, a stale rollup is made of all rows.
         (following, "feed_since", lambda *_: None),
         (leases, "threading", _threading(simulation)),
-        (identity, "os", SimpleNamespace(getpid=_pid(simulation), kill=_kill(simulation))),
-        (identity, "_place", lambda: _process(simulation).machine),
+        (leases, "os", SimpleNamespace(getpid=_pid(simulation), kill=_kill(simulation))),
+        (leases, "_place", lambda: _process(simulation).machine),
     ]
-    replaced += [(m, "filesystem", _filesystem(simulation)) for m in (storage, existence)]
-    pools = (storage, existence, compact, placing)
+    replaced += [(m, "filesystem", _filesystem(simulation)) for m in (storage, listing)]
+    pools = (storage, listing, compact, partition_keys)
     replaced += [(module, "ThreadPoolExecutor", _InTurn) for module in pools]
     patches = [patch.object(owner, name, new) for owner, name, new in replaced]
     for one in patches:

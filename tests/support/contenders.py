@@ -32,9 +32,14 @@ from shelduck.model.changes.problem import RepairCatalog
 from shelduck.model.changes.schema_change import AddColumn, SetComment, SetNullable
 from shelduck.model.files.data_files import deletes_seen
 from shelduck.model.files.inlined import InlinedBatch
-from shelduck.model.tables.macro import MacroBody, MacroKind, MacroParameter, MacroVersion
 from shelduck.model.tables.table import PartitionColumn
-from shelduck.model.tables.view import ViewDefinition
+from shelduck.model.tables.view import (
+    MacroBody,
+    MacroKind,
+    MacroParameter,
+    MacroVersion,
+    ViewDefinition,
+)
 from shelduck.model.types.data_types import parse_type
 from tests.support.contested import Effect, effect
 from tests.support.files import write_delete_file, write_file, write_with_lineage

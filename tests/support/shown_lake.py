@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import shelduck
 from shelduck.catalog.commit.commit import Landed, commit
 from shelduck.catalog.running import jobs as catalog_jobs
-from shelduck.leases.identity import new_identity
+from shelduck.leases import new_identity
 from shelduck.model.changes.change import AppendFiles, CommitInfo, DeleteRows, FileDeletes
 from shelduck.model.changes.job import OPEN_STATES, JobState, JobStep, JobWork, NewJob
 from shelduck.model.files.data_files import DeletesSeen
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from shelduck.evolution.alter_plan import AlterPlan
-    from shelduck.model.changes.table_change import TableChange
+    from shelduck.model.changes.modify import TableChange
     from shelduck.model.tables.table import TableVersion
 
 SNAPSHOTS = 2000

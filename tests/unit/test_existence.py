@@ -9,8 +9,8 @@ import pyarrow.fs
 import pytest
 
 import shelduck
-from shelduck.spark.files import existence
-from shelduck.spark.files.existence import absent_files
+from shelduck.spark.files import listing
+from shelduck.spark.files.listing import absent_files
 
 SOURCE = Path(shelduck.__file__).parent
 
@@ -54,8 +54,8 @@ class Counted:
 def test_a_directory_of_many_files_is_one_request(tmp_path, monkeypatch, count, requests):
     found = files_in(tmp_path / "a", count)
     store = Counted()
-    monkeypatch.setattr(existence, "local_path", lambda _: None)
-    monkeypatch.setattr(existence, "filesystem", store)
+    monkeypatch.setattr(listing, "local_path", lambda _: None)
+    monkeypatch.setattr(listing, "filesystem", store)
     assert absent_files(found) == []
     assert store.asked == requests
     if count:

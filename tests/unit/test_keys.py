@@ -21,10 +21,9 @@ from shelduck.model.tables.keys import (
     table_keys,
     with_keys,
 )
-from shelduck.model.tables.partition import PartitionBy, Transform
+from shelduck.model.tables.partition import PartitionBy, SortKey, Transform
 from shelduck.model.tables.properties import shown_properties
 from shelduck.model.tables.schema import Default, Schema, new_field
-from shelduck.model.tables.sorting import SortKey
 from shelduck.model.types.data_types import PRIMITIVES, parse_type
 from shelduck.verbs.key_verbs import aggregate, aggregation, duplicate, unique, with_aggregates
 from tests.support.scans import column, holding

@@ -20,12 +20,14 @@ from shelduck.model.changes.schema_change import (
 from shelduck.model.tables.partition import (
     PartitionBy,
     ResetPartitioning,
+    ResetSorting,
     SetPartitioning,
+    SetSorting,
+    SortKey,
     Transform,
 )
 from shelduck.model.tables.properties import SetProperties, UnsetProperties
 from shelduck.model.tables.schema import Default
-from shelduck.model.tables.sorting import ResetSorting, SetSorting, SortKey
 from shelduck.model.tables.table import PartitionColumn
 from shelduck.model.types.data_types import parse_type
 from tests.support.scans import column, table

@@ -9,11 +9,14 @@ from shelduck.model.changes.schema_change import DropColumn, RenameColumn
 from shelduck.model.tables.partition import (
     PartitionBy,
     ResetPartitioning,
+    ResetSorting,
     SetPartitioning,
+    SetSorting,
+    SortKey,
     Transform,
     directory_keys,
+    parse_sort_key,
 )
-from shelduck.model.tables.sorting import ResetSorting, SetSorting, SortKey, parse_sort_key
 from shelduck.sql.ddl.sorting import (
     columns_of,
     key_text,

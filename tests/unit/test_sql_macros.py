@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.macro import MacroKind, MacroParameter
+from shelduck.model.tables.view import MacroKind, MacroParameter
 from shelduck.sql.parse import parse
 from shelduck.sql.query.macros import Form, Macro, expanded, qualified
 

@@ -11,7 +11,7 @@ from shelduck.errors import NewerFormat
 from shelduck.model.changes import stored_job
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.job import JobIndex, JobState, JobWork
-from shelduck.model.changes.modify import ModifyColumn, OrderColumns
+from shelduck.model.changes.modify import ModifyColumn, OrderColumns, RewriteOlderFiles, TableChange
 from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
@@ -23,19 +23,20 @@ from shelduck.model.changes.schema_change import (
     SetNullable,
 )
 from shelduck.model.changes.stored_job import STORED_WORK
-from shelduck.model.changes.table_change import RewriteOlderFiles, TableChange
 from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.partition import (
     PartitionBy,
     ResetPartitioning,
+    ResetSorting,
     SetPartitioning,
+    SetSorting,
+    SortKey,
     Transform,
 )
 from shelduck.model.tables.properties import SetProperties, UnsetProperties
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec
 from shelduck.model.tables.schema import Default
 from shelduck.model.tables.shadow import Conversion
-from shelduck.model.tables.sorting import ResetSorting, SetSorting, SortKey
 from shelduck.model.types.data_types import DataType, parse_type
 
 INT = parse_type("int")

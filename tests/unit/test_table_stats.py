@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.catalog.commit.rows.stats import (
+from shelduck.catalog.commit.rows.table_stats import (
     TableColumnStats,
     grown,
     stats_of_added,

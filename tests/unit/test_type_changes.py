@@ -7,9 +7,8 @@ from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.schema import Kind, new_field
 from shelduck.model.types.data_types import Primitive, ducklake_type, parse_type
 from shelduck.planning.compaction import ColumnVersion
-from shelduck.planning.older_types import OlderType, older_types
 from shelduck.planning.resolve import resolve
-from shelduck.planning.type_changes import type_changes
+from shelduck.planning.type_changes import OlderType, older_types, type_changes
 from tests.support.scans import table
 
 

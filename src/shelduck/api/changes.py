@@ -15,7 +15,7 @@ from typing import Literal
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.definition import Position
-from shelduck.model.changes.modify import ModifyColumn, OrderColumns
+from shelduck.model.changes.modify import ModifyColumn, OrderColumns, RewriteOlderFiles
 from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
@@ -26,11 +26,14 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
-from shelduck.model.changes.table_change import RewriteOlderFiles
-from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
+from shelduck.model.tables.partition import (
+    ResetPartitioning,
+    ResetSorting,
+    SetPartitioning,
+    SetSorting,
+)
 from shelduck.model.tables.properties import SetProperties, UnsetProperties
 from shelduck.model.tables.schema import Default
-from shelduck.model.tables.sorting import ResetSorting, SetSorting
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import declared_type
 from shelduck.model.types.literals import blob_text

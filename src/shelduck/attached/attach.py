@@ -24,12 +24,15 @@ from shelduck.spark.bridge.catalog import (
     remove_catalog,
     token_of,
 )
-from shelduck.spark.bridge.connect_faults import forget_over_connect, tell_over_connect
+from shelduck.spark.bridge.faults import forget_over_connect, tell_over_connect
 from shelduck.spark.bridge.jvm import java_session
-from shelduck.spark.calls.lake_format import replace_load
 from shelduck.spark.calls.latest_views import replace_views
-from shelduck.spark.calls.replaced_calls import replace_calls
-from shelduck.spark.calls.replacing import give_methods_back, replace_method
+from shelduck.spark.calls.replaced_calls import (
+    give_methods_back,
+    replace_calls,
+    replace_load,
+    replace_method,
+)
 from shelduck.spark.session import DataFrame, SparkSession, session_for
 
 _SETTING = "spark.sql.catalog."

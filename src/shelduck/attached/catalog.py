@@ -23,7 +23,7 @@ from shelduck.model.text.names import shown_schema
 from shelduck.model.text.quoting import quote_name, schema_names
 from shelduck.spark.bridge.catalog import held_frames
 from shelduck.spark.calls.lake_options import refuse_format, refuse_made, refuse_written
-from shelduck.spark.calls.write_schema import write_schema
+from shelduck.spark.calls.lake_writer import write_schema
 from shelduck.spark.rows.store_rules import require_text
 from shelduck.spark.session import DataFrame, SparkSession, StructType
 from shelduck.sql.ddl.defaults import expression_for_spark

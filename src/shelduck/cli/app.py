@@ -16,7 +16,7 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 import shelduck
-from shelduck.cli import check, jobs, looks, maintain, schema, sql, ui
+from shelduck.cli import jobs, looks, maintain, schema, sql, ui
 from shelduck.cli.lakes import config_file
 from shelduck.cli.options import console
 from shelduck.errors import ShelduckError
@@ -54,7 +54,7 @@ app.command(epilog=schema.SCHEMA_EXAMPLE)(schema.schema)
 app.command(epilog=looks.HISTORY_EXAMPLE)(looks.history)
 app.command(epilog=schema.PLAN_EXAMPLE)(schema.plan)
 app.command(epilog=schema.APPLY_EXAMPLE)(schema.apply)
-app.command(epilog=check.EXAMPLE)(check.check)
+app.command(epilog=maintain.CHECKING)(maintain.check)
 app.command(epilog=maintain.EXAMPLE)(maintain.maintain)
 app.command(epilog=maintain.MIGRATE_EXAMPLE)(maintain.migrate)
 app.command(epilog=ui.EXAMPLE)(ui.ui)

@@ -14,6 +14,7 @@ from shelduck.errors import InvalidRequest
 if TYPE_CHECKING:
     from shelduck.api.lake import Lake
 
+
 # The command prints an error once, in words; Spark stays silent.
 _QUIET = {"spark.log.level": "OFF"}
 config_file: ContextVar[Path | None] = ContextVar("config_file", default=None)

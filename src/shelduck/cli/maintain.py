@@ -1,4 +1,4 @@
-"""``shelduck maintain`` and ``migrate``: what keeps a lake in order, and what renews its format."""
+"""``shelduck check``, ``maintain`` and ``migrate``: what is wrong, what is due, a newer format."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from shelduck.errors import CatalogUnavailable
 if TYPE_CHECKING:
     from shelduck.api.lake import Lake
     from shelduck.upkeep.maintain import MaintenanceStep
+from shelduck.cli.options import TableOrAll
 
 EXAMPLE = """Example: shelduck maintain -c prod --every 5m
 
@@ -21,6 +22,15 @@ Example: shelduck maintain -c sqlite:///lake.db --dry-run"""
 MIGRATE_EXAMPLE = """Example: shelduck migrate -c prod --to 1.1 --plan
 
 Example: shelduck migrate -c sqlite:///lake.db --to 1.1"""
+CHECKING = """Example: shelduck check -c sqlite:///lake.db --json
+
+Example: shelduck check -c prod --repair"""
+Rows = Annotated[
+    bool, typer.Option("--rows", help="read every row too; this starts Spark, and takes long")
+]
+Repair = Annotated[
+    bool, typer.Option("--repair", help="repair what needs no decision, and list the repairs")
+]
 
 
 def maintain(
@@ -97,4 +107,29 @@ def migrate(
     else:
         typer.echo(str(done))
     if done.is_refused:
+        raise typer.Exit(2)
+
+
+def check(
+    catalog: Catalog,
+    table: TableOrAll = None,
+    *,
+    rows: Rows = False,
+    repair: Repair = False,
+    json: Json = False,
+) -> None:
+    """Check a lake; exit status 2 if something is wrong, 1 if the check cannot look.
+
+    The status is 0 if nothing is wrong, or if all of it was repaired.
+    """
+    from shelduck.cli.lakes import connect_existing
+
+    with connect_existing(catalog) as lake:
+        found = lake.check(table, rows=rows, repair=repair)
+    if json:
+        told = [asdict(problem) | {"level": level} for level, problem in found.rows]
+        print_rows(told, [], as_json=True)
+    else:
+        typer.echo(str(found))
+    if not found.is_sound:
         raise typer.Exit(2)

@@ -12,10 +12,18 @@ from sqlalchemy import Table
 from shelduck.ducklake import tables
 from shelduck.ducklake.traits import Row, Rows, tag_rows
 from shelduck.errors import CorruptLake
-from shelduck.model.tables.macro import UNKNOWN, MacroBody, MacroParameter, MacroVersion
 from shelduck.model.tables.schema import SchemaId
 from shelduck.model.tables.table import SchemaInfo
-from shelduck.model.tables.view import PINNED, SPARK_SQL, STORED_PIN, ViewDefinition
+from shelduck.model.tables.view import (
+    PINNED,
+    SPARK_SQL,
+    STORED_PIN,
+    UNKNOWN,
+    MacroBody,
+    MacroParameter,
+    MacroVersion,
+    ViewDefinition,
+)
 from shelduck.model.text.names import directory
 from shelduck.model.text.quoting import double_quoted
 

@@ -16,8 +16,8 @@ from shelduck.ducklake import tables
 from shelduck.ducklake.checked import RESTORE
 from shelduck.errors import CorruptLake
 from shelduck.model.tables.options import OptionSetting, Scope
+from shelduck.model.tables.partition import parse_sort_key
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.sorting import parse_sort_key
 from shelduck.model.tables.table import PartitionColumn
 
 Row = Mapping[str, Any]
@@ -75,7 +75,7 @@ def sort_rows(table: int, number: int, keys: Iterable[str]) -> Rows:
 
 
 def traits_of(found: Mapping[str, Sequence[Any]], snapshot: int, table: str) -> Traits:
-    """Return what rows by the names of `shelduck.catalog.read.traits.TRAITS` say about a table.
+    """Return what rows by the names of `shelduck.catalog.read.read.TRAITS` say about a table.
 
     ``table`` is its name. Raises CorruptLake for rows that contradict each other.
     """

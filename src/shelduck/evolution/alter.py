@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
-from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
 from shelduck.evolution.alter_plan import AlterPlan, AlterStep
 from shelduck.evolution.arrangement import (
     Arrangement,
@@ -15,7 +15,6 @@ from shelduck.evolution.arrangement import (
     refuse_lost_keys,
 )
 from shelduck.evolution.keys import KeyDraft
-from shelduck.evolution.waiting_names import WaitingNames
 from shelduck.evolution.weights import (
     REFOLDING,
     Simple,
@@ -28,7 +27,14 @@ from shelduck.evolution.weights import (
 from shelduck.model.changes.alteration import alteration, differs
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.column_defaults import with_default
-from shelduck.model.changes.modify import ModifyColumn, OrderColumns, expanded
+from shelduck.model.changes.modify import (
+    ArrangementChange,
+    ModifyColumn,
+    OrderColumns,
+    RewriteOlderFiles,
+    TableChange,
+    expanded,
+)
 from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
@@ -43,10 +49,14 @@ from shelduck.model.changes.schema_change import (
     apply_change,
     refuse_empty,
 )
-from shelduck.model.changes.table_change import ArrangementChange, RewriteOlderFiles, TableChange
 from shelduck.model.tables.keys import table_keys, with_keys
 from shelduck.model.tables.lengths import is_longer, with_lengths
-from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
+from shelduck.model.tables.partition import (
+    ResetPartitioning,
+    ResetSorting,
+    SetPartitioning,
+    SetSorting,
+)
 from shelduck.model.tables.properties import (
     PropertyChange,
     allows_promotion,
@@ -59,13 +69,13 @@ from shelduck.model.tables.schema import (
     Field,
     FieldId,
     Kind,
+    Path,
     Schema,
     comments_below,
     new_field,
     path_text,
 )
 from shelduck.model.tables.shadow import Conversion
-from shelduck.model.tables.sorting import ResetSorting, SetSorting
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import require_writable
 from shelduck.model.types.data_types import Primitive, type_text
@@ -209,10 +219,10 @@ class _Fold:
         """Find the existing columns whose rows must be checked for NULL."""
         found = map(self.after.columns.by_id, sorted(self.after.must_hold_no_null))
         checked = [f for f in found if f is not None]
-        for field in checked:
-            if field.id > self.table.max_column_id and field.initial_default is None:
+        for column in checked:
+            if column.id > self.table.max_column_id and column.initial_default is None:
                 raise InvalidRequest(
-                    f"new column {field.name!r} of {self.table.full_name} cannot be NOT NULL:"
+                    f"new column {column.name!r} of {self.table.full_name} cannot be NOT NULL:"
                     " existing rows would hold NULL; give it a DEFAULT"
                 )
         left = frozenset(f.id for f in checked if f.id <= self.table.max_column_id)
@@ -377,3 +387,51 @@ def _change(table: TableVersion, after: SchemaDraft, arrangement: Arrangement) -
         return None
     excludes_inserts = bool(after.must_hold_no_null)
     return alteration(table, then, after.unsafe_bounds, excludes_inserts=excludes_inserts)
+
+
+@dataclass
+class WaitingNames:
+    """Renames whose new name is taken: ``RENAME a TO b, RENAME b TO a``.
+
+    The column has a name of its own until a later clause renames or drops the other column, to
+    which the name refers until then.
+    """
+
+    table: str
+    names: dict[FieldId, str] = field(default_factory=dict)
+
+    def unless_taken(self, change: RenameColumn, columns: Schema) -> RenameColumn:
+        """Return a rename, to another name for now if its own is taken."""
+        found, above = columns.find(change.path), change.path[:-1]
+        other = columns.find((*above, change.new_name))
+        if found is None or other is None or other.id == found.id:
+            return change
+        self.names[found.id] = change.new_name
+        now = f"{change.new_name}_"
+        while columns.find((*above, now)) is not None:
+            now += "_"
+        return RenameColumn(change.path, now)
+
+    def freed(self, columns: Schema) -> RenameColumn | None:
+        """Return the rename of a column whose new name has become free, None if there is none."""
+        for number, name in self.names.items():
+            path = _path_of(number, columns.fields)
+            if path is None or columns.find((*path[:-1], name)) is None:
+                del self.names[number]
+                return None if path is None else RenameColumn(path, name)
+        return None
+
+    def finish(self) -> None:
+        """Raise AlreadyExists for a name that is still taken."""
+        for name in self.names.values():
+            raise AlreadyExists.named("column", name, self.table)
+
+
+def _path_of(number: FieldId, fields: Iterable[Field]) -> Path | None:
+    for one in fields:
+        if one.id == number:
+            return (one.name,)
+        below = _path_of(number, one.children)
+        if below is not None:
+            return (one.name, *below)
+    return None

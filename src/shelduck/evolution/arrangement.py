@@ -6,19 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.changes.modify import ArrangementChange
 from shelduck.model.changes.schema_change import DropColumn, RenameColumn, SchemaChange
-from shelduck.model.changes.table_change import ArrangementChange
 from shelduck.model.tables.partition import (
     BUCKET,
     PartitionBy,
     ResetPartitioning,
+    ResetSorting,
     SetPartitioning,
+    SetSorting,
+    SortKey,
     named_keys,
+    parse_sort_key,
     parse_transform,
     resolve_keys,
 )
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema, path_text
-from shelduck.model.tables.sorting import ResetSorting, SetSorting, SortKey, parse_sort_key
 from shelduck.model.tables.table import PartitionColumn, TableVersion
 from shelduck.model.text.names import split_list
 from shelduck.model.types.buckets import has_same_buckets

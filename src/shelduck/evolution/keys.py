@@ -22,8 +22,8 @@ from shelduck.model.tables.keys import (
     table_keys,
     with_keys,
 )
+from shelduck.model.tables.partition import SortKey
 from shelduck.model.tables.schema import Field, FieldId, Schema
-from shelduck.model.tables.sorting import SortKey
 from shelduck.model.tables.table import PartitionColumn, TableVersion
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.types.data_types import SIGNED, UNSIGNED, DataType, Decimal

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shelduck.model.changes.modify import ArrangementChange, RewriteOlderFiles
 from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
@@ -19,11 +20,14 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
-from shelduck.model.changes.table_change import ArrangementChange, RewriteOlderFiles
-from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
+from shelduck.model.tables.partition import (
+    ResetPartitioning,
+    ResetSorting,
+    SetPartitioning,
+    SetSorting,
+)
 from shelduck.model.tables.properties import SetProperties, UnsetProperties
 from shelduck.model.tables.schema import Field
-from shelduck.model.tables.sorting import ResetSorting, SetSorting
 from shelduck.model.types.promotions import Verdict, promotion
 from shelduck.planning.shadows import verdict_on
 

@@ -14,17 +14,17 @@ from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.record import Begun
 from shelduck.jobs.shares import help_job
 from shelduck.jobs.worker import JobWorker
-from shelduck.leases.identity import is_gone, new_identity
+from shelduck.leases import is_gone, new_identity
 from shelduck.metrics import JOB_DURATION, timed
 from shelduck.model.changes.change import Change
 from shelduck.model.changes.job import Job, JobIndex, JobState, JobWork, NewJob
-from shelduck.model.changes.table_change import TableChange
+from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import RollupSpec, rollup_names
 from shelduck.model.tables.table import Snapshot, TableVersion
 from shelduck.model.tables.writable import require_writable
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.text.shown import html_text
-from shelduck.operations.landing import require_files
+from shelduck.operations.done import require_files
 from shelduck.planning.shadows import Shadow, reservation, with_reserved
 from shelduck.rollups.builder import drop_unlisted, is_taken, refolding
 from shelduck.rollups.plan import plan_rollup

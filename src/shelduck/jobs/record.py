@@ -18,13 +18,12 @@ from shelduck.errors import (
     ShelduckError,
     SparkFailed,
 )
-from shelduck.leases.writer import Writer
+from shelduck.leases import Writer
 from shelduck.model.changes.change import Change
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.changes.records import EndWriters, LearnLayouts
 from shelduck.model.tables.table import TableVersion
-from shelduck.operations.done import discard
-from shelduck.operations.landing import require_files
+from shelduck.operations.done import discard, require_files
 from shelduck.operations.write.flush import with_past
 from shelduck.rewrite.compact import Survey, survey
 from shelduck.spark.named_errors import SparkError, data_fault, first_line

@@ -13,8 +13,7 @@ from shelduck import clock
 from shelduck.errors import Conflict, NotFound, ShelduckError
 from shelduck.jobs.lots import Lots
 from shelduck.jobs.record import JobRecord
-from shelduck.leases.identity import new_identity
-from shelduck.leases.maintainer import Maintainer
+from shelduck.leases import Maintainer, new_identity
 from shelduck.model.changes.job import Job, JobState, JobWork
 from shelduck.planning.shadows import Shadow, known_shadows
 from shelduck.rewrite.compact import Survey

@@ -27,7 +27,7 @@ from shelduck.evolution.alter import plan_alter
 from shelduck.jobs.lots import Lots, pauses
 from shelduck.jobs.record import Begun, JobRecord, ending, left_open, why_cancelled
 from shelduck.jobs.shares import Helper, Shares, files_left
-from shelduck.leases.identity import is_gone, new_identity
+from shelduck.leases import is_gone, new_identity
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.tables.rollup import rollup_names

@@ -1,24 +1,32 @@
-"""The result of a verb over rows: changes for one commit, and the files that it wrote."""
+"""The result of a verb over rows: changes for one commit, and the files that must exist for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import (
     AlterTable,
     AppendFiles,
+    Change,
+    DeleteRows,
     FlushInlined,
     InlineRows,
     RewriteFiles,
     RowChange,
 )
+from shelduck.model.files.data_files import NewDataFile, NewDeleteFile
 from shelduck.model.files.inlined import InlinedBatch
 from shelduck.model.files.place import place_below
+from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.names import is_write_directory
+from shelduck.planning.conservation import named
+from shelduck.spark.files.listing import absent_files
 from shelduck.spark.files.storage import delete_directory, delete_file, delete_files
+from shelduck.spark.stores.store_errors import told_of_storage
 from shelduck.spark.write.write import WrittenFiles
 
 
@@ -118,3 +126,55 @@ def discard_unpublished(
     for path in gone:
         if path.partition("/")[0] in kept:
             delete_file(place_below(table.path, path))
+
+
+def require_files(changes: Sequence[Change], directories: Mapping[TableId, str]) -> None:
+    """Raise CorruptLake if a file that the changes name is gone or has another size.
+
+    The committing code calls this just before the commit. ``directories`` are those of the tables
+    that get new files, including new tables. No request if there are no files.
+    """
+    files = list(_named_files(changes, directories))
+    if not files:
+        return
+    with told_of_storage(files[0][0], "the last look at new files"):
+        wrong = absent_files(files)
+    if wrong:
+        raise CorruptLake(
+            f"files are missing or have changed since they were written: {named(wrong)}; nothing"
+            " was committed; write again, and look for what changes files below the lake's data"
+            " path, such as remove_orphans with a short older_than"
+        )
+
+
+def _named_files(
+    changes: Sequence[Change], directories: Mapping[TableId, str]
+) -> Iterator[tuple[str, int]]:
+    for change in changes:
+        match change:
+            case AppendFiles():
+                yield from _of(change.files, (), directories[change.table])
+            case RewriteFiles():
+                past = [s.past.delete_file for s in change.sources if s.past is not None]
+                yield from _of(change.results, past, change.table.path)
+            case FlushInlined():
+                merged = [d.delete_file for d in change.deletes]
+                yield from _of(change.results, merged, change.table.path)
+            case DeleteRows():
+                deletes = [f.delete_file for f in change.files if f.delete_file is not None]
+                deletes += [f.past.delete_file for f in change.files if f.past is not None]
+                yield from _of((), deletes, change.table.path)
+            case _:
+                pass
+
+
+def _of(
+    files: Sequence[NewDataFile], deletes: Sequence[NewDeleteFile], place: str
+) -> Iterator[tuple[str, int]]:
+    for file in files:
+        # Adopted files stay where they are.
+        yield (file.path if file.names is not None else place + file.path), file.file_size_bytes
+        if file.deletes is not None:
+            yield place + file.deletes.path, file.deletes.file_size_bytes
+    for dead in deletes:
+        yield place + dead.path, dead.file_size_bytes

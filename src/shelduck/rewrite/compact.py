@@ -34,7 +34,7 @@ from shelduck.planning.compaction import (
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.spark.stopping import SparkJobs, stopped_on_error
-from shelduck.spark.write.placing import directory_beside, place_files
+from shelduck.spark.write.partition_keys import directory_beside, place_files
 from shelduck.spark.write.rewrite import (
     at_once,
     write_arranged,

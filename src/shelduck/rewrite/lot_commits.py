@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from shelduck.errors import Conflict, OutcomeUnknown, Unsupported
-from shelduck.leases.writer import Writer
+from shelduck.leases import Writer
 from shelduck.model.tables.writable import why_not_written
 from shelduck.operations.done import Done, discard, discard_unpublished
 from shelduck.operations.progress import bin_progress

@@ -28,8 +28,11 @@ from shelduck.model.tables.table import Snapshot, TableVersion
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.rewrite.compact import Survey
 from shelduck.spark.files.storage import copy_files
-from shelduck.spark.write.placing import directory_beside
+from shelduck.spark.write.partition_keys import directory_beside
 from shelduck.spark.write.write import fresh_name
+
+# Shelduck's rewrites also log a flush.
+_REWRITTEN = {Verb.REWRITE_DELETE, Verb.INLINE_FLUSH}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +94,6 @@ def _pairs(old: NewDataFile, new: NewDataFile) -> list[tuple[str, str]]:
     if old.deletes is not None and new.deletes is not None:
         pairs.append((old.deletes.path, new.deletes.path))
     return pairs
-
-
-# Shelduck's rewrites also log a flush.
-_REWRITTEN = {Verb.REWRITE_DELETE, Verb.INLINE_FLUSH}
 
 
 def postponable(

@@ -12,7 +12,7 @@ from shelduck.evolution.weights import REMAKING
 from shelduck.model.changes.alteration import altered
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.job import JobIndex
-from shelduck.model.changes.modify import ModifyColumn, OrderColumns
+from shelduck.model.changes.modify import ModifyColumn, OrderColumns, TableChange, names_rollup
 from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
@@ -20,7 +20,6 @@ from shelduck.model.changes.schema_change import (
     MoveColumn,
     RenameColumn,
 )
-from shelduck.model.changes.table_change import TableChange, names_rollup
 from shelduck.model.tables.keys import KEYS, KeyModel, table_keys
 from shelduck.model.tables.rollup import (
     Measure,

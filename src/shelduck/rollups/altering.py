@@ -10,7 +10,7 @@ from shelduck.evolution.alter import plan_alter
 from shelduck.model.changes.alteration import altered
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.job import Job, JobState, JobStep
-from shelduck.model.changes.table_change import TableChange
+from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import rollup_of, uuid_of_next, with_rollup_names
 from shelduck.model.tables.shadow import Conversion
 from shelduck.model.tables.table import TableVersion

@@ -14,9 +14,9 @@ from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import Conflict, NotFound
 from shelduck.evolution.alter import plan_alter
 from shelduck.model.changes.job import Job, JobState, JobStep
+from shelduck.model.changes.modify import TableChange
 from shelduck.model.changes.records import Settling
 from shelduck.model.changes.schema_change import DropColumn
-from shelduck.model.changes.table_change import TableChange
 from shelduck.model.tables.rollup import (
     RollupSpec,
     rollup_names,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from shelduck.catalog.databases.retry import tries
 from shelduck.catalog.running.writers import LeaseLost
 from shelduck.errors import Conflict
-from shelduck.leases.writer import Writer
+from shelduck.leases import Writer
 from shelduck.model.changes.change import AppendFiles, InlineRows, RowChange
 from shelduck.model.changes.evolution import NO_EVOLUTION, Evolution
 from shelduck.model.tables.keys import DELETE_SIGN

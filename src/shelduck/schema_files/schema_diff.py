@@ -9,7 +9,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.evolution.alter import plan_alter
 from shelduck.model.changes.alteration import altered
 from shelduck.model.changes.definition import Position
-from shelduck.model.changes.modify import OrderColumns
+from shelduck.model.changes.modify import OrderColumns, TableChange
 from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
@@ -18,13 +18,18 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
-from shelduck.model.changes.table_change import TableChange
 from shelduck.model.tables.keys import table_keys
-from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
+from shelduck.model.tables.partition import (
+    ResetPartitioning,
+    ResetSorting,
+    SetPartitioning,
+    SetSorting,
+    SortKey,
+    parse_sort_key,
+)
 from shelduck.model.tables.properties import SetProperties, UnsetProperties, shown_properties
 from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import Default, Field, Kind, Path, path_text
-from shelduck.model.tables.sorting import ResetSorting, SetSorting, SortKey, parse_sort_key
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, List, Map, Member, Struct
@@ -34,6 +39,7 @@ from shelduck.sql.schema_files import TableFile
 from shelduck.sql.statements.statements import ColumnDefinition
 
 Changes = tuple[TableChange, ...]
+_RESETS = (ResetPartitioning, ResetSorting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +93,6 @@ def difference(
     changes += _properties(table, file)
     names_lost = [path_text((f.name,)) for f in lost] + inside.lost
     return Difference(tuple(changes), tuple(names_lost))
-
-
-_RESETS = (ResetPartitioning, ResetSorting)
 
 
 def _column(field: Field, column: ColumnDefinition, inside: Inside) -> Iterator[TableChange]:

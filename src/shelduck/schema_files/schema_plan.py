@@ -11,7 +11,7 @@ from rich.filesize import decimal
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.jobs import SchemaChangeJob
-from shelduck.model.changes.table_change import TableChange
+from shelduck.model.changes.modify import TableChange
 from shelduck.model.text.quoting import schema_word
 from shelduck.model.text.shown import html_table, html_text
 from shelduck.statements.session import SqlSession

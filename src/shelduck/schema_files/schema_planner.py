@@ -9,8 +9,8 @@ from typing import Any
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.job import Job
+from shelduck.model.changes.modify import TableChange
 from shelduck.model.changes.schema_change import ChangeType, RenameColumn, SetNullable
-from shelduck.model.changes.table_change import TableChange
 from shelduck.model.tables.options import Scope
 from shelduck.model.tables.options import option_text as stored_option
 from shelduck.model.tables.schema import path_text

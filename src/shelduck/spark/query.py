@@ -1,13 +1,15 @@
-"""Spark SQL over DataFrames, and small answers as DataFrames."""
+"""Spark SQL over DataFrames, small answers as DataFrames, and the frames of metadata tables."""
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -18,6 +20,14 @@ from shelduck.spark.bridge.jvm import has_jvm, java_session
 from shelduck.spark.bridge.named import query_of_views, row_of
 
 _TABLE = re.compile(r"'UnresolvedRelation \[(.*?)\], \[")
+_AT_ONCE = 10_000
+_TYPES: Mapping[str, pa.DataType] = {
+    "bigint": pa.int64(),
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "map": pa.map_(pa.string(), pa.string()),
+}
 
 
 def run_query(spark: SparkSession, text: str, relations: Mapping[str, DataFrame]) -> DataFrame:
@@ -134,3 +144,22 @@ def outcome(spark: SparkSession, row: Mapping[str, int | str | None]) -> DataFra
 def _kind_and_text(value: int | str | None) -> tuple[str, str | None]:
     kind = "string" if isinstance(value, str) else "bigint"
     return kind, None if value is None else str(value)
+
+
+def metadata_frame(
+    spark: SparkSession, columns: Mapping[str, str], rows: Iterable[Sequence[Any]]
+) -> DataFrame:
+    """Return rows as a DataFrame; only a few thousand of them are Python values at a time.
+
+    ``columns`` are names with ``bigint``, ``string``, ``boolean``, ``timestamp``, or ``map`` for
+    pairs of texts.
+    """
+    schema = pa.schema([pa.field(name, _TYPES[kind]) for name, kind in columns.items()])
+    left, batches = iter(rows), []
+    while some := list(islice(left, _AT_ONCE)):
+        values = zip(*some, strict=True)
+        arrays = [pa.array(list(v), f.type) for v, f in zip(values, schema, strict=True)]
+        batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+    # Spark needs a batch even without rows.
+    table = pa.Table.from_batches(batches or [pa.RecordBatch.from_pylist([], schema)], schema)
+    return spark.createDataFrame(table)

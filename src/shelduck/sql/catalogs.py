@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from shelduck.sql.statements import statements as st
-from shelduck.sql.statements.macro_statements import CreateMacro, DropMacro, ShowMacros
+from shelduck.sql.statements.statements import CreateMacro, DropMacro, ShowMacros
 from shelduck.sql.statements.upkeep_statements import (
     CancelJob,
     Checkpoint,

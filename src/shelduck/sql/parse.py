@@ -13,8 +13,14 @@ from shelduck.sql.named_object import SPARKS
 from shelduck.sql.query.query import begins_query, read_query
 from shelduck.sql.rows.insert import read_insert
 from shelduck.sql.rows.merge_into import read_merge
-from shelduck.sql.rows.returning import RETURNING_VERBS, returning_at, with_returning
-from shelduck.sql.rows.rows import read_delete, read_truncate, read_update
+from shelduck.sql.rows.rows import (
+    RETURNING_VERBS,
+    read_delete,
+    read_truncate,
+    read_update,
+    returning_at,
+    with_returning,
+)
 from shelduck.sql.statements.statements import Statement
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind, Token, tokenize

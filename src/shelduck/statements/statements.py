@@ -12,7 +12,6 @@ from shelduck.spark.named_errors import told_as_lakes
 from shelduck.spark.query import answer, outcome, prepare_outcomes
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.sql.parse import parse, pieces
-from shelduck.sql.statements import macro_statements as ms
 from shelduck.sql.statements import row_statements as rs
 from shelduck.sql.statements import statements as st
 from shelduck.sql.statements import upkeep_statements as up
@@ -165,8 +164,8 @@ OPERATIONS: dict[type, str] = {
     st.RenameView: "RENAME VIEW",
     st.CommentView: "COMMENT ON VIEW",
     st.DropView: "DROP VIEW",
-    ms.CreateMacro: "CREATE MACRO",
-    ms.DropMacro: "DROP MACRO",
+    st.CreateMacro: "CREATE MACRO",
+    st.DropMacro: "DROP MACRO",
     rs.Insert: "INSERT",
     rs.Delete: "DELETE",
     rs.Truncate: "TRUNCATE",
@@ -183,7 +182,7 @@ OPERATIONS: dict[type, str] = {
     st.ShowCreateTable: "SHOW CREATE TABLE",
     st.ShowProperties: "SHOW PROPERTIES",
     st.ShowViews: "SHOW VIEWS",
-    ms.ShowMacros: "SHOW MACROS",
+    st.ShowMacros: "SHOW MACROS",
     st.ShowPartitions: "SHOW PARTITIONS",
     st.Describe: "DESCRIBE",
     st.Help: "HELP",

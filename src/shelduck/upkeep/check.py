@@ -10,14 +10,14 @@ from shelduck import clock
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.read import metadata, read
-from shelduck.catalog.read.lake_metadata import listed_files
+from shelduck.catalog.read.metadata import listed_files
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.running.jobs import jobs
 from shelduck.catalog.running.upkeep import HeldClaim, drop_claims, held_claims
 from shelduck.catalog.running.writers import Registered, registered_writers, remove_dead
 from shelduck.catalog.upkeep.audit import audit_rows, older_files
 from shelduck.errors import CatalogUnavailable, ShelduckError
-from shelduck.leases.identity import is_gone
+from shelduck.leases import is_gone
 from shelduck.model.changes.job import JobState
 from shelduck.model.changes.problem import CorrectedStats, Problem, RepairCatalog
 from shelduck.model.files.data_files import counted_rows
@@ -45,6 +45,8 @@ _LOOK = "look at the catalog; restore it from a backup if you cannot correct it"
 _DELETES = "deletes it"
 # Kinds of problems that cannot be the reason why no row names a file.
 _HARMLESS = frozenset({"orphan", "job", "statistics"})
+_IDLE = "nobody waits for it; remove_orphans() deletes what it wrote"
+_REMOVES = "removes its registration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,10 +285,6 @@ def _repair(checker: _Checker, wanted: Iterable[Problem]) -> None:
         commit(state.store, state.info, [change], base=base, info=state.commit_info("repair"))
     if "orphan" in kinds:
         LakeUpkeep(state, None).remove_orphans(table=checker.only)
-
-
-_IDLE = "nobody waits for it; remove_orphans() deletes what it wrote"
-_REMOVES = "removes its registration"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.model.types.bounds import bound, widen
 from shelduck.model.types.data_types import Leaf
 from shelduck.operations.progress import counted
-from shelduck.spark.files.existence import absent_files
+from shelduck.spark.files.footers import metadata_of
 from shelduck.spark.files.layouts import layout_of
-from shelduck.spark.files.parquet_files import metadata_of
+from shelduck.spark.files.listing import absent_files
 from shelduck.spark.files.stats import column_stats
 
 Bounds = Mapping[int, Mapping[int, ColumnStats]]

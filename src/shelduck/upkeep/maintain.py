@@ -14,7 +14,7 @@ from rich.filesize import decimal
 from shelduck import clock
 from shelduck.catalog.upkeep.facts import files_of_layouts, lake_facts, table_facts
 from shelduck.errors import CatalogUnavailable, Conflict, NotFound, Unsupported
-from shelduck.leases.maintainer import Maintainer
+from shelduck.leases import Maintainer
 from shelduck.model.tables.schema import TableId
 from shelduck.planning.lake_facts import TableFacts
 from shelduck.rewrite.compact_verbs import bytes_of
@@ -26,6 +26,13 @@ from shelduck.work.instants import seconds_of
 from shelduck.work.results import Committed, Staged, TableName
 from shelduck.work.state import LakeState
 from shelduck.work.upkeep_results import Compacted, Expired, FilesDeleted
+
+MAX_BYTES, MAX_TIME = "8GB", "10 minutes"
+_log = logging.getLogger("shelduck.maintain")
+_NO_BYTES = "the bytes of this run are used up"
+_NO_TIME = "the time of this run is over"
+_TAKEN = "another process maintains it now"
+StepState = Literal["planned", "done", "left", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +96,6 @@ class Maintained:
 
 
 Report = Callable[[MaintenanceStep], None]
-MAX_BYTES, MAX_TIME = "8GB", "10 minutes"
-_log = logging.getLogger("shelduck.maintain")
-_NO_BYTES = "the bytes of this run are used up"
-_NO_TIME = "the time of this run is over"
-_TAKEN = "another process maintains it now"
 
 
 @dataclass
@@ -319,6 +321,3 @@ def _rewritten(
         told=told,
         snapshots=done.snapshots,
     )
-
-
-StepState = Literal["planned", "done", "left", "failed"]

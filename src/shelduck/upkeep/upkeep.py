@@ -8,14 +8,18 @@ from datetime import datetime, timedelta
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema.create import LakeInfo
-from shelduck.catalog.upkeep.expire import ExpiryRequest, choose, remove_snapshots
+from shelduck.catalog.upkeep.expire import (
+    ExpiryRequest,
+    choose,
+    remove_empty_tables,
+    remove_snapshots,
+)
 from shelduck.catalog.upkeep.few_rows import Pace
 from shelduck.catalog.upkeep.migrate import migrate
-from shelduck.catalog.upkeep.older_inlined import remove_empty_tables
 from shelduck.catalog.upkeep.options import read_settings
 from shelduck.catalog.upkeep.sweep import Sweep
 from shelduck.errors import InvalidRequest
-from shelduck.leases.identity import is_gone
+from shelduck.leases import is_gone
 from shelduck.model.tables.options import TableOptions, table_options
 from shelduck.operations.progress import counted
 from shelduck.upkeep import cleanup, orphans

@@ -11,7 +11,7 @@ from datetime import datetime
 from shelduck.catalog.read import metadata as read_metadata
 from shelduck.catalog.read.overview.partitions import PARTITION_COLUMNS, partition_rows
 from shelduck.model.tables.table import TableVersion
-from shelduck.spark.metadata_frames import metadata_frame
+from shelduck.spark.query import metadata_frame
 from shelduck.spark.session import DataFrame
 from shelduck.work.handle import TableHandle
 from shelduck.work.lookup import version_at

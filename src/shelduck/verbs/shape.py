@@ -9,7 +9,7 @@ from shelduck.errors import Conflict, Unsupported
 from shelduck.evolution.alter import plan_alter
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking
-from shelduck.model.changes.table_change import TableChange, names_rollup
+from shelduck.model.changes.modify import TableChange, names_rollup
 from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.table import TableVersion
 from shelduck.rollups.alter import parted, plan_with_rollups

@@ -24,6 +24,8 @@ from shelduck.work.results import Result, Staged
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, counted
 
+Prepare = Callable[[UnitOfWork], Done | Loaded]
+
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
@@ -72,9 +74,6 @@ def staged(unit: UnitOfWork, done: Done, base: TableVersion) -> Done:
     if base.id in settled:
         unit.settle(settled[base.id])
     return done
-
-
-Prepare = Callable[[UnitOfWork], Done | Loaded]
 
 
 def carry_out_rows(

@@ -6,7 +6,7 @@ import os
 
 from shelduck.catalog.read import read
 from shelduck.catalog.read.overview.table_files import stored_rows
-from shelduck.catalog.running.job_speeds import speeds
+from shelduck.catalog.running.jobs import speeds
 from shelduck.evolution.alter_plan import AlterPlan, Speed
 from shelduck.model.tables.table import TableVersion
 from shelduck.work.state import LakeState

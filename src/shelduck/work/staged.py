@@ -23,10 +23,9 @@ from shelduck.model.changes.change import (
 )
 from shelduck.model.changes.macro_change import CommentViewColumns, CreateMacro, DropMacro
 from shelduck.model.changes.staged import StagedRows
-from shelduck.model.tables.macro import MacroVersion
 from shelduck.model.tables.schema import spent
 from shelduck.model.tables.table import SchemaInfo, TableVersion
-from shelduck.model.tables.view import ViewVersion
+from shelduck.model.tables.view import MacroVersion, ViewVersion
 from shelduck.work.results import TableName
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.kept.kept_tables import KeptTables
+from shelduck.catalog.read.kept_tables import KeptTables
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.errors import InvalidRequest
-from shelduck.leases.leases import Leases
+from shelduck.leases import Leases
 from shelduck.model.changes.change import CommitInfo
 from shelduck.model.files.storage_settings import StorageSettings
 from shelduck.model.tables.table import DEFAULT_SCHEMA

@@ -13,15 +13,14 @@ from shelduck.catalog.commit.commit import Landed, commit
 from shelduck.catalog.databases.retry import tries
 from shelduck.catalog.running.writers import LeaseLost
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
-from shelduck.leases.writer import Writer
+from shelduck.leases import Writer
 from shelduck.model.changes.change import Change, CommitInfo, DeleteRows, RewriteFiles
 from shelduck.model.changes.job import JobStep
 from shelduck.model.changes.records import Batch, EndWriters, LearnLayouts, Record, Settling
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table import TableVersion
-from shelduck.operations.done import Counts, Done, discard, discard_unpublished
-from shelduck.operations.landing import require_files
+from shelduck.operations.done import Counts, Done, discard, discard_unpublished, require_files
 from shelduck.operations.write.flush import with_past
 from shelduck.work.results import Committed, Result, Staged, Unchanged
 from shelduck.work.state import LakeState

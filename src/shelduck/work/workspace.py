@@ -22,7 +22,6 @@ from shelduck.model.changes.alteration import altered
 from shelduck.model.changes.change import AlterTable, Change, DropSchema, RowChange
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.tables.lengths import with_lengths
-from shelduck.model.tables.macro import MacroBody, MacroKind, MacroVersion
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table import (
     DEFAULT_SCHEMA,
@@ -30,7 +29,13 @@ from shelduck.model.tables.table import (
     Snapshot,
     TableVersion,
 )
-from shelduck.model.tables.view import ViewDefinition, ViewVersion
+from shelduck.model.tables.view import (
+    MacroBody,
+    MacroKind,
+    MacroVersion,
+    ViewDefinition,
+    ViewVersion,
+)
 from shelduck.model.text.names import directory, shown_schema, split_name
 from shelduck.model.text.quoting import schema_names, schema_word
 from shelduck.work import staged

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shelduck.spark.start import Stderr
+from shelduck.spark.session import Stderr
 
 START = (
     "WARNING: Using incubator modules: jdk.incubator.vector\n"

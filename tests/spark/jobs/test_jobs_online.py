@@ -15,7 +15,7 @@ from shelduck.catalog.running.writers import register_writer
 from shelduck.errors import Conflict
 from shelduck.jobs import lots, worker
 from shelduck.jobs.lots import Lots
-from shelduck.leases.writer import Writer
+from shelduck.leases import Writer
 from shelduck.model.changes.job import Job
 from shelduck.rewrite import convert
 from shelduck.rows import appending

@@ -18,7 +18,7 @@ from shelduck.spark.files.storage import (
     list_of_write,
     write_text,
 )
-from shelduck.spark.write import placing
+from shelduck.spark.write import partition_keys
 from shelduck.spark.write.write import Writing, write_files
 from tests.support.lakes import rows
 from tests.support.s3 import BUCKET, counted, running_s3
@@ -52,7 +52,7 @@ def test_tasks_write_where_files_stay(lake, monkeypatch):
     def carried(*paths):
         raise AssertionError(paths)
 
-    monkeypatch.setattr(placing, "carry_file", carried)
+    monkeypatch.setattr(partition_keys, "carry_file", carried)
     _, folder = made(lake, "stays")
     lake.sql("INSERT INTO stays SELECT id, CAST(id % 2 AS STRING), 5 FROM range(10, 20)")
     lake.sql("UPDATE stays SET d = 7 WHERE id IN (11, 13)")

@@ -15,7 +15,6 @@ from shelduck.errors import InvalidRequest, StorageUnavailable, Unsupported
 from shelduck.model.files.storage_settings import StorageSettings, storage_settings
 from shelduck.spark.files.reaching import settings_of_session, speaks_for_itself
 from shelduck.spark.files.storage import write_text
-from shelduck.spark.stores.environment import settings_of_environment
 from shelduck.spark.stores.homes import (
     Home,
     forget_homes,
@@ -23,6 +22,7 @@ from shelduck.spark.stores.homes import (
     home_of,
     own_home,
     put_home,
+    settings_of_environment,
     spark_options,
     spark_path,
 )

@@ -23,7 +23,7 @@ from shelduck.model.files.data_files import DataFile, NewDeleteFile, deletes_see
 from shelduck.model.files.place import is_below
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard
-from shelduck.spark.deletes.delete_positions import write_positions
+from shelduck.spark.deletes.delete_files import write_positions
 from shelduck.spark.session import SparkSession
 from shelduck.spark.write.write import fresh_name
 
@@ -39,6 +39,37 @@ from shelduck.borders.delta.schema import DeltaField
 from shelduck.model.tables.schema import Field, path_text
 
 _SHOWN = 20
+_CONSTRAINT = "delta.constraints."
+_COLLATIONS = "__COLLATIONS"
+_BINARY = "UTF8_BINARY"
+_COLLATED = re.compile(r"string collate (\S+)", re.IGNORECASE)
+_FIELD_KEYS = frozenset(
+    f"comment {DEFAULT} EXISTS_DEFAULT delta.invariants delta.typeChanges"
+    f" delta.generationExpression {_COLLATIONS} {LENGTH}".split()
+)
+_FIELD_PREFIXES = ("delta.columnMapping.", "delta.identity.")
+_SETTINGS = frozenset(
+    "delta.appendOnly delta.enableChangeDataFeed delta.enableDeletionVectors"
+    " delta.enableInCommitTimestamps delta.enableRowTracking delta.enableTypeWidening"
+    " delta.minReaderVersion delta.minWriterVersion shelduck.table".split()
+)
+_SETTING_PREFIXES = (
+    _CONSTRAINT,
+    "delta.checkpoint",
+    "delta.columnMapping.",
+    "delta.feature.",
+    "delta.inCommitTimestamp",
+    "delta.rowTracking.",
+)
+# Features that a reader knows, that columns and settings show, or that concern only the log.
+_FEATURES = frozenset(
+    "allowColumnDefaults appendOnly changeDataFeed checkConstraints checkpointProtection collations"
+    " collations-preview columnMapping deletionVectors generatedColumns identityColumns"
+    " inCommitTimestamp invariants materializePartitionColumns rowTracking timestampNtz"
+    " typeWidening typeWidening-preview v2Checkpoint vacuumProtocolCheck variantShredding"
+    " variantShredding-preview variantType variantType-preview".split()
+)
+_WITH_DOMAINS = ("clustering", "rowTracking")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,40 +273,6 @@ def _notes_of_files(planner: Planner) -> Iterator[str]:
             " Delta table says, but DuckDB by the time zone of its session, so use SET TimeZone ="
             " 'UTC' there"
         )
-
-
-_CONSTRAINT = "delta.constraints."
-_COLLATIONS = "__COLLATIONS"
-_BINARY = "UTF8_BINARY"
-_COLLATED = re.compile(r"string collate (\S+)", re.IGNORECASE)
-
-_FIELD_KEYS = frozenset(
-    f"comment {DEFAULT} EXISTS_DEFAULT delta.invariants delta.typeChanges"
-    f" delta.generationExpression {_COLLATIONS} {LENGTH}".split()
-)
-_FIELD_PREFIXES = ("delta.columnMapping.", "delta.identity.")
-_SETTINGS = frozenset(
-    "delta.appendOnly delta.enableChangeDataFeed delta.enableDeletionVectors"
-    " delta.enableInCommitTimestamps delta.enableRowTracking delta.enableTypeWidening"
-    " delta.minReaderVersion delta.minWriterVersion shelduck.table".split()
-)
-_SETTING_PREFIXES = (
-    _CONSTRAINT,
-    "delta.checkpoint",
-    "delta.columnMapping.",
-    "delta.feature.",
-    "delta.inCommitTimestamp",
-    "delta.rowTracking.",
-)
-# Features that a reader knows, that columns and settings show, or that concern only the log.
-_FEATURES = frozenset(
-    "allowColumnDefaults appendOnly changeDataFeed checkConstraints checkpointProtection collations"
-    " collations-preview columnMapping deletionVectors generatedColumns identityColumns"
-    " inCommitTimestamp invariants materializePartitionColumns rowTracking timestampNtz"
-    " typeWidening typeWidening-preview v2Checkpoint vacuumProtocolCheck variantShredding"
-    " variantShredding-preview variantType variantType-preview".split()
-)
-_WITH_DOMAINS = ("clustering", "rowTracking")
 
 
 def notes_of_columns(columns: Iterable[Columns]) -> list[str]:

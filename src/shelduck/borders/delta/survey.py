@@ -29,6 +29,7 @@ from shelduck.spark.files.physical import physical_schema
 
 FORMAT = "Delta"
 _MOST_NAMED = 20
+_WHY_NOT = "Delta has defaults of top-level columns, in Spark's SQL"
 
 
 @dataclass(frozen=True)
@@ -131,9 +132,6 @@ class _Found:
             for number, kind in self.by_layout[self.layout_of[file]].narrow.items():
                 found.setdefault(number, {}).setdefault(kind, []).append(file)
         return found
-
-
-_WHY_NOT = "Delta has defaults of top-level columns, in Spark's SQL"
 
 
 def _kept(fields: Iterable[Field], path: tuple[str, ...], losses: list[Loss]) -> Iterator[Field]:

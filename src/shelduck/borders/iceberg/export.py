@@ -62,12 +62,19 @@ from shelduck.spark.deletes.position_files import (
     write_position_files,
 )
 from shelduck.spark.files.file_systems import filesystem
-from shelduck.spark.files.parquet_files import read_columns
+from shelduck.spark.files.footers import read_columns
 from shelduck.spark.files.storage import delete_directory, delete_file, list_names
 from shelduck.spark.session import SparkSession
 
 # Iceberg's names for the columns of a delete file.
 _IDS = {PATH: 2147483546, POSITION: 2147483545}
+_MAGIC = b"PFA1"
+_VECTOR_MAGIC = b"\xd1\xd3\x39\x64"
+# The field id of a row's position, to which the bitmap refers.
+_POSITION_FIELD = 2147483645
+# Their statistics count no values although there are some.
+_UNCOUNTED = ("timetz", "interval")
+_FILES_AT_ONCE = 1_000
 
 
 def export_to_iceberg(
@@ -279,12 +286,6 @@ def _read_positions(path: str) -> Any:
     return read_columns(path, [POSITION], "delete file")[POSITION].to_numpy()
 
 
-_MAGIC = b"PFA1"
-_VECTOR_MAGIC = b"\xd1\xd3\x39\x64"
-# The field id of a row's position, to which the bitmap refers.
-_POSITION_FIELD = 2147483645
-
-
 @dataclass(frozen=True, slots=True)
 class DeletionVector:
     """Where the deleted positions of one data file are in a Puffin file, and how many there are."""
@@ -338,11 +339,6 @@ def _described(vector: DeletionVector) -> dict[str, object]:
             "cardinality": str(vector.rows),
         },
     }
-
-
-# Their statistics count no values although there are some.
-_UNCOUNTED = ("timetz", "interval")
-_FILES_AT_ONCE = 1_000
 
 
 def described(

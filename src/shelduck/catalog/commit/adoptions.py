@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, false, select, true
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.work import TableWork
-from shelduck.catalog.read.files.mappings import name_mappings
+from shelduck.catalog.read.files.data_files import name_mappings
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import live
 from shelduck.ducklake import tables

@@ -27,7 +27,7 @@ from shelduck.catalog.commit.work import TableWork, Work, versions
 from shelduck.catalog.databases.database import Contention
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.kept.kept_tables import Altered
+from shelduck.catalog.read.kept_tables import Altered
 from shelduck.catalog.running.jobs import record_job, reservations, step_job
 from shelduck.catalog.running.writers import end_writers
 from shelduck.catalog.schema.create import LakeInfo

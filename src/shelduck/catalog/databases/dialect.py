@@ -10,8 +10,7 @@ from typing import Any
 from sqlalchemy import Table
 
 from shelduck.errors import Unsupported
-from shelduck.model.files.duckdb_text import TEXT_FORM
-from shelduck.model.files.nested_text import nested_text
+from shelduck.model.files.duckdb_text import TEXT_FORM, nested_text
 from shelduck.model.tables.schema import Field, Kind
 
 Stored = int | float | str | bytes | None

@@ -35,7 +35,7 @@ from shelduck.catalog.databases.duckdb_lease import (
     seconds_to_keep,
 )
 from shelduck.errors import CatalogUnavailable, InvalidRequest, Unsupported
-from shelduck.model.files.nested_text import nested_text
+from shelduck.model.files.duckdb_text import nested_text
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.text.quoting import LONE_SURROGATE, double_quoted
 from shelduck.model.types.spellings import DUCKDB_NUMBERS

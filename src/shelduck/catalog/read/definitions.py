@@ -33,10 +33,9 @@ from shelduck.ducklake.column_types import BIGINT, TEXT
 from shelduck.ducklake.definitions import VIEW_TAGS, bodies_of, definition_of
 from shelduck.ducklake.format import format_of, schemas_of
 from shelduck.errors import CorruptLake
-from shelduck.model.tables.macro import MacroKind, MacroVersion
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table import SchemaInfo, Snapshot
-from shelduck.model.tables.view import ViewVersion
+from shelduck.model.tables.view import MacroKind, MacroVersion, ViewVersion
 from shelduck.model.text.names import shown_schema
 
 _KINDS = {kind.value: kind for kind in MacroKind}

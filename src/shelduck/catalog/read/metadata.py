@@ -11,7 +11,15 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    and_,
+    func,
+    select,
+)
 
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.inlined import inlined_rows
@@ -21,12 +29,12 @@ from shelduck.catalog.read.row_counts import deleted_from_files, inlined_counts,
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null, sum_of
 from shelduck.ducklake.format import schemas_of
-from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Verb, parse_entries
+from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb, parse_entries
 from shelduck.model.files.fitted import fitted_batch
 from shelduck.model.files.inlined import InlinedBatch, batch_stats
 from shelduck.model.tables.schema import Field, Path
 from shelduck.model.tables.table import Snapshot, TableVersion
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.quoting import double_quoted, quote_name
 
 _PAGE = 10_000
 _file, _delete = tables.data_file, tables.delete_file
@@ -49,6 +57,30 @@ FILE_COLUMNS = {
     "end_snapshot": "bigint",
     "mapping_id": "bigint",
     "partial_max": "bigint",
+}
+_WORDS: tuple[tuple[frozenset[Verb], str], ...] = (
+    (frozenset({Verb.DROPPED_TABLE}), "DROP TABLE"),
+    (frozenset({Verb.ALTERED_TABLE}), "ALTER TABLE"),
+    (frozenset({Verb.INLINE_FLUSH}), "FLUSH"),
+    (COMPACTIONS, "OPTIMIZE"),
+)
+STATS_COLUMNS = {
+    "column_name": "string",
+    "field_id": "bigint",
+    "data_type": "string",
+    "file_count": "bigint",
+    "column_size_in_bytes": "bigint",
+    "value_count": "bigint",
+    "null_count": "bigint",
+    "lower_bound": "string",
+    "upper_bound": "string",
+    "contains_null": "boolean",
+    "contains_nan": "boolean",
+}
+_CALLED = {
+    Verb.INSERTED_INTO_TABLE: "tables_inserted_into",
+    Verb.DELETED_FROM_TABLE: "tables_deleted_from",
+    Verb.INLINE_FLUSH: "flushed_inlined",
 }
 
 
@@ -245,14 +277,6 @@ def _sums(table_id: int, edge: str, since: int) -> Select[Any]:
     )
 
 
-_WORDS: tuple[tuple[frozenset[Verb], str], ...] = (
-    (frozenset({Verb.DROPPED_TABLE}), "DROP TABLE"),
-    (frozenset({Verb.ALTERED_TABLE}), "ALTER TABLE"),
-    (frozenset({Verb.INLINE_FLUSH}), "FLUSH"),
-    (COMPACTIONS, "OPTIMIZE"),
-)
-
-
 def operation_words(verbs: Collection[Verb], *, is_made: bool, is_named: bool) -> str:
     """Return what a snapshot did to a table, in Delta's words if Delta has one.
 
@@ -273,21 +297,6 @@ def operation_words(verbs: Collection[Verb], *, is_made: bool, is_named: bool) -
     if inserts or deletes:
         words.append("UPDATE" if inserts and deletes else "WRITE" if inserts else "DELETE")
     return ", ".join(words)
-
-
-STATS_COLUMNS = {
-    "column_name": "string",
-    "field_id": "bigint",
-    "data_type": "string",
-    "file_count": "bigint",
-    "column_size_in_bytes": "bigint",
-    "value_count": "bigint",
-    "null_count": "bigint",
-    "lower_bound": "string",
-    "upper_bound": "string",
-    "contains_null": "boolean",
-    "contains_nan": "boolean",
-}
 
 
 def column_stats_rows(connection: Connection, table: TableVersion) -> list[tuple[Any, ...]]:
@@ -358,3 +367,61 @@ def _leaves(table: TableVersion) -> list[tuple[Path, int, str]]:
             found.append((path, field.id, str(field.type)))
         pending += [((*path, c.name), c) for c in reversed(field.children)]
     return found
+
+
+def change_map(entries: list[Entry]) -> dict[str, list[str]]:
+    """Return what a snapshot did as in DuckDB's ``snapshots()``: names or ids by action."""
+    found: dict[str, list[str]] = {}
+    for entry in entries:
+        names = ".".join(n if n.isidentifier() else double_quoted(n) for n in entry.parts)
+        found.setdefault(_called(entry.verb), []).append(names or str(entry.id))
+    return found
+
+
+def _called(verb: Verb) -> str:
+    if verb in _CALLED:
+        return _CALLED[verb]
+    act, _, what = verb.value.partition("_")
+    return f"{what}s_{act}" if act in ("created", "dropped", "altered") else verb.value
+
+
+def table_rows(connection: Connection, at: Snapshot) -> list[tuple[Any, ...]]:
+    """Return name, schema id, id, UUID, and the count and bytes of files and delete files.
+
+    One row for each table of the snapshot, by id; one statement.
+    """
+    t = tables.table.c
+    query = (
+        select(t.table_name, t.schema_id, t.table_id, t.table_uuid)
+        .add_columns(*_files_in_sum(_file, at), *_files_in_sum(_delete, at))
+        .where(visible(tables.table, at.id))
+        .order_by(t.table_id)
+    )
+    return [tuple(row) for row in connection.execute(query)]
+
+
+def _files_in_sum(files: Table, at: Snapshot) -> list[ColumnElement[Any]]:
+    mine = and_(files.c.table_id == tables.table.c.table_id, visible(files, at.id))
+    counted: list[ColumnElement[Any]] = [func.count(), sum_of(files.c.file_size_bytes)]
+    return [select(c).select_from(files).where(mine).scalar_subquery() for c in counted]
+
+
+def listed_files(connection: Connection, table: TableVersion) -> list[tuple[Any, ...]]:
+    """Return path, size, footer size and key of each data file and of its delete file.
+
+    The table's files at its snapshot, by id; one statement.
+    """
+    found = []
+    for row in connection.execute(_files(table.id, table.snapshot.id)):
+        path, relative, *about, dead, dead_relative, size, footer, key = row
+        place = None if dead is None else resolve(table.path, dead, dead_relative)
+        found.append((resolve(table.path, path, relative), *about, place, size, footer, key))
+    return found
+
+
+def _files(table_id: int, at: int) -> Select[Any]:
+    f, d = _file.c, _delete.c
+    of_file = (f.path, f.path_is_relative, f.file_size_bytes, f.footer_size, f.encryption_key)
+    of_deletes = (or_null(d.path), d.path_is_relative, or_null(d.file_size_bytes), d.footer_size)
+    columns = select(*of_file, *of_deletes, d.encryption_key)
+    return with_deletes(columns, table_id, at)

@@ -7,13 +7,24 @@ one state. Files and inlined rows of a table are in `shelduck.catalog.read.files
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    func,
+    or_,
+    select,
+)
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.definitions import require_distinct, view
@@ -24,15 +35,17 @@ from shelduck.catalog.read.files.data_files import (
     file_bounds,
     files_at_once,
     identity_values,
+    name_mappings,
 )
-from shelduck.catalog.read.files.mappings import name_mappings
 from shelduck.catalog.read.files.outside import bucketed_by, files_in_other_buckets, files_outside
 from shelduck.catalog.read.inlined import inlined_rows
+from shelduck.catalog.read.intervals import begin_of
 from shelduck.catalog.read.paths import resolve, schema_of_row
+from shelduck.catalog.read.queries import shown_or_broken
 from shelduck.catalog.read.together import Together
-from shelduck.catalog.read.traits import TRAITS
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.ducklake import tables
+from shelduck.ducklake.column_types import BIGINT
 from shelduck.ducklake.columns import schema_of
 from shelduck.ducklake.format import Format, first_with, follow, format_of, schemas_of
 from shelduck.ducklake.traits import traits_of
@@ -40,7 +53,7 @@ from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound
 from shelduck.model.changes.change import Entry, Verb, parse_entries
 from shelduck.model.files.place import require_allowed
 from shelduck.model.tables.lengths import limited
-from shelduck.model.tables.options import table_options
+from shelduck.model.tables.options import OPTION_NAMES, table_options
 from shelduck.model.tables.schema import FieldId, SnapshotId, TableId
 from shelduck.model.tables.table import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.text.names import shown_schema
@@ -80,6 +93,21 @@ NO_NESTING = (
 )
 # A look at the newest snapshots should be fast, and a look at all should take few statements.
 _FIRST_PAGE, _NEXT_PAGES = 200, 5_000
+_TABLE: BindParameter[Any] = bindparam("table", type_=BIGINT)
+_SCHEMA: BindParameter[Any] = bindparam("schema", type_=BIGINT)
+_option = tables.metadata.c
+OPTIONS = select(_option.key, _option.value, _option.scope, _option.scope_id).where(
+    _option.key.in_(OPTION_NAMES),
+    or_(
+        _option.scope.is_(None),
+        and_(_option.scope == "table", _option.scope_id == _TABLE),
+        and_(_option.scope == "schema", _option.scope_id == _SCHEMA),
+    ),
+)
+"""The options that apply to :table in :schema."""
+_tag, _column_tag = tables.tag.c, tables.column_tag.c
+_tags = and_(_tag.object_id == _TABLE, _tag.key.is_not(None))
+_comments = and_(_column_tag.table_id == _TABLE, _column_tag.key == "comment")
 
 
 def snapshot(
@@ -387,3 +415,27 @@ def no_such_schema(known_format: Format, word: str, known: Sequence[SchemaInfo])
     if INSIDE in word and not known_format.nests:
         return NotFound(f"schema {shown_schema(word)} does not exist: {NO_NESTING}", about="schema")
     return NotFound.named("schema", shown_schema(word), [s.text for s in known])
+
+
+def _shown(source: Table, owner: ColumnElement[bool], *names: str) -> Select[Any]:
+    """Ask for columns of what :snapshot shows of an owner; fetching refuses broken rows."""
+    seen = shown_or_broken(source, bindparam("snapshot", type_=BIGINT))
+    return select(begin_of(source), *(source.c[name] for name in names)).where(owner, seen)
+
+
+def _keys(info: Table, keys: Table, number: str) -> Select[Any]:
+    found = _shown(info, info.c.table_id == _TABLE)
+    named = [c for c in keys.c if c.name not in ("table_id", "dialect")]
+    return found.add_columns(*named).join_from(info, keys, info.c[number] == keys.c[number])
+
+
+TRAITS: Mapping[str, Select[Any]] = {
+    "tags": _shown(tables.tag, _tags, "key", "value"),
+    "comments": _shown(tables.column_tag, _comments, "column_id", "value"),
+    "partition": _keys(tables.partition_info, tables.partition_column, "partition_id"),
+    "sort": _keys(tables.sort_info, tables.sort_expression, "sort_id"),
+    "table": _shown(tables.table, tables.table.c.table_id == _TABLE),
+    "schema": _shown(tables.schema, tables.schema.c.schema_id == _SCHEMA),
+    "options": OPTIONS,
+}
+"""Everything about :table at :snapshot; the rows of itself and of its :schema are counted."""

@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.metadata import partition_keys
-from shelduck.catalog.read.overview.files_at import FilesAt, files_at
+from shelduck.catalog.read.overview.partitions import FilesAt, files_at
 from shelduck.catalog.read.queries import (
     chunks,
     inlined_delete_table,

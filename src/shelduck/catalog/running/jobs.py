@@ -25,11 +25,12 @@ from sqlalchemy import (
 )
 
 from shelduck import clock
+from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.read.together import Answers, Selects, Together
-from shelduck.catalog.running.job_speeds import add_speed
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
@@ -48,13 +49,14 @@ from shelduck.model.changes.job import (
     LEASE,
     OPEN_STATES,
     Job,
+    JobSpeed,
     JobState,
     JobStep,
     JobWork,
     NewJob,
 )
+from shelduck.model.changes.modify import ArrangementChange
 from shelduck.model.changes.stored_job import STORED_WORK
-from shelduck.model.changes.table_change import ArrangementChange
 from shelduck.model.tables.rollup import ROLLUP
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table import Snapshot
@@ -80,6 +82,8 @@ ASK_BEFORE: Selects = (
 )
 """Asks what `record_job` must know."""
 _BEFORE = Together(dict(ASK_BEFORE))
+_SPEED = own_tables.job_speed
+_speed = _SPEED.c
 
 
 def jobs(connection: Connection) -> list[Job]:
@@ -392,3 +396,39 @@ def followed_by(connection: Connection, table: int) -> dict[int, int]:
     done = [j for j in jobs(connection) if j.table_id == table and j.is_understood]
     published = [job for job in done if job.published is not None]
     return {int(c.column_id): int(c.shadow_id) for j in published for c in j.work.conversions}
+
+
+def add_speed(
+    connection: Connection, number: int, more: JobSpeed, present: Collection[str] | None
+) -> None:
+    """Add to what a job has rewritten; older catalogs do not record it.
+
+    ``present`` are the tables that the database has, if the caller knows.
+    """
+    if present is None:
+        present = present_tables(connection, [_SPEED.name])
+    if _SPEED.name not in present:
+        return
+    row = {"job_id": number, "bytes": more.bytes, "milliseconds": more.milliseconds}
+    added = dialect_of(connection).insert(_SPEED).values(row | {"cores": more.cores})
+    new = added.excluded
+    sums = {
+        "bytes": _speed.bytes + new.bytes,
+        "milliseconds": _speed.milliseconds + new.milliseconds,
+    }
+    connection.execute(
+        added.on_conflict_do_update(
+            index_elements=[_speed.job_id], set_=sums | {"cores": new.cores}
+        )
+    )
+
+
+def speeds(connection: Connection) -> dict[int, JobSpeed]:
+    """Return what the newest twenty jobs that rewrote files did, by job id; two statements."""
+    if not present_tables(connection, [_SPEED.name]):
+        return {}
+    newest = select(_SPEED).order_by(_speed.job_id.desc()).limit(20)
+    return {
+        row.job_id: JobSpeed(row.bytes, row.milliseconds, row.cores)
+        for row in connection.execute(newest)
+    }

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import table as sql_table
 
-from shelduck.catalog.commit.mends import equal_rows, low_counters
+from shelduck.catalog.commit.kinds.repairs import equal_rows, low_counters
 from shelduck.catalog.commit.schedule import directory_by_table, table_directories
 from shelduck.catalog.databases.known import Misnamed, dialect_of, misnamed_tables
 from shelduck.catalog.read.inlined import source_of

@@ -1,7 +1,7 @@
 """Which snapshots expire, and their rows; `shelduck.catalog.upkeep.sweep` removes what they saw.
 
 The effect of both is that of DuckDB's ``expire_snapshots``, row by row; it makes no snapshot.
-`shelduck.catalog.upkeep.older_inlined` drops tables that DuckDB leaves.
+`shelduck.catalog.upkeep.expire` drops tables that DuckDB leaves.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, func, select, text
 
 from shelduck.catalog.commit.settled import carry_over
+from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read.inlined import require_inlined_tables, tables_with_rows
 from shelduck.catalog.read.queries import chunks
 from shelduck.catalog.upkeep.few_rows import Pace
 from shelduck.ducklake import tables
@@ -27,6 +29,9 @@ from shelduck.model.tables.schema import SnapshotId
 
 _PAGE = 10_000
 _snapshot, _changes = tables.snapshot, tables.snapshot_changes
+# How many one transaction drops.
+_MOST = 20
+_r = tables.inlined_data_tables.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +129,35 @@ def _remove(ids: Sequence[int], connection: Connection) -> None:
     for some in chunks(ids):
         for source in (_snapshot, _changes):
             connection.execute(delete(source).where(source.c.snapshot_id.in_(some)))
+
+
+def remove_empty_tables(store: Store, pace: Pace) -> None:
+    """Drop replaced tables that have no rows; one statement if nothing was replaced.
+
+    Raises CorruptLake for a registered table whose name is not one of DuckLake's.
+    """
+    with store.read() as connection:
+        names = _empty(connection) if dialect_of(connection).drops_at_once else []
+    for some in chunks(names, _MOST):
+        pace.write(store, partial(_drop, some))
+
+
+def _drop(names: Sequence[str], connection: Connection) -> None:
+    # Another expiry may have been faster.
+    for name in sorted({*names}.intersection(_empty(connection))):
+        connection.execute(text(f"DROP TABLE {name}"))
+        connection.execute(delete(tables.inlined_data_tables).where(_r.table_name == name))
+
+
+def _empty(connection: Connection) -> list[str]:
+    newest = select(_r.table_id, func.max(_r.schema_version).label("newest"))
+    last = newest.group_by(_r.table_id).subquery()
+    query = select(_r.table_id, _r.table_name).join_from(
+        tables.inlined_data_tables, last, last.c.table_id == _r.table_id
+    )
+    names = []
+    for table, name in connection.execute(query.where(_r.schema_version < last.c.newest)):
+        require_inlined_tables(table, [name])
+        names.append(name)
+    held = tables_with_rows(connection, names, lambda _: ())
+    return [name for name in names if name not in held]

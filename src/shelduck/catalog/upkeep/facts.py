@@ -29,8 +29,8 @@ from sqlalchemy import (
 )
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.overview.files_at import with_values
 from shelduck.catalog.read.overview.lake_tables import KeptRows, kept_rows
+from shelduck.catalog.read.overview.partitions import with_values
 from shelduck.catalog.read.queries import live, present_tables, total
 from shelduck.catalog.running.jobs import tables_at_work
 from shelduck.catalog.running.upkeep import last_finished

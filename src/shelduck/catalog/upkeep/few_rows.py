@@ -1,16 +1,29 @@
-"""Deletions that end after a number of rows, so that nobody waits long for the catalog's lock."""
+"""Large tables of the catalog, read and deleted from few rows at a time, so that nobody waits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, literal_column, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    delete,
+    func,
+    literal_column,
+    select,
+    true,
+)
 
 from shelduck import clock
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
+from shelduck.ducklake.checked import or_null
 
 T = TypeVar("T")
 # What a transaction changes at most, and at least even if that takes long: part of the time is for
@@ -18,6 +31,7 @@ T = TypeVar("T")
 ROWS, LEAST = 1_000, 125
 # A transaction that holds the lock for longer is too large; for less, the next may be larger.
 _LONG, _SHORT = 0.05, 0.02
+R = TypeVar("R")
 
 
 class Pace:
@@ -70,3 +84,44 @@ class Budget:
         some = select(address).select_from(source).where(*wanted).limit(self._left)
         statement = delete(source).where(address.in_(some.correlate(None)))
         self._left -= connection.execute(statement).rowcount
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPage:
+    """Some rows of a table in the order of its key: how many, their last key, the condition."""
+
+    rows: int
+    last: int
+    chosen: ColumnElement[bool]
+
+
+def pages(
+    store: Store, key: Column[int], size: int, ask: Callable[[Connection, KeyPage], R]
+) -> Iterator[tuple[KeyPage, R]]:
+    """Yield each page of a table, of at most ``size`` rows, with what ``ask`` returns about it.
+
+    Each page is read in a transaction of its own, which has ended when the page is yielded. One
+    statement for each page, and those of ``ask``.
+    """
+    last: int | None = None
+    while True:
+        with store.read() as connection:
+            page = _next_page(connection, key, last, size)
+            if page is None:
+                return
+            found = ask(connection, page)
+        yield page, found
+        if page.rows < size:
+            return
+        last = page.last
+
+
+def _next_page(
+    connection: Connection, key: Column[int], last: int | None, size: int
+) -> KeyPage | None:
+    """Return the page behind the key ``last``, None if there are no more rows; one statement."""
+    behind = true() if last is None else key > last
+    keys = select(key.label("number")).where(behind).order_by(key).limit(size).subquery()
+    bounds = select(func.count(), or_null(func.max(keys.c.number)))
+    rows, upto = connection.execute(bounds).one()
+    return None if upto is None else KeyPage(rows, upto, and_(behind, key <= upto))

@@ -22,9 +22,9 @@ from shelduck.catalog.commit.schedule import (
 )
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
-from shelduck.catalog.read.key_pages import KeyPage, pages
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.upkeep.few_rows import KeyPage, pages
 from shelduck.ducklake import tables
 from shelduck.model.files.place import storage_path
 

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from shelduck.catalog.commit.kept_places import name_to_set
 from shelduck.catalog.read.queries import live
-from shelduck.catalog.read.traits import OPTIONS
+from shelduck.catalog.read.read import OPTIONS
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import TEXT
 from shelduck.ducklake.format import schemas_of

@@ -45,13 +45,12 @@ from shelduck.catalog.commit.schedule import (
 )
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.inlined import require_inlined_tables
-from shelduck.catalog.read.key_pages import KeyPage, pages
 from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import chunks, inlined_delete_table, present_tables
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.catalog.upkeep.expire import Remaining
-from shelduck.catalog.upkeep.few_rows import Budget, Pace
+from shelduck.catalog.upkeep.few_rows import Budget, KeyPage, Pace, pages
 from shelduck.ducklake import tables
 from shelduck.model.files.place import Place
 from shelduck.model.tables.schema import TableId

@@ -48,8 +48,8 @@ from shelduck.model.changes.macro_change import (
     DropMacro,
 )
 from shelduck.model.changes.problem import RepairCatalog
-from shelduck.model.tables.macro import MacroKind
 from shelduck.model.tables.schema import SnapshotId
+from shelduck.model.tables.view import MacroKind
 from shelduck.model.text.quoting import INSIDE
 
 

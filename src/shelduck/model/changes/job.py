@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from shelduck.errors import ShelduckError
-from shelduck.model.changes.table_change import TableChange
+from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import TableId

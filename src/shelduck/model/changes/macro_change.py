@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shelduck.model.tables.macro import MacroVersion
-from shelduck.model.tables.view import ViewVersion
+from shelduck.model.tables.view import MacroVersion, ViewVersion
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Each of them stands for simpler changes, which depend on the table.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shelduck.errors import InvalidRequest, NotFound
@@ -17,11 +18,26 @@ from shelduck.model.changes.schema_change import (
     SetComment,
     SetNullable,
 )
-from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Schema, path_text
+from shelduck.model.tables.partition import (
+    ResetPartitioning,
+    ResetSorting,
+    SetPartitioning,
+    SetSorting,
+)
+from shelduck.model.tables.properties import PropertyChange
+from shelduck.model.tables.schema import (
+    Default,
+    Field,
+    FieldId,
+    Kind,
+    Schema,
+    path_text,
+)
 from shelduck.model.types.data_types import DataType, List, Map, Primitive, Struct, type_text
 from shelduck.model.types.literals import canonical_text
 
 _TEXT = Primitive("varchar")
+ArrangementChange = SetPartitioning | ResetPartitioning | SetSorting | ResetSorting
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,3 +177,19 @@ def _moves(change: OrderColumns, columns: Schema, table: str) -> list[SchemaChan
         found.append(MoveColumn((known[name],), Position(before)))
         before = known[name]
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteOlderFiles:
+    """Rewrite the existing files in the table's layout after the other changes of the statement."""
+
+    def __str__(self) -> str:
+        return "REWRITE"
+
+
+TableChange = SchemaChange | ArrangementChange | PropertyChange | Restatement | RewriteOlderFiles
+
+
+def names_rollup(changes: Sequence[TableChange]) -> bool:
+    """Return whether one of the changes is for a rollup."""
+    return any(getattr(change, "rollup", None) is not None for change in changes)

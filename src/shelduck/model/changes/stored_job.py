@@ -5,8 +5,8 @@ from __future__ import annotations
 from shelduck.model.changes import modify, schema_change
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.job import JobIndex, JobWork
-from shelduck.model.changes.table_change import RewriteOlderFiles
-from shelduck.model.tables import partition, properties, sorting
+from shelduck.model.changes.modify import RewriteOlderFiles
+from shelduck.model.tables import partition, properties
 from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec
 from shelduck.model.tables.schema import Default
@@ -71,7 +71,7 @@ _PARTITION_KEY = record(
     column=TEXT,
     transform=record(partition.Transform, kind=TEXT, buckets=NUMBER),
 )
-_SORT_KEY = record(sorting.SortKey, expression=TEXT, descending=FLAG, nulls_first=FLAG)
+_SORT_KEY = record(partition.SortKey, expression=TEXT, descending=FLAG, nulls_first=FLAG)
 _CLAUSE = one_of(
     add_column=record(
         schema_change.AddColumn, **_DEFINITION, if_not_exists=FLAG, rollup=maybe(TEXT)
@@ -93,8 +93,8 @@ _CLAUSE = one_of(
     order_columns=record(modify.OrderColumns, names=each(TEXT), rollup=maybe(TEXT)),
     set_partitioning=record(partition.SetPartitioning, keys=each(_PARTITION_KEY)),
     reset_partitioning=record(partition.ResetPartitioning),
-    set_sorting=record(sorting.SetSorting, keys=each(_SORT_KEY)),
-    reset_sorting=record(sorting.ResetSorting),
+    set_sorting=record(partition.SetSorting, keys=each(_SORT_KEY)),
+    reset_sorting=record(partition.ResetSorting),
     set_properties=record(properties.SetProperties, values=each(pair(TEXT, TEXT))),
     unset_properties=record(properties.UnsetProperties, keys=each(TEXT), if_exists=FLAG),
     rewrite=record(RewriteOlderFiles),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from shelduck.model.files.data_files import ColumnStats
-from shelduck.model.files.nested_text import survives
+from shelduck.model.files.duckdb_text import survives
 from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.types.bounds import Ends, bound, ends
 from shelduck.model.types.data_types import FLOATS, Leaf

@@ -32,8 +32,8 @@ from shelduck.operations.read.sought_files import SoughtFiles
 from shelduck.planning.conservation import named
 from shelduck.planning.scan import ScanPlan, plan_scan
 from shelduck.spark.bridge.named import whole_condition
-from shelduck.spark.files.existence import absent_files
 from shelduck.spark.files.layouts import read_layouts
+from shelduck.spark.files.listing import absent_files
 from shelduck.spark.scan.read import Local, Origin, read_rows
 from shelduck.spark.scan.rollup_rule import Chooser
 from shelduck.spark.session import DataFrame, SparkSession, has_jvm

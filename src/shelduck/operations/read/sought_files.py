@@ -14,7 +14,7 @@ from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.model.files.data_files import DataFile, DeletesSeen
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
-from shelduck.operations.read.file_lists import ASKED_UP_TO, FileLists, Range
+from shelduck.operations.read.file_lists import ASKED_UP_TO, FileLists, Outline, Range
 from shelduck.operations.read.listed_files import (
     PART,
     LargeTable,
@@ -24,7 +24,6 @@ from shelduck.operations.read.listed_files import (
     require_seen,
     seen_of,
 )
-from shelduck.operations.read.outlines import Outline
 from shelduck.operations.read.pruning import part_of
 from shelduck.planning.scan import ScanGroup
 from shelduck.spark.scan.sources import GroupSize

@@ -39,7 +39,7 @@ from shelduck.model.tables.schema import Schema, retyped
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.writable import why_not_written
 from shelduck.operations.done import Counts, Done, discard
-from shelduck.spark.deletes.flush_files import deaths_in, row_versions, write_deaths
+from shelduck.spark.deletes.position_files import deaths_in, row_versions, write_deaths
 from shelduck.spark.files.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.spark.scan.inlined import inlined_frame
 from shelduck.spark.session import SparkSession

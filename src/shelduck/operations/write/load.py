@@ -8,12 +8,12 @@ from shelduck.model.changes.change import DeleteRows
 from shelduck.operations.done import Counts, Done, appended
 from shelduck.operations.progress import write_progress
 from shelduck.operations.read.rows import TableRows
+from shelduck.operations.write.append import write_rows
 from shelduck.operations.write.delete import ORIGINS
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
 from shelduck.operations.write.unique_keys import folding_of
 from shelduck.operations.write.update import require_free_names
 from shelduck.operations.write.versions import Versions, write_versions
-from shelduck.operations.write.write_rows import write_rows
 from shelduck.spark.merge.folding import GONE, Folding
 from shelduck.spark.merge.key_ranges import near_keys
 from shelduck.spark.merge.load_rows import (
@@ -30,9 +30,8 @@ from shelduck.spark.merge.merge_clauses import Action
 from shelduck.spark.merge.merge_rows import by_action
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.session import DataFrame, SparkSession
-from shelduck.spark.write.brought import NUMBER, bring, can_bring
 from shelduck.spark.write.changes import ACTION
-from shelduck.spark.write.kept import keep, shared
+from shelduck.spark.write.kept import NUMBER, bring, can_bring, keep, shared
 
 
 @dataclass(frozen=True, slots=True)

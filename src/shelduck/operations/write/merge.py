@@ -8,17 +8,16 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.read.rows import TableRows
-from shelduck.operations.write.changed import write_changed
 from shelduck.operations.write.delete import ORIGINS
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits
 from shelduck.operations.write.unique_keys import folding_of, require_unique
-from shelduck.operations.write.update import require_free_names
+from shelduck.operations.write.update import require_free_names, write_changed
 from shelduck.operations.write.versions import Versions, write_versions
 from shelduck.spark.bridge.named import unaliased
+from shelduck.spark.merge.key_ranges import near_source, small_source
 from shelduck.spark.merge.merge_clauses import Action, Merge, When
 from shelduck.spark.merge.merge_rows import by_action, merged_rows, tally
 from shelduck.spark.merge.merge_scopes import columns_of_match
-from shelduck.spark.merge.small_sources import near_source, small_source
 from shelduck.spark.session import DataFrame, SparkSession, has_jvm
 from shelduck.spark.write.changes import marked
 from shelduck.spark.write.kept import distinct, keep

@@ -12,10 +12,10 @@ from shelduck.model.files.data_files import NewDataFile
 from shelduck.operations.done import Done, discard
 from shelduck.operations.progress import write_progress
 from shelduck.operations.read.rows import TableRows
+from shelduck.operations.write.append import write_rows
 from shelduck.operations.write.delete import delete_rows, truncate_rows
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
 from shelduck.operations.write.unique_keys import folded_rows, require_apart
-from shelduck.operations.write.write_rows import write_rows
 from shelduck.spark.rows.assign import assign
 from shelduck.spark.scan.matching import Where
 from shelduck.spark.session import DataFrame, SparkSession

@@ -12,9 +12,9 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.progress import write_progress
 from shelduck.operations.read.rows import TableRows
+from shelduck.operations.write.append import write_rows
 from shelduck.operations.write.delete import deleted
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits
-from shelduck.operations.write.write_rows import write_rows
 from shelduck.spark.deletes.delete_files import DeadRows, write_delete_files
 from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.query import with_values

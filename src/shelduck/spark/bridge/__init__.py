@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shelduck.spark.bridge.codec import Constant, Deletes, FileEntry, field_rows
+from shelduck.spark.bridge.codec import Constant, Deletes, FileEntry, Report, Reports, field_rows
 from shelduck.spark.bridge.faults import DAMAGED, file_fault
 from shelduck.spark.bridge.jvm import has_jvm
 from shelduck.spark.bridge.named import (
@@ -15,7 +15,6 @@ from shelduck.spark.bridge.named import (
     select_names,
 )
 from shelduck.spark.bridge.relation import Bridge, FileRelation, Lister, bridge_for
-from shelduck.spark.bridge.reports import Report, Reports
 
 __all__ = [
     "DAMAGED",

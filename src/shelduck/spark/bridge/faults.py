@@ -32,6 +32,7 @@ from shelduck.spark.named_errors import (
     FailedWork,
     InvalidArgument,
     MissingArgument,
+    NotOverConnect,
     RefusedArgument,
     TakenArgument,
     UnreachedFile,
@@ -48,6 +49,26 @@ _FILE = re.compile(r"\b(data|delete) file (.+?) of (.+?) cannot be read: ")
 _MOST_CAUSES = 20
 _installing = threading.Lock()
 _Kinds = Mapping[type[ShelduckError], type[ShelduckError]]
+_OF_QUERIES: _Kinds = {
+    CorruptLake: DamagedFile,
+    SparkFailed: FailedWork,
+    StorageUnavailable: UnreachedFile,
+}
+_OF_ARGUMENTS: _Kinds = {
+    AlreadyExists: TakenArgument,
+    InvalidRequest: InvalidArgument,
+    NotFound: MissingArgument,
+    Unsupported: RefusedArgument,
+}
+_ANSWERS = {".QueryExecutionException": _OF_QUERIES, ".IllegalArgumentException": _OF_ARGUMENTS}
+# What Spark says where it takes the name of a lake for that of a schema.
+_NOT_FOUND = re.compile(
+    r"\[(REQUIRES_SINGLE_PART_NAMESPACE|TABLE_OR_VIEW_NOT_FOUND|SCHEMA_NOT_FOUND|CATALOG_NOT_FOUND"
+    r"|NESTED_DATABASE_UNSUPPORTED_BY_V1_SESSION_CATALOG)|Couldn't find a catalog to handle the"
+    r"|Nested databases are not supported by v1 session catalog"
+)
+_CONVERTS = "convert_exception"
+_lakes: set[str] = set()
 
 
 def file_fault(text: str) -> ShelduckError | None:
@@ -129,15 +150,48 @@ def _named(told: str, known: _Kinds) -> ShelduckError | None:
     return known.get(kind, kind)(text)
 
 
-_OF_QUERIES: _Kinds = {
-    CorruptLake: DamagedFile,
-    SparkFailed: FailedWork,
-    StorageUnavailable: UnreachedFile,
-}
-_OF_ARGUMENTS: _Kinds = {
-    AlreadyExists: TakenArgument,
-    InvalidRequest: InvalidArgument,
-    NotFound: MissingArgument,
-    Unsupported: RefusedArgument,
-}
-_ANSWERS = {".QueryExecutionException": _OF_QUERIES, ".IllegalArgumentException": _OF_ARGUMENTS}
+def tell_over_connect(name: str) -> None:
+    """Let PySpark say of tables in a catalog what can be done with them over Spark Connect."""
+    from pyspark.sql.connect.client import core  # noqa: PLC0415 - needs the packages of Connect
+
+    _lakes.add(name.lower())
+    original = getattr(core, _CONVERTS, None)
+    if original is not None and not hasattr(original, "tells_of_lakes"):
+        setattr(core, _CONVERTS, _telling_over_connect(original))
+
+
+def forget_over_connect(name: str) -> None:
+    """Take back `tell_over_connect`."""
+    _lakes.discard(name.lower())
+
+
+def _telling_over_connect(original: Callable[..., Any]) -> Callable[..., Any]:
+    def convert(*arguments: Any, **more: Any) -> Any:
+        made = original(*arguments, **more)
+        return _lakes_fault(str(made)) or made
+
+    convert.tells_of_lakes = True  # type: ignore[attr-defined]
+    return convert
+
+
+def _lakes_fault(message: str) -> ShelduckError | None:
+    condition = _NOT_FOUND.search(message) if _lakes else None
+    name = None if condition is None else _name().search(message, condition.end())
+    if condition is None or name is None:
+        return sentence_for(message)
+    table = name[1].replace("`", "").rstrip(".")
+    made = NotOverConnect(
+        f"Spark itself does not find {table} over Spark Connect; use spark.sql for SELECT and for"
+        " what changes the lake, spark.sql('SELECT ...').createOrReplaceTempView('v') for a view of"
+        " rows, lake.table('main.t').read() and .append(df) for a DataFrame"
+    )
+    made.condition = condition[1] or made.condition
+    return made
+
+
+def _name() -> re.Pattern[str]:
+    """Return a pattern of names that begin with the name of a lake, quoted or not."""
+    lakes = "|".join(map(re.escape, _lakes))
+    part = r"(?:`[^`]+`|\w+)"
+    quoted = rf"(?:{lakes}|`(?:{lakes})`)"
+    return re.compile(rf"(?<![\w.`])(?:`spark_catalog`\.)?({quoted}(?:\.{part})*)", re.IGNORECASE)

@@ -1,15 +1,16 @@
-"""Columns of a DataFrame with new names, passed to the JVM in one call."""
+"""Columns of a DataFrame with new names, and plans that Spark analyzed, in one call each."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
+from shelduck.errors import Unsupported
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge.classes import loaded
 from shelduck.spark.bridge.codec import field_rows, rows_of
@@ -17,6 +18,8 @@ from shelduck.spark.bridge.codec import texts as texts_of
 from shelduck.spark.bridge.jvm import has_jvm, java_column, java_frame, java_session
 
 _COUNTS = "shelduck counts"
+_MOST_FIELDS = 25
+_UNITS = {"size": " B", "timing": " ms", "nsTiming": " ns"}
 
 
 class Sql(str):
@@ -163,3 +166,41 @@ def whole_condition(chosen: DataFrame) -> list[str] | None:
 def select_names(rows: DataFrame, names: Iterable[str]) -> DataFrame:
     """Return the columns with these unquoted names, by one call as well."""
     return select_named(rows, [Named(name, backticked(name)) for name in names])
+
+
+def analyzed_plan(frame: DataFrame) -> str:
+    """Run a query and return its plan, one node a line, with what Spark counted and timed.
+
+    Raises Unsupported over Spark Connect, which shows no metrics.
+    """
+    spark = frame.sparkSession
+    if not has_jvm(spark):
+        raise Unsupported(
+            "EXPLAIN ANALYZE is not supported over Spark Connect; use EXPLAIN FORMATTED"
+        )
+    execution = frame._jdf.queryExecution()  # noqa: SLF001 - nothing else tells it
+    execution.toRdd().count()
+    jvm: Any = spark._jvm  # noqa: SLF001
+    as_java = jvm.scala.jdk.javaapi.CollectionConverters.asJava
+    return "\n".join(_lines(execution.executedPlan(), as_java, 0))
+
+
+def _lines(node: Any, as_java: Any, depth: int) -> Iterator[str]:
+    name = str(node.nodeName())
+    if name == "AdaptiveSparkPlan":
+        yield from _lines(node.executedPlan(), as_java, depth)
+        return
+    if name.endswith("QueryStage"):
+        yield from _lines(node.plan(), as_java, depth)
+        return
+    metrics = dict(as_java(node.metrics()))
+    shown = [
+        f"{m.name().get()}: {m.value()}{_UNITS.get(m.metricType(), '')}"
+        for key, m in metrics.items()
+        if m.value() or key == "numOutputRows"
+    ]
+    yield f"{'  ' * depth}{node.simpleString(_MOST_FIELDS)}"
+    if shown:
+        yield f"{'  ' * depth}    [{', '.join(sorted(shown))}]"
+    for child in as_java(node.children()):
+        yield from _lines(child, as_java, depth + 1)

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame
 
 from shelduck.spark.bridge.catalog import follow_lakes
-from shelduck.spark.calls.replacing import replace_method
+from shelduck.spark.calls.replaced_calls import replace_method
 
 HasLakes = Callable[[SparkSession], bool]
 

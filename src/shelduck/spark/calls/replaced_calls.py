@@ -5,8 +5,9 @@ For tables outside of lakes, each call is Spark's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial, wraps
 from inspect import signature
 from typing import Any
 
@@ -14,13 +15,18 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.spark.bridge.jvm import options_of, session_copy
 from shelduck.spark.calls.lake_options import ReadOptions, read_options
 from shelduck.spark.calls.lake_stream import to_table
 from shelduck.spark.calls.lake_table import FindTable, LakeTable, read_as
 from shelduck.spark.calls.lake_writer import LakeWriter, insert_into, save_as_table
 from shelduck.spark.calls.merge_writer import LakeMerge
-from shelduck.spark.calls.replacing import replace_method
+
+Call = Callable[..., Any]
+FORMAT = "shelduck"
+ReadTable = Callable[[SparkSession, Mapping[str, str]], DataFrame | None]
+"""Returns the rows that options name, None if the session has not registered the format."""
 
 
 def replace_calls(spark: SparkSession, find: FindTable) -> None:
@@ -99,3 +105,101 @@ def _merge_into(_: Any, df: DataFrame, table: LakeTable, condition: Column) -> L
 def _write_to(sparks: Any, df: DataFrame, table: LakeTable) -> LakeWriter:
     [name] = sparks.args[1:]
     return LakeWriter(df, name, table)
+
+
+@dataclass(slots=True)
+class _Replacement:
+    """A method of a class that does something else while ``is_on``."""
+
+    kind: type
+    method: str
+    original: Call
+    is_inherited: bool
+    is_on: bool = True
+    call: Call | None = None
+
+    @property
+    def is_on_top(self) -> bool:
+        """True unless others have replaced the method again since."""
+        return getattr(self.kind, self.method) is self.call
+
+    def give_back(self) -> None:
+        """Restore the original method, unless others have replaced ours since."""
+        self.is_on = False
+        if not self.is_on_top:
+            return
+        if self.is_inherited:
+            delattr(self.kind, self.method)
+        else:
+            setattr(self.kind, self.method, self.original)
+
+
+_replacements: dict[tuple[type, str], _Replacement] = {}
+
+
+def replace_method(kind: type, method: str, instead: Callable[[Call], Call]) -> None:
+    """Replace a method by the result of ``instead``, which gets the original; once until restored.
+
+    If others have replaced the method since, theirs becomes the original.
+    """
+    known = _replacements.get((kind, method))
+    if known is not None:
+        if known.is_on_top:
+            return
+        known.give_back()
+    original = getattr(kind, method)
+    made = _Replacement(kind, method, original, method not in vars(kind))
+    ours = instead(original)
+
+    @wraps(original)
+    def call(*arguments: Any, **more: Any) -> Any:
+        return (ours if made.is_on else original)(*arguments, **more)
+
+    made.call = call
+    setattr(kind, method, call)
+    _replacements[kind, method] = made
+
+
+def give_methods_back() -> None:
+    """Restore all methods to Spark's own, or to those of others."""
+    while _replacements:
+        _replacements.popitem()[1].give_back()
+
+
+def replace_load(spark: SparkSession, read: ReadTable) -> None:
+    """Replace ``load`` of the readers of a Connect session, until the methods are restored."""
+    replace_method(type(spark.read), "load", _loading(read))
+    replace_method(type(spark.readStream), "load", _loading(_refuse))
+
+
+def _refuse(_spark: SparkSession, _options: Mapping[str, str]) -> DataFrame | None:
+    raise Unsupported(
+        "a stream of a lake's table needs a classic Spark session; over Spark Connect, use"
+        " lake.table(name).follow(handle, checkpoint)"
+    )
+
+
+def _loading(read: ReadTable) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def replaced(original: Callable[..., Any]) -> Callable[..., Any]:
+        def load(
+            self: Any,
+            path: Any = None,
+            format: Any = None,  # noqa: A002 - Spark's own name for it
+            schema: Any = None,
+            **options: Any,
+        ) -> Any:
+            if (format or self._format or "").lower() == FORMAT:
+                if schema or self._schema:
+                    raise InvalidRequest(
+                        "a table of a lake has a schema of its own; leave out .schema(...)"
+                    )
+                self.options(**options)
+                given = dict(self._options) | ({} if path is None else {"path": path})
+                found = read(self._client, given)
+                if found is not None:
+                    return found
+            return original(self, path, format, schema, **options)
+
+        return load
+
+    return replaced

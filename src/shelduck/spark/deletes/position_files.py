@@ -1,23 +1,27 @@
-"""Files of positions: for each data file, one Parquet file of its deleted rows."""
+"""Files of positions: for each data file, one Parquet file of its deleted rows or row versions."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyarrow import compute
+from pyarrow import compute, parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_files import DataFile, NewDeleteFile
+from shelduck.model.files.layout import SNAPSHOT_FIELD
 from shelduck.model.files.place import Place
 from shelduck.model.tables.table import TableVersion
 from shelduck.spark.bridge import Deletes, FileEntry, FileRelation, Report, bridge_for
-from shelduck.spark.files.physical import FIELD_ID, SNAPSHOT_COLUMN
+from shelduck.spark.files.file_systems import filesystem
+from shelduck.spark.files.footers import read_columns
+from shelduck.spark.files.physical import FIELD_ID, ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.spark.files.plain_deletes import plain_deletes
 from shelduck.spark.files.results import results
 from shelduck.spark.files.storage import delete_directory
@@ -27,6 +31,13 @@ from shelduck.spark.write.plain_write import write_plain_parts
 PATH, POSITION, FILE = "file_path", "pos", "file"
 _COMPRESSION = "snappy"
 _THREADS = 16
+_DELETES = pa.schema(
+    [
+        pa.field("file_path", pa.string(), metadata={"PARQUET:field_id": "2147483646"}),
+        pa.field("pos", pa.int64(), metadata={"PARQUET:field_id": "2147483645"}),
+        pa.field(SNAPSHOT_COLUMN, pa.int64(), metadata={"PARQUET:field_id": str(SNAPSHOT_FIELD)}),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +181,52 @@ def _save(
     finally:
         found = reports.taken()
     return found
+
+
+def row_versions(path: str) -> list[tuple[int, int]]:
+    """Return the row id and the first snapshot of each row of a newly written file."""
+    found = read_columns(path, [ROW_ID_COLUMN, SNAPSHOT_COLUMN])
+    ids, snapshots = (found.column(n).to_pylist() for n in (ROW_ID_COLUMN, SNAPSHOT_COLUMN))
+    return list(zip(ids, snapshots, strict=True))
+
+
+def deaths_in(path: str, begin_snapshot: int) -> dict[int, int]:
+    """Return the snapshot that deleted each position of a delete file.
+
+    If the file does not say, it is ``begin_snapshot`` for all positions.
+    """
+    found = read_columns(path, None, "delete file")
+    positions = found.column("pos").to_pylist()
+    if SNAPSHOT_COLUMN not in found.column_names:
+        return dict.fromkeys(positions, begin_snapshot)
+    return dict(zip(positions, found.column(SNAPSHOT_COLUMN).to_pylist(), strict=True))
+
+
+def write_deaths(
+    table_path: str, name: str, data_file: str, deaths: Mapping[int, int]
+) -> NewDeleteFile:
+    """Write a delete file with the snapshot that deleted each position.
+
+    ``name`` is its path below ``table_path``, ``data_file`` the absolute path of the data file.
+    """
+    positions = sorted(deaths)
+    rows = [[data_file] * len(positions), positions, [deaths[p] for p in positions]]
+    made = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(rows, _DELETES, strict=True)],
+                                schema=_DELETES)  # fmt: skip
+    buffer = io.BytesIO()
+    footers: list[parquet.FileMetaData] = []
+    parquet.write_table(made, buffer, metadata_collector=footers)
+    content = buffer.getvalue()
+    files, place = filesystem(table_path + name)
+    files.create_dir(place.rpartition("/")[0], recursive=True)
+    with files.open_output_stream(place) as target:
+        target.write(content)
+    footer = int.from_bytes(content[-8:-4], "little")
+    return NewDeleteFile(
+        name,
+        len(positions),
+        len(content),
+        footer,
+        min(deaths.values()),
+        row_group_count=footers[0].num_row_groups,
+    )

@@ -1,10 +1,11 @@
-"""Footers of files: read in threads for few files or on one machine, otherwise in executors."""
+"""Parquet files opened, and their footers: in threads for few files, otherwise in executors."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +13,17 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
-from shelduck.errors import CorruptLake
-from shelduck.spark.files.arrow_map import BatchFunction, map_batches
+from shelduck.errors import CorruptLake, ShelduckError, Unsupported
 from shelduck.spark.files.file_systems import filesystem
-from shelduck.spark.files.parquet_files import told_of_file
+from shelduck.spark.files.physical import BatchFunction, map_batches
 from shelduck.spark.files.storage import TAIL, Listed, read_tail
+from shelduck.spark.stores.store_errors import told_of_storage
 
 _IN_THREADS = 64
 _THREADS = 16
 _FILES_PER_TASK = 64
 _MAGIC = b"PAR1"
+RESTORE = "restore it from a backup, and look at the lake with shelduck check"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +114,53 @@ def _tail_reader(directory: str) -> BatchFunction:
             )
 
     return read
+
+
+@contextmanager
+def opened(path: str, kind: str = "file", table: str = "") -> Iterator[parquet.ParquetFile]:
+    """Open a file for reading, inside a ``with`` block; messages name its kind and its table.
+
+    Raises CorruptLake if it is missing or cannot be read, StorageUnavailable if its storage fails.
+    """
+    with told_of_file(path, kind, table):
+        files, name = filesystem(path)
+        with files.open_input_file(name) as source:
+            yield parquet.ParquetFile(source, page_checksum_verification=True)
+
+
+@contextmanager
+def told_of_file(path: str, kind: str, table: str = "") -> Iterator[None]:
+    """Raise what pyarrow says about a file as CorruptLake or StorageUnavailable.
+
+    Our own errors about its content get its name.
+    """
+    what = f"{kind} {path} of {table}" if table else f"{kind} {path}"
+    try:
+        with told_of_storage(path, what):
+            yield
+    except FileNotFoundError as error:
+        raise CorruptLake(
+            f"{what} is missing, or was cleaned up after its snapshot expired; {RESTORE}"
+        ) from error
+    except (CorruptLake, Unsupported) as error:
+        if path in str(error):
+            raise
+        wrong, semicolon, remedy = str(error).partition("; ")
+        raise type(error)(f"{what} {wrong}; {remedy if semicolon else RESTORE}") from error
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        if isinstance(error, ShelduckError):
+            raise
+        first = str(error).strip().split("\n", maxsplit=1)[0]
+        raise CorruptLake(f"{what} cannot be read ({first}); {RESTORE}") from error
+
+
+def read_columns(path: str, columns: Sequence[str] | None, kind: str = "file") -> pa.Table:
+    """Return columns of a file, or all with None, in the order of the file."""
+    with opened(path, kind) as source:
+        return source.read(columns=None if columns is None else list(columns))
+
+
+def metadata_of(path: str, kind: str = "file", table: str = "") -> parquet.FileMetaData:
+    """Return what the footer of a file says."""
+    with opened(path, kind, table) as source:
+        return source.metadata

@@ -15,7 +15,7 @@ from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.schema import Kind
 from shelduck.model.types.data_types import MOST_DIGITS, Decimal, Leaf, Primitive
 from shelduck.spark.files.file_systems import filesystem
-from shelduck.spark.files.parquet_files import told_of_file
+from shelduck.spark.files.footers import told_of_file
 from shelduck.spark.files.storage import TAIL
 from shelduck.spark.files.thrift import BROKEN, Element, read_schema
 

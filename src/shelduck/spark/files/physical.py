@@ -7,9 +7,12 @@ does not change the files and filters on them stay correct. If another id had th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
@@ -21,6 +24,10 @@ from shelduck.spark.bridge import Named
 from shelduck.spark.types import spark_type
 
 FIELD_ID = "parquet.field.id"
+ROW_ID_COLUMN = "_ducklake_internal_row_id"
+SNAPSHOT_COLUMN = "_ducklake_internal_snapshot_id"
+_LINEAGE_FIELDS = {ROW_ID_COLUMN: ROW_ID_FIELD, SNAPSHOT_COLUMN: SNAPSHOT_FIELD}
+BatchFunction = Callable[[Iterator[Any]], Iterator[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +104,6 @@ class PhysicalSchema:
             self._collect(child, child_path, found)
 
 
-ROW_ID_COLUMN = "_ducklake_internal_row_id"
-SNAPSHOT_COLUMN = "_ducklake_internal_snapshot_id"
-_LINEAGE_FIELDS = {ROW_ID_COLUMN: ROW_ID_FIELD, SNAPSHOT_COLUMN: SNAPSHOT_FIELD}
-
-
 def lineage_fields(names: Sequence[str]) -> tuple[Field, ...]:
     """Return the columns of a file with its rows' own ids and snapshots, by their names."""
     return tuple(Field(FieldId(_LINEAGE_FIELDS[n]), n, Primitive("int64")) for n in names)
@@ -144,3 +146,15 @@ def _name(
 
 def _metadata(field: Field, *, with_ids: bool) -> dict[str, int]:
     return {FIELD_ID: int(field.id)} if with_ids else {}
+
+
+def map_batches(rows: DataFrame, function: BatchFunction, schema: str) -> DataFrame:
+    """Return the results of ``function`` on the Arrow batches of ``rows``, one call for each task.
+
+    ``function`` should be a nested function that uses nothing of Shelduck. It is then sent to the
+    executors by value, and they need pyarrow but not this package.
+    """
+    with warnings.catch_warnings():
+        # PySpark warns about pandas 3 here, although no pandas is used.
+        warnings.simplefilter("ignore", FutureWarning)
+        return rows.mapInArrow(function, schema)

@@ -13,7 +13,7 @@ from shelduck.errors import CorruptLake
 from shelduck.model.files.data_files import DataFile, DeleteFile
 from shelduck.model.files.layout import SNAPSHOT_FIELD
 from shelduck.spark.files.file_systems import filesystem
-from shelduck.spark.files.parquet_files import RESTORE, metadata_of, opened, told_of_file
+from shelduck.spark.files.footers import RESTORE, metadata_of, opened, told_of_file
 from shelduck.spark.files.physical import SNAPSHOT_COLUMN
 
 POSITION = "pos"

@@ -22,7 +22,6 @@ from shelduck.model.files.storage_settings import StorageSettings
 from shelduck.spark.bridge.jvm import has_jvm, java_class, java_session
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.storage import delete_file, write_text
-from shelduck.spark.stores.environment import settings_of_environment
 from shelduck.spark.stores.homes import (
     S3,
     S3A,
@@ -32,6 +31,7 @@ from shelduck.spark.stores.homes import (
     home_of,
     own_home,
     put_home,
+    settings_of_environment,
 )
 from shelduck.spark.stores.store_errors import told_of_storage
 

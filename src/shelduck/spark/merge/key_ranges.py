@@ -17,8 +17,10 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.tables.schema import Field
+from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.spark.write.kept import FEW, MOST_SHARED, few_rows
+from shelduck.spark.bridge.jvm import optimized_plan
+from shelduck.spark.write.kept import FEW, MOST_SHARED, Kept, few_rows, keep
 
 # The first key is cut into this many ranges, and each of them once more.
 _RANGES = 16
@@ -30,6 +32,8 @@ _NOT_IN_ORDER = (T.FloatType, T.DoubleType, T.TimestampNTZType, T.StructType, T.
 _WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.DateType)
 _IN_TEXTS = (*_WHOLE, T.DecimalType, T.TimestampType)
 _COUNTED = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.DecimalType)
+# By Spark's estimate; the source is counted when it is kept.
+_MOST_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -280,3 +284,28 @@ def _parts(rows: DataFrame, keys: Sequence[_Key], cuts: Sequence[Any]) -> list[R
         )
     ]
     return rows.groupBy(place.alias("place")).agg(*bounds).collect()
+
+
+def small_source(source: DataFrame) -> Kept | None:
+    """Return the rows of a source, computed and kept, None if there are many."""
+    plan = optimized_plan(source)
+    if plan is None or plan.stats().sizeInBytes() > _MOST_BYTES:
+        return None
+    found = keep(source)
+    return found if found.count <= MOST_SHARED else None
+
+
+def near_source(
+    source: Kept, table: TableVersion, pairs: Sequence[tuple[str, str]]
+) -> Column | None:
+    """Return a condition that holds for every row of a table that matches a row of the source.
+
+    ``pairs`` are columns of the table and of the source that are equal in a match. One small job
+    collects the source's. None if there are no such columns.
+    """
+    fields = {f.name: f for f in table.columns}
+    named = {ours: theirs for ours, theirs in pairs if ours in fields}
+    if not named or not source.count:
+        return None
+    keys = [F.col(backticked(theirs)).alias(ours) for ours, theirs in named.items()]
+    return near_keys(source.rows.select(*keys), [fields[ours] for ours in named], source.count)

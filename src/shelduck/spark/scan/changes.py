@@ -21,10 +21,17 @@ from shelduck.planning.changes import ChangePlan, has_snapshots
 from shelduck.planning.scan import plan_scan
 from shelduck.spark.bridge import Named, select_named
 from shelduck.spark.local_rows import arrow_frame, local_frame
-from shelduck.spark.scan.deaths import DIED_AT, DIED_FILE, DIED_IN, deaths_of
+from shelduck.spark.scan.deaths import (
+    DIED_AT,
+    DIED_FILE,
+    DIED_IN,
+    FILE,
+    deaths_of,
+    known_deaths,
+    most_deaths,
+)
 from shelduck.spark.scan.images import updated_up_to
 from shelduck.spark.scan.inlined import inlined_frame
-from shelduck.spark.scan.known_deaths import FILE, known_deaths, most_deaths
 from shelduck.spark.scan.read import Origin, read_rows
 from shelduck.spark.scan.sources import PLANNED, FileSource
 

@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from typing import NamedTuple
 
+import pyarrow as pa
+from pyarrow import compute
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
@@ -17,7 +19,7 @@ from shelduck.model.files.data_files import DataFile, DeleteFile
 from shelduck.planning.changes import FeedDeletes, FeedFile
 from shelduck.spark.bridge import DAMAGED, Deletes, FileEntry, FileRelation, bridge_for
 from shelduck.spark.files.physical import SNAPSHOT_COLUMN
-from shelduck.spark.files.plain_deletes import require_count, vector_snapshots
+from shelduck.spark.files.plain_deletes import plain_deletes, require_count, vector_snapshots
 from shelduck.spark.reader_options import LISTED_FILES
 from shelduck.spark.scan.public_read import DELETE_SCHEMA, FILE_ID
 from shelduck.spark.stores.homes import spark_options, spark_path
@@ -32,6 +34,8 @@ _PARTS = 3
 _BEGIN, _ROWS = "__shelduck_begin", "__shelduck_rows"
 _THREADS = 16
 _SHAPE = f"{DIED_FILE} bigint, {DIED_AT} bigint, {DIED_IN} bigint"
+FILE, POSITION, SNAPSHOT = "file", "pos", "died"
+MOST = 2_000_000
 
 
 def deaths_of(spark: SparkSession, files: Iterable[FeedFile], last: int, table: str) -> DataFrame:
@@ -169,3 +173,48 @@ def _vectors(spark: SparkSession, vectors: Sequence[_Vector]) -> DataFrame:
         F.col("_metadata.row_index").alias(DIED_AT),
         F.col(_BEGIN).alias(DIED_IN),
     )
+
+
+def most_deaths(source: FeedFile) -> int:
+    """Return the highest number of positions that can be deleted in a file."""
+    stored = max((d.file.delete_count for d in source.deletes), default=0)
+    return stored + len(source.positions)
+
+
+def known_deaths(sources: Sequence[FeedFile], last: int, table: str) -> pa.Table | None:
+    """Return the positions deleted up to snapshot ``last``: file, position, first snapshot.
+
+    None if there are millions of them, or only a scan can read the delete files.
+    """
+    stored = [(s, d) for s in sources for d in s.deletes]
+    if sum(map(most_deaths, sources)) > MOST or sum(d.file.delete_count for _, d in stored) > MOST:
+        return None
+    if any(d.file.format != "parquet" for _, d in stored):
+        return None
+    with ThreadPoolExecutor(_THREADS) as pool:
+        parts = list(pool.map(lambda found: _deaths_of_file(found[0], found[1], table), stored))
+    inlined = [(s.file.id, place, at) for s in sources for place, at in s.positions]
+    columns = zip(*inlined, strict=True) if inlined else ((), (), ())
+    parts.append(_table(*[pa.array(column, pa.int64()) for column in columns]))
+    every = pa.concat_tables(parts)
+    every = every.filter(compute.less_equal(every[SNAPSHOT], last))
+    # A later delete file repeats the positions of those before it.
+    first = every.group_by([FILE, POSITION]).aggregate([(SNAPSHOT, "min")])
+    return first.rename_columns([FILE, POSITION, SNAPSHOT])
+
+
+def _deaths_of_file(source: FeedFile, deletes: FeedDeletes, table: str) -> pa.Table:
+    """Return what a delete file says; CorruptLake if it is not as the catalog describes it."""
+    found = plain_deletes(source.file, deletes.file, table)
+    count = len(found)
+    begin = pa.repeat(pa.scalar(deletes.begin_snapshot, pa.int64()), count)
+    died: pa.Array | pa.ChunkedArray = begin
+    if SNAPSHOT_COLUMN in found.column_names:
+        # A file with its rows' snapshots still counts only for the snapshots that see it.
+        died = compute.max_element_wise(found[SNAPSHOT_COLUMN], begin)
+    owner = pa.repeat(pa.scalar(source.file.id, pa.int64()), count)
+    return _table(owner, found[POSITION], died)
+
+
+def _table(*columns: pa.Array | pa.ChunkedArray) -> pa.Table:
+    return pa.Table.from_arrays(list(columns), names=[FILE, POSITION, SNAPSHOT])

@@ -6,23 +6,31 @@ the ids, it labels whole snapshots; for the others, Spark compares the rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyarrow import compute
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
-from shelduck.errors import CorruptLake, StorageUnavailable
+from shelduck.errors import CorruptLake, InvalidRequest, StorageUnavailable
 from shelduck.model.files.data_files import DataFile, InlinedRows
 from shelduck.model.files.layout import ROW_ID_FIELD
+from shelduck.model.text.quoting import backticked
 from shelduck.planning.changes import ChangePlan, has_snapshots
-from shelduck.spark.files.parquet_files import read_columns
-from shelduck.spark.scan.known_deaths import FILE, MOST, POSITION, SNAPSHOT
+from shelduck.spark.files.footers import read_columns
+from shelduck.spark.scan.deaths import FILE, MOST, POSITION, SNAPSHOT
 
 _THREADS = 16
 # More snapshots than this make a label longer than a comparison of rows is slow.
 _MOST_SNAPSHOTS = 50
+CAME = ("insert", "update_postimage")
+WENT = ("delete", "update_preimage")
+_KIND = "_change_type"
+_ABOUT = (_KIND, "_commit_version", "_commit_timestamp", "_row_id")
+_DUCKLAKES = {"_commit_version": "snapshot_id", "_row_id": "rowid", _KIND: "change_type"}
 
 
 @dataclass
@@ -138,3 +146,33 @@ def _add_inlined(parts: Sequence[InlinedRows], ids: Mapping[int, list[pa.Array]]
         for number, snapshot in zip(part.row_ids, part.begin_snapshots, strict=True):
             if snapshot in ids and number is not None:
                 ids[snapshot].append(pa.array([number], pa.int64()))
+
+
+def rows_of(feed: DataFrame, kinds: Collection[str]) -> DataFrame:
+    """Return the rows of some kinds of changes, with only the table's columns."""
+    return feed.where(F.col(_KIND).isin(*kinds)).drop(*_ABOUT)
+
+
+def with_action(feed: DataFrame, column: str, words: Mapping[str, str]) -> DataFrame:
+    """Return the feed with one more column, which has a word for each kind of change."""
+    names = F.create_map(*[F.lit(part) for pair in words.items() for part in pair])
+    return feed.withColumn(column, names[F.col(_KIND)])
+
+
+def as_ducklakes(feed: DataFrame) -> DataFrame:
+    """Return the feed with the columns of DuckDB's extension."""
+    columns = [c for c in feed.columns if c not in _ABOUT]
+    taken = sorted({*_DUCKLAKES.values()} & {c.lower() for c in columns})
+    if taken:
+        raise InvalidRequest(
+            f"column {taken[0]!r} of the table has the name of a column of ducklake_table_changes;"
+            " use table_changes"
+        )
+    about = [F.col(own).alias(name) for own, name in _DUCKLAKES.items()]
+    return feed.select(*about, *[backticked(c) for c in columns])
+
+
+def nothing(rows: DataFrame, column: str | None = None) -> DataFrame:
+    """Return no rows, with the same columns and perhaps one more text column."""
+    found = rows.where(F.lit(False))
+    return found if column is None else found.withColumn(column, F.lit(""))

@@ -16,8 +16,12 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.files.data_files import NewDataFile
-from shelduck.model.tables.partition import IDENTITY, directory_keys, partition_directory
-from shelduck.model.tables.sorting import parse_sort_key
+from shelduck.model.tables.partition import (
+    IDENTITY,
+    directory_keys,
+    parse_sort_key,
+    partition_directory,
+)
 from shelduck.model.tables.table import TableVersion
 from shelduck.spark.bridge import Named
 from shelduck.spark.write.partition_keys import (

@@ -1,4 +1,4 @@
-"""Rows that were computed once and are kept in the executors until they are written."""
+"""Rows that were computed once and are kept, in executors or the driver, until they are written."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, Row
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.files.data_files import DataFile, InlinedRows
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, checkpoint, select_named
+from shelduck.spark.bridge.named import has_its_rows
 from shelduck.spark.files.physical import ROW_ID_COLUMN
-from shelduck.spark.local_rows import is_local
+from shelduck.spark.local_rows import arrow_frame, is_local, local_size
 from shelduck.spark.rows.assign import telling_failures
 from shelduck.spark.scan.read import Origin
 
@@ -24,6 +27,25 @@ _ROW_BYTES = 100
 MOST_SHARED = 500_000
 FEW = 1000
 """Up to this many rows are read here, and kept in one part."""
+NUMBER = "__shelduck_number"
+"""The place of a row among those that were brought."""
+# Arrow and Spark hold them in the same form, so they come back as they were. A TIMESTAMP is an
+# instant in both, whatever the session's time zone.
+_SAME_IN_ARROW = (
+    T.BooleanType,
+    T.ByteType,
+    T.ShortType,
+    T.IntegerType,
+    T.LongType,
+    T.FloatType,
+    T.DoubleType,
+    T.DecimalType,
+    T.StringType,
+    T.BinaryType,
+    T.DateType,
+    T.TimestampType,
+    T.TimestampNTZType,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +139,62 @@ def may_lack_row_ids(files: Iterable[DataFile], inlined: Iterable[InlinedRows]) 
 def distinct(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
     """Return these columns of the rows, each combination of values once."""
     return rows.select(*columns).distinct()
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """Rows in the driver."""
+
+    spark: SparkSession
+    shape: T.StructType
+    table: pa.Table
+
+    @property
+    def count(self) -> int:
+        """Return how many rows there are."""
+        return int(self.table.num_rows)
+
+    @property
+    def rows(self) -> DataFrame:
+        """Return the rows as a DataFrame whose plan holds them."""
+        return arrow_frame(self.spark, self.table, self.shape)
+
+    def values(self, name: str) -> list[object]:
+        """Return the values of a column."""
+        return list(self.table[name].to_pylist())
+
+    @property
+    def numbered(self) -> Brought:
+        """Return the rows followed by `NUMBER`."""
+        numbers = pa.array(range(self.count), pa.int64())
+        shape = T.StructType([*self.shape.fields, T.StructField(NUMBER, T.LongType())])
+        return Brought(self.spark, shape, self.table.append_column(NUMBER, numbers))
+
+    def without(self, name: str, values: Iterable[object]) -> Brought:
+        """Return the rows that have none of these values in a column."""
+        gone = set(values)
+        left = pa.array([value not in gone for value in self.values(name)], pa.bool_())
+        return Brought(self.spark, self.shape, self.table.filter(left))
+
+
+def can_bring(rows: DataFrame) -> bool:
+    """Return whether a plan holds all of its rows, they are few, and they come back unchanged.
+
+    A value that does not fit its column is InvalidRequest.
+    """
+    if not has_its_rows(rows):
+        return False
+    if not all(isinstance(f.dataType, _SAME_IN_ARROW) for f in rows.schema):
+        return False
+    with telling_failures():
+        size = local_size(rows)
+    return size is not None and size <= FEW
+
+
+def bring(rows: DataFrame) -> Brought:
+    """Compute few rows only once, and bring them here by one job.
+
+    A value that does not fit its column is InvalidRequest.
+    """
+    with telling_failures():
+        return Brought(rows.sparkSession, rows.schema, rows.toArrow())

@@ -8,7 +8,9 @@ would be mistaken for others, are percent-encoded after a mark.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote, unquote_plus
 
 from pyspark.sql import Column, SparkSession
@@ -16,7 +18,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
+from shelduck.model.files.data_files import NewDataFile
 from shelduck.model.files.partition_values import value_text
+from shelduck.model.files.place import place_below
 from shelduck.model.tables.partition import (
     BUCKET,
     IDENTITY,
@@ -31,6 +35,7 @@ from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.bounds import bound_text
 from shelduck.model.types.data_types import FLOATS, Leaf
 from shelduck.model.types.temporal import MICROSECONDS
+from shelduck.spark.files.storage import carry_file, delete_directory, delete_files
 from shelduck.spark.rows import moments, store_rules
 from shelduck.spark.write.bucket_hash import bucket
 
@@ -44,6 +49,7 @@ KEY_COLUMN = "__shelduck_key_{}"
 _WORKING_BYTES = len(f"{KEY_COLUMN.format('00')}=%01")
 _TEXTS = frozenset({"varchar", "json", "blob"})
 _USUAL = re.compile(r"\d{4}-\d\d-\d\d.*")
+_THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,3 +172,41 @@ def _canonical(leaf: Leaf, text: str) -> str:
         assert found is not None
         return found
     return value_text(leaf, text)
+
+
+def place_files(
+    path: str, write: str, files: Sequence[NewDataFile], directories: Sequence[str]
+) -> tuple[NewDataFile, ...]:
+    """Move the files of a write into directories below ``path``, the table's; all or none.
+
+    Files that are there stay. ``write`` is the name of the write's directory, which is removed
+    afterwards. If a move fails, the files that were already moved are deleted.
+    """
+    targets = [
+        file.path if _directory(file.path) == where else f"{where}{write}-{n}.parquet"
+        for n, (file, where) in enumerate(zip(files, directories, strict=True))
+    ]
+    placed = tuple(replace(f, path=t) for f, t in zip(files, targets, strict=True))
+    moved = [(f.path, t) for f, t in zip(files, targets, strict=True) if f.path != t]
+    if not moved:
+        return placed
+    with ThreadPoolExecutor(_THREADS) as pool:
+        moves = [pool.submit(carry_file, path + old, path + new) for old, new in moved]
+    if any(move.exception() for move in moves):
+        delete_files(place_below(path, new) for _, new in moved)
+    for move in moves:
+        move.result()
+    below = f"{write}/"
+    delete_files(place_below(path, old) for old, _ in moved if not old.startswith(below))
+    if any(old.startswith(below) for old, _ in moved):
+        delete_directory(place_below(path, write))
+    return placed
+
+
+def directory_beside(path: str, source: str) -> str:
+    """Return the directory of a data file below ``path``, the table's; '' for one elsewhere."""
+    return _directory(source.removeprefix(path) if source.startswith(path) else "")
+
+
+def _directory(path: str) -> str:
+    return path[: path.rfind("/") + 1]

@@ -24,9 +24,8 @@ from shelduck.model.files.place import place_below
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.spark.bridge import select_named
-from shelduck.spark.files.arrow_map import BatchFunction, map_batches
 from shelduck.spark.files.file_systems import filesystem
-from shelduck.spark.files.physical import PhysicalSchema
+from shelduck.spark.files.physical import BatchFunction, PhysicalSchema, map_batches
 from shelduck.spark.files.storage import delete_file, list_data_files, make_directory
 from shelduck.spark.stores.homes import spark_options, spark_path
 from shelduck.spark.write.clustering import Clustering

@@ -48,7 +48,7 @@ from shelduck.spark.write.changes import (
     taken_origins,
 )
 from shelduck.spark.write.clustering import Clustering, clustering_of
-from shelduck.spark.write.placing import place_files
+from shelduck.spark.write.partition_keys import place_files
 from shelduck.spark.write.plain_write import spark_settings, write_by_arrow, write_plain
 
 Progress = Callable[[int, int, int], None]

@@ -8,7 +8,7 @@ from typing import Any
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.definition import Definition
-from shelduck.model.changes.modify import ModifyColumn, OrderColumns
+from shelduck.model.changes.modify import ModifyColumn, OrderColumns, RewriteOlderFiles, TableChange
 from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
@@ -16,11 +16,14 @@ from shelduck.model.changes.schema_change import (
     RenameColumn,
     SetComment,
 )
-from shelduck.model.changes.table_change import RewriteOlderFiles, TableChange
-from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
+from shelduck.model.tables.partition import (
+    ResetPartitioning,
+    ResetSorting,
+    SetPartitioning,
+    SetSorting,
+)
 from shelduck.model.tables.properties import SetProperties, refuse_doris
 from shelduck.model.tables.schema import Path
-from shelduck.model.tables.sorting import ResetSorting, SetSorting
 from shelduck.sql.ddl.columns import (
     CONSTRAINTS,
     read_definition,

@@ -14,13 +14,14 @@ from shelduck.sql.ddl.rollups import read_create_rollup, read_drop_rollup, read_
 from shelduck.sql.ddl.sorting import read_sort_keys
 from shelduck.sql.ddl.views import read_create_view, read_drop_view
 from shelduck.sql.query.query import begins_query, read_query
-from shelduck.sql.statements.macro_statements import CreateMacro, DropMacro
 from shelduck.sql.statements.statements import (
     AlterRollups,
     ColumnDefinition,
+    CreateMacro,
     CreateSchema,
     CreateTable,
     CreateView,
+    DropMacro,
     DropSchema,
     DropTable,
     DropView,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shelduck.model.changes.modify import TableChange
 from shelduck.model.changes.schema_change import (
     ChangeType,
     MoveColumn,
@@ -9,7 +10,6 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
-from shelduck.model.changes.table_change import TableChange
 from shelduck.model.tables.schema import Path
 from shelduck.sql.ddl.columns import refuse_option, take_default, take_position
 from shelduck.sql.query.expressions import skip_expression

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from shelduck.model.tables.macro import UNKNOWN, MacroKind, MacroParameter
-from shelduck.sql.statements.macro_statements import CreateMacro, DropMacro, MacroText
+from shelduck.model.tables.view import UNKNOWN, MacroKind, MacroParameter
+from shelduck.sql.statements.statements import CreateMacro, DropMacro, MacroText
 from shelduck.sql.tokens.arguments import read_literal
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind

@@ -12,7 +12,7 @@ from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.tables.sorting import SortKey
+from shelduck.model.tables.partition import SortKey
 from shelduck.model.text.quoting import backticked, double_quoted, quote_name
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind, tokenize

@@ -12,7 +12,7 @@ from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.macro import MacroKind
+from shelduck.model.tables.view import MacroKind
 from shelduck.model.text.quoting import backticked, schema_names
 from shelduck.sql.query.relations import CLAUSES, NO_ALIAS, find_relations
 from shelduck.sql.query.rewriting import edited

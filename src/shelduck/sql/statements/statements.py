@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from shelduck.model.changes.table_change import TableChange
+from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.keys import Aggregation, KeySpec
-from shelduck.model.tables.partition import PartitionBy
+from shelduck.model.tables.partition import PartitionBy, SortKey
 from shelduck.model.tables.rollup import RollupChange, RollupSpec
 from shelduck.model.tables.schema import Default, Path
-from shelduck.model.tables.sorting import SortKey
+from shelduck.model.tables.view import MacroKind, MacroParameter
 from shelduck.model.types.data_types import DataType
-from shelduck.sql.statements.macro_statements import CreateMacro, DropMacro, ShowMacros
 from shelduck.sql.statements.row_statements import (
     DefaultCell,
     Delete,
@@ -327,6 +326,42 @@ class Explain:
 
     query: Query
     mode: str = "simple"
+
+
+@dataclass(frozen=True, slots=True)
+class MacroText:
+    """One form of a new macro: its parameters, and the text of its expression or query."""
+
+    parameters: tuple[MacroParameter, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateMacro:
+    """CREATE MACRO; the forms differ in their number of parameters."""
+
+    name: TableName
+    kind: MacroKind
+    forms: tuple[MacroText, ...]
+    if_not_exists: bool = False
+    or_replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropMacro:
+    """DROP MACRO, or DROP MACRO TABLE."""
+
+    name: TableName
+    kind: MacroKind
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShowMacros:
+    """SHOW MACROS, also IN a schema and LIKE a pattern."""
+
+    schema: SchemaName | None = None
+    like: str | None = None
 
 
 Statement = (

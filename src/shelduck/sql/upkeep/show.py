@@ -8,7 +8,6 @@ from shelduck.model.tables.schema import Path
 from shelduck.sql.ddl.create import SCHEMA_WORDS
 from shelduck.sql.named_object import SPARKS
 from shelduck.sql.query.query import begins_query, read_query
-from shelduck.sql.statements.macro_statements import ShowMacros
 from shelduck.sql.statements.statements import (
     Describe,
     Explain,
@@ -16,6 +15,7 @@ from shelduck.sql.statements.statements import (
     SchemaName,
     ShowColumns,
     ShowCreateTable,
+    ShowMacros,
     ShowPartitions,
     ShowProperties,
     ShowSchemas,

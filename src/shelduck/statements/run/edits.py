@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from shelduck.errors import InvalidRequest
+from shelduck.model.tables.schema import Path
+from shelduck.model.tables.table import TableVersion
+from shelduck.model.text.quoting import backticked
 from shelduck.operations.done import Done
 from shelduck.operations.write.delete import delete_rows
 from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.update import update_rows
 from shelduck.rows.edit_verbs import merge_into
 from shelduck.rows.keyed import changed_rows, settled_rows
-from shelduck.spark.merge.merge_clauses import Merge
+from shelduck.spark.merge.merge_clauses import Action, Merge, MergeClause, When
+from shelduck.spark.rows.assignments import SetValue
 from shelduck.spark.scan.matching import Where
+from shelduck.sql.rows.insert import as_time
 from shelduck.sql.statements import row_statements as st
 from shelduck.sql.statements.upkeep_statements import Restore
-from shelduck.statements.merge_clauses import (
-    NAMELESS,
-    clauses_of,
-    expressions_of,
-    set_values,
-)
+from shelduck.sql.tokens.parts import Expression, Target
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.hooks import carry_out_rows
 from shelduck.work.results import Result
 from shelduck.work.unit import UnitOfWork
+
+NAMELESS = "__shelduck_source__"
+"""The alias of a source without one: its columns are referred to by name alone."""
 
 
 def delete(runner: Runner, statement: st.Delete) -> Result:
@@ -107,3 +112,118 @@ RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     st.DeleteUsing: merge,
     Restore: restore,
 }
+
+
+def expressions_of(statement: st.Merge) -> Iterator[Expression | None]:
+    """Yield all expressions of a MERGE."""
+    if isinstance(statement.condition, Expression):
+        yield statement.condition
+    for clause in (*statement.matched, *statement.not_matched_by_source):
+        yield clause.condition
+        if isinstance(clause.action, st.UpdateSet):
+            yield from (a.value for a in clause.action.assignments)
+    for insert in statement.not_matched:
+        yield insert.condition
+        if isinstance(insert.action, st.InsertRow):
+            yield from insert.action.values
+
+
+def clauses_of(
+    statement: st.Merge,
+    table: TableVersion,
+    given: Sequence[str],
+    named: Callable[[str], str],
+) -> Iterator[MergeClause]:
+    """Yield the clauses of a MERGE; ``given`` are the source's columns.
+
+    ``named`` replaces placeholders in a text by names of tables.
+    """
+    work = _Clauses(statement, table, given, named)
+    for clause in statement.matched:
+        yield work.changing(When.MATCHED, clause)
+    for clause in statement.not_matched_by_source:
+        yield work.changing(When.NOT_MATCHED_BY_SOURCE, clause)
+    for new in statement.not_matched:
+        yield work.inserting(new)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clauses:
+    statement: st.Merge
+    table: TableVersion
+    given: Sequence[str]
+    named: Callable[[str], str]
+
+    def changing(self, when: When, clause: st.MatchedClause) -> MergeClause:
+        """Return a clause for rows of the table."""
+        condition = self._text(clause.condition)
+        match clause.action:
+            case st.DeleteRow():
+                return MergeClause(when, Action.DELETE, condition=condition)
+            case st.UpdateAll(by_position):
+                values = self._in_places() if by_position else None
+                return MergeClause(when, Action.UPDATE, values, condition)
+            case st.UpdateSet(assignments):
+                found = set_values(self.statement.target, assignments, self.table, self.named)
+                return MergeClause(when, Action.UPDATE, tuple(found), condition)
+            case other:
+                return _without_values(when, other, condition)
+
+    def inserting(self, clause: st.NotMatchedClause) -> MergeClause:
+        """Return a clause for rows of the source alone."""
+        when, condition = When.NOT_MATCHED, self._text(clause.condition)
+        match clause.action:
+            case st.InsertAll(by_position):
+                values = self._in_places() if by_position else None
+                return MergeClause(when, Action.INSERT, values, condition)
+            case st.InsertRow(columns, cells):
+                texts = [self._text(cell) for cell in cells]
+                return MergeClause(when, Action.INSERT, self._row(columns, texts), condition)
+            case other:
+                return _without_values(when, other, condition)
+
+    def _text(self, found: Expression | None) -> str | None:
+        return None if found is None else self.named(found.text)
+
+    def _in_places(self) -> tuple[SetValue, ...]:
+        """Return for each column of the table the source's column at its place."""
+        alias = backticked(self.statement.source_alias or NAMELESS)
+        return self._row((), [f"{alias}.{backticked(name)}" for name in self.given])
+
+    def _row(self, columns: Sequence[Path], values: Sequence[str | None]) -> tuple[SetValue, ...]:
+        paths = columns or [(name,) for name in self.table.columns.names]
+        if len(paths) != len(values):
+            raise InvalidRequest(
+                f"MERGE INTO {self.table.full_name}: the table has {len(paths)} column(s), but the"
+                f" row to insert or update has {len(values)} value(s); use BY NAME, or list the"
+                " columns"
+            )
+        known = self.table.columns
+        return tuple(
+            SetValue(path, None if value is None else as_time(value, known.find(path)))
+            for path, value in zip(paths, values, strict=True)
+        )
+
+
+def _without_values(
+    when: When, action: st.DoNothing | st.RaiseError, condition: str | None
+) -> MergeClause:
+    if isinstance(action, st.RaiseError):
+        return MergeClause(when, Action.ERROR, condition=condition, message=action.message)
+    return MergeClause(when, Action.NOTHING, condition=condition)
+
+
+def set_values(
+    target: Target,
+    assignments: Sequence[st.Assignment],
+    table: TableVersion,
+    named: Callable[[str], str],
+) -> list[SetValue]:
+    """Return assignments of a statement as values, with placeholders replaced by table names."""
+    found = []
+    names = table.columns.names
+    for a in assignments:
+        path = target.column(a.path, names)
+        text = None if a.value is None else as_time(named(a.value.text), table.columns.find(path))
+        found.append(SetValue(path, text))
+    return found

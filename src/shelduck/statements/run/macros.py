@@ -8,14 +8,14 @@ from functools import partial
 from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError, Unsupported
-from shelduck.model.tables.macro import (
+from shelduck.model.tables.table import DEFAULT_SCHEMA
+from shelduck.model.tables.view import (
     UNKNOWN,
     MacroBody,
     MacroKind,
     MacroParameter,
     MacroVersion,
 )
-from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.types.data_types import DataType, parse_type
 from shelduck.spark.named_errors import lacks_function, names_nothing
 from shelduck.spark.query import function_exists
@@ -26,7 +26,6 @@ from shelduck.sql.parse import parse
 from shelduck.sql.query.harmless import refuse_harmful
 from shelduck.sql.query.macros import Form, Macro, expanded, qualified
 from shelduck.sql.query.translate import refusal_expression, refusal_query, translated_macro
-from shelduck.sql.statements import macro_statements as ms
 from shelduck.sql.statements import statements as st
 from shelduck.statements.run.show import is_like
 from shelduck.statements.runner import Answer, Runner
@@ -34,7 +33,7 @@ from shelduck.work.results import PlainRows, Result, TableName, Unchanged, table
 from shelduck.work.unit import UnitOfWork, carry_out
 
 
-def create_macro(runner: Runner, statement: ms.CreateMacro) -> Result:
+def create_macro(runner: Runner, statement: st.CreateMacro) -> Result:
     """CREATE MACRO, also OR REPLACE and IF NOT EXISTS."""
     name = runner.name(statement.name)
     unit = runner.view()
@@ -62,7 +61,7 @@ def create_macro(runner: Runner, statement: ms.CreateMacro) -> Result:
     return carry_out(runner.state, runner.unit, stage)
 
 
-def drop_macro(runner: Runner, statement: ms.DropMacro) -> Result:
+def drop_macro(runner: Runner, statement: st.DropMacro) -> Result:
     """DROP MACRO, and DROP MACRO TABLE of a table macro."""
     name = runner.name(statement.name)
 
@@ -76,7 +75,7 @@ def drop_macro(runner: Runner, statement: ms.DropMacro) -> Result:
     return carry_out(runner.state, runner.unit, stage)
 
 
-def show_macros(runner: Runner, statement: ms.ShowMacros) -> PlainRows:
+def show_macros(runner: Runner, statement: st.ShowMacros) -> PlainRows:
     """SHOW MACROS: the macros of a schema, with their parameters and DuckDB's text."""
     wanted = statement.schema.schema if statement.schema else runner.state.default_schema
     workspace = runner.view().workspace
@@ -174,7 +173,7 @@ def _body(
     runner: Runner,
     name: TableName,
     kind: MacroKind,
-    form: ms.MacroText,
+    form: st.MacroText,
     known: Sequence[MacroVersion],
 ) -> MacroBody:
     """Return what the catalog stores of one form, after Spark has analyzed it."""
@@ -197,7 +196,7 @@ def _analyze(
     runner: Runner,
     name: TableName,
     kind: MacroKind,
-    form: ms.MacroText,
+    form: st.MacroText,
     known: Sequence[MacroVersion],
 ) -> None:
     """Raise InvalidRequest for a body that names what does not exist, or that is none."""
@@ -248,7 +247,7 @@ def _not_found(unit: UnitOfWork, name: TableName, kind: MacroKind) -> ShelduckEr
 
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    ms.CreateMacro: create_macro,
-    ms.DropMacro: drop_macro,
-    ms.ShowMacros: show_macros,
+    st.CreateMacro: create_macro,
+    st.DropMacro: drop_macro,
+    st.ShowMacros: show_macros,
 }

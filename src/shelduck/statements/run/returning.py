@@ -7,9 +7,9 @@ from typing import Any
 
 from shelduck.errors import Unsupported
 from shelduck.model.tables.table import TableVersion
-from shelduck.spark.scan.change_kinds import CAME, nothing, rows_of, with_action
+from shelduck.spark.scan.images import CAME, nothing, rows_of, with_action
 from shelduck.spark.session import DataFrame
-from shelduck.sql.rows.returning import ACTION
+from shelduck.sql.rows.rows import ACTION
 from shelduck.sql.statements import row_statements as st
 from shelduck.statements.run import edits, rows
 from shelduck.statements.runner import Answer, Runner

@@ -16,13 +16,13 @@ from shelduck.model.tables.schema import Schema, path_text
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.tables.view import ViewVersion
 from shelduck.rollups.tables import rollups_of
-from shelduck.spark.bridge.analyzed import analyzed_plan
+from shelduck.spark.bridge.named import analyzed_plan
 from shelduck.spark.scan.rollup_rule import collecting_choices
 from shelduck.spark.session import DataFrame
 from shelduck.sql.statements import statements as st
 from shelduck.sql.statements.upkeep_statements import DescribeHistory
 from shelduck.statements import describe as described
-from shelduck.statements.help import topics
+from shelduck.statements.describe import topics
 from shelduck.statements.relations import query_frame
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.metadata_tables import history

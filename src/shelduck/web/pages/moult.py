@@ -13,13 +13,13 @@ from shelduck.catalog.read.overview.lake_tables import KeptRows, kept_rows
 from shelduck.catalog.read.overview.table_files import FileSums, LayoutFiles, by_layout
 from shelduck.errors import ShelduckError
 from shelduck.evolution.alter_plan import AlterPlan
-from shelduck.model.changes.table_change import RewriteOlderFiles
+from shelduck.model.changes.modify import RewriteOlderFiles
 from shelduck.model.files.data_files import NameMapping
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, PhysicalField
 from shelduck.model.tables.schema import Path, path_text
 from shelduck.model.tables.table import TableVersion
-from shelduck.planning.older_types import older_types
 from shelduck.planning.resolve import Node, resolve
+from shelduck.planning.type_changes import older_types
 from shelduck.verbs.catalog_verbs import CatalogVerbs
 from shelduck.web.bars import parts
 from shelduck.web.site import Site

@@ -10,8 +10,15 @@ from starlette.responses import Response
 
 from shelduck.catalog.read import read
 from shelduck.catalog.read.overview.column_history import column_history, tables_with_other_columns
-from shelduck.catalog.read.overview.commits import KINDS, LogFilter, authors, log, names_of_tables
-from shelduck.catalog.read.overview.compared import FileChanges, row_changes
+from shelduck.catalog.read.overview.commits import (
+    KINDS,
+    FileChanges,
+    LogFilter,
+    authors,
+    log,
+    names_of_tables,
+    row_changes,
+)
 from shelduck.catalog.read.overview.lake_tables import named_tables
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.running.jobs import followed_by

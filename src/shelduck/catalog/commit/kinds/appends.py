@@ -16,8 +16,7 @@ from shelduck.catalog.commit.rows.file_rows import (
     insert_partition_values,
     stats_rows,
 )
-from shelduck.catalog.commit.rows.inlined_tables import ASK_INLINED
-from shelduck.catalog.commit.rows.inlined_writes import write_inlined_rows
+from shelduck.catalog.commit.rows.inlined_tables import ASK_INLINED, write_inlined_rows
 from shelduck.catalog.commit.rows.table_stats import (
     ASK_STATS,
     Growth,

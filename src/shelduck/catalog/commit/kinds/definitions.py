@@ -24,8 +24,8 @@ from shelduck.model.changes.change import (
 )
 from shelduck.model.changes.conflict import describe
 from shelduck.model.changes.macro_change import CommentViewColumns, CreateMacro, DropMacro
-from shelduck.model.tables.macro import MacroKind
 from shelduck.model.tables.schema import SchemaId
+from shelduck.model.tables.view import MacroKind
 
 _CREATED = {
     MacroKind.SCALAR: Verb.CREATED_SCALAR_MACRO,

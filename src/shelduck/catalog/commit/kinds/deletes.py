@@ -18,7 +18,7 @@ from shelduck.catalog.commit.rows.delete_files import (
     keep_past,
     require_as_seen,
 )
-from shelduck.catalog.commit.rows.inlined_writes import end_inlined_rows, write_inlined_deletes
+from shelduck.catalog.commit.rows.inlined_tables import end_inlined_rows, write_inlined_deletes
 from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.model.changes.change import DeleteRows, Entry, FileDeletes, Verb
 from shelduck.model.changes.conflict import describe

@@ -1,19 +1,62 @@
-"""Repairs of the catalog: what needs no decision."""
+"""Repairs of the catalog: what is wrong in its rows and can be mended without a decision."""
 
 from __future__ import annotations
 
-from sqlalchemy import delete, insert, update
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    case,
+    delete,
+    func,
+    insert,
+    select,
+    type_coerce,
+    update,
+)
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
-from shelduck.catalog.commit.mends import equal_rows, low_counters
 from shelduck.catalog.commit.rows.table_stats import widen_column_stats
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.known import misnamed_tables, renaming
 from shelduck.ducklake import tables
+from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.format import format_of
 from shelduck.errors import Conflict
 from shelduck.model.changes.problem import CorrectedStats, RepairCatalog
 from shelduck.model.types.bounds import exactness
+
+# A greater distance is rather a wrong id than a low counter.
+_MOST_SKIPPED = 1_000_000_000
+_CATALOG_IDS = (
+    tables.schema.c.schema_id,
+    tables.table.c.table_id,
+    tables.view.c.view_id,
+    tables.macro.c.macro_id,
+    tables.partition_info.c.partition_id,
+    tables.sort_info.c.sort_id,
+)
+_FILE_IDS = (
+    tables.data_file.c.data_file_id,
+    tables.delete_file.c.delete_file_id,
+    tables.column_mapping.c.mapping_id,
+)
+_UNKEYED = (
+    *(tables.metadata, tables.table, tables.view, tables.macro, tables.column),
+    *(tables.tag, tables.column_tag, tables.partition_info, tables.partition_column),
+    *(tables.sort_info, tables.sort_expression, tables.table_stats, tables.table_column_stats),
+    *(tables.file_column_stats, tables.file_partition_value, tables.inlined_data_tables),
+    *(tables.column_mapping, tables.name_mapping, tables.schema_versions, tables.macro_impl),
+    *(tables.macro_parameters, tables.files_scheduled_for_deletion),
+)
+UNKEYED = (*(each.name for each in _UNKEYED), "ducklake_view_column_tag")
+"""Tables without a primary key, each of whose rows must be there once."""
 
 
 def write(draft: Draft, work: Work) -> None:
@@ -76,3 +119,75 @@ def _statistics(draft: Draft, corrected: CorrectedStats) -> None:
     changed = update(known).where(*mine, *same).values(values)
     if draft.connection.execute(changed).rowcount:
         widen_column_stats(draft, corrected.table, corrected.leaf, true)
+
+
+@dataclass(frozen=True, slots=True)
+class EqualRows:
+    """Rows of a table of the catalog that are equal in every column."""
+
+    source: Table
+    row: dict[str, Any]
+    count: int
+
+    @property
+    def condition(self) -> ColumnElement[bool]:
+        """The condition that a row is one of them."""
+        pairs = self.row.items()
+        return and_(*(self.source.c[name].is_not_distinct_from(value) for name, value in pairs))
+
+
+@dataclass(frozen=True, slots=True)
+class LowCounter:
+    """A counter, as it is and as it must be; ``table`` is that of a ``next_row_id``."""
+
+    name: str
+    now: int
+    wanted: int
+    table: int | None = None
+
+    @property
+    def is_mendable(self) -> bool:
+        """True if a repair may raise it."""
+        return self.wanted - self.now <= _MOST_SKIPPED
+
+
+def equal_rows(connection: Connection, most: int | None = None) -> Iterator[EqualRows]:
+    """Yield rows that are there several times, at most ``most`` of each table."""
+    known = format_of(connection)
+    for source in (known.table(each) for each in UNKEYED if each in known.metadata.tables):
+        count = func.count().label("equal_rows")
+        query = select(*source.c, count).group_by(*source.c).having(func.count() > 1).limit(most)
+        for found in connection.execute(query).mappings().all():
+            row = {c.name: found[c.name] for c in source.c}
+            yield EqualRows(source, row, found["equal_rows"])
+
+
+def low_counters(connection: Connection) -> Iterator[LowCounter]:
+    """Yield the counters that would give an id a second time."""
+    s, f, total = tables.snapshot.c, tables.data_file.c, tables.table_stats.c
+    newest = select(s.next_catalog_id, s.next_file_id).order_by(s.snapshot_id.desc()).limit(1)
+    head = connection.execute(newest).first()
+    if head is None:
+        return
+    for name, columns in (("next_catalog_id", _CATALOG_IDS), ("next_file_id", _FILE_IDS)):
+        used = [connection.execute(select(_greatest(c))).scalar_one() for c in columns]
+        counter = LowCounter(name, getattr(head, name), max(used) + 1)
+        if counter.wanted > counter.now:
+            yield counter
+    # A file with rows of several snapshots may have versions of one row, which share their id.
+    last = f.row_id_start + f.record_count - 1
+    greatest = _greatest(case((f.partial_max.is_(None), last), else_=f.row_id_start))
+    query = (
+        select(total.table_id, total.next_row_id, greatest.label("last"))
+        .join_from(tables.table_stats, tables.data_file, total.table_id == f.table_id)
+        .group_by(total.table_id, total.next_row_id)
+    )
+    for table, now, last in connection.execute(query).all():
+        counter = LowCounter("next_row_id", now, last + 1, table)
+        if counter.wanted > counter.now:
+            yield counter
+
+
+def _greatest(value: ColumnElement[int]) -> ColumnElement[int]:
+    """Return the greatest value, -1 if there is none."""
+    return type_coerce(func.coalesce(func.max(value), -1), BIGINT)

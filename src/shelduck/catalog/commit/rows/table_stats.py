@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
@@ -21,12 +21,6 @@ from sqlalchemy import (
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.file_rows import kept_stats
-from shelduck.catalog.commit.rows.stats import (
-    TableColumnStats,
-    grown,
-    stats_of_added,
-    stats_of_files,
-)
 from shelduck.catalog.commit.work import TableWork
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.queries import live
@@ -35,11 +29,14 @@ from shelduck.ducklake import tables
 from shelduck.ducklake.checked import sum_of
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.ducklake.format import Format
+from shelduck.errors import InvalidRequest
 from shelduck.model.files.data_files import ColumnStats, NewDataFile
 from shelduck.model.files.inlined import InlinedBatch, batch_stats
 from shelduck.model.tables.column_index import walk
-from shelduck.model.tables.schema import FieldId, Kind, TableId
-from shelduck.model.types.data_types import Leaf, ducklake_type
+from shelduck.model.tables.schema import Field, FieldId, Kind, TableId
+from shelduck.model.types.bounds import bound, bound_text, exactness, widen
+from shelduck.model.types.data_types import FLOATS, Leaf, ducklake_type
+from shelduck.model.types.literals import canonical_text
 
 _file, _total, _column = tables.data_file.c, tables.table_stats.c, tables.table_column_stats.c
 
@@ -56,6 +53,46 @@ _DELETE_COLUMN_STATS = delete(tables.table_column_stats).where(
     _column.table_id == bindparam("of_table"), _column.column_id == bindparam("of_column")
 )
 _TOTALS = select(tables.table_stats).where(_total.table_id.in_(OF_TABLES))
+_LEAF_TYPES = select(
+    tables.column.c.table_id, tables.column.c.column_id, tables.column.c.column_type
+).where(
+    tables.column.c.table_id.in_(OF_TABLES),
+    live(tables.column),
+    func.lower(tables.column.c.column_type).not_in([kind.value for kind in Kind]),
+)
+ASK_TOTALS: Questions = (("totals", _TOTALS),)
+_TOTALS_OF_FILES = select(
+    sum_of(_file.record_count),
+    type_coerce(func.coalesce(func.max(_file.row_id_start + _file.record_count), 0), BIGINT),
+    sum_of(_file.file_size_bytes),
+    func.count(),
+).where(_file.table_id == bindparam("of_table"))
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumnStats:
+    """One row of ``ducklake_table_column_stats`` without its keys.
+
+    ``contains_nan`` is None for types without NaN, and for floats for which it is unknown.
+    """
+
+    contains_null: bool
+    contains_nan: bool | None
+    min_value: str | None
+    max_value: str | None
+    min_is_exact: bool | None = None
+    max_is_exact: bool | None = None
+
+    @property
+    def has_bounds(self) -> bool:
+        """True if both bounds are known."""
+        return self.min_value is not None and self.max_value is not None
+
+    def with_flags(self, low: bool | None, high: bool | None) -> TableColumnStats:
+        """Return the statistics with what is known about how exact the bounds are."""
+        return replace(self, min_is_exact=low, max_is_exact=high)
+
+
 _STATS = tuple(f.name for f in fields(TableColumnStats))
 
 
@@ -75,21 +112,7 @@ def _update_column_stats(of: Format) -> Update:
     )
 
 
-_LEAF_TYPES = select(
-    tables.column.c.table_id, tables.column.c.column_id, tables.column.c.column_type
-).where(
-    tables.column.c.table_id.in_(OF_TABLES),
-    live(tables.column),
-    func.lower(tables.column.c.column_type).not_in([kind.value for kind in Kind]),
-)
-ASK_TOTALS: Questions = (("totals", _TOTALS),)
 ASK_STATS: Questions = (*ASK_TOTALS, ("column_stats", _column_stats), ("leaf_types", _LEAF_TYPES))
-_TOTALS_OF_FILES = select(
-    sum_of(_file.record_count),
-    type_coerce(func.coalesce(func.max(_file.row_id_start + _file.record_count), 0), BIGINT),
-    sum_of(_file.file_size_bytes),
-    func.count(),
-).where(_file.table_id == bindparam("of_table"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,3 +319,109 @@ def _column_stats_update(
 
 def _values(stats: TableColumnStats) -> dict[str, Any]:
     return {name: getattr(stats, name) for name in _STATS}
+
+
+def stats_of_files(leaf: Leaf, parts: Iterable[ColumnStats | None]) -> TableColumnStats | None:
+    """Return the statistics of a leaf over some files; None if its bounds are not certain.
+
+    ``parts`` has one entry for each file with rows, None if the file does not say.
+    """
+    total = _no_values(leaf, contains_null=False)
+    for part in parts:
+        found = None if part is None else _of_file(leaf, part)
+        if found is None:
+            return None
+        if not found.has_bounds:
+            total = replace(total, contains_null=True)
+        elif not total.has_bounds:
+            total = replace(found, contains_null=found.contains_null or total.contains_null)
+        else:
+            together = _widened(leaf, total, found)
+            if together is None:
+                return None
+            total = together
+    return total
+
+
+def grown(
+    leaf: Leaf, old: TableColumnStats, added: TableColumnStats | None
+) -> TableColumnStats | None:
+    """Return a table's statistics after more rows; None if their bounds are not certain.
+
+    An old row without bounds does not say whether there are values, so it cannot be extended.
+    """
+    if added is None:
+        return None
+    if not added.has_bounds:
+        return replace(old, contains_null=old.contains_null or added.contains_null)
+    return _widened(leaf, old, added) if old.has_bounds else None
+
+
+def stats_of_added(column: Field, *, is_nested: bool) -> TableColumnStats | None:
+    """Return the statistics of a column that was added to existing rows: all hold one value."""
+    assert not isinstance(column.shape, Kind)
+    leaf, default = column.shape, column.initial_default
+    if default is None:
+        return _no_values(leaf, contains_null=True)
+    try:
+        value = bound(leaf, canonical_text(leaf, default))
+    except InvalidRequest:
+        return None
+    edge = None if value is None or str(leaf) == "blob" else bound_text(leaf, value)
+    if edge is None:
+        return None
+    return TableColumnStats(is_nested, _no_nan(leaf), edge, edge, True, True)
+
+
+def _of_file(leaf: Leaf, found: ColumnStats) -> TableColumnStats | None:
+    if found.value_count == 0 and found.null_count > 0 and found.min_value is None:
+        return _no_values(leaf, contains_null=True)
+    nan = found.contains_nan if str(leaf) in FLOATS else None
+    made = TableColumnStats(
+        found.null_count > 0,
+        nan,
+        found.min_value,
+        found.max_value,
+        exactness(leaf, found.min_value, found.min_is_exact),
+        exactness(leaf, found.max_value, found.max_is_exact),
+    )
+    return made if made.has_bounds and str(leaf) != "blob" else None
+
+
+def _widened(leaf: Leaf, one: TableColumnStats, other: TableColumnStats) -> TableColumnStats | None:
+    low, high = widen(leaf, (one.min_value, one.max_value), (other.min_value, other.max_value))
+    nan = _either(one.contains_nan, other.contains_nan)
+    lows = ((one.min_value, one.min_is_exact), (other.min_value, other.min_is_exact))
+    highs = ((one.max_value, one.max_is_exact), (other.max_value, other.max_is_exact))
+    made = TableColumnStats(
+        one.contains_null or other.contains_null,
+        nan,
+        low,
+        high,
+        _is_exact(leaf, low, lows),
+        _is_exact(leaf, high, highs),
+    )
+    return made if made.has_bounds else None
+
+
+def _is_exact(
+    leaf: Leaf, chosen: str | None, among: Iterable[tuple[str | None, bool | None]]
+) -> bool | None:
+    """Return whether the bound that was chosen is a value: each bound that equals it must be."""
+    value = bound(leaf, chosen)
+    flags = [exactness(leaf, text, flag) for text, flag in among if bound(leaf, text) == value]
+    return exactness(leaf, chosen, all(flags))
+
+
+def _no_values(leaf: Leaf, *, contains_null: bool) -> TableColumnStats:
+    return TableColumnStats(contains_null, _no_nan(leaf), None, None)
+
+
+def _no_nan(leaf: Leaf) -> bool | None:
+    return False if str(leaf) in FLOATS else None
+
+
+def _either(one: bool | None, other: bool | None) -> bool | None:
+    if one or other:
+        return True
+    return None if one is None or other is None else False

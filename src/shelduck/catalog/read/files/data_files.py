@@ -17,23 +17,27 @@ from shelduck.catalog.read.files.checks import (
     require_known,
     require_sound,
 )
-from shelduck.catalog.read.files.mappings import name_mappings
 from shelduck.catalog.read.holdings import Holdings, holdings_of, holdings_with_files
 from shelduck.catalog.read.paths import file_place, hive_values
 from shelduck.catalog.schema import own_tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import RESTORE, refuse_row
 from shelduck.ducklake.rules import MOST
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.data_files import (
     ColumnStats,
     DataFile,
     DeleteFile,
+    MappedName,
     NameMapping,
 )
 from shelduck.model.files.layout import Layout, text_digest
+from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 
 # Of more files, the delete files and layouts are asked for by themselves: that decodes faster.
 FEW = 1_000
+_NODE = ("mapping_id", "column_id", "source_name", "target_field_id", "parent_column")
 
 
 def data_files(
@@ -362,4 +366,46 @@ def _unreadable(table: TableVersion, path: str, kind: str, key: str | None) -> U
     return Unsupported(
         f"file {path!r} of {table.full_name} is {what}, which Shelduck does not support; rewrite"
         " the table with DuckDB"
+    )
+
+
+def name_mappings(connection: Connection, ids: Collection[int]) -> dict[int, NameMapping]:
+    """Return name mappings by id; at most one statement. CorruptLake if one is missing."""
+    if not ids:
+        return {}
+    nodes: dict[int, list[Any]] = defaultdict(list)
+    for row in connection.execute(queries.mapping_rows(ids)):
+        if row.column_id is not None or row.source_name is not None:
+            refuse_row(tables.name_mapping, {n: getattr(row, n) for n in _NODE})
+        if row.type != "map_by_name":
+            raise Unsupported(f"column mapping {row.mapping_id} has the unknown type {row.type!r}")
+        nodes[row.mapping_id].append(row)
+    missing = sorted(set(ids) - set(nodes))
+    if missing:
+        raise CorruptLake(f"data files refer to column mapping {missing[0]}, which does not exist")
+    for number, rows in nodes.items():
+        places = {row.column_id for row in rows}
+        if len(places) < len(rows) or any(
+            row.parent_column not in places | {None} or row.parent_column == row.column_id
+            for row in rows
+            if row.column_id is not None
+        ):
+            raise CorruptLake(
+                f"ducklake_name_mapping has a node of column mapping {number} twice, or below one"
+                f" that does not exist; {RESTORE}"
+            )
+    return {number: NameMapping(number, _names(rows, None)) for number, rows in nodes.items()}
+
+
+def _names(rows: Iterable[Any], parent: int | None) -> tuple[MappedName, ...]:
+    rows = list(rows)
+    return tuple(
+        MappedName(
+            row.source_name,
+            FieldId(row.target_field_id),
+            bool(row.is_partition),
+            _names(rows, row.column_id),
+        )
+        for row in rows
+        if row.column_id is not None and row.parent_column == parent
     )

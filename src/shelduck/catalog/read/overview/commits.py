@@ -1,16 +1,18 @@
-"""The log of snapshots: commits per day, and snapshots by table, author and kind."""
+"""The log of snapshots: per day, by table, author and kind, and two of them compared."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from sqlalchemy import Connection, Select, case, func, or_, select
+from sqlalchemy import Connection, Select, and_, case, func, or_, select
 
 from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.queries import total, visible
+from shelduck.catalog.read.row_counts import inlined_changes
 from shelduck.ducklake import tables
 from shelduck.ducklake.format import schemas_of
 from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb
@@ -32,6 +34,7 @@ KINDS: dict[str, frozenset[Verb]] = {
     ),
 }
 """The kinds of snapshots in the words of the page, each with its verbs."""
+_file, _delete = tables.data_file, tables.delete_file
 
 
 def commits_between(connection: Connection, edges: Sequence[datetime]) -> list[int]:
@@ -151,3 +154,61 @@ def names_of_tables(connection: Connection, ids: Collection[int]) -> dict[int, s
         for number, begin, schema, name in (connection.execute(query))
     )
     return {number: name for _, number, name in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanges:
+    """By how much the files of a table, their bytes and the rows without deleted ones differ.
+
+    Rows are those of files and those that the catalog itself keeps. ``is_certain``: they are exact.
+    They are not if a file of one of the snapshots also has rows of later ones.
+    """
+
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+    is_certain: bool = True
+
+
+def row_changes(
+    connection: Connection, ids: Collection[int], first: int, second: int
+) -> dict[int, FileChanges]:
+    """Return what leads from the files and rows of one snapshot to those of another.
+
+    ``ids`` are the tables of both. Tables in which both are the same are left out. Two statements,
+    and those of `inlined_changes`.
+    """
+    found = _file_changes(connection, first, second)
+    for number, rows in inlined_changes(connection, ids, first, second).items():
+        before = found.get(number, FileChanges())
+        found[number] = replace(before, rows=before.rows + rows)
+    return found
+
+
+def _file_changes(connection: Connection, first: int, second: int) -> dict[int, FileChanges]:
+    found: dict[int, FileChanges] = {}
+    for source, count in ((_file, _file.c.record_count), (_delete, _delete.c.delete_count)):
+        one, other = visible(source, first), visible(source, second)
+        sign = case((and_(other, ~one), 1), (and_(one, ~other), -1), else_=0)
+        later = or_(
+            and_(one, source.c.partial_max > first), and_(other, source.c.partial_max > second)
+        )
+        query = (
+            select(
+                *(source.c.table_id, total(sign), total(sign * count)),
+                *(total(sign * source.c.file_size_bytes), total(case((later, 1), else_=0))),
+            )
+            .where(or_(and_(other, ~one), and_(one, ~other), later))
+            .group_by(source.c.table_id)
+        )
+        for number, files, rows, size, unsure in connection.execute(query):
+            before = found.get(number, FileChanges())
+            is_data = source is _file
+            found[number] = replace(
+                before,
+                files=before.files + files * is_data,
+                rows=before.rows + (rows if is_data else -rows),
+                bytes=before.bytes + size,
+                is_certain=before.is_certain and not unsure,
+            )
+    return found

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, case, func, null, select
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.overview.files_at import files_at
+from shelduck.catalog.read.overview.partitions import files_at
 from shelduck.catalog.read.queries import live, total
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables

@@ -22,8 +22,8 @@ from types import SimpleNamespace
 from sqlalchemy import Connection, bindparam, select
 
 from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.read import OPTIONS
 from shelduck.catalog.read.together import Together
-from shelduck.catalog.read.traits import OPTIONS
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT

@@ -1,1 +1,0 @@
-"""Who is alive: names of processes, their leases, and writers that register before they write."""
