@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from shelduck.api.changes import unset_properties as unset_properties
     from shelduck.api.connect import connect as connect
     from shelduck.api.lake import Lake as Lake
-    from shelduck.api.transaction import Transaction as Transaction
+    from shelduck.api.lake import Transaction as Transaction
     from shelduck.attached.attach import attach as attach
     from shelduck.attached.attach import detach as detach
     from shelduck.attached.attach import register as register
@@ -60,24 +60,24 @@ if TYPE_CHECKING:
     from shelduck.evolution.alter_plan import AlterStep as AlterStep
     from shelduck.jobs.jobs import SchemaChangeJob as SchemaChangeJob
     from shelduck.model.changes.job import JobState as JobState
-    from shelduck.rows.restore import RestorePlan as RestorePlan
-    from shelduck.rows.when_clauses import when_matched_delete as when_matched_delete
-    from shelduck.rows.when_clauses import when_matched_update as when_matched_update
-    from shelduck.rows.when_clauses import (
+    from shelduck.rows.edit_verbs import when_matched_delete as when_matched_delete
+    from shelduck.rows.edit_verbs import when_matched_update as when_matched_update
+    from shelduck.rows.edit_verbs import (
         when_matched_update_all as when_matched_update_all,
     )
-    from shelduck.rows.when_clauses import (
+    from shelduck.rows.edit_verbs import (
         when_not_matched_by_source_delete as when_not_matched_by_source_delete,
     )
-    from shelduck.rows.when_clauses import (
+    from shelduck.rows.edit_verbs import (
         when_not_matched_by_source_update as when_not_matched_by_source_update,
     )
-    from shelduck.rows.when_clauses import (
+    from shelduck.rows.edit_verbs import (
         when_not_matched_insert as when_not_matched_insert,
     )
-    from shelduck.rows.when_clauses import (
+    from shelduck.rows.edit_verbs import (
         when_not_matched_insert_all as when_not_matched_insert_all,
     )
+    from shelduck.rows.restore import RestorePlan as RestorePlan
     from shelduck.upkeep.maintain import Maintained as Maintained
     from shelduck.upkeep.maintain import MaintenanceStep as MaintenanceStep
     from shelduck.verbs.key_verbs import aggregate as aggregate
@@ -106,8 +106,7 @@ _NAMES = {
         "set_sorting unset_properties"
     ),
     "shelduck.api.connect": "connect",
-    "shelduck.api.lake": "Lake",
-    "shelduck.api.transaction": "Transaction",
+    "shelduck.api.lake": "Lake Transaction",
     "shelduck.attached.attach": "attach detach register session",
     "shelduck.borders.report": "Exported ExportReport FileRewrite Loss",
     "shelduck.errors": (
@@ -119,7 +118,7 @@ _NAMES = {
     "shelduck.model.changes.job": "JobState",
     "shelduck.borders.delta.import_verbs": "DeltaImported",
     "shelduck.verbs.key_verbs": "aggregate duplicate unique",
-    "shelduck.rows.when_clauses": (
+    "shelduck.rows.edit_verbs": (
         "when_matched_delete when_matched_update when_matched_update_all "
         "when_not_matched_by_source_delete when_not_matched_by_source_update "
         "when_not_matched_insert when_not_matched_insert_all"

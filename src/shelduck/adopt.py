@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shelduck.catalog.commit.adoptions import live_paths
-from shelduck.catalog.read.paths import hive_parts
+from shelduck.catalog.read.definitions import hive_parts
 from shelduck.errors import AlreadyExists, InvalidRequest
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.files.data_files import ColumnStats, NewDataFile

@@ -26,8 +26,8 @@ from shelduck.catalog.running.writers import forget_writers, register_writer, re
 from shelduck.errors import ShelduckError
 from shelduck.model.changes.job import BEAT
 from shelduck.model.tables.schema import TableId
-from shelduck.model.tables.shadow import Conversion
 from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.writable import Conversion
 
 _SOONER = 5
 """How much sooner leases are renewed again if it has just failed."""

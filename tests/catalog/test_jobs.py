@@ -19,7 +19,7 @@ from shelduck.model.changes.definition import Position
 from shelduck.model.changes.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
 from shelduck.model.changes.schema_change import AddColumn, ChangeType
 from shelduck.model.tables.schema import Default, Schema
-from shelduck.model.tables.shadow import Conversion
+from shelduck.model.tables.writable import Conversion
 from shelduck.model.types.data_types import Primitive, parse_type
 from tests.support.lake import Lake
 

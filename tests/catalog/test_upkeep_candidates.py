@@ -10,7 +10,7 @@ from sqlalchemy import insert, text
 from shelduck.ducklake import tables
 from shelduck.model.changes.change import DeleteRows, FileDeletes
 from shelduck.model.files.data_files import DeletesSeen
-from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.write.flush import flush_table
 from shelduck.planning.compaction import SmallFiles
 from shelduck.rewrite.candidates import (

@@ -12,7 +12,7 @@ import shelduck
 from shelduck.catalog.read.definitions import view
 from shelduck.errors import Conflict, Unsupported
 from shelduck.model.changes.change import CreateView, DropView, RenameView
-from shelduck.model.changes.macro_change import CommentViewColumns
+from shelduck.model.changes.definition import CommentViewColumns
 from shelduck.model.tables.view import ViewDefinition
 from tests.support.lake import Lake
 

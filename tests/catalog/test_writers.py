@@ -20,7 +20,7 @@ from shelduck.leases import Leases, Writer
 from shelduck.model.changes.change import AlterTable, CommitInfo, DeleteRows
 from shelduck.model.changes.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
 from shelduck.model.changes.records import EndWriters
-from shelduck.model.tables.shadow import Conversion
+from shelduck.model.tables.writable import Conversion
 from shelduck.operations.done import Done
 from shelduck.work import unit
 from shelduck.work.state import LakeState

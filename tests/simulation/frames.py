@@ -11,7 +11,7 @@ from shelduck.model.changes.staged import StagedRows
 from shelduck.model.files.data_files import NewDataFile, NewDeleteFile
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
 from shelduck.model.tables.rollup import Measure, rollup_of
-from shelduck.model.tables.shadow import shadow_name
+from shelduck.model.tables.writable import shadow_name
 from shelduck.model.types.data_types import Primitive
 from shelduck.operations.done import Done
 from shelduck.operations.read.rows import TableRows

@@ -21,7 +21,7 @@ from shelduck.catalog.schema.create import open_lake
 from shelduck.catalog.upkeep.audit import audit_rows
 from shelduck.ducklake.format import V1_0
 from shelduck.errors import ShelduckError
-from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.rows import table_rows
 from shelduck.planning.scan import plan_scan
 from shelduck.work.state import LakeState

@@ -27,7 +27,7 @@ from shelduck.model.changes.change import (
     RewriteFiles,
     RewrittenFile,
 )
-from shelduck.model.changes.macro_change import CreateMacro, DropMacro
+from shelduck.model.changes.definition import CreateMacro, DropMacro
 from shelduck.model.changes.problem import RepairCatalog
 from shelduck.model.changes.schema_change import AddColumn, SetComment, SetNullable
 from shelduck.model.files.data_files import deletes_seen

@@ -8,8 +8,7 @@ from pyiceberg.table.puffin import PuffinFile
 
 from shelduck.borders.iceberg.export import PuffinWriter
 from shelduck.borders.iceberg.layouts import name_mapping_json
-from shelduck.borders.iceberg.types import choose, shown_as
-from shelduck.borders.iceberg.values import certain_bounds, default_json
+from shelduck.borders.iceberg.types import certain_bounds, choose, default_json, shown_as
 from shelduck.model.files.data_files import ColumnStats
 from shelduck.model.files.layout import PhysicalField
 from shelduck.model.tables.schema import Field

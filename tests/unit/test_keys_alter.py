@@ -18,8 +18,8 @@ from shelduck.model.tables.keys import (
     with_keys,
 )
 from shelduck.model.tables.schema import Default, Schema
-from shelduck.model.tables.shadow import Conversion
 from shelduck.model.tables.table import PartitionColumn
+from shelduck.model.tables.writable import Conversion
 from shelduck.sql.parse import parse
 from tests.support.scans import column, holding, table
 

@@ -36,7 +36,7 @@ from shelduck.model.tables.partition import (
 from shelduck.model.tables.properties import SetProperties, UnsetProperties
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec
 from shelduck.model.tables.schema import Default
-from shelduck.model.tables.shadow import Conversion
+from shelduck.model.tables.writable import Conversion
 from shelduck.model.types.data_types import DataType, parse_type
 
 INT = parse_type("int")

@@ -14,8 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import pairwise
 
-from shelduck.api.lake import Lake
-from shelduck.api.transaction import Transaction
+from shelduck.api.lake import Lake, Transaction
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.tables.partition import IDENTITY, named_keys
 from shelduck.model.tables.table import DEFAULT_SCHEMA

@@ -1,4 +1,4 @@
-"""``spark.sql`` of a session with lakes: statements that Spark cannot run are run by their lake."""
+"""``spark.sql`` of a session with lakes: what Spark cannot run, the lake of the statement runs."""
 
 from __future__ import annotations
 
@@ -10,17 +10,10 @@ from collections.abc import Callable
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from shelduck.attached.catalog import AttachedLake
 from shelduck.attached.table import AttachedTable
-from shelduck.attached.texts import (
-    immediate_in,
-    is_script,
-    refuse_transaction,
-    script_refusal,
-    statements_in,
-)
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.model.text.names import split_name
@@ -45,11 +38,11 @@ from shelduck.sql.catalogs import (
     within,
     without_catalog,
 )
-from shelduck.sql.named_object import SPARKS, is_sparks_too, named_object
-from shelduck.sql.parse import parse
+from shelduck.sql.foreign_words import SPARKS, is_sparks_too, named_object
+from shelduck.sql.parse import parse, pieces
 from shelduck.sql.query.travel import in_sparks_words
 from shelduck.sql.statements import statements as st
-from shelduck.sql.tokens.lexer import Token, tokenize
+from shelduck.sql.tokens.lexer import Kind, Token, string_of, tokenize
 from shelduck.sql.tokens.parameters import with_parameters
 from shelduck.sql.upkeep.show import with_sparks_functions
 from shelduck.statements.relations import refuse_options
@@ -66,6 +59,11 @@ _SPARKS_OWN = ("view_", "created_", "last_access", "collation")
 _TIMES = ("versionasof", "timestampasof")
 
 Sql = Callable[..., DataFrame]
+_TRANSACTION = re.compile(
+    r"\s*(BEGIN|START|COMMIT|ROLLBACK)(\s+(TRANSACTION|WORK))?\s*;?\s*", re.IGNORECASE
+)
+_BEGIN = re.compile(r"\bBEGIN\b", re.IGNORECASE)
+_IMMEDIATE = re.compile(r"\s*EXECUTE\s+IMMEDIATE\b", re.IGNORECASE)
 
 
 class SessionSql:
@@ -365,3 +363,63 @@ def _refuse_options(statement: st.Statement, names: Names) -> None:
     for relation in query.relations if isinstance(query, st.Query) else ():
         if relation.options and names.lake_of(relation.name.parts) is not None:
             refuse_options(relation, _TIMES)
+
+
+class Immediate(NamedTuple):
+    """The statement in EXECUTE IMMEDIATE; ``is_whole`` if nothing stands behind it."""
+
+    text: str
+    is_whole: bool
+
+
+def statements_in(text: str) -> list[str]:
+    """Return the statements of a text that has several, else the text itself.
+
+    A script of Spark (BEGIN … END) is one statement.
+    """
+    if ";" not in text:
+        return [text]
+    if is_script(text):
+        return [text]
+    found = pieces(text)
+    return found if len(found) > 1 else [text]
+
+
+def is_script(text: str) -> bool:
+    """Return whether a text is a script of Spark: BEGIN … END, perhaps with a label before it."""
+    if _BEGIN.search(text) is None:
+        return False
+    keys = [token.key for token in tokenize(text)[:4]]
+    if keys[1:2] == [":"]:
+        keys = keys[2:]
+    return keys[0] == "BEGIN" and keys[1] not in ("", ";", "TRANSACTION", "WORK")
+
+
+def script_refusal(text: str) -> Unsupported:
+    """Return the error of a script that changes a lake."""
+    return Unsupported(
+        f"a script cannot change a lake: {' '.join(text.split())[:100]!r}; run its statements one"
+        " by one with spark.sql"
+    )
+
+
+def refuse_transaction(text: str) -> None:
+    """Raise Unsupported for a statement that begins or ends a transaction."""
+    found = _TRANSACTION.fullmatch(text)
+    if found is not None:
+        word = found[1].upper()
+        raise Unsupported(
+            f"{word} is not supported in spark.sql, where each statement is a commit of its own;"
+            " use lake.sql('BEGIN; ...; COMMIT') or lake.transaction() of the lake that attach or"
+            " connect returns"
+        )
+
+
+def immediate_in(text: str) -> Immediate | None:
+    """Return the statement that EXECUTE IMMEDIATE has as a string, None for other texts."""
+    if _IMMEDIATE.match(text) is None:
+        return None
+    inner, behind = tokenize(text)[2:4]
+    if inner.kind is not Kind.STRING:
+        return None
+    return Immediate(string_of(inner), behind.kind is Kind.END)

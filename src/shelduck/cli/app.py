@@ -16,7 +16,7 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 import shelduck
-from shelduck.cli import jobs, looks, maintain, schema, sql, ui
+from shelduck.cli import jobs, looks, maintain, schema, sql
 from shelduck.cli.lakes import config_file
 from shelduck.cli.options import console
 from shelduck.errors import ShelduckError
@@ -57,7 +57,7 @@ app.command(epilog=schema.APPLY_EXAMPLE)(schema.apply)
 app.command(epilog=maintain.CHECKING)(maintain.check)
 app.command(epilog=maintain.EXAMPLE)(maintain.maintain)
 app.command(epilog=maintain.MIGRATE_EXAMPLE)(maintain.migrate)
-app.command(epilog=ui.EXAMPLE)(ui.ui)
+app.command(epilog=looks.UI_EXAMPLE)(looks.ui)
 app.add_typer(jobs.app, name="jobs")
 
 
@@ -98,7 +98,7 @@ def demo(
     """Change the type of a column of a large table while others write and read."""
     from shelduck.cli.demo import run_demo
 
-    run_demo(console, rows, keep, ui.show if show else None)
+    run_demo(console, rows, keep, looks.show if show else None)
 
 
 def main() -> None:

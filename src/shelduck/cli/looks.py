@@ -1,4 +1,4 @@
-"""``shelduck tables`` and ``history``: what the catalog says; no Spark starts."""
+"""``shelduck tables``, ``history`` and ``ui``: what the catalog says; no Spark starts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from shelduck.cli.options import Catalog, Json, TableOrAll, print_rows
 
 if TYPE_CHECKING:
     from shelduck.model.tables.table import Snapshot
+from shelduck.cli.lakes import wanted_lake
+from shelduck.cli.options import console
+from shelduck.errors import InvalidRequest, missing_extra
 
 TABLES_EXAMPLE = "Example: shelduck tables -c sqlite:///lake.db --schema sales"
 HISTORY_EXAMPLE = "Example: shelduck history events -c sqlite:///lake.db --limit 20 --json"
+PORT = 8765
+UI_EXAMPLE = "Example: shelduck ui -c sqlite:///lake.db"
 
 
 def tables(
@@ -53,3 +58,31 @@ def _snapshot_row(found: Snapshot) -> dict[str, Any]:
         "author": found.author,
         "message": found.commit_message,
     }
+
+
+def ui(
+    catalog: Catalog,
+    port: Annotated[int, typer.Option(help="port on 127.0.0.1; 0 takes any free one")] = PORT,
+    *,
+    allow_changes: Annotated[
+        bool, typer.Option("--allow-changes", help="show buttons that change the lake")
+    ] = False,
+) -> None:
+    """Show the lake in a browser: tables, schemas through time, files, snapshots and jobs."""
+    show(wanted_lake(catalog).catalog, port, allow_changes=allow_changes)
+
+
+def show(url: str, port: int = PORT, *, allow_changes: bool = False) -> None:
+    """Serve the page of a lake until Ctrl-C, and print its address."""
+    try:
+        from shelduck.web.serving import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("shelduck"):
+            raise
+        raise InvalidRequest(missing_extra(error.name, "ui")) from error
+
+    def tell(address: str) -> None:
+        how = "changes allowed" if allow_changes else "read-only"
+        console.print(f"{address} ({how}; stop with Ctrl-C)", markup=False, soft_wrap=True)
+
+    serve(url, port, allow_changes=allow_changes, tell=tell)

@@ -26,7 +26,7 @@ from shelduck.evolution.weights import (
 )
 from shelduck.model.changes.alteration import alteration, differs
 from shelduck.model.changes.change import AlterTable
-from shelduck.model.changes.column_defaults import with_default
+from shelduck.model.changes.definition import with_default
 from shelduck.model.changes.modify import (
     ArrangementChange,
     ModifyColumn,
@@ -75,9 +75,8 @@ from shelduck.model.tables.schema import (
     new_field,
     path_text,
 )
-from shelduck.model.tables.shadow import Conversion
 from shelduck.model.tables.table import TableVersion
-from shelduck.model.tables.writable import require_writable
+from shelduck.model.tables.writable import Conversion, require_writable
 from shelduck.model.types.data_types import Primitive, type_text
 from shelduck.model.types.promotions import promotion
 from shelduck.planning.shadows import Shadow, kept_parts, known_shadow, plan_shadow

@@ -22,8 +22,8 @@ from shelduck.model.tables.schema import (
     new_field,
     path_text,
 )
-from shelduck.model.tables.shadow import Conversion, shadow_name
 from shelduck.model.tables.table import Snapshot, TableVersion
+from shelduck.model.tables.writable import Conversion, shadow_name
 from shelduck.model.types.data_types import (
     FLOATS,
     SIGNED,

@@ -10,7 +10,7 @@ from shelduck.catalog.read import upkeep as read_upkeep
 from shelduck.catalog.read.queries import chunks
 from shelduck.model.files.data_files import DataFile, NameMapping
 from shelduck.model.tables.table import TableVersion
-from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.listed_files import PART
 from shelduck.operations.read.rows import TableRows, some_rows
 from shelduck.planning.compaction import Bin, Partition, SmallFiles

@@ -19,7 +19,7 @@ from shelduck.model.files.data_files import DataFile, NameMapping, NewDataFile, 
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard
-from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.rows import TableRows, table_rows
 from shelduck.planning.compaction import (
     Bin,

@@ -21,8 +21,8 @@ from shelduck.rewrite.candidates import (
 )
 from shelduck.rewrite.compact import survey
 from shelduck.rewrite.lot_commits import rewrite
+from shelduck.spark.named_errors import unknown_columns
 from shelduck.spark.scan.matching import Condition, Where
-from shelduck.spark.unknown_columns import unknown_columns
 from shelduck.work.handle import TableHandle
 from shelduck.work.hooks import carry_out_rows
 from shelduck.work.results import Result, Staged

@@ -30,8 +30,8 @@ from shelduck.model.tables.rollup import (
     with_rollup,
 )
 from shelduck.model.tables.schema import Field, Path, path_text
-from shelduck.model.tables.shadow import Conversion
 from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.writable import Conversion
 from shelduck.model.text.quoting import quote_name
 from shelduck.rollups.plan import has_other_values, is_current, measured_type, renumbered
 from shelduck.work.unit import UnitOfWork

@@ -12,8 +12,8 @@ from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.job import Job, JobState, JobStep
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import rollup_of, uuid_of_next, with_rollup_names
-from shelduck.model.tables.shadow import Conversion
 from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.writable import Conversion
 from shelduck.operations.read.rows import TableRows
 from shelduck.rollups.alter import parted
 from shelduck.rollups.following import make_anew, remake

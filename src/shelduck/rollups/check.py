@@ -22,7 +22,7 @@ from shelduck.rollups.following import is_fresh
 from shelduck.rollups.plan import is_current
 from shelduck.rollups.shape import base_of
 from shelduck.rollups.tables import rollup_name
-from shelduck.spark.scan.row_checks import has_no_hash
+from shelduck.spark.scan.expect import has_no_hash
 from shelduck.spark.types import spark_type
 from shelduck.work.lookup import rows_of
 from shelduck.work.results import TableName

@@ -27,8 +27,8 @@ from shelduck.model.tables.rollup import (
     with_rollup,
 )
 from shelduck.model.tables.schema import Field, Schema, new_schema
-from shelduck.model.tables.shadow import Conversion
 from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.writable import Conversion
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.types.data_types import SIGNED, UNSIGNED, DataType, Decimal, Member, Primitive
 

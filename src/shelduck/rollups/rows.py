@@ -24,8 +24,7 @@ from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.delete import ORIGINS, truncate_rows
 from shelduck.operations.write.load import Loaded, load_rows
 from shelduck.operations.write.overwrite import overwrite_table
-from shelduck.operations.write.unique_keys import folding_of
-from shelduck.operations.write.versions import Versions, write_versions
+from shelduck.operations.write.unique_keys import Versions, folding_of, write_versions
 from shelduck.spark.bridge import Named, select_named
 from shelduck.spark.merge.folding import GONE, ORDER, Folding
 from shelduck.spark.merge.key_ranges import key_ends

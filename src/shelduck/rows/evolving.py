@@ -22,7 +22,7 @@ from shelduck.model.types.data_types import Primitive, type_text
 from shelduck.operations.read.rows import TableRows
 from shelduck.spark.rows.evolving import Difference, differences, schema_changes
 from shelduck.spark.session import StructType
-from shelduck.work.plan_cost import with_cost
+from shelduck.work.lookup import with_cost
 from shelduck.work.state import LakeState
 
 _TEXT = Primitive("varchar")

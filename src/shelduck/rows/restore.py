@@ -26,7 +26,7 @@ from shelduck.model.tables.table import TableVersion
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.progress import write_progress
 from shelduck.operations.read.changes import look_up
-from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.rows import TableRows, table_rows
 from shelduck.operations.write.delete import file_deletes
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, limits_of, moved_to_catalog

@@ -27,7 +27,7 @@ from shelduck.sql.schema_files import TableFile, ViewFile, read_schema_file
 from shelduck.sql.statements.statements import CreateView, PinView
 from shelduck.sql.tokens.parts import Call
 from shelduck.statements.arguments import bind
-from shelduck.statements.calls.options import set_option
+from shelduck.statements.calls.exchange import set_option
 from shelduck.statements.relations import query_of
 from shelduck.statements.run.show import shown_columns
 from shelduck.statements.run.views import spark_text

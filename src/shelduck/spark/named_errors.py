@@ -26,6 +26,8 @@ from shelduck.errors import (
     StorageUnavailable,
     Unsupported,
 )
+from shelduck.model.tables.schema import is_reserved
+from shelduck.model.text.names import split_name
 
 __all__ = [
     "AnalysisException",
@@ -83,6 +85,7 @@ _UNABLE = (
     "INTERNAL_ERROR",
     "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED",
 )
+_UNKNOWN = ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION")
 
 
 class _Named(ShelduckError, PySparkException):
@@ -363,3 +366,28 @@ def _named(error: Exception) -> type[_Named] | None:
     if not isinstance(error, ShelduckError):
         return None
     return _NAMED.get((type(error), error.about))
+
+
+@contextmanager
+def unknown_columns() -> Iterator[None]:
+    """Raise NotFound for a column that Spark does not find, with similar names.
+
+    Spark would also suggest columns that only the statement itself has.
+    """
+    try:
+        yield
+    except AnalysisException as error:
+        if error.getCondition() not in _UNKNOWN:
+            raise
+        told = error.getMessageParameters() or {}
+        near = [parts for text in told.get("proposal", "").split(", ") if (parts := _parts(text))]
+        known = [".".join(parts) for parts in near if not any(map(is_reserved, parts))]
+        name = ".".join(_parts(told.get("objectName", ""))) or told.get("objectName", "")
+        raise NotFound.named("column", name, known) from error
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    try:
+        return split_name(text)
+    except InvalidRequest:
+        return ()

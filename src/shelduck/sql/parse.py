@@ -8,8 +8,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.ddl.alter import read_alter, read_comment
 from shelduck.sql.ddl.create import read_create, read_drop, read_replace
 from shelduck.sql.ddl.views import read_alter_view
-from shelduck.sql.foreign_words import foreign_statement
-from shelduck.sql.named_object import SPARKS
+from shelduck.sql.foreign_words import SPARKS, foreign_statement
 from shelduck.sql.query.query import begins_query, read_query
 from shelduck.sql.rows.insert import read_insert
 from shelduck.sql.rows.merge_into import read_merge

@@ -17,24 +17,14 @@ from shelduck.sql.statements import statements as st
 from shelduck.sql.statements import upkeep_statements as up
 from shelduck.sql.tokens.parts import Call, Query
 from shelduck.statements import transactions
-from shelduck.statements.run import (
-    ddl,
-    edits,
-    jobs,
-    macros,
-    returning,
-    rows,
-    show,
-    upkeep,
-    views,
-)
+from shelduck.statements.run import ddl, edits, jobs, macros, rows, show, upkeep, views
 from shelduck.statements.runner import Runner
 from shelduck.statements.session import SqlSession
 from shelduck.work.results import PlainRows, Staged
 
-_RUN = ddl.RUN | rows.RUN | edits.RUN | show.RUN | upkeep.RUN
+_RUN = ddl.RUN | rows.RUN | edits.RUN | edits.RETURNING | show.RUN | upkeep.RUN
 _RUN |= jobs.RUN | views.RUN | transactions.RUN
-_RUN |= returning.RUN | macros.RUN
+_RUN |= edits.RETURNING | macros.RUN
 
 
 @dataclass(frozen=True, slots=True)

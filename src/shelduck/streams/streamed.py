@@ -14,7 +14,7 @@ from shelduck.model.changes.change import Entry
 from shelduck.model.files.data_files import DataFile
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.changes import look_up, read_changes
-from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.rows import table_rows
 from shelduck.planning.changes import classify
 from shelduck.planning.stream import (

@@ -31,8 +31,8 @@ from shelduck.rollups.check import (
     settled_too_late,
     wrong_rollups,
 )
+from shelduck.spark.scan.expect import wrong_rows
 from shelduck.spark.scan.read import Origin
-from shelduck.spark.scan.row_checks import wrong_rows
 from shelduck.spark.stopping import stopped_on_error
 from shelduck.upkeep.check_files import absences, wrong_files
 from shelduck.upkeep.upkeep import LakeUpkeep

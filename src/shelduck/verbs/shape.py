@@ -18,8 +18,7 @@ from shelduck.rollups.shape import drop_with_rollups, refresh_by_id, rename_with
 from shelduck.rollups.tables import rollups_of
 from shelduck.rows.keyed import refuse_rollup
 from shelduck.work.handle import TableHandle
-from shelduck.work.lookup import require_checked
-from shelduck.work.plan_cost import with_cost
+from shelduck.work.lookup import require_checked, with_cost
 from shelduck.work.results import Committed, Result
 from shelduck.work.unit import UnitOfWork, carry_out, refuse_in_transaction
 

@@ -19,8 +19,8 @@ from shelduck.errors import NotFound
 from shelduck.model.tables.table import Snapshot, TableVersion
 from shelduck.web import wording
 from shelduck.web.guard import Guard
-from shelduck.web.links import here
 from shelduck.web.pace import Pace
+from shelduck.web.wording import here
 from shelduck.work.state import LakeState
 
 HERE = Path(__file__).parent

@@ -17,9 +17,9 @@ from shelduck.model.tables.table import Feature, TableVersion
 from shelduck.operations.done import Done
 from shelduck.operations.read.rows import TableRows
 from shelduck.operations.write.load import Loaded
+from shelduck.spark.named_errors import unknown_columns
 from shelduck.spark.scan.rollup_rule import Chooser
 from shelduck.spark.stopping import stopped_on_error
-from shelduck.spark.unknown_columns import unknown_columns
 from shelduck.work.results import Result, Staged
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, counted

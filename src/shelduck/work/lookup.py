@@ -1,20 +1,29 @@
-"""Names and snapshots resolved to tables, the same for every verb."""
+"""Names and snapshots resolved to tables, and plans checked, the same for every verb."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import read
 from shelduck.catalog.read import read as catalog_read
+from shelduck.catalog.read.overview.table_files import stored_rows
 from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.catalog.running.jobs import speeds
 from shelduck.catalog.schema.own_tables import if_known
-from shelduck.errors import Conflict, NotFound, Unsupported
-from shelduck.evolution.alter_plan import AlterPlan
+from shelduck.errors import Conflict, InvalidRequest, NotFound, Unsupported
+from shelduck.evolution.alter_plan import AlterPlan, Speed
 from shelduck.model.changes.job import Job
-from shelduck.model.tables.schema import FieldId, path_text
+from shelduck.model.changes.staged import StagedRows
+from shelduck.model.tables.schema import Field, FieldId, path_text
 from shelduck.model.tables.table import TableVersion
-from shelduck.operations.read.check import require_no_null
+from shelduck.model.text.quoting import backticked
+from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.rows import TableRows, table_rows
+from shelduck.spark.session import SparkSession
 from shelduck.work.instants import instant
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
@@ -150,3 +159,78 @@ def require_checked(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> N
             plan.checks_null,
             staged=unit.workspace.staged_rows(table),
         )
+
+
+def require_no_null(
+    spark: Callable[[], SparkSession],
+    store: Store,
+    table: TableVersion,
+    layouts: LayoutMemory,
+    column_ids: Collection[FieldId],
+    *,
+    staged: StagedRows | None = None,
+) -> None:
+    """Raise InvalidRequest if a row holds NULL in one of these top-level columns.
+
+    If every file has statistics that count no NULL, they answer; otherwise a Spark query does.
+    """
+    suspects = _suspects(store, table, column_ids, staged)
+    if not suspects:
+        return
+    names = [field.name for field in suspects]
+    rows = table_rows(store, table, layouts, staged).frame(spark(), names)
+    for field in suspects:
+        if rows.where(f"{backticked(field.name)} IS NULL").limit(1).count():
+            raise InvalidRequest(
+                f"column {field.name!r} of {table.full_name} contains NULL and cannot become NOT"
+                " NULL; fill or delete these rows first"
+            )
+
+
+def _suspects(
+    store: Store,
+    table: TableVersion,
+    column_ids: Collection[FieldId],
+    staged: StagedRows | None,
+) -> list[Field]:
+    """Return the columns that statistics do not prove to be free of NULL."""
+    columns = [f for f in table.columns if f.id in column_ids]
+    if staged is not None and staged.has_changes:
+        return columns
+    with store.read() as connection:
+        if any(rows.rows for rows in read.inlined_rows(connection, table)):
+            return columns
+        files = read.data_files(connection, table)
+        stats = read.file_bounds(connection, table, [f.id for f in columns])
+    return [
+        column
+        for column in columns
+        if not all(
+            f.id in stats[column.id] and stats[column.id][f.id].null_count == 0 for f in files
+        )
+    ]
+
+
+def with_cost(state: LakeState, table: TableVersion, plan: AlterPlan) -> AlterPlan:
+    """Return the plan with the files, rows and bytes of its job, from the catalog alone."""
+    if not plan.is_heavy:
+        return plan
+    with state.store.read() as connection:
+        stored = stored_rows(connection, table)
+        # Only a rewrite of older files leaves alone what the catalog keeps.
+        reads_all = plan.shadows or plan.refolds or plan.remakes
+        inlined = read.inlined_rows(connection, table) if reads_all else ()
+    flushed = [len(part.rows) for part in inlined if part.rows]
+    files, rows = stored.files + len(flushed), stored.rows + sum(flushed)
+    cores = os.cpu_count() or 1
+    found = (files, rows, stored.bytes, cores, _speed(state))
+    return plan.rewriting(*found, in_catalog=sum(flushed))
+
+
+def _speed(state: LakeState) -> Speed:
+    """Return how fast earlier jobs of this lake were."""
+    with state.store.read() as connection:
+        known = speeds(connection).values()
+    spent = sum(s.milliseconds * s.cores for s in known) / 1000
+    size = sum(s.bytes for s in known)
+    return Speed(size / spent, len(known)) if spent and size else Speed()

@@ -21,7 +21,7 @@ from shelduck.model.changes.change import (
     RenameTable,
     RenameView,
 )
-from shelduck.model.changes.macro_change import CommentViewColumns, CreateMacro, DropMacro
+from shelduck.model.changes.definition import CommentViewColumns, CreateMacro, DropMacro
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.tables.schema import spent
 from shelduck.model.tables.table import SchemaInfo, TableVersion

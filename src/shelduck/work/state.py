@@ -14,8 +14,7 @@ from shelduck.model.changes.change import CommitInfo
 from shelduck.model.files.storage_settings import StorageSettings
 from shelduck.model.tables.table import DEFAULT_SCHEMA
 from shelduck.operations.read.file_lists import FileLists
-from shelduck.operations.read.kept_inlined import KeptInlined
-from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.kept_inlined import KeptInlined, LayoutMemory
 from shelduck.spark.files.reaching import reach, require_connector
 from shelduck.spark.session import SparkSession, is_stopped, session_for, time_zone
 from shelduck.sql.tokens.literals import zone_named

@@ -6,7 +6,7 @@ import pytest
 
 from shelduck.model.changes.change import FlushInlined, Verb
 from shelduck.model.changes.conflict import MATRIX, Rule
-from shelduck.model.changes.macro_change import CommentViewColumns
+from shelduck.model.changes.definition import CommentViewColumns
 from tests.catalog.conflicts.expected import BY_WRITER
 
 # Only files without deletes are merged.

@@ -13,7 +13,7 @@ from pyspark.sql.merge import MergeIntoWriter
 
 import shelduck
 from shelduck import InvalidRequest
-from shelduck.spark.calls.merge_writer import LakeMerge
+from shelduck.spark.calls.lake_writer import LakeMerge
 from shelduck.sql.tokens.parameters import with_parameters
 from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import newest, rows

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from shelduck.spark.bridge import bridge_for, classes, rules
+from shelduck.spark.bridge import bridge_for, classes
 
-CLASSES = rules.RULE_CLASSES
+CLASSES = classes.RULE_CLASSES
 # A session of its own, in which a class of one rule does not compile.
 PROGRAM = """
 import sys, warnings
@@ -61,19 +61,19 @@ def test_each_class_of_a_rule_compiles_and_loads(spark):
         found = bridge.loader.loadClass(f"{classes.PACKAGE}.{name}")
         found.getDeclaredMethods()
         assert list(found.getDeclaredConstructors())
-    for rule in rules.RULES:
+    for rule in classes.RULES:
         assert bridge._new(rule).getClass().getSimpleName() == rule
 
 
 def test_a_rule_lists_the_classes_that_it_needs():
     sources = classes._sources()
     assert {name for name in sources if name.endswith(("Rule", "Strategy"))} == {
-        *rules.RULES,
+        *classes.RULES,
         "LakeRule",
         # Writes are not correct without it.
         "LakeWriteStrategy",
     }
-    for rule, (listed, lost) in rules.RULES.items():
+    for rule, (listed, lost) in classes.RULES.items():
         found, new = set(), {rule}
         while new:
             found |= new
@@ -97,9 +97,9 @@ def test_a_class_that_does_not_compile_turns_off_only_its_rules(spark, monkeypat
 
     names = {name.split(".")[-1] for name in classes._compiled(spark)}
 
-    able = {rule for rule, (listed, _) in rules.RULES.items() if broken not in listed}
-    assert names & set(rules.RULES) == able
-    assert {name for rule in able for name in rules.RULES[rule].classes} <= names
+    able = {rule for rule, (listed, _) in classes.RULES.items() if broken not in listed}
+    assert names & set(classes.RULES) == able
+    assert {name for rule in able for name in classes.RULES[rule].classes} <= names
     assert broken not in names
 
 
@@ -119,4 +119,4 @@ def test_a_session_runs_without_a_broken_rule_and_says_once_what_is_lost(tmp_pat
     assert warned.endswith("; jobs group and sort the few rows of a catalog")
     assert "jobs 0" in lines
     found = {line.removeprefix("rule ") for line in lines if line.startswith("rule ")}
-    assert found == set(rules.RULES) - {"LocalRule"}
+    assert found == set(classes.RULES) - {"LocalRule"}

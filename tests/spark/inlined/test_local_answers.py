@@ -11,7 +11,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 import shelduck
 from shelduck.spark.bridge.named import own
-from shelduck.spark.local_rows import local_columns
+from shelduck.spark.query import local_columns
 from tests.support.jobs import jobs_of
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle

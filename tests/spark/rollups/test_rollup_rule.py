@@ -16,7 +16,7 @@ from shelduck.operations.read.pruning import Pruner
 from shelduck.operations.read.rows import table_rows
 from shelduck.planning.rollup_choice import Candidate, choose
 from shelduck.planning.scan import plan_scan
-from shelduck.spark.bridge import Bridge, bridge_for, classes, rules
+from shelduck.spark.bridge import Bridge, bridge_for, classes
 from shelduck.spark.query import run_query
 from shelduck.spark.scan.read import Origin, read_rows
 from shelduck.spark.scan.rollup_rule import RollupFrame, collecting_choices
@@ -526,7 +526,7 @@ def test_a_session_that_cannot_run_the_rule_reads_the_base(both, monkeypatch):
         return real(self, "NoSuchRule" if name == "RollupRule" else name, *arguments)
 
     monkeypatch.setattr(Bridge, "_new", without)
-    monkeypatch.setattr(rules, "_told", set())
+    monkeypatch.setattr(classes, "_told", set())
     with pytest.warns(RuntimeWarning, match="; no query is answered from a rollup"):
         table = read(both.lake, "t", both.rollups)
     both.rollups.asked.clear()

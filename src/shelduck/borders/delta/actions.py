@@ -7,9 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from shelduck.borders.delta.defaults import FEATURE, told_of, writer_features
 from shelduck.borders.delta.log import Added, LoggedVector, Metadata, Protocol
-from shelduck.borders.delta.schema import MAPPING_ID, MODE, PHYSICAL_NAME
+from shelduck.borders.delta.schema import (
+    FEATURE,
+    MAPPING_ID,
+    MODE,
+    PHYSICAL_NAME,
+    told_of,
+    writer_features,
+)
 from shelduck.borders.delta.survey import DeltaSurvey
 from shelduck.borders.delta.type_changes import TYPE_CHANGES, told_changes
 from shelduck.model.files.data_files import ColumnStats, DataFile

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from shelduck.borders.delta.defaults import shape_of, with_delta
 from shelduck.borders.delta.log import Metadata
-from shelduck.borders.delta.schema import DeltaField, DeltaSchema, delta_schema
+from shelduck.borders.delta.schema import (
+    DeltaField,
+    DeltaSchema,
+    delta_schema,
+    shape_of,
+    with_delta,
+)
 from shelduck.errors import InvalidRequest
 from shelduck.model.files.layout import PhysicalField
 from shelduck.model.tables.lengths import with_lengths

@@ -15,7 +15,7 @@ import pyarrow.fs
 from shelduck.adopt import constant_stats
 from shelduck.borders.delta.columns import Columns
 from shelduck.borders.delta.log import Added
-from shelduck.catalog.read.paths import hive_parts
+from shelduck.catalog.read.definitions import hive_parts
 from shelduck.errors import InvalidRequest
 from shelduck.model.files.data_files import ColumnStats, MappedName, NewDataFile
 from shelduck.model.files.layout import Layout, PhysicalField

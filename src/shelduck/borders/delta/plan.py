@@ -34,8 +34,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from shelduck.borders.delta.columns import Columns
-from shelduck.borders.delta.defaults import DEFAULT, LENGTH, is_lost
-from shelduck.borders.delta.schema import DeltaField
+from shelduck.borders.delta.schema import DEFAULT, LENGTH, DeltaField, is_lost
 from shelduck.model.tables.schema import Field, path_text
 
 _SHOWN = 20

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from shelduck.borders.delta.defaults import told_default
+from shelduck.borders.delta.schema import told_default
 from shelduck.borders.delta.types import DeltaType, shown_as
 from shelduck.borders.report import (
     ExportReport,

@@ -46,7 +46,7 @@ from shelduck.borders.iceberg.metadata import (
 )
 from shelduck.borders.iceberg.schema import schema_json
 from shelduck.borders.iceberg.survey import IcebergSurvey
-from shelduck.borders.iceberg.values import certain_bounds
+from shelduck.borders.iceberg.types import certain_bounds
 from shelduck.borders.report import Exported
 from shelduck.catalog.read.read import Connection, file_bounds
 from shelduck.catalog.read.upkeep import next_row_id, snapshot_ids

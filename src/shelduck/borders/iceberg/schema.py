@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shelduck.borders.iceberg.types import LAST_VERSION, ShownType
-from shelduck.borders.iceberg.values import Json, default_json
+from shelduck.borders.iceberg.types import LAST_VERSION, Json, ShownType, default_json
 from shelduck.borders.report import Loss
 from shelduck.model.tables.schema import Field, FieldId, Kind, path_text
 

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, bindparam, false, select, true
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.work import TableWork
+from shelduck.catalog.read.definitions import resolve
 from shelduck.catalog.read.files.data_files import name_mappings
-from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import live
 from shelduck.ducklake import tables
 from shelduck.errors import AlreadyExists, Unsupported

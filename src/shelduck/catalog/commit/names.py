@@ -19,7 +19,7 @@ from shelduck.model.changes.change import (
     DropView,
     RenameView,
 )
-from shelduck.model.changes.macro_change import CreateMacro, DropMacro
+from shelduck.model.changes.definition import CreateMacro, DropMacro
 from shelduck.model.tables.schema import SchemaId
 from shelduck.model.tables.table import SchemaInfo
 from shelduck.model.text.names import require_storable

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, or_, select
 
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.definitions import resolve
 from shelduck.catalog.read.queries import chunks, present_tables
 from shelduck.catalog.running.rollup_homes import rollup_homes
 from shelduck.catalog.schema import own_tables

@@ -4,7 +4,6 @@ A DuckDB file belongs to one process, and in it to one DuckDB instance, while it
 of work opens the file, works and closes it; `session` keeps it open for several units of work,
 and the setting `keep_open` until somebody asks for it (`duckdb_lease`).
 """
-
 # ruff: noqa: D102 - `store.Database` holds the contract of these methods.
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from shelduck.errors import CatalogUnavailable, InvalidRequest, Unsupported
 from shelduck.model.files.duckdb_text import nested_text
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.text.quoting import LONE_SURROGATE, double_quoted
-from shelduck.model.types.spellings import DUCKDB_NUMBERS
+from shelduck.model.types.data_types import DUCKDB_NUMBERS
 
 BUSY_SECONDS = 10.0
 _MAGIC_AT, _MAGIC = 8, b"DUCK"
@@ -46,6 +45,12 @@ _MAGIC_AT, _MAGIC = 8, b"DUCK"
 # files that no older one opens.
 _STORAGE_VERSION = "v1.0.0"
 _UNREAD_VERSION = re.compile(r"file with version number (\d+), but we can only read (.+?)\.")
+_HERE = "database_name = current_database() AND schema_name = current_schema()"
+_TYPES = DUCKDB_NUMBERS | {
+    "timetz": "TIME WITH TIME ZONE",
+    "timestamptz": "TIMESTAMP WITH TIME ZONE",
+    "null": "INTEGER",
+}
 
 
 class DuckDB:
@@ -241,14 +246,6 @@ class DuckDB:
             return False
         # If the file contains only zeros, another process is still writing its first header.
         return bool(head.strip(b"\0")) and head[_MAGIC_AT:] != _MAGIC
-
-
-_HERE = "database_name = current_database() AND schema_name = current_schema()"
-_TYPES = DUCKDB_NUMBERS | {
-    "timetz": "TIME WITH TIME ZONE",
-    "timestamptz": "TIMESTAMP WITH TIME ZONE",
-    "null": "INTEGER",
-}
 
 
 def _type(field: Field) -> str:

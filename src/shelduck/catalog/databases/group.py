@@ -24,10 +24,9 @@ from shelduck.catalog.databases.database import Contention
 from shelduck.errors import OutcomeUnknown
 
 # Others wait while the lock is held.
+T = TypeVar("T")
 _MOST = 32
 _PART = "SAVEPOINT shelduck_part"
-
-T = TypeVar("T")
 
 
 class Writes(Protocol):

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, or_, select, union
 
 from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.definitions import file_place
 from shelduck.catalog.read.files.data_files import data_files_of, delete_format
-from shelduck.catalog.read.paths import file_place
 from shelduck.catalog.read.queries import chunks
 from shelduck.ducklake import tables
 from shelduck.errors import InvalidRequest, NotFound

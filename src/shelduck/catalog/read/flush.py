@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
-from shelduck.catalog.read.paths import file_place
+from shelduck.catalog.read.definitions import file_place
 from shelduck.catalog.read.queries import chunks, inlined_delete_table, inlined_deletes
 from shelduck.ducklake import tables
 from shelduck.model.tables.table import TableVersion

@@ -22,8 +22,8 @@ from sqlalchemy import (
 )
 
 from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.definitions import resolve
 from shelduck.catalog.read.inlined import inlined_rows
-from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import visible
 from shelduck.catalog.read.row_counts import deleted_from_files, inlined_counts, uncertain_snapshots
 from shelduck.ducklake import tables

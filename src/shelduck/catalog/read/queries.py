@@ -175,7 +175,7 @@ def schemas_at(schemas: FromClause, snapshot: int) -> Select[Any]:
 
 
 def about_schema(schemas: FromClause, prefix: str = "") -> list[ColumnElement[Any]]:
-    """Return what `shelduck.catalog.read.paths.schema_of_row` needs of `Format.schemas`."""
+    """Return what `shelduck.catalog.read.definitions.schema_of_row` needs of `Format.schemas`."""
     parent = schemas.c.get("parent_schema_id")
     return [
         *(schemas.c.schema_id, schemas.c.schema_name),

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.definitions import require_distinct, view
+from shelduck.catalog.read.definitions import require_distinct, resolve, schema_of_row, view
 from shelduck.catalog.read.files.data_files import (
     FEW,
     data_files,
@@ -40,7 +40,6 @@ from shelduck.catalog.read.files.data_files import (
 from shelduck.catalog.read.files.outside import bucketed_by, files_in_other_buckets, files_outside
 from shelduck.catalog.read.inlined import inlined_rows
 from shelduck.catalog.read.intervals import begin_of
-from shelduck.catalog.read.paths import resolve, schema_of_row
 from shelduck.catalog.read.queries import shown_or_broken
 from shelduck.catalog.read.together import Together
 from shelduck.catalog.schema.create import LakeInfo

@@ -27,9 +27,9 @@ from sqlalchemy import table as sql_table
 from shelduck.catalog.commit.kinds.repairs import equal_rows, low_counters
 from shelduck.catalog.commit.schedule import directory_by_table, table_directories
 from shelduck.catalog.databases.known import Misnamed, dialect_of, misnamed_tables
+from shelduck.catalog.read.definitions import resolve
 from shelduck.catalog.read.inlined import source_of
 from shelduck.catalog.read.intervals import is_broken
-from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.create import LakeInfo

@@ -22,7 +22,7 @@ from shelduck.catalog.commit.schedule import (
 )
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
-from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.definitions import resolve
 from shelduck.catalog.schema.create import LakeInfo
 from shelduck.catalog.upkeep.few_rows import KeyPage, pages
 from shelduck.ducklake import tables

@@ -44,8 +44,8 @@ from shelduck.catalog.commit.schedule import (
     table_directories,
 )
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read.definitions import resolve
 from shelduck.catalog.read.inlined import require_inlined_tables
-from shelduck.catalog.read.paths import resolve
 from shelduck.catalog.read.queries import chunks, inlined_delete_table, present_tables
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.create import LakeInfo

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from shelduck.errors import CorruptLake
-from shelduck.model.changes.macro_change import CommentViewColumns, MacroChange
+from shelduck.model.changes.definition import CommentViewColumns, MacroChange
 from shelduck.model.changes.problem import RepairCatalog
 from shelduck.model.files.data_files import DeletesSeen, NewDataFile, NewDeleteFile
 from shelduck.model.files.inlined import InlinedBatch

@@ -42,7 +42,7 @@ from shelduck.model.changes.change import (
     RewriteFiles,
     Verb,
 )
-from shelduck.model.changes.macro_change import (
+from shelduck.model.changes.definition import (
     CommentViewColumns,
     CreateMacro,
     DropMacro,

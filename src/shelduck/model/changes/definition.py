@@ -1,13 +1,16 @@
-"""The definition of a column, where it is added or redefined."""
+"""Definitions: of a column that is added or redefined, its DEFAULT, and macros."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.keys import Aggregation
-from shelduck.model.tables.schema import Default, Path, path_text
+from shelduck.model.tables.schema import NO_DEFAULT, Default, Field, Kind, Path, path_text
+from shelduck.model.tables.view import MacroVersion, ViewVersion
 from shelduck.model.text.quoting import quote_text
 from shelduck.model.types.data_types import DataType
+from shelduck.model.types.literals import canonical_text, fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +54,61 @@ class Definition:
         if self.comment is not None:
             text += f" COMMENT {quote_text(self.comment)}"
         return f"{text} {self.position}" if self.position else text
+
+
+@dataclass(frozen=True, slots=True)
+class CreateMacro:
+    """Create a macro; its id is provisional."""
+
+    macro: MacroVersion
+
+
+@dataclass(frozen=True, slots=True)
+class DropMacro:
+    """Drop a macro."""
+
+    macro: MacroVersion
+
+
+@dataclass(frozen=True, slots=True)
+class CommentViewColumns:
+    """Set comments on columns of a view, by the names that its query gives them; None for none."""
+
+    view: ViewVersion
+    comments: tuple[tuple[str, str | None], ...]
+
+
+MacroChange = CreateMacro | DropMacro
+
+
+def with_default(column: Field, default: Default | None, table: str) -> Field:
+    """Return a new column with its default, checked; a literal is also the initial default."""
+    if default is None:
+        return column
+    checked = checked_default(default, column, (column.name,), table)
+    initial = checked.text if checked.literal else None
+    return replace(column, default=checked, initial_default=initial)
+
+
+def checked_default(default: Default, column: Field, path: Path, table: str) -> Default:
+    """Return a default as it is stored, or raise InvalidRequest or Unsupported."""
+    if not column.is_leaf:
+        raise Unsupported(
+            f"cannot set a default for {path_text(path)} of {table}, which is {column.type}:"
+            " DuckLake supports no defaults for structs, lists and maps; set the default of a"
+            " field of the struct, or leave it NULL"
+        )
+    if not default.literal:
+        return default
+    assert not isinstance(column.shape, Kind)
+    if default.text == NO_DEFAULT:
+        raise Unsupported(
+            f"the text {NO_DEFAULT!r} cannot be the default of {path_text(path)} of {table}:"
+            " DuckLake writes it for columns without a default"
+        )
+    try:
+        return Default(canonical_text(column.shape, fitted(column.shape, default.text)))
+    except InvalidRequest as error:
+        raise InvalidRequest(
+            f"cannot set the default {default.text!r} of {path_text(path)} of {table}: {error}"
+        ) from error

@@ -11,7 +11,7 @@ from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import TableId
-from shelduck.model.tables.shadow import Conversion
+from shelduck.model.tables.writable import Conversion
 
 LEASE = timedelta(seconds=60)
 """How long a writer or worker counts as alive after its last sign of life."""

@@ -12,8 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
-from shelduck.model.changes.column_defaults import checked_default
-from shelduck.model.changes.definition import Definition, Position
+from shelduck.model.changes.definition import Definition, Position, checked_default
 from shelduck.model.changes.retype import Retyping
 from shelduck.model.tables.properties import Properties
 from shelduck.model.tables.schema import (

@@ -10,7 +10,7 @@ from shelduck.model.tables import partition, properties
 from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec
 from shelduck.model.tables.schema import Default
-from shelduck.model.tables.shadow import Conversion
+from shelduck.model.tables.writable import Conversion
 from shelduck.model.text.stored import (
     FLAG,
     NUMBER,

@@ -20,6 +20,17 @@ _TWO_DAYS = parse_interval("2 days")
 
 OptionValue = str | int | float | bool | Sequence[str]
 SKIPPED = "skip_stats_columns"
+_TABLE_ONLY = frozenset({SKIPPED})
+_LAKE_ONLY = frozenset({"require_commit_message", "delete_older_than", "expire_older_than"})
+# What DuckDB's writers can do and Spark's cannot, with the only value that is true for Spark.
+_NOT_DONE = {
+    "write_deletion_vectors": ("false", "Shelduck writes the positions of deleted rows as Parquet"),
+}
+_CODECS = ("uncompressed", "snappy", "gzip", "zstd", "brotli", "lz4", "lz4_raw")
+_GREATEST = 2**64 - 1
+_SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)\s*([kmgt]i?b|b|bytes?)?", re.IGNORECASE)
+_TRUE, _FALSE = ("true", "t", "1", "yes", "on"), ("false", "f", "0", "no", "off")
+_Kind = tuple[Callable[[OptionValue], str | None], Callable[[str], Any], str]
 
 
 class Scope(Enum):
@@ -73,16 +84,6 @@ class TableOptions:
 
 
 OPTION_NAMES = tuple(f.name for f in fields(TableOptions))
-_TABLE_ONLY = frozenset({SKIPPED})
-_LAKE_ONLY = frozenset({"require_commit_message", "delete_older_than", "expire_older_than"})
-# What DuckDB's writers can do and Spark's cannot, with the only value that is true for Spark.
-_NOT_DONE = {
-    "write_deletion_vectors": ("false", "Shelduck writes the positions of deleted rows as Parquet"),
-}
-_CODECS = ("uncompressed", "snappy", "gzip", "zstd", "brotli", "lz4", "lz4_raw")
-_GREATEST = 2**64 - 1
-_SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,20})?)\s*([kmgt]i?b|b|bytes?)?", re.IGNORECASE)
-_TRUE, _FALSE = ("true", "t", "1", "yes", "on"), ("false", "f", "0", "no", "off")
 
 
 def option_text(name: str, value: OptionValue, scope: Scope = Scope.LAKE) -> tuple[str, str]:
@@ -213,7 +214,6 @@ def _read_flag(text: str) -> bool:
     return word == "true"
 
 
-_Kind = tuple[Callable[[OptionValue], str | None], Callable[[str], Any], str]
 _SIZES: _Kind = (_size, int, "give bytes as a whole number, or a text such as '512MB'")
 _FLAGS: _Kind = (_flag, _read_flag, "give true or false")
 _AGES: _Kind = (_age, _read_age, "give a text such as '7 days', or '' for never")

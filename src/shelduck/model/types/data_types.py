@@ -14,7 +14,99 @@ from dataclasses import dataclass, field
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.text.quoting import quote_name, quote_text, unquoted_text
-from shelduck.model.types.spellings import SPARK_WORDS, SPELLINGS
+
+PRIMITIVES = frozenset(
+    """boolean int8 int16 int32 int64 int128 uint8 uint16 uint32 uint64 uint128 float32 float64
+    date time time_ns timetz timestamp timestamp_s timestamp_ms timestamp_ns timestamptz
+    timestamptz_ns interval varchar json blob uuid geometry variant unknown null""".split()
+)
+_NOT_MADE = {"timestamptz_ns": "TIMESTAMP", "null": "the type of its values"}
+"""Types that only other writers give to columns, because DuckDB 1.5 has none, and what to use."""
+SIGNED = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "int128": 128}
+UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "uint128": 128}
+FLOATS = ("float32", "float64")
+MOST_DIGITS = 38
+"""How many digits a decimal can have."""
+_CLOCKS = ("time", "timestamp_ntz", "datetime", "datetimev2")
+_LIMITED = frozenset({"varchar", "char", "character"})
+_LENGTH_IGNORED = _LIMITED | {"string", "text", "binary", "blob"}
+_TOKEN = re.compile(
+    r"""\s*(?:(`(?:[^`]|``)*`|"(?:[^"\\]|\\.|"")*"|'(?:[^'\\]|\\.|'')*')|([^\W\d]\w*)|(\d+)|(.))""",
+    re.DOTALL,
+)
+_CLOSING = {"<": ">", "(": ")"}
+_DEPTH = 100
+_DIGITS = 9
+SPELLINGS = {
+    "bool": "boolean",
+    "tinyint": "int8",
+    "byte": "int8",
+    "smallint": "int16",
+    "short": "int16",
+    "int1": "int8",
+    "int2": "int16",
+    "int4": "int32",
+    "int": "int32",
+    "integer": "int32",
+    "bigint": "int64",
+    "long": "int64",
+    "hugeint": "int128",
+    "utinyint": "uint8",
+    "usmallint": "uint16",
+    "uinteger": "uint32",
+    "ubigint": "uint64",
+    "uhugeint": "uint128",
+    "float": "float32",
+    "real": "float32",
+    "float4": "float32",
+    "float8": "float64",
+    "double": "float64",
+    "string": "varchar",
+    "text": "varchar",
+    "char": "varchar",
+    "character": "varchar",
+    "binary": "blob",
+    "bytea": "blob",
+    "varbinary": "blob",
+    "timestamp": "timestamptz",
+    "timestamp_ltz": "timestamptz",
+    "timestamp_ntz": "timestamp",
+    "timestamp_us": "timestamp",
+    "datetime": "timestamp",
+    "datetimev2": "timestamp",
+    "datev2": "date",
+    "void": "null",
+}
+"""DuckLake's names of types that Spark, DuckDB and Doris call otherwise."""
+SPARK_WORDS = {
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INT",
+    "int64": "BIGINT",
+    "float32": "FLOAT",
+    "float64": "DOUBLE",
+    "varchar": "STRING",
+    "blob": "BINARY",
+    "timestamptz": "TIMESTAMP",
+    "timestamp": "TIMESTAMP_NTZ",
+    "null": "VOID",
+}
+"""Spark's words for types of DuckLake that it calls otherwise."""
+DUCKDB_NUMBERS = {
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "int128": "HUGEINT",
+    "uint8": "UTINYINT",
+    "uint16": "USMALLINT",
+    "uint32": "UINTEGER",
+    "uint64": "UBIGINT",
+    "uint128": "UHUGEINT",
+    "float32": "FLOAT",
+    "float64": "DOUBLE",
+}
+"""DuckDB's names of numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,24 +198,6 @@ class Map:
 Leaf = Primitive | Decimal
 DataType = Primitive | Decimal | Struct | List | Map
 
-PRIMITIVES = frozenset(
-    """boolean int8 int16 int32 int64 int128 uint8 uint16 uint32 uint64 uint128 float32 float64
-    date time time_ns timetz timestamp timestamp_s timestamp_ms timestamp_ns timestamptz
-    timestamptz_ns interval varchar json blob uuid geometry variant unknown null""".split()
-)
-_NOT_MADE = {"timestamptz_ns": "TIMESTAMP", "null": "the type of its values"}
-"""Types that only other writers give to columns, because DuckDB 1.5 has none, and what to use."""
-
-SIGNED = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "int128": 128}
-UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "uint128": 128}
-FLOATS = ("float32", "float64")
-MOST_DIGITS = 38
-"""How many digits a decimal can have."""
-
-_CLOCKS = ("time", "timestamp_ntz", "datetime", "datetimev2")
-_LIMITED = frozenset({"varchar", "char", "character"})
-_LENGTH_IGNORED = _LIMITED | {"string", "text", "binary", "blob"}
-
 
 def ducklake_type(text: str) -> Leaf:
     """Return the leaf type that a ``ducklake_column.column_type`` names.
@@ -205,17 +279,6 @@ def type_text(data_type: DataType) -> str:
             return f"MAP<{type_text(key)}, {type_text(value)}>"
         case Struct(members):
             return f"STRUCT<{', '.join(map(str, members))}>"
-
-
-_TOKEN = re.compile(
-    r"""\s*(?:(`(?:[^`]|``)*`|"(?:[^"\\]|\\.|"")*"|'(?:[^'\\]|\\.|'')*')|([^\W\d]\w*)|(\d+)|(.))""",
-    re.DOTALL,
-)
-_CLOSING = {"<": ">", "(": ")"}
-
-
-_DEPTH = 100
-_DIGITS = 9
 
 
 class _TypeParser:

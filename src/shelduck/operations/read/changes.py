@@ -10,7 +10,7 @@ from shelduck.catalog.read.changes import FeedRange, feed_files, require_closed
 from shelduck.catalog.read.inlined import inlined_changes
 from shelduck.catalog.read.read import name_mappings
 from shelduck.model.tables.table import TableVersion
-from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.pruning import Pruner
 from shelduck.planning.changes import FeedSnapshots, Span, classify, plan_changes
 from shelduck.spark.files.layouts import read_layouts

@@ -1,4 +1,4 @@
-"""Rows of the catalog that this process has read, and their DataFrames.
+"""What this process has read and keeps: rows of the catalog, their frames, layouts of files.
 
 They are used while the lake's newest snapshot is the one at which they were read. The next snapshot
 asks the catalog only for changes. Older snapshots read their rows again, because a flush moves rows
@@ -7,14 +7,16 @@ to files at all snapshots.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from shelduck.catalog.read import read
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.later_inlined import inlined_since
-from shelduck.model.files.data_files import InlinedRows
+from shelduck.model.files.data_files import DataFile, InlinedRows
+from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import Field, TableId
 from shelduck.model.tables.table import Mark, TableVersion
 from shelduck.spark.bridge.named import again, held
@@ -86,3 +88,38 @@ class KeptInlined:
                 self._kept.clear()
             self._kept[table.id] = found
         return found
+
+
+class LayoutMemory:
+    """Layouts by data file id, for one lake; threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[int, Layout] = {}
+        self._unrecorded: dict[int, Layout] = {}
+
+    def fill(
+        self,
+        files: Sequence[DataFile],
+        read_footers: Callable[[list[str], list[int]], list[Layout]],
+    ) -> list[DataFile]:
+        """Return the files with their layouts; read the footers of files with unknown layouts."""
+        missing = [f for f in files if f.layout is None and f.id not in self._known]
+        if missing:
+            found = read_footers([f.path for f in missing], [f.file_size_bytes for f in missing])
+            learned = {f.id: layout for f, layout in zip(missing, found, strict=True)}
+            with self._lock:
+                self._known.update(learned)
+                self._unrecorded.update(learned)
+        return [f if f.layout is not None else f._replace(layout=self._known[f.id]) for f in files]
+
+    def unrecorded(self) -> Mapping[int, Layout]:
+        """Return the layouts that the catalog does not have yet."""
+        with self._lock:
+            return dict(self._unrecorded)
+
+    def mark_recorded(self, learned: Mapping[int, Layout]) -> None:
+        """Remove these from the layouts to record."""
+        with self._lock:
+            for file_id in learned:
+                self._unrecorded.pop(file_id, None)

@@ -24,8 +24,7 @@ from shelduck.model.files.data_files import (
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table import TableVersion
 from shelduck.operations.read.file_lists import FileLists
-from shelduck.operations.read.kept_inlined import NOTHING_KEPT, KeptInlined, KeptRows
-from shelduck.operations.read.known_layouts import LayoutMemory
+from shelduck.operations.read.kept_inlined import NOTHING_KEPT, KeptInlined, KeptRows, LayoutMemory
 from shelduck.operations.read.listed_files import PART, LargeTable, LaterFiles, ListedFiles
 from shelduck.operations.read.pruning import Pruner
 from shelduck.operations.read.sought_files import SoughtFiles

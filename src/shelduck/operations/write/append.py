@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.shadow import shadow_name
 from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.writable import shadow_name
 from shelduck.model.text.quoting import backticked
 from shelduck.operations.done import Done, appended, inlined
 from shelduck.operations.progress import write_progress

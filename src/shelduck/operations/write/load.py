@@ -11,9 +11,8 @@ from shelduck.operations.read.rows import TableRows
 from shelduck.operations.write.append import write_rows
 from shelduck.operations.write.delete import ORIGINS
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
-from shelduck.operations.write.unique_keys import folding_of
+from shelduck.operations.write.unique_keys import Versions, folding_of, write_versions
 from shelduck.operations.write.update import require_free_names
-from shelduck.operations.write.versions import Versions, write_versions
 from shelduck.spark.merge.folding import GONE, Folding
 from shelduck.spark.merge.key_ranges import near_keys
 from shelduck.spark.merge.load_rows import (

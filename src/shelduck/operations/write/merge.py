@@ -10,9 +10,13 @@ from shelduck.operations.done import Counts, Done
 from shelduck.operations.read.rows import TableRows
 from shelduck.operations.write.delete import ORIGINS
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits
-from shelduck.operations.write.unique_keys import folding_of, require_unique
+from shelduck.operations.write.unique_keys import (
+    Versions,
+    folding_of,
+    require_unique,
+    write_versions,
+)
 from shelduck.operations.write.update import require_free_names, write_changed
-from shelduck.operations.write.versions import Versions, write_versions
 from shelduck.spark.bridge.named import unaliased
 from shelduck.spark.merge.key_ranges import near_source, small_source
 from shelduck.spark.merge.merge_clauses import Action, Merge, When

@@ -16,8 +16,12 @@ from shelduck.operations.read.rows import TableRows
 from shelduck.operations.write.append import write_rows
 from shelduck.operations.write.delete import ORIGINS, deleted
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
-from shelduck.operations.write.unique_keys import require_unique, sets_keys
-from shelduck.operations.write.versions import Versions, write_versions
+from shelduck.operations.write.unique_keys import (
+    Versions,
+    require_unique,
+    sets_keys,
+    write_versions,
+)
 from shelduck.spark.deletes.delete_files import write_delete_files
 from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.rows.assignments import Assignments, SetValue, updated_rows

@@ -15,6 +15,7 @@ import re
 import stat
 import tempfile
 import threading
+import warnings
 import zipfile
 from importlib import resources
 from pathlib import Path
@@ -28,7 +29,7 @@ from pyspark.sql import SparkSession
 from shelduck.errors import Unsupported
 from shelduck.spark.bridge.faults import tell_of_files
 from shelduck.spark.bridge.jvm import current_thread, java_class, java_session
-from shelduck.spark.bridge.rules import RULE_CLASSES, needing
+from shelduck.spark.named_errors import first_line
 
 PACKAGE = "shelduck.bridge"
 # Each class may use those before it: Janino compiles one file at a time.
@@ -87,6 +88,10 @@ _MUTABLE = "org.apache.spark.util.MutableURLClassLoader"
 _JAR = re.compile(r"shelduck-bridge-[^/\s]*\.jar")
 _adding = threading.Lock()
 _known: WeakKeyDictionary[SparkContext, Loaded] = WeakKeyDictionary()
+_GROUP, _OTHERS = 0o020, 0o002
+_ROOT = 0
+_SHARED = "LakeRule"
+_told: set[str] = set()
 
 
 class Loaded(NamedTuple):
@@ -227,10 +232,6 @@ def _own_name(java: str) -> str:
     return java.removeprefix(f"{PACKAGE}.").split("$", maxsplit=1)[0]
 
 
-_GROUP, _OTHERS = 0o020, 0o002
-_ROOT = 0
-
-
 def require_private(path: Path) -> None:
     """Raise PermissionError if another user, but for root, can write a file or put another there.
 
@@ -250,3 +251,61 @@ def require_private(path: Path) -> None:
         is_ours = found.st_uid in (os.geteuid(), _ROOT)
         if stat.S_ISLNK(found.st_mode) or not is_ours or (found.st_mode & others and not is_sticky):
             raise PermissionError(f"another user can write {place}")
+
+
+class PlannerRule(NamedTuple):
+    """A rule or strategy: its classes, in the order of compilation, and what is lost without it."""
+
+    classes: tuple[str, ...]
+    lost: str
+
+
+RULES = {
+    "MetadataRule": PlannerRule(
+        (_SHARED, "MetadataBranch", "MetadataRule"),
+        "COUNT, MIN and MAX of whole files read the files",
+    ),
+    "LocalRule": PlannerRule(
+        (_SHARED, "LocalRule"), "jobs group and sort the few rows of a catalog"
+    ),
+    "RollupRule": PlannerRule(
+        (
+            _SHARED,
+            "FreshIds",
+            "RollupMisfit",
+            "RollupChain",
+            "RollupFilters",
+            "RollupMeasures",
+            "RollupAnswer",
+            "RollupRule",
+        ),
+        "no query is answered from a rollup",
+    ),
+    "LakeFilesStrategy": PlannerRule(
+        (_SHARED, "LakeFiles", "LakeFilesStrategy"),
+        "Spark's interface does not show how many files a query leaves out",
+    ),
+}
+RULE_CLASSES = tuple(dict.fromkeys(name for rule in RULES.values() for name in rule.classes))
+
+
+def needing(name: str) -> set[str]:
+    """Return the classes that are of no use without a class: those of rules that need it alone."""
+    able = {c for rule in RULES.values() if name not in rule.classes for c in rule.classes}
+    return set(RULE_CLASSES) - able
+
+
+def tell_lost(rule: str, version: str, error: Exception) -> None:
+    """Warn once that this version of Spark runs without a rule, and what is lost."""
+    if rule in _told:
+        return
+    _told.add(rule)
+    warn(f"Spark {version} cannot run {rule} ({first_line(error)}); {RULES[rule].lost}")
+
+
+def warn(message: str) -> None:
+    """Warn the user; if warnings are turned into errors, the query goes on all the same."""
+    try:
+        warnings.warn(f"Shelduck: {message}", RuntimeWarning, stacklevel=2)
+    except RuntimeWarning:
+        return

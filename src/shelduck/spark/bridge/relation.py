@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 )
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.spark.bridge.classes import PACKAGE, loaded
+from shelduck.spark.bridge.classes import PACKAGE, loaded, tell_lost
 from shelduck.spark.bridge.codec import (
     OPTION,
     FileEntry,
@@ -49,7 +49,6 @@ from shelduck.spark.bridge.jvm import (
     java_gateway,
     java_session,
 )
-from shelduck.spark.bridge.rules import tell_lost
 from shelduck.spark.reader_options import READER_OPTIONS
 from shelduck.spark.stores.homes import listed_path, spark_options, spark_path
 

@@ -20,8 +20,7 @@ from shelduck.spark.bridge.jvm import options_of, session_copy
 from shelduck.spark.calls.lake_options import ReadOptions, read_options
 from shelduck.spark.calls.lake_stream import to_table
 from shelduck.spark.calls.lake_table import FindTable, LakeTable, read_as
-from shelduck.spark.calls.lake_writer import LakeWriter, insert_into, save_as_table
-from shelduck.spark.calls.merge_writer import LakeMerge
+from shelduck.spark.calls.lake_writer import LakeMerge, LakeWriter, insert_into, save_as_table
 
 Call = Callable[..., Any]
 FORMAT = "shelduck"

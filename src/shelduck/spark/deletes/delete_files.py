@@ -30,7 +30,7 @@ from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.footers import metadata_of, read_columns
 from shelduck.spark.files.plain_deletes import may_be_later
 from shelduck.spark.files.storage import delete_directory, make_directory
-from shelduck.spark.local_rows import is_local
+from shelduck.spark.query import is_local
 from shelduck.spark.reader_options import EXACT_PATH
 from shelduck.spark.scan.read import Origin
 from shelduck.spark.stores.homes import spark_options, spark_path

@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.tables.shadow import shadow_name
 from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.writable import shadow_name
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.data_types import (
     DataType,

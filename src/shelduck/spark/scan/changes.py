@@ -20,7 +20,7 @@ from shelduck.model.text.quoting import backticked
 from shelduck.planning.changes import ChangePlan, has_snapshots
 from shelduck.planning.scan import plan_scan
 from shelduck.spark.bridge import Named, select_named
-from shelduck.spark.local_rows import arrow_frame, local_frame
+from shelduck.spark.query import arrow_frame, local_frame
 from shelduck.spark.scan.deaths import (
     DIED_AT,
     DIED_FILE,

@@ -15,7 +15,7 @@ from shelduck.model.files.fitted import fitted_values
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.types.data_types import SIGNED
 from shelduck.spark.bridge.named import own
-from shelduck.spark.local_rows import local_columns
+from shelduck.spark.query import local_columns
 from shelduck.spark.values import carrier, carrier_type, decoded
 
 

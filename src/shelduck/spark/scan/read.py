@@ -30,7 +30,7 @@ from shelduck.spark.bridge import (
     bridge_for,
     select_named,
 )
-from shelduck.spark.local_rows import local_frame
+from shelduck.spark.query import local_frame
 from shelduck.spark.scan.columns import to_column
 from shelduck.spark.scan.inlined import inlined_frame
 from shelduck.spark.scan.public_read import (

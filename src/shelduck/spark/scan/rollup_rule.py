@@ -21,7 +21,7 @@ from shelduck.planning.projection import Column
 from shelduck.planning.rollup_choice import Choice, MeasureKey, Wanted
 from shelduck.planning.scan import ScanPlan
 from shelduck.spark.bridge import Bridge, field_rows, has_jvm
-from shelduck.spark.bridge.rules import warn
+from shelduck.spark.bridge.classes import warn
 
 # RollupRule reads the property by this name.
 _COLLECTED = "shelduck.rollup.choices"

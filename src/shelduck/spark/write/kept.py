@@ -17,7 +17,7 @@ from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, checkpoint, select_named
 from shelduck.spark.bridge.named import has_its_rows
 from shelduck.spark.files.physical import ROW_ID_COLUMN
-from shelduck.spark.local_rows import arrow_frame, is_local, local_size
+from shelduck.spark.query import arrow_frame, is_local, local_size
 from shelduck.spark.rows.assign import telling_failures
 from shelduck.spark.scan.read import Origin
 

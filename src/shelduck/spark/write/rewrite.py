@@ -12,8 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from shelduck.errors import Unsupported
 from shelduck.model.files.data_files import NewDataFile
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.shadow import is_shadow
 from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.writable import is_shadow
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.files.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN

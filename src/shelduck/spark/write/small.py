@@ -25,7 +25,7 @@ from shelduck.model.types.literals import float_text
 from shelduck.spark.bridge.named import Named, has_its_rows, select_named
 from shelduck.spark.files.footers import read_columns
 from shelduck.spark.files.physical import ROW_ID_COLUMN
-from shelduck.spark.local_rows import is_local, local_size
+from shelduck.spark.query import is_local, local_size
 from shelduck.spark.rows.assign import telling_failures
 from shelduck.spark.rows.unheld import require_held
 

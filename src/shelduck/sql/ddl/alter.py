@@ -13,8 +13,11 @@ from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
     DropColumn,
+    MoveColumn,
     RenameColumn,
     SetComment,
+    SetDefault,
+    SetNullable,
 )
 from shelduck.model.tables.partition import (
     ResetPartitioning,
@@ -27,11 +30,14 @@ from shelduck.model.tables.schema import Path
 from shelduck.sql.ddl.columns import (
     CONSTRAINTS,
     read_definition,
+    refuse_option,
+    take_default,
+    take_position,
 )
-from shelduck.sql.ddl.details import begins_detail, read_details
 from shelduck.sql.ddl.partitioning import read_partition_keys
 from shelduck.sql.ddl.rollups import begins_rollup_change, mixed_changes, read_rollup_changes
 from shelduck.sql.ddl.sorting import read_sort_keys
+from shelduck.sql.query.expressions import skip_expression
 from shelduck.sql.statements.statements import (
     AlterRollups,
     AlterTable,
@@ -40,14 +46,14 @@ from shelduck.sql.statements.statements import (
     TableName,
 )
 from shelduck.sql.statements.upkeep_statements import DropFeature
-from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind
-from shelduck.sql.tokens.properties import (
+from shelduck.sql.tokens.arguments import (
     begins_property_change,
     read_job_properties,
     read_properties,
     read_property_change,
 )
+from shelduck.sql.tokens.cursor import Cursor
+from shelduck.sql.tokens.lexer import Kind
 
 _ACTIONS = ("ADD", "DROP", "RENAME", "ALTER", "CHANGE", "MODIFY")
 _OTHER_ACTIONS = {
@@ -62,6 +68,17 @@ _LAYOUTS = ("PARTITIONED", "SORTED")
 _NOT_COLUMNS = dict.fromkeys(("PARTITION", "FEATURE"), "only columns can be changed")
 _NOT_COLUMNS |= dict.fromkeys(CONSTRAINTS, "DuckLake supports only NOT NULL and defaults")
 _NOT_COLUMNS |= {"ROLLUP": "use ADD ROLLUP or DROP ROLLUP"}
+_BEHIND = {
+    "SET": ("NOT", "DEFAULT", "TYPE", "DATA"),
+    "DROP": ("NOT", "DEFAULT"),
+    "FIRST": (",", "PROPERTIES"),
+}
+_EXPECTED = {
+    "SET": "TYPE, DEFAULT or NOT NULL",
+    "DROP": "DEFAULT or NOT NULL",
+    "FIRST": "the end of the statement",
+    "COMMENT": "the comment as a string",
+}
 
 
 def read_alter(cursor: Cursor) -> AlterTable | AlterRollups | RenameTable | DropFeature:
@@ -372,3 +389,79 @@ def _alter_column(cursor: Cursor) -> list[TableChange]:
     if not changes:
         raise cursor.failure("TYPE, SET, DROP, COMMENT, FIRST or AFTER")
     return changes
+
+
+def begins_detail(cursor: Cursor, *, or_name: bool) -> bool:
+    """Tell what is said of a column from a name that stands in its place.
+
+    Raises InvalidRequest for a word of this module that can only be a name, unless ``or_name``.
+    """
+    word, behind = cursor.peek().key, cursor.peek(1)
+    if word in ("TYPE", "AFTER"):
+        return True
+    if word not in _EXPECTED:
+        return False
+    fits = {"COMMENT": behind.kind is Kind.STRING, "FIRST": behind.kind is Kind.END}
+    if fits.get(word) or behind.key in _BEHIND.get(word, ()):
+        return True
+    if or_name:
+        return False
+    cursor.take()
+    raise cursor.failure(f"{_EXPECTED[word]} (put a name that is also a keyword in quotes)")
+
+
+def read_details(cursor: Cursor, path: Path) -> list[TableChange]:
+    """Take all that is said of the column at a path, which may be nothing."""
+    changes: list[TableChange] = []
+    while cursor.peek().kind is Kind.WORD and not cursor.sees("PROPERTIES", "("):
+        changes.append(_detail(cursor, path))
+    return changes
+
+
+def _detail(cursor: Cursor, path: Path) -> TableChange:
+    if cursor.accept("SET"):
+        return _set(cursor, path)
+    if cursor.accept("TYPE"):
+        return _type_change(cursor, path)
+    if cursor.accept("DROP"):
+        if cursor.accept("DEFAULT"):
+            return SetDefault(path, None)
+        _expect_not_null(cursor, "DEFAULT or NOT NULL")
+        return SetNullable(path, nullable=True)
+    if cursor.accept("COMMENT"):
+        return SetComment(path, cursor.string("the comment as a string"))
+    word = cursor.accept_any("FIRST", "AFTER")
+    if not word:
+        refuse_option(cursor)
+        raise cursor.failure("TYPE, SET, DROP, COMMENT, FIRST or AFTER")
+    return MoveColumn(path, take_position(cursor, word))
+
+
+def _set(cursor: Cursor, path: Path) -> TableChange:
+    """Read what SET gives a column."""
+    if cursor.accept("DEFAULT"):
+        return SetDefault(path, take_default(cursor))
+    if cursor.sees("DATA") or cursor.sees("TYPE"):
+        cursor.accept("DATA")
+        cursor.expect("TYPE")
+        return _type_change(cursor, path)
+    _expect_not_null(cursor, "TYPE, DEFAULT or NOT NULL")
+    return SetNullable(path, nullable=False)
+
+
+def _expect_not_null(cursor: Cursor, expected: str) -> None:
+    if not cursor.accept("NOT"):
+        raise cursor.failure(expected)
+    cursor.expect("NULL")
+
+
+def _type_change(cursor: Cursor, path: Path) -> ChangeType:
+    """Read the type, and how values are converted to it."""
+    kind = cursor.type()
+    using = None
+    if cursor.accept("USING"):
+        first, behind = skip_expression(cursor, ("ON", ",", "PROPERTIES"), what="an expression")
+        start, end = cursor.tokens[first].start, cursor.tokens[behind - 1].end
+        using = cursor.text[start:end]
+    on_error_null = cursor.accept("ON", "ERROR", "NULL")
+    return ChangeType(path, kind, using, on_error_null)

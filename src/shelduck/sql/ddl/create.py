@@ -27,9 +27,9 @@ from shelduck.sql.statements.statements import (
     DropView,
     PinView,
 )
+from shelduck.sql.tokens.arguments import read_properties
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind
-from shelduck.sql.tokens.properties import read_properties
 
 SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
 PROVIDERS = frozenset(("shelduck", "ducklake", "parquet"))

@@ -15,10 +15,10 @@ from shelduck.model.tables.rollup import (
 )
 from shelduck.model.text.quoting import quote_name
 from shelduck.sql.statements.statements import AlterRollups
+from shelduck.sql.tokens.arguments import read_job_properties
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind
 from shelduck.sql.tokens.parts import TableName
-from shelduck.sql.tokens.properties import read_job_properties
 
 _OTHER_ACTIONS = frozenset(
     "ADD ALTER CHANGE DROP MODIFY ORDER RENAME RESET REWRITE SET UNSET".split()

@@ -7,9 +7,17 @@ from typing import Protocol
 
 from shelduck.errors import Unsupported
 from shelduck.model.text.quoting import backticked, double_quoted, quote_text
-from shelduck.model.types.data_types import DataType, Decimal, Leaf, List, Map, Primitive, Struct
+from shelduck.model.types.data_types import (
+    DUCKDB_NUMBERS,
+    DataType,
+    Decimal,
+    Leaf,
+    List,
+    Map,
+    Primitive,
+    Struct,
+)
 from shelduck.model.types.literals import blob_bytes, canonical_text
-from shelduck.model.types.spellings import DUCKDB_NUMBERS
 from shelduck.model.types.temporal import NANOSECONDS
 
 _SPARK = {

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field, replace
 
 from shelduck.errors import InvalidRequest
 from shelduck.sql.query.travel import read_any_time
-from shelduck.sql.tokens.arguments import DUCKLAKE, read_call
+from shelduck.sql.tokens.arguments import DUCKLAKE, read_call, read_properties
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind, Token, name_of, place, tokenize
 from shelduck.sql.tokens.parts import Call, TableName, TimeExpression
-from shelduck.sql.tokens.properties import read_properties
 
 VIRTUAL_COLUMNS = frozenset(("rowid", "snapshot_id", "filename", "file_row_number"))
 """Columns that DuckLake gives every table, and that ``*`` does not show."""

@@ -6,7 +6,7 @@ import re
 
 from shelduck.model.tables.schema import Path
 from shelduck.sql.ddl.create import SCHEMA_WORDS
-from shelduck.sql.named_object import SPARKS
+from shelduck.sql.foreign_words import SPARKS
 from shelduck.sql.query.query import begins_query, read_query
 from shelduck.sql.statements.statements import (
     Describe,
@@ -25,9 +25,9 @@ from shelduck.sql.statements.statements import (
     UseSchema,
 )
 from shelduck.sql.statements.upkeep_statements import DescribeHistory
+from shelduck.sql.tokens.arguments import read_property_key
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind
-from shelduck.sql.tokens.properties import read_property_key
 from shelduck.sql.upkeep.upkeep import read_history
 
 Show = (

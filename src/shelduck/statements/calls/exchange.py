@@ -1,13 +1,17 @@
-"""CALL for files and tables of others: add_files, import_delta, plan_export and the exports."""
+"""CALL for files and tables of others, and for options: add_files, import_delta, set_option."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 
 from shelduck.borders.delta.import_verbs import LakeBorders
 from shelduck.errors import InvalidRequest
-from shelduck.statements.arguments import Texts, table_name
+from shelduck.model.tables.options import OptionValue
+from shelduck.sql.tokens.parts import Argument, IntervalText
+from shelduck.statements.arguments import Texts, table_name, text
 from shelduck.statements.runner import Answer, Runner
+from shelduck.verbs import options as api
 from shelduck.verbs.table import Table
 from shelduck.work.results import PlainRows, Result
 
@@ -104,3 +108,46 @@ PROCEDURES: dict[str, Callable[..., Answer]] = {
     "export_delta": export_delta,
     "export_iceberg": export_iceberg,
 }
+
+
+def set_option(
+    runner: Runner,
+    option: str,
+    value: Argument,
+    *,
+    schema: str | None = None,
+    table_name: str | None = None,
+) -> Result:
+    """Set an option of the lake, of a schema or of a table."""
+    if runner.unit is not None:
+        raise InvalidRequest(
+            "an option cannot be set in a transaction; set it outside of the transaction"
+        )
+    if isinstance(value, IntervalText):
+        value = value.text
+    if isinstance(value, Decimal):
+        value = float(value)
+    given: OptionValue
+    if isinstance(value, tuple):
+        given = [text(part, "value") for part in value]
+    elif isinstance(value, str | int | float):
+        given = value
+    else:
+        raise InvalidRequest(f"an option must be text, a number, true or false, not {value!r}")
+    return api.set_option(
+        runner.state,
+        option,
+        given,
+        schema=schema,
+        table=table_name,
+    )
+
+
+def options(runner: Runner) -> PlainRows:
+    """Show the options that are set."""
+    rows = [(o.name, o.value, o.scope, o.owner) for o in api.options(runner.state)]
+    columns = "option_name string, value string, scope string, scope_entry string"
+    return PlainRows(columns, rows)
+
+
+OPTIONS: dict[str, Callable[..., Answer]] = {"set_option": set_option, "options": options}

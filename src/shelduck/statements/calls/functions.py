@@ -9,7 +9,7 @@ from shelduck.spark.scan.images import CAME, WENT, as_ducklakes, rows_of
 from shelduck.spark.session import DataFrame
 from shelduck.sql.tokens.parts import Call
 from shelduck.statements.arguments import Moment, SnapshotOrTime, table_name, values
-from shelduck.statements.calls import options
+from shelduck.statements.calls import exchange
 from shelduck.statements.runner import TABLE_FUNCTIONS, Answer, Runner
 from shelduck.work.lookup import version_at
 from shelduck.work.results import PlainRows
@@ -122,7 +122,7 @@ FUNCTIONS: dict[str, Callable[..., Answer]] = {
     "current_snapshot": current_snapshot,
     "last_committed_snapshot": last_committed_snapshot,
     "settings": settings,
-    "options": options.options,
+    "options": exchange.options,
     "list_files": list_files,
     "ducklake_list_files": list_files,
     "table_changes": table_changes,

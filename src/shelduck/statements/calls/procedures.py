@@ -14,14 +14,14 @@ from shelduck.sql.foreign_words import foreign_procedure
 from shelduck.sql.tokens.parts import Call
 from shelduck.statements import transactions
 from shelduck.statements.arguments import values
-from shelduck.statements.calls import exchange, flush, functions, options, upkeep
+from shelduck.statements.calls import exchange, functions, upkeep
 from shelduck.statements.runner import Answer, Runner
 
 Procedure = Callable[..., Answer]
 
 PROCEDURES: dict[str, Procedure] = {
-    **options.PROCEDURES,
-    **flush.PROCEDURES,
+    **exchange.OPTIONS,
+    **upkeep.FLUSHES,
     **exchange.PROCEDURES,
     **transactions.PROCEDURES,
     **functions.PROCEDURES,

@@ -9,7 +9,7 @@ from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, U
 from shelduck.evolution.arrangement import Arrangement, new_arrangement
 from shelduck.evolution.keys import keyed_table
 from shelduck.jobs.jobs import SchemaChangeJob, job_properties
-from shelduck.model.changes.column_defaults import with_default
+from shelduck.model.changes.definition import with_default
 from shelduck.model.changes.schema_change import SetComment
 from shelduck.model.tables.properties import checked_properties, refuse_doris
 from shelduck.model.tables.schema import FieldId, Schema, comments_of, new_schema

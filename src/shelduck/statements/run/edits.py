@@ -1,4 +1,4 @@
-"""Statements that change existing rows: DELETE, TRUNCATE, UPDATE, MERGE, RESTORE."""
+"""Statements that change existing rows, MERGE and its clauses, and RETURNING."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Path
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.quoting import backticked
@@ -18,18 +18,25 @@ from shelduck.rows.edit_verbs import merge_into
 from shelduck.rows.keyed import changed_rows, settled_rows
 from shelduck.spark.merge.merge_clauses import Action, Merge, MergeClause, When
 from shelduck.spark.rows.assignments import SetValue
+from shelduck.spark.scan.images import CAME, nothing, rows_of, with_action
 from shelduck.spark.scan.matching import Where
+from shelduck.spark.session import DataFrame
 from shelduck.sql.rows.insert import as_time
+from shelduck.sql.rows.rows import ACTION
 from shelduck.sql.statements import row_statements as st
 from shelduck.sql.statements.upkeep_statements import Restore
 from shelduck.sql.tokens.parts import Expression, Target
+from shelduck.statements.run import rows
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.hooks import carry_out_rows
-from shelduck.work.results import Result
+from shelduck.work.results import Committed, Result
+from shelduck.work.table_changes import changes_of
 from shelduck.work.unit import UnitOfWork
 
 NAMELESS = "__shelduck_source__"
 """The alias of a source without one: its columns are referred to by name alone."""
+_ACTIONS = {"insert": "INSERT", "update_postimage": "UPDATE", "delete": "DELETE"}
+Changing = st.Insert | st.Update | st.Delete | st.Merge
 
 
 def delete(runner: Runner, statement: st.Delete) -> Result:
@@ -227,3 +234,43 @@ def set_values(
         text = None if a.value is None else as_time(named(a.value.text), table.columns.find(path))
         found.append(SetValue(path, text))
     return found
+
+
+_EDITS = rows.RUN | RUN
+
+
+def returning(runner: Runner, statement: st.Returning) -> DataFrame:
+    """Run a statement and return what RETURNING asks of the rows that it changed.
+
+    INSERT and UPDATE return rows as they are now, DELETE as they were; MERGE returns both, with
+    ``merge_action``. They are read after the commit, at its snapshot.
+    """
+    inner = statement.statement
+    if runner.unit is not None:
+        raise Unsupported(
+            "RETURNING is not supported in a transaction; SELECT the rows after the statement"
+        )
+    # Refuse what RETURNING cannot be before anything is changed.
+    table = runner.version(inner.name)
+    runner.query(statement.rows, given={statement.changed: _shown(runner, table, None, inner)})
+    done = _EDITS[type(inner)](runner, inner)
+    landed = done.snapshot if isinstance(done, Committed) else None
+    rows = _shown(runner, table, landed, inner)
+    return runner.query(statement.rows, given={statement.changed: rows})
+
+
+def _shown(
+    runner: Runner, table: TableVersion, snapshot: int | None, statement: Changing
+) -> DataFrame:
+    """Return the rows that a statement changed in a snapshot, none without one."""
+    is_merge = type(statement) is st.Merge
+    if snapshot is None:
+        return nothing(runner.table(statement.name).read(), ACTION if is_merge else None)
+    feed = changes_of(runner.state, table, snapshot, snapshot)
+    if is_merge:
+        return rows_of(with_action(feed, ACTION, _ACTIONS), _ACTIONS)
+    is_delete = isinstance(statement, st.Delete | st.DeleteUsing)
+    return rows_of(feed, ("delete",) if is_delete else CAME)
+
+
+RETURNING: dict[type, Callable[[Runner, Any], Answer]] = {st.Returning: returning}

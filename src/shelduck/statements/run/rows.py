@@ -9,16 +9,14 @@ from typing import Any
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Schema
 from shelduck.operations.done import inlined
-from shelduck.operations.write.inlining import limits_of
-from shelduck.operations.write.literals import literal_batch
+from shelduck.operations.write.inlining import limits_of, literal_batch
 from shelduck.rows.appending import Manner, append
 from shelduck.rows.keyed import is_plain
 from shelduck.spark.named_errors import AnalysisException, first_line
 from shelduck.spark.session import DataFrame
 from shelduck.spark.values import default_sql
-from shelduck.sql.rows.insert import is_values, time_word, with_times
+from shelduck.sql.rows.insert import is_values, literal_rows, time_word, with_times
 from shelduck.sql.statements import statements as st
-from shelduck.sql.tokens.literal_rows import literal_rows
 from shelduck.statements.run.overwrite import insert_over
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.results import Result, Staged

@@ -12,9 +12,9 @@ from starlette.responses import RedirectResponse, Response
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.model.changes.job import Job, JobState
-from shelduck.web.links import asked_number
 from shelduck.web.pace import pace_of
 from shelduck.web.site import Site
+from shelduck.web.wording import asked_number
 
 LISTED = 100
 

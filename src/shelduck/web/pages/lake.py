@@ -21,9 +21,8 @@ from shelduck.catalog.read.overview.lake_tables import (
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.running import jobs as catalog_jobs
 from shelduck.web.bars import Bar, bars
-from shelduck.web.links import asked_number
 from shelduck.web.site import Site
-from shelduck.web.wording import day
+from shelduck.web.wording import asked_number, day
 
 PAGE = 50
 DAYS = 30

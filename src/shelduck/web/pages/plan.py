@@ -10,8 +10,8 @@ from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.sql.parse import parse
 from shelduck.sql.statements import statements as st
 from shelduck.verbs.catalog_verbs import CatalogVerbs
-from shelduck.web.links import asked_number
 from shelduck.web.site import Site
+from shelduck.web.wording import asked_number
 from shelduck.work.results import TableName, table_name
 
 

@@ -22,8 +22,8 @@ from shelduck.web.history.axis import Axis, Scale, readable_scale
 from shelduck.web.history.changes import ColumnChange, column_changes, order_changes
 from shelduck.web.history.lanes import Family, changed_at, lanes
 from shelduck.web.history.picture import picture
-from shelduck.web.links import asked_number
 from shelduck.web.site import Site
+from shelduck.web.wording import asked_number
 
 LISTED = 200
 ALL = "all"

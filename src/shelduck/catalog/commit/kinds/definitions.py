@@ -23,7 +23,7 @@ from shelduck.model.changes.change import (
     Verb,
 )
 from shelduck.model.changes.conflict import describe
-from shelduck.model.changes.macro_change import CommentViewColumns, CreateMacro, DropMacro
+from shelduck.model.changes.definition import CommentViewColumns, CreateMacro, DropMacro
 from shelduck.model.tables.schema import SchemaId
 from shelduck.model.tables.view import MacroKind
 

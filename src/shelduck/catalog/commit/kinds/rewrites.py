@@ -24,7 +24,7 @@ from shelduck.catalog.commit.rows.file_rows import (
 )
 from shelduck.catalog.commit.schedule import GoneFile, schedule
 from shelduck.catalog.commit.work import TableWork, Work
-from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.definitions import resolve
 from shelduck.catalog.read.queries import chunks, live
 from shelduck.catalog.read.together import OF_TABLES, Questions
 from shelduck.ducklake import tables

@@ -11,7 +11,7 @@ from shelduck.catalog.commit.conservation import require_dead_rows
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.versions import end
 from shelduck.catalog.commit.schedule import GoneFile, schedule
-from shelduck.catalog.read.paths import resolve
+from shelduck.catalog.read.definitions import resolve
 from shelduck.catalog.read.queries import (
     chunks,
     inlined_delete_counts,

@@ -33,14 +33,10 @@ from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kept_places import LIMIT, name_to_set
 from shelduck.catalog.commit.work import TableWork
 from shelduck.catalog.databases.dialect import Dialect, Stored
-from shelduck.catalog.databases.known import dialect_of
+from shelduck.catalog.databases.known import DIALECTS, dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.queries import chunks
 from shelduck.catalog.read.together import OF_CONVERTED, OF_TABLES, Questions
-from shelduck.catalog.schema.inlined_columns import (
-    can_inline,
-    inlined_table_text,
-)
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.column_types import BIGINT
@@ -52,6 +48,7 @@ from shelduck.model.files.inlined import InlinedBatch
 from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.options import OptionSetting, Scope
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema, TableId
+from shelduck.model.text.quoting import double_quoted
 from shelduck.model.types.data_types import Leaf
 
 _c = tables.inlined_data_tables.c
@@ -341,3 +338,29 @@ def _ending(rows: TableClause) -> Update:
         .where(rows.c.begin_snapshot < ended)
         .values(end_snapshot=ended)
     )
+
+
+def can_inline(database: str, of: Format, columns: Schema) -> bool:
+    """Return whether a lake of this format in such a database can have inlined rows.
+
+    DuckDB does not inline values of some types. A name may be one of the table's own names, or too
+    long for PostgreSQL, which would truncate it.
+    """
+    dialect = DIALECTS[database]
+    if len(columns.fields) > dialect.most_columns:
+        return False
+    if any(str(f.shape) in dialect.never_inlined for f in columns.walk()):
+        return False
+    return not any(
+        of.is_reserved(n) or len(n.encode()) > dialect.longest_name for n in columns.names
+    )
+
+
+def inlined_table_text(dialect: Dialect, of: Format, name: str, columns: Schema) -> str:
+    """Return the statement that creates a table for inlined rows, for a driver, no parameters."""
+    every = [
+        *(f"{own} BIGINT" for own in of.system_columns),
+        *(f"{double_quoted(f.name)} {dialect.inlined_type(f)}" for f in columns),
+    ]
+    # Not with SQLAlchemy's columns: there may be a thousand, and it takes longer than the database.
+    return f"CREATE TABLE {name} ({', '.join(every)})"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Column, Connection, Select
 
 from shelduck.catalog.read import queries
+from shelduck.catalog.read.definitions import file_place, hive_values
 from shelduck.catalog.read.files.checks import (
     refuse_bounds,
     require_deletable,
@@ -18,7 +19,6 @@ from shelduck.catalog.read.files.checks import (
     require_sound,
 )
 from shelduck.catalog.read.holdings import Holdings, holdings_of, holdings_with_files
-from shelduck.catalog.read.paths import file_place, hive_values
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import RESTORE, refuse_row

@@ -12,9 +12,9 @@ from sqlalchemy import Connection, or_, select, text
 
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read import queries
+from shelduck.catalog.read.definitions import file_place
 from shelduck.catalog.read.files.checks import refuse_id, require_sound
 from shelduck.catalog.read.holdings import Holdings
-from shelduck.catalog.read.paths import file_place
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.model.files.data_files import DeletesSeen
