@@ -15,14 +15,16 @@ from pathlib import Path
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.running.jobs import renew_workers
-from shelduck.catalog.running.upkeep import (
+from shelduck.catalog.running.writers import (
     claim_upkeep,
     forget_upkeep,
+    forget_writers,
     maintainer,
+    register_writer,
     release_upkeep,
     renew_upkeep,
+    renew_writers,
 )
-from shelduck.catalog.running.writers import forget_writers, register_writer, renew_writers
 from shelduck.errors import ShelduckError
 from shelduck.model.changes.job import BEAT
 from shelduck.model.tables.schema import TableId

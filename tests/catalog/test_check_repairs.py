@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 import shelduck
 from shelduck import clock
-from shelduck.catalog.running.upkeep import claim_upkeep
-from shelduck.catalog.running.writers import register_writer
+from shelduck.catalog.running.writers import claim_upkeep, register_writer
 from shelduck.cli.app import app
 from shelduck.model.changes.job import LEASE
 from shelduck.model.changes.problem import RepairCatalog

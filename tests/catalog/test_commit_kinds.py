@@ -9,8 +9,8 @@ from typing import get_args
 import pytest
 
 from shelduck.catalog.commit import adoptions, kinds, recorded_layouts, settled
+from shelduck.catalog.commit.commit import KINDS, kinds_of
 from shelduck.catalog.commit.kinds import flush, rewrites
-from shelduck.catalog.commit.kinds.kinds import KINDS, kinds_of
 from shelduck.model.changes.change import (
     AppendFiles,
     Change,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import insert, text, update
 
-from shelduck.catalog.running import upkeep
+from shelduck.catalog.running import writers
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.upkeep.facts import files_of_layouts, lake_facts, table_facts
 from shelduck.catalog.upkeep.options import write_setting
@@ -190,7 +190,7 @@ def test_what_one_maintainer_works_on_another_one_leaves_alone(lake, maintainers
 def test_only_what_is_done_has_a_time(lake, maintainers):
     def finished():
         with lake.store.read() as connection:
-            return upkeep.last_finished(connection, "search")
+            return writers.last_finished(connection, "search")
 
     with maintainers[0].claim("search"):
         pass
@@ -206,21 +206,21 @@ def test_only_what_is_done_has_a_time(lake, maintainers):
 
 def test_a_claim_ends_with_its_lease_or_with_its_process(lake, maintainers, monkeypatch):
     store = lake.store
-    assert upkeep.claim_upkeep(store, "t", "w")
-    assert not upkeep.claim_upkeep(store, "t", "v")
-    assert upkeep.claim_upkeep(store, "t", "v", gone="w")
+    assert writers.claim_upkeep(store, "t", "w")
+    assert not writers.claim_upkeep(store, "t", "v")
+    assert writers.claim_upkeep(store, "t", "v", gone="w")
     monkeypatch.setattr("shelduck.leases.is_gone", lambda name: name == "v")
     with maintainers[0].claim("t") as claim:
         assert claim.is_mine
-    assert upkeep.claim_upkeep(store, "t", "w")
+    assert writers.claim_upkeep(store, "t", "w")
     with store.write() as connection:
         old = datetime.now(UTC) - LEASE - timedelta(seconds=1)
         connection.execute(update(own_tables.upkeep), {"heartbeat": old})
-    assert upkeep.claim_upkeep(store, "t", "v")
+    assert writers.claim_upkeep(store, "t", "v")
     with store.write() as connection:
         connection.execute(update(own_tables.upkeep), {"heartbeat": old})
-        upkeep.renew_upkeep(connection, ["v"])
-    assert not upkeep.claim_upkeep(store, "t", "w")
+        writers.renew_upkeep(connection, ["v"])
+    assert not writers.claim_upkeep(store, "t", "w")
 
 
 @pytest.mark.every_database

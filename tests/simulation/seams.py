@@ -19,7 +19,7 @@ from shelduck.rewrite import compact, convert
 from shelduck.rollups import following
 from shelduck.rows import edit_verbs
 from shelduck.spark.files import listing, storage
-from shelduck.spark.rows.named_rows import NamedRows
+from shelduck.spark.rows.evolving import NamedRows
 from shelduck.spark.write import partition_keys
 from tests.simulation.frames import StandInSpark, assign, under
 

@@ -8,7 +8,7 @@ import pytest
 
 from shelduck.errors import Conflict
 from shelduck.evolution.alter import plan_alter
-from shelduck.model.changes.alteration import altered
+from shelduck.model.changes.change import altered
 from shelduck.model.files.data_files import ColumnStats, NewDataFile
 from shelduck.model.files.inlined import InlinedBatch
 from shelduck.model.files.layout import Layout

@@ -8,7 +8,7 @@ import pytest
 
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.evolution.alter import plan_alter
-from shelduck.model.changes.alteration import altered
+from shelduck.model.changes.change import altered
 from shelduck.model.tables.keys import Aggregation, KeyModel, names_of, table_keys
 from shelduck.model.tables.rollup import (
     ROLLUP,

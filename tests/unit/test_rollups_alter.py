@@ -8,7 +8,7 @@ import pytest
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.evolution.alter import plan_alter
-from shelduck.model.changes.alteration import altered
+from shelduck.model.changes.change import altered
 from shelduck.model.tables.keys import Aggregation, KeyModel, table_keys
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, rollup_of
 from shelduck.rollups.alter import names_rollup, parted

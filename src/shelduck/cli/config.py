@@ -16,6 +16,7 @@ from shelduck.errors import InvalidRequest, NotFound
 FILE = "shelduck.toml"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _IN_A_FILE = re.compile(r"(sqlite|duckdb):///([^/].*)", re.DOTALL)
+_KINDS = {bool: "true or false", int: "a number", float: "a number", list: "a list"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,6 @@ _PARTS: dict[str, Callable[[Path, str, object], None]] = {
     "conf": _settings,
     "storage": _settings,
 }
-_KINDS = {bool: "true or false", int: "a number", float: "a number", list: "a list"}
 
 
 def _kind(value: object) -> str:

@@ -6,17 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
-from shelduck.evolution.alter_plan import AlterPlan, AlterStep
-from shelduck.evolution.arrangement import (
-    Arrangement,
-    apply_arrangement,
-    arrangement_of,
-    follow,
-    refuse_lost_keys,
-)
-from shelduck.evolution.keys import KeyDraft
-from shelduck.evolution.weights import (
+from shelduck.evolution.alter_plan import (
     REFOLDING,
+    AlterPlan,
+    AlterStep,
     Simple,
     Weight,
     converting,
@@ -24,9 +17,17 @@ from shelduck.evolution.weights import (
     weight_of_conversion,
     weight_of_promotion,
 )
-from shelduck.model.changes.alteration import alteration, differs
-from shelduck.model.changes.change import AlterTable
-from shelduck.model.changes.definition import with_default
+from shelduck.evolution.arrangement import (
+    NO_ARRANGEMENT,
+    Arrangement,
+    apply_arrangement,
+    arrangement_of,
+    follow,
+    refuse_lost_keys,
+)
+from shelduck.evolution.keys import KeyDraft
+from shelduck.model.changes.change import AlterTable, alteration, differs
+from shelduck.model.changes.definition import Definition, with_default
 from shelduck.model.changes.modify import (
     ArrangementChange,
     ModifyColumn,
@@ -50,7 +51,7 @@ from shelduck.model.changes.schema_change import (
     refuse_empty,
 )
 from shelduck.model.tables.keys import table_keys, with_keys
-from shelduck.model.tables.lengths import is_longer, with_lengths
+from shelduck.model.tables.lengths import LENGTHS, is_longer, with_lengths
 from shelduck.model.tables.partition import (
     ResetPartitioning,
     ResetSorting,
@@ -75,7 +76,7 @@ from shelduck.model.tables.schema import (
     new_field,
     path_text,
 )
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table import Feature, TableVersion
 from shelduck.model.tables.writable import Conversion, require_writable
 from shelduck.model.types.data_types import Primitive, type_text
 from shelduck.model.types.promotions import promotion
@@ -105,7 +106,8 @@ def plan_alter(
     name = table.full_name
     if not changes:
         raise InvalidRequest(f"ALTER TABLE {name} contains no change")
-    require_known(table)
+    if table.properties:
+        require_known(table)
     fold = _Fold(table, known, changes)
     steps = tuple(fold.take(change, clause) for clause, change in enumerate(changes))
     fold.finish()
@@ -117,7 +119,7 @@ def plan_alter(
         after.must_hold_no_null,
         tuple(fold.shadows),
         fold.rewrites,
-        refolds=fold.keys.rows_fold,
+        refolds=fold.rows_fold,
     )
 
 
@@ -137,18 +139,23 @@ class _Fold:
         self.arrangement = arrangement_of(table)
         self.shadows: list[Shadow] = []
         self.rewrites = False
-        self.keys = KeyDraft.of(table)
         # Keys that the statement itself sets or resets are judged when it ends.
-        if not any(isinstance(c, SetPartitioning | ResetPartitioning) for c in clauses):
-            self.keys.partition = table.partition
-        self.keys.sorts(self.arrangement, table.columns)
+        is_open = any(isinstance(c, SetPartitioning | ResetPartitioning) for c in clauses)
+        self._partition = () if is_open else table.partition
+        self.keys = None
+        if Feature.KEYS in table.features or any(map(_asks_for_keys, clauses)):
+            self.keys = KeyDraft.of(table)
+            self.keys.partition = self._partition
+            self.keys.sorts(self.arrangement, table.columns)
         self._waiting = WaitingNames(table.full_name)
         self._known = None if known is None else {c.clause: c for c in known}
         self._clauses = clauses
 
     def take(self, change: TableChange, clause: int) -> AlterStep:
         """Apply one clause and return its weight."""
-        asked, change = change, self.keys.allowed(change, self.after.columns)
+        asked = change
+        if self.keys is not None:
+            change = self.keys.allowed(change, self.after.columns)
         parts: Sequence[Simple]
         if isinstance(change, ModifyColumn | OrderColumns):
             parts = expanded(change, self.after.columns, self.after.comments, self.table.full_name)
@@ -175,17 +182,15 @@ class _Fold:
         name = self.table.full_name
         if self._waiting.names:
             self._waiting.finish()
-        before = table_keys(self.table)
-        self.arrangement = self.keys.finish(self.after.columns, self.arrangement)
+        if self.keys is not None:
+            self._finish_keys(self.keys)
         refuse_empty(self.after, name)
-        if self.keys.keys != before:
-            properties = with_keys(self.after.properties, self.keys.keys)
+        if self.after.columns.index.limited or LENGTHS in self.after.properties:
+            properties = with_lengths(self.after.properties, self.after.columns)
             self.after = replace(self.after, properties=properties)
-        properties = with_lengths(self.after.properties, self.after.columns)
-        if properties != self.after.properties:
-            self.after = replace(self.after, properties=properties)
-        types = {s.old.id: s.conversion.target for s in self.shadows}
-        refuse_lost_keys(self.table, self.arrangement, self.after.columns, types)
+        if self.arrangement is not NO_ARRANGEMENT:
+            types = {s.old.id: s.conversion.target for s in self.shadows}
+            refuse_lost_keys(self.table, self.arrangement, self.after.columns, types)
         if self.rewrites and not all(
             isinstance(c, ArrangementChange | RewriteOlderFiles) for c in self._clauses
         ):
@@ -193,12 +198,12 @@ class _Fold:
                 f"ALTER TABLE {name}: REWRITE can be combined only with SET PARTITIONED BY and SET"
                 " SORTED BY; write two statements"
             )
-        if self.keys.rows_fold and (self.shadows or self.after.must_hold_no_null):
+        if self.rows_fold and (self.shadows or self.after.must_hold_no_null):
             raise Unsupported(
                 f"ALTER TABLE {name}: dropping a key combines rows, but other changes in the"
                 " statement need the rows as they are; write two statements"
             )
-        if self.keys.rows_fold and any(isinstance(c, _BESIDE_NO_KEY) for c in self._clauses):
+        if self.rows_fold and any(isinstance(c, _BESIDE_NO_KEY) for c in self._clauses):
             raise Unsupported(
                 f"ALTER TABLE {name}: a key cannot be dropped together with other changes of"
                 " columns; write two statements"
@@ -208,11 +213,22 @@ class _Fold:
                 f"ALTER TABLE {name}: SET NOT NULL checks the rows that other changes in the"
                 " statement rewrite; write two statements"
             )
-        if self.shadows or self.rewrites or self.keys.rows_fold:
+        if self.shadows or self.rewrites or self.rows_fold:
             require_writable(self.table.columns, name, "the change needs a job")
         if self._known is not None and len(self.shadows) != len(self._known):
             raise InvalidRequest(f"the columns of {name} do not match those that the job converts")
         self._look_for_null()
+
+    def _finish_keys(self, keys: KeyDraft) -> None:
+        self.arrangement = keys.finish(self.after.columns, self.arrangement)
+        if keys.keys != table_keys(self.table):
+            properties = with_keys(self.after.properties, keys.keys)
+            self.after = replace(self.after, properties=properties)
+
+    @property
+    def rows_fold(self) -> bool:
+        """Whether a key is dropped, so that rows become equal."""
+        return self.keys is not None and self.keys.rows_fold
 
     def _look_for_null(self) -> None:
         """Find the existing columns whose rows must be checked for NULL."""
@@ -235,7 +251,7 @@ class _Fold:
             return weight_of(change)
         if isinstance(change, ArrangementChange):
             self.arrangement = apply_arrangement(self.arrangement, change, known.columns, name)
-            if isinstance(change, SetSorting | ResetSorting):
+            if self.keys is not None and isinstance(change, SetSorting | ResetSorting):
                 self.keys.sorts(self.arrangement, known.columns)
             return weight_of(change)
         if isinstance(change, PropertyChange):
@@ -248,22 +264,24 @@ class _Fold:
             return weight
         if isinstance(change, DropColumn):
             _refuse_shorter_keys(known.columns, change, name)
-        folded = self.keys.rows_fold
+        folded = self.rows_fold
         if isinstance(change, RenameColumn):
             change = self._waiting.unless_taken(change, known.columns)
         self._follow(change)
-        return weight_of(change) if folded is self.keys.rows_fold else REFOLDING
+        return weight_of(change) if folded is self.rows_fold else REFOLDING
 
     def _follow(self, change: SchemaChange) -> None:
         """Apply a change of columns, and have the arrangement and the keys follow it."""
         before = self.after.columns
         self.after = apply_change(self.after, change, self.table.full_name)
-        self.arrangement = follow(self.arrangement, change, before)
-        self.keys.follow(change, self.after.columns, before)
+        if self.arrangement.sort:
+            self.arrangement = follow(self.arrangement, change, before)
+        if self.keys is not None:
+            self.keys.follow(change, self.after.columns, before)
 
     def _retype(self, change: ChangeType, clause: int, *, is_restated: bool) -> Weight:
         name = self.table.full_name
-        if is_restated:
+        if is_restated and self.keys is not None:
             self.keys.allowed(change, self.after.columns)
         if self._known is not None and clause in self._known:
             self._place(self._known_shadow(self._known[clause]))
@@ -319,7 +337,7 @@ class _Fold:
         found = promotion(old.type, change.type)
         if not found.is_light or allows_promotion(self.after.properties, found):
             return None
-        if any(key.column_id == old.id for key in self.keys.partition):
+        if any(key.column_id == old.id for key in self._partition):
             # No job changes a partition key, but type widening does.
             return None
         return converting(f"{found.reason}, but type widening is not enabled")
@@ -346,8 +364,10 @@ class _Fold:
         self._put(shadow.old, shadow.field)
 
     def _put(self, old: Field, new: Field) -> None:
-        self.keys.replaced(old.id, new.id)
-        self.arrangement = self.arrangement.replaced(old.id, new.id)
+        if self.keys is not None:
+            self.keys.replaced(old.id, new.id)
+        if self.arrangement.is_set:
+            self.arrangement = self.arrangement.replaced(old.id, new.id)
         ids: dict[FieldId | None, FieldId] = {o.id: n.id for o, n in kept_parts(old, new)}
         comments = {ids.get(k, k): text for k, text in self.after.comments.items()}
         last = max(f.id for f in new.walk())
@@ -357,6 +377,10 @@ class _Fold:
             comments=comments,
             next_id=max(self.after.next_id, last + 1),
         )
+
+
+def _asks_for_keys(change: TableChange) -> bool:
+    return isinstance(change, Definition) and bool(change.key or change.aggregation)
 
 
 def _refuse_shorter_keys(columns: Schema, change: DropColumn, table: str) -> None:
@@ -379,7 +403,7 @@ def _change(table: TableVersion, after: SchemaDraft, arrangement: Arrangement) -
         properties=dict(after.properties),
         partition=arrangement.partition,
         partition_id=None,
-        sort=arrangement.sort_texts,
+        sort=arrangement.sort_texts if arrangement.sort else (),
         max_column_id=after.next_id - 1,
     )
     if not differs(table, then):
@@ -434,3 +458,8 @@ def _path_of(number: FieldId, fields: Iterable[Field]) -> Path | None:
         if below is not None:
             return (one.name, *below)
     return None
+
+
+def names_rollup(changes: Iterable[object]) -> bool:
+    """Return whether one of the changes is for a rollup."""
+    return any(getattr(change, "rollup", None) is not None for change in changes)

@@ -42,8 +42,6 @@ class Arrangement:
 
     def replaced(self, old: FieldId, new: FieldId) -> Arrangement:
         """Return the arrangement after a column got another id, and so another type."""
-        if not self.is_set:
-            return self
         keys = (replace(k, column_id=new) if k.column_id == old else k for k in self.partition)
         return replace(self, partition=tuple(keys))
 
@@ -58,6 +56,8 @@ NO_ARRANGEMENT = Arrangement((), ())
 
 def arrangement_of(table: TableVersion) -> Arrangement:
     """Return the current arrangement of a table."""
+    if not table.partition and not table.sort:
+        return NO_ARRANGEMENT
     return Arrangement(table.partition, tuple(map(parse_sort_key, table.sort)))
 
 

@@ -28,9 +28,9 @@ from shelduck.operations.done import require_files
 from shelduck.planning.shadows import Shadow, reservation, with_reserved
 from shelduck.rollups.builder import drop_unlisted, is_taken, refolding
 from shelduck.rollups.plan import plan_rollup
-from shelduck.spark.failures import TellsOfSpark
 from shelduck.spark.rows.shadow_rows import require_resolved
 from shelduck.sql.query.query import looks_at_other_rows
+from shelduck.work.handle import TellsOfSpark
 from shelduck.work.results import Committed, TableName
 from shelduck.work.state import LakeState
 from shelduck.work.turns import Turns

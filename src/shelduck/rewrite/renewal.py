@@ -14,7 +14,7 @@ from itertools import pairwise
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.catalog.read import upkeep as read_upkeep
-from shelduck.catalog.read.described import described
+from shelduck.catalog.read.upkeep import described
 from shelduck.model.changes.change import (
     Entry,
     PostponedRewrites,

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError
-from shelduck.evolution.alter import plan_alter
-from shelduck.evolution.alter_plan import AlterPlan, AlterStep
-from shelduck.evolution.weights import REMAKING
-from shelduck.model.changes.alteration import altered
-from shelduck.model.changes.change import AlterTable
+from shelduck.evolution.alter import names_rollup, plan_alter
+from shelduck.evolution.alter_plan import REMAKING, AlterPlan, AlterStep
+from shelduck.model.changes.change import AlterTable, altered
 from shelduck.model.changes.job import JobIndex
-from shelduck.model.changes.modify import ModifyColumn, OrderColumns, TableChange, names_rollup
+from shelduck.model.changes.modify import ModifyColumn, OrderColumns, TableChange
 from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,

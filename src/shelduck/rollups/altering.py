@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.evolution.alter import plan_alter
-from shelduck.model.changes.alteration import altered
-from shelduck.model.changes.change import AlterTable
+from shelduck.model.changes.change import AlterTable, altered
 from shelduck.model.changes.job import Job, JobState, JobStep
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import rollup_of, uuid_of_next, with_rollup_names

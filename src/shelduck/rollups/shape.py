@@ -7,17 +7,15 @@ from collections.abc import Sequence
 
 from shelduck.catalog.databases.retry import with_retries
 from shelduck.errors import Conflict, InvalidRequest, NotFound
-from shelduck.model.tables.rollup import RollupSpec, rollup_of, rollup_table
+from shelduck.model.tables.rollup import (
+    RollupSpec,
+    rollup_of,
+    rollup_table,
+)
 from shelduck.model.tables.table import TableVersion
 from shelduck.rollups.following import catch_up, is_fresh, remake
 from shelduck.rollups.plan import is_current
-from shelduck.rollups.tables import (
-    create_rollup,
-    drop_rollup,
-    list_rollups,
-    rollups_of,
-    settling,
-)
+from shelduck.rollups.tables import create_rollup, drop_rollup, list_rollups, rollups_of, settling
 from shelduck.rows.keyed import settled_rows
 from shelduck.work.lookup import table_of_id
 from shelduck.work.results import Result, TableName

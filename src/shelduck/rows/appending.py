@@ -24,7 +24,7 @@ from shelduck.operations.write.load import Loaded
 from shelduck.planning.rebase import moved
 from shelduck.rows.evolving import evolved, telling_plan
 from shelduck.rows.keyed import is_plain, load
-from shelduck.spark.rows.named_rows import NamedRows
+from shelduck.spark.rows.evolving import NamedRows
 from shelduck.spark.rows.rescuing import rescue_rows
 from shelduck.spark.session import DataFrame
 from shelduck.work.hooks import carry_out_rows

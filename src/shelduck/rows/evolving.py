@@ -9,8 +9,7 @@ from functools import partial
 
 from shelduck.errors import InvalidRequest, ShelduckError
 from shelduck.evolution.alter import plan_alter
-from shelduck.model.changes.alteration import altered
-from shelduck.model.changes.change import AlterTable
+from shelduck.model.changes.change import AlterTable, altered
 from shelduck.model.changes.evolution import Evolution
 from shelduck.model.changes.schema_change import AddColumn, SchemaChange
 from shelduck.model.tables.keys import KeyModel, table_keys

@@ -11,7 +11,7 @@ from shelduck.model.changes.records import Settling
 from shelduck.model.tables.keys import DELETE_SIGN, KeyModel, table_keys
 from shelduck.model.tables.properties import require_known
 from shelduck.model.tables.rollup import is_followed, rollup_of, rollup_table
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table import Feature, TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.read.rows import TableRows
@@ -33,6 +33,8 @@ from shelduck.work.unit import UnitOfWork
 
 def folds(table: TableVersion) -> bool:
     """Return whether a table has at most one row of each key."""
+    if Feature.KEYS not in table.features:
+        return False
     keys = table_keys(table)
     return keys is not None and keys.folds
 
@@ -42,6 +44,8 @@ def is_plain(table: TableVersion) -> bool:
 
     Raises NewerFormat if only a newer Shelduck can tell.
     """
+    if not table.properties:
+        return True
     require_known(table)
     return not folds(table) and not is_followed(table)
 
@@ -57,7 +61,7 @@ def changed_rows(unit: UnitOfWork, name: TableName, *, writes: bool = False) -> 
 
 def refuse_rollup(table: TableVersion) -> None:
     """Raise InvalidRequest for a rollup: users can change only its base."""
-    rollup = rollup_of(table)
+    rollup = rollup_of(table) if Feature.ROLLUP in table.features else None
     if rollup is not None:
         base = table.name.removesuffix(rollup_table("", rollup.name))
         raise InvalidRequest(

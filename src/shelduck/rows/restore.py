@@ -9,7 +9,6 @@ from datetime import datetime
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.changes.alteration import alteration, differs
 from shelduck.model.changes.change import (
     AlterTable,
     AppendFiles,
@@ -17,6 +16,8 @@ from shelduck.model.changes.change import (
     DeleteRows,
     FileDeletes,
     RowChange,
+    alteration,
+    differs,
 )
 from shelduck.model.files.data_files import DataFile, InlinedRows, deletes_seen
 from shelduck.model.files.layout import SNAPSHOT_FIELD

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.evolution.alter import plan_alter
-from shelduck.model.changes.alteration import altered
+from shelduck.model.changes.change import altered
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.modify import OrderColumns, TableChange
 from shelduck.model.changes.schema_change import (

@@ -51,6 +51,7 @@ __all__ = [
     "lacks_function",
     "names_nothing",
     "thrown_by_java",
+    "told_as_lakes",
     "told_as_sparks",
     "was_unable",
 ]
@@ -236,27 +237,20 @@ def told_as_sparks() -> Iterator[None]:
         raise as_sparks(error) from error
 
 
-@contextmanager
-def told_as_lakes() -> Iterator[None]:
-    """Raise errors of Spark's parser, analysis and values in the form that a lake's users expect.
+def told_as_lakes(error: Exception) -> ShelduckError | None:
+    """Return an error of Spark's parser, analysis or values as a lake's users expect it.
 
-    For Spark's users they stay the same errors, with their condition, without the plan.
+    For Spark's users it stays the same error, with its condition, without the plan. None for other
+    errors.
     """
-    try:
-        yield
-    except ParseException as error:
-        raise _with_condition(
-            NoStatement(first_line(error) or str(error).strip()), error
-        ) from error
-    except AnalysisException as error:
+    if isinstance(error, ParseException):
+        return _with_condition(NoStatement(first_line(error) or str(error).strip()), error)
+    if isinstance(error, AnalysisException):
         condition = error.getCondition() or ""
         kind = ColumnNotFound if condition.startswith("UNRESOLVED_COLUMN.") else InvalidQuery
-        raise _with_condition(kind(first_line(error)), error) from error
-    except SparkError as error:
-        fault = data_fault(error)
-        if fault is None:
-            raise
-        raise InvalidValue(fault) from error
+        return _with_condition(kind(first_line(error)), error)
+    fault = data_fault(error) if isinstance(error, SparkError) else None
+    return None if fault is None else InvalidValue(fault)
 
 
 def _with_condition(made: _Named, error: PySparkException) -> _Named:

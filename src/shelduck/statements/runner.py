@@ -47,7 +47,11 @@ class Runner:
         self.state = state
         self.unit = unit
         self.session = session or SqlSession(state, unit)
-        self.verbs = CatalogVerbs(state, unit)
+
+    @property
+    def verbs(self) -> CatalogVerbs:
+        """The verbs over tables and schemas by name."""
+        return CatalogVerbs(self.state, self.unit)
 
     def query(
         self, query: st.Query, prefix: str = "", given: Mapping[str, DataFrame] | None = None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.spark.failures import telling_spark
-from shelduck.spark.named_errors import told_as_lakes
+from shelduck.spark.failures import SparkFailure, told_of_spark
+from shelduck.spark.named_errors import SparkError, told_as_lakes
 from shelduck.spark.query import answer, outcome, prepare_outcomes
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.sql.parse import parse, pieces
@@ -17,14 +17,14 @@ from shelduck.sql.statements import statements as st
 from shelduck.sql.statements import upkeep_statements as up
 from shelduck.sql.tokens.parts import Call, Query
 from shelduck.statements import transactions
-from shelduck.statements.run import ddl, edits, jobs, macros, rows, show, upkeep, views
+from shelduck.statements.run import ddl, edits, jobs, macros, rows, show, views
 from shelduck.statements.runner import Runner
 from shelduck.statements.session import SqlSession
 from shelduck.work.results import PlainRows, Staged
 
-_RUN = ddl.RUN | rows.RUN | edits.RUN | edits.RETURNING | show.RUN | upkeep.RUN
+_RUN = ddl.RUN | rows.RUN | edits.RUN | edits.RETURNING | show.RUN | jobs.UPKEEP
 _RUN |= jobs.RUN | views.RUN | transactions.RUN
-_RUN |= edits.RETURNING | macros.RUN
+_RUN |= macros.RUN
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,13 @@ def _run_all(
         if session.unit is not None:
             session.unit.require_open()
         runner = Runner(session.state, session.unit, session)
-        with told_as_lakes():
+        try:
             found = run_with_macros(runner, statement, partial(_piece, text, number))
+        except SparkError as error:
+            told = told_as_lakes(error)
+            if told is None:
+                raise
+            raise told from error
     return found
 
 
@@ -121,8 +126,13 @@ def run_statement(runner: Runner, statement: st.Statement) -> DataFrame | PlainR
     run = _RUN.get(type(statement))
     if run is None:
         raise Unsupported(f"{operation} is not supported yet")
-    with telling_spark(lambda: _named(operation, statement)):
+    try:
         found = run(runner, statement)
+    except SparkFailure as error:
+        told = told_of_spark(error, lambda: _named(operation, statement))
+        if told is None:
+            raise
+        raise told from error
     if isinstance(found, DataFrame | PlainRows):
         return found
     snapshot = None if isinstance(found, Staged) else found.snapshot

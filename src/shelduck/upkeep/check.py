@@ -13,8 +13,14 @@ from shelduck.catalog.read import metadata, read
 from shelduck.catalog.read.metadata import listed_files
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.running.jobs import jobs
-from shelduck.catalog.running.upkeep import HeldClaim, drop_claims, held_claims
-from shelduck.catalog.running.writers import Registered, registered_writers, remove_dead
+from shelduck.catalog.running.writers import (
+    HeldClaim,
+    Registered,
+    drop_claims,
+    held_claims,
+    registered_writers,
+    remove_dead,
+)
 from shelduck.catalog.upkeep.audit import audit_rows, older_files
 from shelduck.errors import CatalogUnavailable, ShelduckError
 from shelduck.leases import is_gone

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shelduck.errors import Conflict, Unsupported
-from shelduck.evolution.alter import plan_alter
+from shelduck.evolution.alter import names_rollup, plan_alter
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking
-from shelduck.model.changes.modify import TableChange, names_rollup
-from shelduck.model.tables.rollup import rollup_names
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.changes.modify import TableChange
+from shelduck.model.tables.table import Feature, TableVersion
 from shelduck.rollups.alter import parted, plan_with_rollups
 from shelduck.rollups.altering import stage_alter
 from shelduck.rollups.shape import drop_with_rollups, refresh_by_id, rename_with_rollups
@@ -59,9 +58,10 @@ class ShapeVerbs(TableHandle, in_parts=True):
         # A light change opens a DuckDB file once; a job does not keep it from its workers.
         with self._state.store.session():
             table = view.workspace.table(self.name)
-            refuse_rollup(table)
-            has_rollups = bool(rollup_names(table)) or names_rollup(changes)
-            plan = None if has_rollups else plan_alter(table, changes)
+            if Feature.ROLLUP in table.features:
+                refuse_rollup(table)
+            follows = Feature.ROLLUPS in table.features or names_rollup(changes)
+            plan = None if follows else plan_alter(table, changes)
             if plan is not None and not plan.is_heavy:
                 return self._alter_lightly(view, table, changes, plan)
         if plan is None:
@@ -120,7 +120,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
     def _stage(self, unit: UnitOfWork, plan: AlterPlan) -> None:
         if plan.is_heavy:
             raise Conflict(f"another commit changed {self.name}; alter it again")
-        require_checked(unit, unit.workspace.table(self.name), plan)
+        if plan.checks_null:
+            require_checked(unit, unit.workspace.table(self.name), plan)
         if plan.change is not None:
             unit.workspace.alter_table(plan.change)
 

@@ -1,16 +1,54 @@
-"""The bases of all verbs: a lake, or one table of it by name, and the open unit of work."""
+"""The bases of all verbs: a lake, or one table of it by name, and the open unit of work.
+
+Whoever derives from `TellsOfSpark` needs nothing else: each public method tells of failures.
+"""
 
 from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.text.names import split_name
-from shelduck.spark.failures import TellsOfSpark
+from shelduck.spark.failures import SparkFailure, told_of_spark
 from shelduck.spark.session import DataFrame
 from shelduck.work.lookup import version_at
 from shelduck.work.results import TableName, table_name
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of
+
+
+class TellsOfSpark:
+    """Provides verbs, which are public methods, with the telling of Spark's failures."""
+
+    def __init_subclass__(cls, *, in_parts: bool = False, **more: Any) -> None:
+        """Let each verb that a class adds tell; those ``in_parts`` commit more than once."""
+        super().__init_subclass__(**more)
+        for name, verb in list(vars(cls).items()):
+            if isinstance(verb, FunctionType) and not name.startswith("_"):
+                setattr(cls, name, _telling(verb, in_parts=in_parts))
+
+    def _subject(self) -> str:
+        """Return the name of what the verbs work on."""
+        return "the lake"
+
+
+def _telling(verb: Callable[..., Any], *, in_parts: bool) -> Callable[..., Any]:
+    @functools.wraps(verb)
+    def telling(self: TellsOfSpark, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return verb(self, *args, **kwargs)
+        except SparkFailure as error:
+            name = f"{verb.__name__}() of "
+            told = told_of_spark(error, lambda: name + self._subject(), in_parts=in_parts)
+            if told is None:
+                raise
+            raise told from error
+
+    return telling
 
 
 class LakeHandle(TellsOfSpark):

@@ -49,7 +49,7 @@ def put_in(feature: Feature, hooks: Hooks) -> None:
 
 def hooks_of(table: TableVersion) -> Iterator[Hooks]:
     """Yield the hooks of the features that a table has."""
-    return (_HOOKS[feature] for feature in table.features)
+    return (_HOOKS[each] for each in table.features if each in _HOOKS)
 
 
 def stage_rows(unit: UnitOfWork, what: Done | Loaded) -> Done:
@@ -60,7 +60,7 @@ def stage_rows(unit: UnitOfWork, what: Done | Loaded) -> Done:
     loaded = what if isinstance(what, Loaded) else Loaded(what)
     done = loaded.done
     base = done.table if done.alter is None else done.alter.table
-    if not done.keeps_rows:
+    if base.properties and not done.keeps_rows:
         require_known(base)
     hooks = next(hooks_of(base), None)
     return staged(unit, done, base) if hooks is None else hooks.stage_rows(unit, loaded)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from shelduck.model.changes.alteration import alteration, differs
 from shelduck.model.changes.change import (
     Change,
     CreateSchema,
@@ -20,6 +19,8 @@ from shelduck.model.changes.change import (
     DropView,
     RenameTable,
     RenameView,
+    alteration,
+    differs,
 )
 from shelduck.model.changes.definition import CommentViewColumns, CreateMacro, DropMacro
 from shelduck.model.changes.staged import StagedRows

@@ -18,8 +18,7 @@ from shelduck.catalog.running.pinned_shapes import table_of
 from shelduck.catalog.upkeep.options import read_table_options
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement
-from shelduck.model.changes.alteration import altered
-from shelduck.model.changes.change import AlterTable, Change, DropSchema, RowChange
+from shelduck.model.changes.change import AlterTable, Change, DropSchema, RowChange, altered
 from shelduck.model.changes.staged import StagedRows
 from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId

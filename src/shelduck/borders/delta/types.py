@@ -13,6 +13,11 @@ from shelduck.model.tables.schema import Kind
 from shelduck.model.types.accepted import delta_widens, delta_word
 from shelduck.model.types.data_types import Decimal, Leaf, Primitive
 
+_WHOLE = "integers are shown as {}"
+_TEXT = "Delta has no such type: shown as text"
+_HUGE = Decimal(38, 0)
+_NULL = "a variant that is null, as which DuckDB stores NULL, is a value to Delta"
+
 
 @dataclass(frozen=True, slots=True)
 class DeltaType:
@@ -61,11 +66,6 @@ def shown_as(leaf: Leaf) -> DeltaType | None:
 def _shown(text: str, leaf: Leaf, *stored: tuple[str, str], loss: str = "") -> DeltaType:
     return DeltaType(text, leaf, frozenset(stored), loss)
 
-
-_WHOLE = "integers are shown as {}"
-_TEXT = "Delta has no such type: shown as text"
-_HUGE = Decimal(38, 0)
-_NULL = "a variant that is null, as which DuckDB stores NULL, is a value to Delta"
 
 # Files hold these as Spark wrote them or, for the small unsigned ones, as DuckDB wrote them. The
 # values are the same for every reader that respects the type of the file.

@@ -7,7 +7,7 @@ are never uploaded twice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -15,8 +15,17 @@ from sqlalchemy import Connection
 
 from shelduck.catalog.commit.batches import landed_in, record_batch
 from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.kinds import (
+    appends,
+    columns,
+    definitions,
+    deletes,
+    flush,
+    repairs,
+    rewrites,
+    tables,
+)
 from shelduck.catalog.commit.kinds.kind import Kind
-from shelduck.catalog.commit.kinds.kinds import fold, kinds_of
 from shelduck.catalog.commit.names import check_names
 from shelduck.catalog.commit.opening import Opening, OpeningQuestions, opening_of
 from shelduck.catalog.commit.pins import follow_pins
@@ -49,6 +58,24 @@ from shelduck.model.changes.records import (
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table import Snapshot
+
+# Schemas come before their contents, and tables before their rows. ALTER comes first among the
+# changes of tables: only ALTER can still find a conflict, and new files are laid out by its
+# partitioning. Rows end before new ones begin. Files that hold older rows come last: they are
+# compared with the columns and the deletes that this commit leaves.
+KINDS: tuple[Kind, ...] = (
+    definitions.SCHEMAS,
+    columns.KIND,
+    tables.KIND,
+    definitions.VIEWS,
+    definitions.MACROS,
+    deletes.KIND,
+    appends.KIND,
+    rewrites.KIND,
+    flush.KIND,
+    repairs.KIND,
+)
+_BY_CLASS = {each: kind for kind in KINDS for each in kind.takes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +237,7 @@ def _carry_out(draft: Draft, work: Work, kinds: Sequence[Kind], info: CommitInfo
     check_names(draft.connection, work)
     for kind in kinds:
         kind.write(draft, work)
-    if draft.has_schema_change:
+    if draft.has_schema_change and (work.changes or draft.opening.answers.get("pins")):
         follow_pins(draft, work)
     if draft.layouts:
         draft.opening.ensure_own_tables(draft.store, draft.connection)
@@ -269,3 +296,23 @@ def _check_tables(draft: Draft, work: Work) -> None:
 def _was_read_at(head: Snapshot, table: TableWork) -> bool:
     seen = table.old
     return seen is not None and seen.snapshot.id == head.id and table.new_name is None
+
+
+def kinds_of(changes: Sequence[Change]) -> list[Kind]:
+    """Return the kinds of some changes, in the order of writing."""
+    found = {type(change) for change in changes}
+    return [kind for kind in KINDS if not found.isdisjoint(kind.takes)]
+
+
+def fold(changes: Iterable[Change]) -> Work:
+    """Return what the changes amount to, in order: the last change of each table wins.
+
+    A table that is created and dropped leaves no trace, nor do files of a dropped table.
+    """
+    work = Work()
+    for change in changes:
+        _BY_CLASS[type(change)].fold(work, change)
+    passing = [table.id for table in work.tables.values() if table.created and table.dropped]
+    for number in passing:
+        del work.tables[number]
+    return work

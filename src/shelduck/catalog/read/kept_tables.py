@@ -32,8 +32,7 @@ from shelduck.ducklake.format import follow
 from shelduck.ducklake.traits import settings_of
 from shelduck.errors import NotFound
 from shelduck.metrics import TABLE_LOOKUPS, record
-from shelduck.model.changes.alteration import altered
-from shelduck.model.changes.change import AlterTable
+from shelduck.model.changes.change import AlterTable, altered
 from shelduck.model.tables.column_index import changed_part
 from shelduck.model.tables.lengths import limited
 from shelduck.model.tables.options import table_options

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Float,
+    Select,
+    Table,
     and_,
+    bindparam,
     case,
     exists,
     func,
@@ -20,11 +25,13 @@ from sqlalchemy import (
 )
 
 from shelduck.catalog.read import queries
+from shelduck.catalog.read.definitions import file_place
 from shelduck.catalog.read.metadata import partition_keys
 from shelduck.catalog.read.overview.partitions import FilesAt, files_at
 from shelduck.catalog.read.queries import (
     chunks,
     inlined_delete_table,
+    inlined_deletes,
     live,
     present_tables,
     total,
@@ -32,12 +39,18 @@ from shelduck.catalog.read.queries import (
 )
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
+from shelduck.ducklake.format import Format, format_of
+from shelduck.model.files.data_files import ColumnStats, DataFile, NewDataFile, NewDeleteFile
 from shelduck.model.tables.schema import FieldId, TableId
 from shelduck.model.tables.table import TableVersion
-from shelduck.planning.compaction import MIN_FILES, ColumnVersion, Partition
+from shelduck.planning.compaction import MIN_FILES, NO_PARTITION, ColumnVersion, Partition
 
 _file, _delete = tables.data_file.c, tables.delete_file.c
 _value, _snapshot = tables.file_partition_value.c, tables.snapshot.c
+_IDS: Any = bindparam("ids", expanding=True)
+_Footer = tuple[Any, ...]
+_FOOTERS = ("footer_size", "row_group_count")
+_d = tables.delete_file.c
 
 
 class FileSums(NamedTuple):
@@ -219,3 +232,124 @@ def _inlined(connection: Connection, table: TableId) -> dict[int, int]:
     if not present_tables(connection, [name]):
         return {}
     return {row[0]: row[1] for row in connection.execute(queries.inlined_delete_counts(name))}
+
+
+def _of_ids(of: Format, known: Table, *names: str) -> Select[Any]:
+    """Ask for columns of the rows with the ids :ids, the first column; NULL for unknown columns."""
+    columns = [of.or_null(known, name) for name in names]
+    return select(*columns).where(columns[0].in_(_IDS))
+
+
+@cache
+def _questions(of: Format) -> tuple[Select[Any], Select[Any], Select[Any]]:
+    return (
+        _of_ids(of, tables.data_file, "data_file_id", *_FOOTERS),
+        _of_ids(of, tables.file_column_stats, "data_file_id", *ColumnStats._fields),
+        _of_ids(of, tables.delete_file, "delete_file_id", "file_size_bytes", *_FOOTERS),
+    )
+
+
+def described(
+    connection: Connection, files: Sequence[DataFile], partitions: Mapping[int, Partition]
+) -> list[NewDataFile]:
+    """Return data files and their delete files in the form of new ones for a commit.
+
+    Their paths are still absolute. The files have layouts and a row count. Three statements.
+    """
+    of_files, of_columns, of_deletes = _questions(format_of(connection))
+    footers: dict[int, _Footer] = {}
+    stats: dict[int, list[ColumnStats]] = defaultdict(list)
+    deletes: dict[int, tuple[int, _Footer]] = {}
+    for ids in chunks([f.id for f in files]):
+        for number, *footer in connection.execute(of_files, {"ids": ids}):
+            footers[number] = tuple(footer)
+        for number, *values in connection.execute(of_columns, {"ids": ids}):
+            stats[number].append(ColumnStats(*values))
+    for some in chunks([f.delete_file.id for f in files if f.delete_file is not None]):
+        for number, size, *footer in connection.execute(of_deletes, {"ids": some}):
+            deletes[number] = size, tuple(footer)
+    return [_told(f, footers, stats, deletes, partitions) for f in files]
+
+
+def _told(
+    file: DataFile,
+    footers: Mapping[int, _Footer],
+    stats: Mapping[int, Sequence[ColumnStats]],
+    deletes: Mapping[int, tuple[int, _Footer]],
+    partitions: Mapping[int, Partition],
+) -> NewDataFile:
+    assert file.layout is not None
+    assert file.record_count is not None
+    dead = None
+    if file.delete_file is not None:
+        assert file.delete_file.id is not None
+        size, (footer, groups) = deletes[file.delete_file.id]
+        old = file.delete_file
+        dead = NewDeleteFile(old.path, old.delete_count, size, footer, row_group_count=groups)
+    partition = partitions.get(file.id, NO_PARTITION)
+    footer, groups = footers[file.id]
+    return NewDataFile(
+        path=file.path,
+        record_count=file.record_count,
+        file_size_bytes=file.file_size_bytes,
+        footer_size=footer,
+        row_group_count=groups,
+        stats=tuple(stats.get(file.id, ())),
+        layout=file.layout,
+        partition_id=partition.id,
+        partition_values=partition.values,
+        deletes=dead,
+        row_id_start=file.row_id_start,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteFileVersion:
+    """A delete file that some snapshot sees; ``path`` is absolute."""
+
+    id: int
+    path: str
+    begin_snapshot: int
+    is_plain: bool
+    """True for Parquet that is not encrypted."""
+    count: int
+    """The number of positions that it names."""
+
+
+def inlined_positions(
+    connection: Connection, table: TableVersion, files: Collection[int]
+) -> dict[int, dict[int, int]]:
+    """Return the snapshot in which each position was deleted, by data file id.
+
+    Only deletes of ``files`` in the catalog itself, up to the table's snapshot. At least one
+    statement.
+    """
+    found: dict[int, dict[int, int]] = defaultdict(dict)
+    source = inlined_deletes(inlined_delete_table(table.id))
+    for part in chunks(sorted(files)):
+        chosen = select(*source.c).where(
+            source.c.file_id.in_(part), source.c.begin_snapshot <= table.snapshot.id
+        )
+        for number, position, snapshot in connection.execute(chosen):
+            known = found[number].get(position, snapshot)
+            found[number][position] = min(known, snapshot)
+    return found
+
+
+def delete_file_versions(
+    connection: Connection, table: TableVersion, files: Collection[int]
+) -> dict[int, list[DeleteFileVersion]]:
+    """Return all delete files of data files, including ended ones, by data file id."""
+    found: dict[int, list[DeleteFileVersion]] = defaultdict(list)
+    for part in chunks(sorted(files)):
+        for row in connection.execute(select(tables.delete_file).where(_d.data_file_id.in_(part))):
+            found[row.data_file_id].append(
+                DeleteFileVersion(
+                    row.delete_file_id,
+                    file_place(table, row.path, row.path_is_relative),
+                    row.begin_snapshot,
+                    row.format.lower() == "parquet" and row.encryption_key is None,
+                    row.delete_count,
+                )
+            )
+    return found

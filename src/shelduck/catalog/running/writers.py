@@ -1,4 +1,4 @@
-"""Active writers in the catalog: registered before they write, removed by their commit.
+"""Who is at work on a lake: writers, registered before they write, and maintainers with claims.
 
 A new job waits for writers that do not know it, and for dead ones until their lease ends. Whoever
 no longer waits for a writer removes it, and then it cannot commit.
@@ -17,10 +17,12 @@ from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.read.together import Together
 from shelduck.catalog.running.jobs import (
     OPEN_JOB,
     as_job,
+    may_claim,
     release_dead_workers,
     step_job,
     working_since,
@@ -41,6 +43,8 @@ _JOB = Together({"head": queries.newest_snapshot(), "open_job": OPEN_JOB})
 _NEWEST = select(or_null(func.max(tables.snapshot.c.snapshot_id))).scalar_subquery()
 _ASKING = insert(_TABLE).values(snapshot_id=_NEWEST).returning(OPEN_JOB.exists())
 """Registers a writer of :of_table, and tells whether this has an unfinished job."""
+_CLAIMS = own_tables.upkeep
+_held = _CLAIMS.c
 
 
 def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
@@ -200,3 +204,91 @@ def begin_running(store: Store, step: JobStep, job: Job) -> None:
         step_job(connection, replace(step, last_file=last))
 
     write_with_retries(store, begin)
+
+
+def last_finished(connection: Connection, subject: str) -> datetime | None:
+    """Return when a subject was last maintained; at most two statements."""
+    if not present_tables(connection, [_CLAIMS.name]):
+        return None
+    found = connection.execute(select(_held.finished).where(_held.subject == subject)).first()
+    return None if found is None else found.finished
+
+
+def maintainer(store: Store, subject: str) -> str | None:
+    """Return who claimed a subject last and has not released it; one or two statements."""
+    with store.read() as connection:
+        if not present_tables(connection, [_CLAIMS.name]):
+            return None
+        found = connection.execute(select(_held.worker).where(_held.subject == subject)).first()
+    return None if found is None else found.worker
+
+
+@dataclass(frozen=True, slots=True)
+class HeldClaim:
+    """A claim of maintenance that nobody has released; ``subject`` is what it is about."""
+
+    subject: str
+    worker: str
+    heartbeat: datetime
+
+    def is_dead(self, now: datetime) -> bool:
+        """Return whether its lease has ended."""
+        return self.heartbeat < now - LEASE
+
+
+def held_claims(connection: Connection) -> list[HeldClaim]:
+    """Return the claims that nobody has released; at most two statements."""
+    if not present_tables(connection, [_CLAIMS.name]):
+        return []
+    query = select(_held.subject, _held.worker, _held.heartbeat).where(_held.worker.is_not(None))
+    return [HeldClaim(*row) for row in connection.execute(query.order_by(_held.subject))]
+
+
+def drop_claims(connection: Connection, claims: Collection[HeldClaim]) -> None:
+    """Release claims of dead maintainers, unless they were renewed since; a statement each."""
+    for claim in claims:
+        same = (_held.subject == claim.subject, _held.worker == claim.worker)
+        seen = _held.heartbeat == claim.heartbeat
+        connection.execute(update(_CLAIMS).where(*same, seen).values(worker=None))
+
+
+def claim_upkeep(store: Store, subject: str, worker: str, gone: str | None = None) -> bool:
+    """Assign a subject to a worker; False if another worker has it and its lease still runs.
+
+    ``gone`` is a worker that is known to be dead.
+    """
+
+    def claim(connection: Connection) -> bool:
+        if not present_tables(connection, [_CLAIMS.name]):
+            own_tables.ensure_own_tables(store, connection)
+        now = clock.now()
+        mine = update(_CLAIMS).where(_held.subject == subject, may_claim(_CLAIMS, worker, gone))
+        if connection.execute(mine.values(worker=worker, heartbeat=now)).rowcount:
+            return True
+        if connection.execute(select(_held.subject).where(_held.subject == subject)).first():
+            return False
+        connection.execute(
+            insert(_CLAIMS), {"subject": subject, "worker": worker, "heartbeat": now}
+        )
+        return True
+
+    return write_with_retries(store, claim)
+
+
+def release_upkeep(store: Store, subject: str, worker: str, *, is_done: bool) -> None:
+    """Release a subject, and note the time if it is maintained."""
+    values = {"worker": None} | ({"finished": clock.now()} if is_done else {})
+    mine = update(_CLAIMS).where(_held.subject == subject, _held.worker == worker).values(**values)
+    write_with_retries(store, lambda connection: connection.execute(mine))
+
+
+def forget_upkeep(store: Store, subject: str, worker: str) -> None:
+    """Release a subject that nobody claims again."""
+    mine = delete(_CLAIMS).where(_held.subject == subject, _held.worker == worker)
+    write_with_retries(store, lambda connection: connection.execute(mine))
+
+
+def renew_upkeep(connection: Connection, workers: Collection[str]) -> None:
+    """Renew the claims of workers; one statement."""
+    mine = update(_CLAIMS).where(_held.worker.in_(workers))
+    connection.execute(mine.values(heartbeat=clock.now()))

@@ -33,7 +33,7 @@ from shelduck.catalog.read.overview.lake_tables import KeptRows, kept_rows
 from shelduck.catalog.read.overview.partitions import with_values
 from shelduck.catalog.read.queries import live, present_tables, total
 from shelduck.catalog.running.jobs import tables_at_work
-from shelduck.catalog.running.upkeep import last_finished
+from shelduck.catalog.running.writers import last_finished
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.upkeep.options import read_settings
 from shelduck.ducklake import tables

@@ -6,7 +6,6 @@ Each of them stands for simpler changes, which depend on the table.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shelduck.errors import InvalidRequest, NotFound
@@ -188,8 +187,3 @@ class RewriteOlderFiles:
 
 
 TableChange = SchemaChange | ArrangementChange | PropertyChange | Restatement | RewriteOlderFiles
-
-
-def names_rollup(changes: Sequence[TableChange]) -> bool:
-    """Return whether one of the changes is for a rollup."""
-    return any(getattr(change, "rollup", None) is not None for change in changes)

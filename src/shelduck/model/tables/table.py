@@ -76,8 +76,13 @@ class PartitionColumn:
 
 
 class Feature(Enum):
-    """A subject that takes part in calls on a table, by the property that tells."""
+    """A subject that takes part in calls on a table, by the property that tells.
 
+    A table with ROLLUPS has some, and one with ROLLUP is one.
+    """
+
+    KEYS = "shelduck.keys"
+    ROLLUP = "shelduck.rollup"
     ROLLUPS = "shelduck.rollups"
 
 

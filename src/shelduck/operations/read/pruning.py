@@ -16,9 +16,17 @@ from shelduck.model.tables.schema import Field, FieldId, Kind, Path
 from shelduck.model.tables.table import TableVersion
 from shelduck.model.types.bounds import Comparable, bound
 from shelduck.model.types.buckets import has_same_buckets
-from shelduck.planning.answers import WHERE, Measure, combined, measured, measured_columns
+from shelduck.planning.answers import (
+    WHERE,
+    Measure,
+    buckets_of,
+    combined,
+    equal_values,
+    measured,
+    measured_columns,
+    whole_number_ranges,
+)
 from shelduck.planning.prune import certain_files, matching_files
-from shelduck.planning.ranges import buckets_of, equal_values, whole_number_ranges
 from shelduck.planning.scan import ScanGroup
 from shelduck.spark.scan.sources import FileSource
 from shelduck.sql.query.predicates import parse_filter

@@ -8,14 +8,14 @@ from dataclasses import replace
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.catalog.read.files.numbers import deletes_of_files
-from shelduck.catalog.read.flush import (
+from shelduck.catalog.read.holdings import holdings_of
+from shelduck.catalog.read.inlined import inlined_history
+from shelduck.catalog.read.queries import chunks
+from shelduck.catalog.read.upkeep import (
     DeleteFileVersion,
     delete_file_versions,
     inlined_positions,
 )
-from shelduck.catalog.read.holdings import holdings_of
-from shelduck.catalog.read.inlined import inlined_history
-from shelduck.catalog.read.queries import chunks
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import (
     Change,

@@ -25,8 +25,7 @@ from shelduck.model.types.data_types import (
 from shelduck.planning.shadows import Shadow
 from shelduck.spark.named_errors import AnalysisException, SparkError, data_fault, first_line
 from shelduck.spark.rows.assign import Assigning, Demand
-from shelduck.spark.rows.conversions import converted, fitted, lost, needs_fit
-from shelduck.spark.rows.nested_conversions import converted_parts
+from shelduck.spark.rows.conversions import converted, converted_parts, fitted, lost, needs_fit
 from shelduck.spark.rows.store_rules import fail
 from shelduck.spark.rows.unheld import held_or_null, may_be_unheld
 from shelduck.spark.scan.read import Origin

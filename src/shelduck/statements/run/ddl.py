@@ -117,7 +117,7 @@ def alter_table(runner: Runner, statement: st.AlterTable) -> Result:
     name = runner.name(statement.name)
     if statement.if_exists and not runner.view().workspace.has_table(name):
         return Unchanged(runner.view().workspace.base.id)
-    timeout, waits = job_properties(statement.properties)
+    timeout, waits = job_properties(statement.properties) if statement.properties else (None, True)
     try:
         done = runner.table(statement.name).alter(*statement.changes, timeout=timeout, wait=waits)
     except NotFound:

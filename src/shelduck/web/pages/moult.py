@@ -25,6 +25,8 @@ from shelduck.web.bars import parts
 from shelduck.web.site import Site
 from shelduck.work.results import TableName
 
+_OF_ROWS = (ROW_ID_FIELD, SNAPSHOT_FIELD)
+
 
 def show(site: Site, request: Request) -> Response:
     """Return the page of the layouts of a table."""
@@ -58,9 +60,6 @@ def show(site: Site, request: Request) -> Response:
 
 def _plan(site: Site, name: TableName) -> AlterPlan:
     return CatalogVerbs(site.state, None).table(str(name)).plan_alter(RewriteOlderFiles())
-
-
-_OF_ROWS = (ROW_ID_FIELD, SNAPSHOT_FIELD)
 
 
 @dataclass(frozen=True, slots=True)
