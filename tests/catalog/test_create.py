@@ -214,6 +214,7 @@ def test_data_path_is_needed_except_for_a_duckdb_file(kind, request, tmp_path):
 
     with pytest.raises(InvalidRequest, match="needs a data_path"):
         create_lake(store)
+    store.close()
 
 
 def test_duckdb_file_keeps_its_files_beside_it_by_default(duckdb_url, tmp_path):

@@ -98,6 +98,7 @@ def test_a_table_of_the_same_name_is_another_one(made):
         oracle.execute("CREATE TABLE t (z INTEGER)")
     assert keeper.table().columns.names == ["z"]
     assert keeper.table().id != first.id
+    keeper.store.close()
 
 
 def test_a_backup_that_takes_the_place_of_the_catalog_has_its_own_history(sqlite_url, data_path):

@@ -7,13 +7,15 @@ import random
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import shelduck
+from tests.concurrency.storm_log import LANDED, Log, drawn
 from tests.support.spark import local_session
 
-KINDS = ["append", "update", "delete", "delete", "merge", "compact"]
+KINDS = ("append", "update", "delete", "merge", "compact")
 # An insert excludes whoever chose rows meanwhile: without a breath between them nothing else lands.
 LONGEST_PAUSE = 4.0
 
@@ -21,26 +23,29 @@ LONGEST_PAUSE = 4.0
 class Mixer:
     """Draws an operation, carries it out, and remembers what landed, with its snapshot."""
 
-    def __init__(self, lake: shelduck.Lake, writer: int) -> None:
+    def __init__(self, lake: shelduck.Lake, writer: int, folder: Path) -> None:
         self.lake = lake
+        self.folder = folder
+        self.log = Log(folder)
         self.table = lake.table("t")
         self.random = random.Random(writer)
         self.first = writer * 1_000_000
         self.next = self.first
         self.landed: list[list[Any]] = []
-        self.conflicts = 0
+        self.conflicts: Counter[str] = Counter()
 
     def step(self) -> None:
         """One operation; a conflict is an answer, any other error ends the process."""
-        kind = self.random.choice(KINDS)
+        kind = drawn(self.random, KINDS, self.folder)
         try:
             arguments, result = getattr(self, kind)()
         except shelduck.Conflict:
-            self.conflicts += 1
+            self.conflicts[kind] += 1
         else:
             snapshots = result.snapshots if kind == "compact" else [result.snapshot]
             if kind == "compact" or isinstance(result, shelduck.Committed):
                 self.landed += [[snapshot, kind, arguments] for snapshot in snapshots]
+                self.log.note(LANDED, kind)
         time.sleep(self.random.uniform(0, LONGEST_PAUSE))
 
     def append(self) -> tuple[list[int], Any]:
@@ -74,19 +79,18 @@ class Mixer:
 
 
 def main() -> None:
-    """Mix until the time is over, then print what landed and how many conflicts there were."""
-    url, start, writer, seconds = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    """Mix until told to stop, then print what landed and which kinds met how many conflicts."""
+    url, folder, writer = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     with (
         tempfile.TemporaryDirectory() as scratch,
         local_session(Path(scratch)) as spark,
         shelduck.connect(url, spark=spark, progress=False) as lake,
     ):
-        mixer = Mixer(lake, writer)
-        (start.parent / f"ready-{writer}").touch()
-        while not start.exists():
+        mixer = Mixer(lake, writer, folder)
+        (folder / f"ready-{writer}").touch()
+        while not (folder / "go").exists():
             time.sleep(0.05)
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while not (folder / "stop").exists():
             mixer.step()
     sys.stdout.write("\n" + json.dumps({"landed": mixer.landed, "conflicts": mixer.conflicts}))
 

@@ -3,7 +3,7 @@
 Where it dies is told by a word: ``job`` (as soon as a file appears below the lake's directory),
 ``before`` or ``after`` the first COMMIT, ``before 3`` or ``after 3`` the third, ``statement 7`` of
 the commit, or a function of Shelduck's after whose first return it dies, or with a number after a
-later one.
+later one. Leases are renewed now and then on a slow machine: that does not count.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Death:
         self._left = statements
 
     def __call__(self, _c: object, _cursor: object, statement: str, *_: object) -> None:
-        if statement.startswith(("INSERT", "UPDATE", "DELETE")):
+        if not _renews_leases() and statement.startswith(("INSERT", "UPDATE", "DELETE")):
             self._left -= 1
             if self._left == 0:
                 die()
@@ -92,6 +92,8 @@ def _dying(
 
     @wraps(function)
     def dying(*arguments: object, **more: object) -> object:
+        if _renews_leases():
+            return function(*arguments, **more)
         is_last = next(left) == 0
         if is_last and before:
             die()
@@ -101,6 +103,10 @@ def _dying(
         return found
 
     return dying
+
+
+def _renews_leases() -> bool:
+    return threading.current_thread().name == "shelduck leases"
 
 
 def _replace(function: Callable[..., object], calls: int) -> None:

@@ -12,7 +12,10 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 BEGUN, LANDED, REFUSED, UNKNOWN, FAILED = "begun", "landed", "refused", "unknown", "failed"
 MARKERS = 1_000_000
@@ -56,6 +59,15 @@ class Story:
     """What loads were told that did not land."""
     moves: list[tuple[int, int, str]] = field(default_factory=list)
     """Amounts moved from one table to another: the id, the amount, and what became of it."""
+
+
+def drawn(chance: random.Random, verbs: Sequence[str], folder: Path) -> str:
+    """One of the verbs: what landed least so far, by anybody, is likelier.
+
+    So each has its turn on a slow machine, and where one excludes others.
+    """
+    done = landed_so_far(folder)
+    return chance.choices(verbs, [1 / (1 + done[verb]) ** 2 for verb in verbs])[0]
 
 
 def landed_so_far(folder: Path) -> Counter[str]:

@@ -21,7 +21,7 @@ from tests.concurrency.storm_log import (
     UNKNOWN,
     Log,
     changed,
-    landed_so_far,
+    drawn,
 )
 from tests.support.oracle import DuckDBOracle
 
@@ -48,10 +48,7 @@ class Refused(Exception):
 
 
 class Member:
-    """Draws acts, carries them out, and notes what became of each.
-
-    What landed least so far, by anybody, is likelier: on a slow machine each verb has its turn.
-    """
+    """Draws acts, carries them out, and notes what became of each."""
 
     LONGEST_PAUSE = 0.3
     VERBS: tuple[str, ...] = ()
@@ -69,8 +66,7 @@ class Member:
 
     def run(self) -> None:
         while not (self.folder / "stop").exists():
-            done = landed_so_far(self.folder)
-            [verb] = self.random.choices(self.VERBS, [1 / (1 + done[v]) ** 2 for v in self.VERBS])
+            verb = drawn(self.random, self.VERBS, self.folder)
             self.step("append" if verb in _OF_ROWS and not any(self.held.values()) else verb)
             time.sleep(self.random.uniform(0, self.LONGEST_PAUSE))
 

@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import shelduck
-from tests.concurrency.storm_log import LANDED, MARKERS, UNKNOWN, Story, read_story
+from tests.concurrency.storm_log import (
+    LANDED,
+    MARKERS,
+    UNKNOWN,
+    Story,
+    landed_so_far,
+    read_story,
+)
 from tests.concurrency.storm_members import PLAIN, TABLES
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.oracle import DuckDBOracle, at
@@ -40,6 +47,8 @@ _DUCKDB = "duckdb"
 ROLES = (*JVMS, "insert", "alter", "upkeep", _DUCKDB)
 _START, _END = 240.0, 240.0
 _LONGEST_STOP = 6.0
+# How much longer than it should a storm lasts on a slow machine.
+_PATIENCE = 150.0
 
 
 class Ship:
@@ -61,8 +70,18 @@ class Ship:
         for role in self.crew:
             self._kill(role)
 
-    def sail(self, seconds: float, pause: float, events: Sequence[Callable[[], object]]) -> None:
-        """Let all work for so long; kill or stop one after each pause, and let events happen."""
+    def sail(
+        self,
+        seconds: float,
+        pause: float,
+        events: Sequence[Callable[[], object]],
+        due: Sequence[str],
+        least: int,
+    ) -> None:
+        """Let all work for so long; kill or stop one after each pause, and let events happen.
+
+        Then nobody is killed until all that is ``due`` has landed so often.
+        """
         self.cast_off()
         begun = time.monotonic()
         left = [(seconds * (n + 1) / (len(events) + 1), act) for n, act in enumerate(events)]
@@ -74,6 +93,7 @@ class Ship:
                 left.pop(0)[1]()
                 self.befell["restart of the database"] += 1
             self._befall(*self.random.choices(self.roles, weights))
+        self.await_landed(due, least)
         self.come_in()
 
     def cast_off(self) -> None:
@@ -86,6 +106,16 @@ class Ship:
         """Let all end what they are doing."""
         (self.folder / "stop").touch()
         self._until(lambda: all(p.poll() is not None for p in self.crew.values()), _END)
+
+    def await_landed(self, verbs: Sequence[str], least: int) -> None:
+        """Wait until each verb has landed so often, or the machine is too slow for that."""
+        end = time.monotonic() + _PATIENCE
+
+        def is_over() -> bool:
+            done = landed_so_far(self.folder)
+            return all(done[v] >= least for v in verbs) or time.monotonic() > end
+
+        self._until(is_over, _PATIENCE + _END)
 
     def kill(self, role: str) -> None:
         """Kill one and start it again."""

