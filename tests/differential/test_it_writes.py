@@ -7,6 +7,7 @@ import pytest
 import shelduck
 from shelduck.errors import Unsupported
 from tests.support.ducklakepy_oracle import oracle_at
+from tests.support.no_bridge import without_bridge
 from tests.support.normal import duckdb_rows, spark_rows, spark_rows_by_key
 from tests.support.oracle import at
 
@@ -279,7 +280,7 @@ def test_inlined_structs_hold_what_was_inserted_even_where_duckdb_cannot_read_th
 @pytest.mark.parametrize("door", ["bridge", pytest.param("no bridge", marks=pytest.mark.slow)])
 def test_variants_are_written_and_null_is_null(sqlite_url, data_path, spark, door, monkeypatch):
     if door != "bridge":
-        monkeypatch.setattr("shelduck.spark.write.write.bridge_for", lambda _: None)
+        without_bridge(monkeypatch)
     steps = (
         "CREATE TABLE t (id INT, v VARIANT)",
         """INSERT INTO t SELECT id, parse_json(concat('{"a": ', id, ', "b": [1, null]}'))
