@@ -18,7 +18,7 @@ from benchmarks.catalogs import counting_statements
 from benchmarks.harness import Section, Target, Timing, at_least, interleaved, ratio, scratch, timed
 from benchmarks.session import run_to_the_end, session
 from shelduck.catalog.databases.store import open_store
-from shelduck.catalog.running.jobs import move_job
+from shelduck.catalog.running.job_rows import move_job
 from shelduck.model.changes.job import OPEN_STATES, JobState, JobStep
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from benchmarks.catalogs import counting_statements, durable_postgres, fresh_url
 from benchmarks.harness import Section, at_most, duration, scratch
 from benchmarks.session import session
 from shelduck.catalog.databases.store import Store, open_store
-from shelduck.catalog.schema.create import open_lake
-from shelduck.web.app import make_app
+from shelduck.catalog.schema.lake_schema import open_lake
+from shelduck.web.application import make_app
 from shelduck.web.guard import Guard
 from shelduck.work.state import LakeState
 

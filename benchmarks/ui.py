@@ -12,8 +12,8 @@ import shelduck
 from benchmarks.catalogs import KINDS, NUMBERS, durable_postgres, fresh_url
 from benchmarks.harness import Section, Timing, at_most, interleaved, scratch
 from shelduck.catalog.databases.store import Store, open_store
-from shelduck.catalog.schema.create import open_lake
-from shelduck.web.app import make_app
+from shelduck.catalog.schema.lake_schema import open_lake
+from shelduck.web.application import make_app
 from shelduck.web.guard import Guard
 from shelduck.work.state import LakeState
 

@@ -101,7 +101,7 @@ def lake_url(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def ducklake_version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The version of DuckLake of every lake that the test makes without naming one."""
-    monkeypatch.setattr("shelduck.catalog.schema.create.DEFAULT", FORMATS[request.param])
+    monkeypatch.setattr("shelduck.catalog.schema.lake_schema.DEFAULT", FORMATS[request.param])
     return str(request.param)
 
 

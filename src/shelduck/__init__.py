@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     # What type checkers and editors see; a test compares it with the table below.
-    from shelduck.api.changes import add_column as add_column
-    from shelduck.api.changes import change_type as change_type
-    from shelduck.api.changes import drop_column as drop_column
-    from shelduck.api.changes import drop_default as drop_default
-    from shelduck.api.changes import drop_not_null as drop_not_null
-    from shelduck.api.changes import modify_column as modify_column
-    from shelduck.api.changes import move_column as move_column
-    from shelduck.api.changes import order_columns as order_columns
-    from shelduck.api.changes import rename_column as rename_column
-    from shelduck.api.changes import reset_partitioning as reset_partitioning
-    from shelduck.api.changes import reset_sorting as reset_sorting
-    from shelduck.api.changes import rewrite_files as rewrite_files
-    from shelduck.api.changes import set_comment as set_comment
-    from shelduck.api.changes import set_default as set_default
-    from shelduck.api.changes import set_not_null as set_not_null
-    from shelduck.api.changes import set_partitioning as set_partitioning
-    from shelduck.api.changes import set_properties as set_properties
-    from shelduck.api.changes import set_sorting as set_sorting
-    from shelduck.api.changes import unset_properties as unset_properties
     from shelduck.api.connect import connect as connect
     from shelduck.api.lake import Lake as Lake
     from shelduck.api.lake import Transaction as Transaction
+    from shelduck.api.schema_changes import add_column as add_column
+    from shelduck.api.schema_changes import change_type as change_type
+    from shelduck.api.schema_changes import drop_column as drop_column
+    from shelduck.api.schema_changes import drop_default as drop_default
+    from shelduck.api.schema_changes import drop_not_null as drop_not_null
+    from shelduck.api.schema_changes import modify_column as modify_column
+    from shelduck.api.schema_changes import move_column as move_column
+    from shelduck.api.schema_changes import order_columns as order_columns
+    from shelduck.api.schema_changes import rename_column as rename_column
+    from shelduck.api.schema_changes import reset_partitioning as reset_partitioning
+    from shelduck.api.schema_changes import reset_sorting as reset_sorting
+    from shelduck.api.schema_changes import rewrite_files as rewrite_files
+    from shelduck.api.schema_changes import set_comment as set_comment
+    from shelduck.api.schema_changes import set_default as set_default
+    from shelduck.api.schema_changes import set_not_null as set_not_null
+    from shelduck.api.schema_changes import set_partitioning as set_partitioning
+    from shelduck.api.schema_changes import set_properties as set_properties
+    from shelduck.api.schema_changes import set_sorting as set_sorting
+    from shelduck.api.schema_changes import unset_properties as unset_properties
     from shelduck.attached.attach import attach as attach
     from shelduck.attached.attach import detach as detach
     from shelduck.attached.attach import register as register
@@ -99,7 +99,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _NAMES = {
-    "shelduck.api.changes": (
+    "shelduck.api.schema_changes": (
         "add_column change_type drop_column drop_default drop_not_null modify_column "
         "move_column order_columns rename_column reset_partitioning reset_sorting "
         "rewrite_files set_comment set_default set_not_null set_partitioning set_properties "

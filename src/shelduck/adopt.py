@@ -7,22 +7,22 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shelduck.catalog.commit.adoptions import live_paths
-from shelduck.catalog.read.definitions import hive_parts
+from shelduck.catalog.read.views_and_macros import hive_parts
 from shelduck.errors import AlreadyExists, InvalidRequest
 from shelduck.model.changes.change import AppendFiles
-from shelduck.model.files.data_files import ColumnStats, NewDataFile
+from shelduck.model.files.data_file import ColumnStats, NewDataFile
 from shelduck.model.files.layout import Layout
 from shelduck.model.files.place import is_below, storage_path
 from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.schema import Field, Kind
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.bounds import Ends, bound, ends
 from shelduck.model.types.data_types import FLOATS
 from shelduck.model.types.literals import canonical_text
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.progress import counted
 from shelduck.planning.adoption import Adopted, match_file
-from shelduck.rollups.shape import refresh_by_id
+from shelduck.rollups.rollup_shape import refresh_by_id
 from shelduck.rows.appending import land
 from shelduck.rows.keyed import refuse_rollup
 from shelduck.rows.row_verbs import RowVerbs

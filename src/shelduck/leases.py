@@ -14,7 +14,7 @@ from pathlib import Path
 
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.running.jobs import renew_workers
+from shelduck.catalog.running.job_rows import renew_workers
 from shelduck.catalog.running.writers import (
     claim_upkeep,
     forget_upkeep,
@@ -28,7 +28,7 @@ from shelduck.catalog.running.writers import (
 from shelduck.errors import ShelduckError
 from shelduck.model.changes.job import BEAT
 from shelduck.model.tables.schema import TableId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import Conversion
 
 _SOONER = 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shelduck.model.tables.table import Feature
+from shelduck.model.tables.table_version import Feature
 from shelduck.rollups.answering import chooser_of
 from shelduck.rollups.following import stage_followed
 from shelduck.work.hooks import Hooks, put_in

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from rich.filesize import decimal
 
-from shelduck.catalog.read import upkeep as read_upkeep
+from shelduck.catalog.read import table_facts as read_upkeep
 from shelduck.errors import Conflict, NotFound, ShelduckError
 from shelduck.model.changes.change import AlterTable
-from shelduck.model.files.data_files import DataFile, NameMapping
+from shelduck.model.files.data_file import DataFile, NameMapping
 from shelduck.model.tables.properties import (
     TYPE_WIDENING,
     TYPE_WIDENING_FEATURE,
@@ -17,8 +17,8 @@ from shelduck.model.tables.properties import (
     without_type_widening,
 )
 from shelduck.model.tables.schema import Path, path_text
-from shelduck.model.tables.table import TableVersion
-from shelduck.operations.read.rows import TableRows, table_rows
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.operations.read.table_rows import TableRows, table_rows
 from shelduck.planning.resolve import resolve
 from shelduck.planning.type_changes import OlderType, TypeChange, older_types, type_changes
 from shelduck.rewrite.compact import survey

@@ -8,7 +8,7 @@ import pytest
 
 from shelduck.errors import AlreadyExists
 from shelduck.model.changes.change import AppendFiles
-from shelduck.model.files.data_files import MappedName
+from shelduck.model.files.data_file import MappedName
 from shelduck.model.tables.schema import FieldId
 from tests.support.files import write_file
 from tests.support.lake import Lake

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 import shelduck
-from shelduck.catalog.read import metadata, read
+from shelduck.catalog.read import metadata_rows, read
 from shelduck.errors import CorruptLake, ShelduckError
 from tests.support.broken_catalogs import BrokenCatalogs
 from tests.support.lake import Lake
@@ -74,7 +74,7 @@ def look(lake):
         table = read.table(connection, read.snapshot(connection), "main", "t", lake.info)
         read.data_files(connection, table)
         read.file_bounds(connection, table, [1])
-        metadata.changed_snapshots(connection, table)
+        metadata_rows.changed_snapshots(connection, table)
 
 
 def change(lake, *statements):

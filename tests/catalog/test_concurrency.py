@@ -13,7 +13,7 @@ from shelduck.catalog.databases.database import Contention
 from shelduck.catalog.databases.retry import with_retries
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.read import read
-from shelduck.catalog.schema.create import create_lake, open_lake
+from shelduck.catalog.schema.lake_schema import create_lake, open_lake
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import AlterTable, CommitInfo
 from tests.support.oracle import DuckDBOracle

@@ -12,7 +12,12 @@ from sqlalchemy import delete, insert, select, text, update
 
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.databases.store import open_store
-from shelduck.catalog.schema.create import LakeInfo, create_lake, open_lake, open_or_create_lake
+from shelduck.catalog.schema.lake_schema import (
+    LakeInfo,
+    create_lake,
+    open_lake,
+    open_or_create_lake,
+)
 from shelduck.catalog.schema.own_tables import ensure_own_tables, indexes
 from shelduck.ducklake import tables
 from shelduck.errors import AlreadyExists, CorruptLake, InvalidRequest, NotFound, Unsupported
@@ -249,7 +254,7 @@ def test_data_path_is_stored_absolute_with_a_slash(tmp_path, monkeypatch, given,
 
 CREATE_AT_ONCE = """
 import sys
-from shelduck.catalog.schema.create import open_or_create_lake
+from shelduck.catalog.schema.lake_schema import open_or_create_lake
 from shelduck.catalog.databases.store import open_store
 store = open_store(sys.argv[1])
 print("ready", flush=True)

@@ -11,7 +11,7 @@ from ducklakepy import load_catalog
 from typer.testing import CliRunner
 
 import shelduck
-from shelduck.catalog.read.inlined import inlined_rows
+from shelduck.catalog.read.inlined_rows import inlined_rows
 from shelduck.cli.app import app
 from shelduck.errors import InvalidRequest, LakeChanged
 from tests.support.lake import Lake

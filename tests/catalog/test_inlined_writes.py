@@ -10,8 +10,8 @@ from shelduck.catalog.read import read
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import AppendFiles, DeleteRows, FileDeletes, InlineRows
 from shelduck.model.changes.schema_change import RenameColumn
-from shelduck.model.files.data_files import DeletesSeen
-from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.files.data_file import DeletesSeen
+from shelduck.model.files.inlined_batch import InlinedBatch
 from tests.support.files import write_file
 from tests.support.lake import altered, created, provisional, statements
 

@@ -9,7 +9,7 @@ import pytest
 
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.databases.database import Contention
-from shelduck.catalog.running import jobs
+from shelduck.catalog.running import job_rows
 from shelduck.catalog.running.writers import register_writer
 from shelduck.catalog.upkeep.facts import table_facts
 from shelduck.errors import AlreadyExists, Conflict, CorruptLake, NewerFormat, NotFound
@@ -62,7 +62,7 @@ def carried_out(lake, changes, job):
 
 def look(lake, number):
     with lake.store.read() as connection:
-        return jobs.job(connection, number)
+        return job_rows.job(connection, number)
 
 
 @pytest.mark.parametrize(("writes", "state"), [(False, JobState.RUNNING), (True, JobState.PENDING)])
@@ -96,7 +96,7 @@ def test_a_job_is_recorded_with_the_ids_that_it_takes(lake):
 
 def test_a_step_is_repeated_where_the_catalog_was_busy(lake, monkeypatch):
     begun(lake)
-    take = jobs.step_job
+    take = job_rows.step_job
     busy = iter([True, True, False])
 
     def raced(*arguments):
@@ -104,8 +104,8 @@ def test_a_step_is_repeated_where_the_catalog_was_busy(lake, monkeypatch):
             raise Contention("busy")
         take(*arguments)
 
-    monkeypatch.setattr(jobs, "step_job", raced)
-    jobs.move_job(lake.store, JobStep(1, OPEN_STATES, JobState.RUNNING, None, 1, 2))
+    monkeypatch.setattr(job_rows, "step_job", raced)
+    job_rows.move_job(lake.store, JobStep(1, OPEN_STATES, JobState.RUNNING, None, 1, 2))
 
     found = look(lake, 1)
     assert (found.state, found.done, found.total) == (JobState.RUNNING, 1, 2)
@@ -125,10 +125,10 @@ def test_a_table_has_one_open_job(lake):
     assert look(lake, 1).finished is not None
     assert begun(lake) == 2
     with lake.store.read() as connection:
-        assert [j.id for j in jobs.jobs(connection)] == [2, 1]
-        assert jobs.open_job(connection, lake.table("t").id).id == 2
+        assert [j.id for j in job_rows.jobs(connection)] == [2, 1]
+        assert job_rows.open_job(connection, lake.table("t").id).id == 2
         with pytest.raises(NotFound, match="job '9' does not exist; existing jobs: '2', '1'"):
-            jobs.job(connection, 9)
+            job_rows.job(connection, 9)
 
 
 def test_a_step_that_comes_too_late_takes_its_commit_with_it(lake):
@@ -169,27 +169,27 @@ def test_columns_are_published_only_where_no_other_rows_are(lake):
 
 def test_one_worker_has_a_job_until_its_lease_is_over(lake, monkeypatch):
     begun(lake)
-    assert jobs.claim_job(lake.store, 1, "one")
-    assert jobs.claim_job(lake.store, 1, "one")
-    assert not jobs.claim_job(lake.store, 1, "two")
+    assert job_rows.claim_job(lake.store, 1, "one")
+    assert job_rows.claim_job(lake.store, 1, "one")
+    assert not job_rows.claim_job(lake.store, 1, "two")
     now = datetime.now(UTC)
     assert look(lake, 1).is_held(now)
     assert not look(lake, 1).is_held(now + LEASE)
 
     # What the second does where it knows that the first is dead, or that its time is over.
-    assert jobs.claim_job(lake.store, 1, "two", gone="one")
-    monkeypatch.setattr(jobs, "LEASE", -LEASE)
-    assert jobs.claim_job(lake.store, 1, "three")
+    assert job_rows.claim_job(lake.store, 1, "two", gone="one")
+    monkeypatch.setattr(job_rows, "LEASE", -LEASE)
+    assert job_rows.claim_job(lake.store, 1, "three")
     monkeypatch.undo()
     with pytest.raises(Conflict, match="job 1 is already PENDING"):
         carried_out(lake, [], JobStep(1, OPEN_STATES, JobState.RUNNING, worker="two"))
     carried_out(lake, [], JobStep(1, OPEN_STATES, JobState.RUNNING, worker="three"))
-    jobs.release_job(lake.store, 1, "two")
+    job_rows.release_job(lake.store, 1, "two")
     assert look(lake, 1).worker == "three"
-    jobs.release_job(lake.store, 1, "three")
-    assert jobs.claim_job(lake.store, 1, "two")
+    job_rows.release_job(lake.store, 1, "three")
+    assert job_rows.claim_job(lake.store, 1, "two")
     carried_out(lake, [], JobStep(1, OPEN_STATES, JobState.FINISHED))
-    assert not jobs.claim_job(lake.store, 1, "two")
+    assert not job_rows.claim_job(lake.store, 1, "two")
 
 
 def test_a_table_is_at_work_while_a_worker_runs_its_job(lake, monkeypatch):
@@ -199,9 +199,9 @@ def test_a_table_is_at_work_while_a_worker_runs_its_job(lake, monkeypatch):
 
     begun(lake)
     assert changing() == [False]
-    jobs.claim_job(lake.store, 1, "one")
+    job_rows.claim_job(lake.store, 1, "one")
     assert changing() == [True]
-    monkeypatch.setattr(jobs, "LEASE", -LEASE)
+    monkeypatch.setattr(job_rows, "LEASE", -LEASE)
     assert changing() == [False]
     monkeypatch.undo()
     carried_out(lake, [], JobStep(1, OPEN_STATES, JobState.FINISHED))
@@ -210,10 +210,10 @@ def test_a_table_is_at_work_while_a_worker_runs_its_job(lake, monkeypatch):
 
 def test_signs_of_life_keep_a_job(lake):
     begun(lake)
-    jobs.claim_job(lake.store, 1, "one")
+    job_rows.claim_job(lake.store, 1, "one")
     before = look(lake, 1).heartbeat
     with lake.store.write() as connection:
-        jobs.renew_workers(connection, ["one", "two"])
+        job_rows.renew_workers(connection, ["one", "two"])
 
     assert look(lake, 1).heartbeat > before
 
@@ -248,10 +248,10 @@ def test_a_job_that_only_a_newer_shelduck_knows_is_open_and_does_no_harm(lake, c
         begun(lake)
     assert str(caught.value) == found.message
     with lake.store.read() as connection:
-        assert [j.id for j in jobs.jobs(connection)] == [began]
-        assert jobs.open_job(connection, lake.table("t").id).id == 1
-        assert jobs.reservations(connection) == set()
-        assert jobs.light_changes(connection, jobs.jobs(connection)) == []
+        assert [j.id for j in job_rows.jobs(connection)] == [began]
+        assert job_rows.open_job(connection, lake.table("t").id).id == 1
+        assert job_rows.reservations(connection) == set()
+        assert job_rows.light_changes(connection, job_rows.jobs(connection)) == []
     writer = Writer(lake.store, Leases(lake.store))
     assert writer.register(lake.table("t")).conversions == ()
     writer.give_up()
@@ -277,6 +277,6 @@ def test_the_change_feed_ends_at_a_job_that_is_not_understood(lake):
     table, last = lake.table("t"), look(lake, 1).published
 
     with lake.store.read() as connection:
-        assert jobs.first_conversion(connection, table.id, last, last) is None
+        assert job_rows.first_conversion(connection, table.id, last, last) is None
         with pytest.raises(NewerFormat, match=r"^the work of job 1 on main\.t"):
-            jobs.first_conversion(connection, table.id, last - 1, last)
+            job_rows.first_conversion(connection, table.id, last - 1, last)

@@ -10,7 +10,7 @@ import pytest
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.read import read
 from shelduck.catalog.read.kept_tables import KeptTables
-from shelduck.catalog.schema.create import open_lake
+from shelduck.catalog.schema.lake_schema import open_lake
 from shelduck.model.changes.schema_change import SetComment
 from tests.support.lake import Lake, altered
 from tests.support.oracle import DuckDBOracle

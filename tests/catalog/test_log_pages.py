@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
-from shelduck.catalog.read import metadata, read
+from shelduck.catalog.read import metadata_rows, read
 from tests.support.lake import Lake
 
 _NUMBERS = (
@@ -71,6 +71,6 @@ def test_a_page_reads_a_page(lake, monkeypatch):
         read.table_history(connection, table, limit=20)
         assert len(made) <= 50
         made.clear()
-        changed = metadata.changed_snapshots(connection, table, 20)
+        changed = metadata_rows.changed_snapshots(connection, table, 20)
         assert len(made) <= 50
     assert [(c.snapshot.id, c.parent) for c in changed[-2:]] == [(11965, 11963), (11963, 11961)]

@@ -16,7 +16,7 @@ from shelduck.catalog.upkeep import expire as choosing
 from shelduck.catalog.upkeep import few_rows, sweep
 from shelduck.catalog.upkeep.expire import ExpiryRequest
 from shelduck.model.changes.change import DropTable
-from shelduck.upkeep import cleanup, upkeep
+from shelduck.upkeep import cleanup, lake_upkeep
 from tests.support.lake import Lake
 
 _NUMBERS = (
@@ -132,7 +132,7 @@ def test_the_longest_transaction_of_an_expiry_does_not_grow(
 ):
     lake = lake_with_history(sqlite_url, data_path, copies)
     with watched(monkeypatch) as work:
-        done = upkeep.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
+        done = lake_upkeep.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
 
     assert (len(done.snapshots), done.files) == (copies + 2, copies)
     assert max(work.changed) <= 600
@@ -149,10 +149,10 @@ def test_transactions_that_hold_the_lock_for_long_become_smaller(
     slow = SlowClock()
     with clock.using(slow):
         with watched(monkeypatch) as quick:
-            upkeep.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1_501))
+            lake_upkeep.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1_501))
         slow.slow = True
         with watched(monkeypatch) as work:
-            done = upkeep.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
+            done = lake_upkeep.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
     assert quick.changed[:3] == [1_000, 1_000, 1_000]
     assert len(done.snapshots) == 1_500
     # Two rows for each snapshot, then about as many for files.
@@ -166,10 +166,10 @@ def test_a_look_at_what_would_expire_takes_no_lock(sqlite_url, data_path, small_
     lake = lake_with_history(sqlite_url, data_path, 400)
     asked = ExpiryRequest(versions=tuple(range(1, 301)))
     with watched(monkeypatch) as work:
-        seen = upkeep.expire_snapshots(lake.store, lake.info, asked, dry_run=True)
+        seen = lake_upkeep.expire_snapshots(lake.store, lake.info, asked, dry_run=True)
     assert work.changed == []
     assert (len(seen.snapshots), seen.files) == (300, 299)
-    assert upkeep.expire_snapshots(lake.store, lake.info, asked).files == 299
+    assert lake_upkeep.expire_snapshots(lake.store, lake.info, asked).files == 299
     lake.store.close()
 
 
@@ -180,7 +180,7 @@ def test_a_dropped_table_with_many_rows_goes_in_several_transactions(
     lake.create("wide", **{f"c{n}": "int" for n in range(1200)})
     lake.commit(DropTable(lake.table("wide")))
     with watched(monkeypatch) as work:
-        upkeep.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
+        lake_upkeep.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
     assert max(work.changed) == 500
     assert sum(work.changed) > 1200
     assert lake.metadata("ducklake_column") == lake.metadata("ducklake_table") == []
@@ -191,7 +191,7 @@ def test_the_longest_transaction_of_a_cleanup_does_not_grow(
     sqlite_url, data_path, small_lots, monkeypatch
 ):
     lake = lake_with_history(sqlite_url, data_path, 250)
-    upkeep.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
+    lake_upkeep.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
     everything = cleanup.Chosen(before=None)
     with watched(monkeypatch) as looking:
         seen = cleanup.clean_up(lake.store, lake.info, everything, dry_run=True)
@@ -208,7 +208,7 @@ def test_the_longest_transaction_of_a_cleanup_does_not_grow(
 
 def test_a_cleanup_that_is_interrupted_is_continued(sqlite_url, data_path, small_lots, monkeypatch):
     lake = lake_with_history(sqlite_url, data_path, 250)
-    upkeep.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
+    lake_upkeep.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
     everything = cleanup.Chosen(before=None)
     real, lots = cleanup.delete_files, []
 

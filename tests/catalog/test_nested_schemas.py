@@ -15,8 +15,8 @@ from ducklakepy.types import Int32Type
 import shelduck
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.read import read
-from shelduck.catalog.read.inlined import inlined_rows
-from shelduck.catalog.schema.create import open_or_create_lake
+from shelduck.catalog.read.inlined_rows import inlined_rows
+from shelduck.catalog.schema.lake_schema import open_or_create_lake
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.work.results import TableName
 from tests.support.lake import Lake

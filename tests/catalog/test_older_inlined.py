@@ -10,7 +10,7 @@ from shelduck.catalog.upkeep.expire import ExpiryRequest
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.schema_change import AddColumn
 from shelduck.model.types.data_types import parse_type
-from shelduck.upkeep.upkeep import expire_snapshots
+from shelduck.upkeep.lake_upkeep import expire_snapshots
 
 INLINING = {"DATA_INLINING_ROW_LIMIT": 10}
 pytestmark = pytest.mark.every_database

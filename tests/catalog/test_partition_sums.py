@@ -14,7 +14,7 @@ from shelduck.catalog.read.overview.partitions import (
     partition_rows,
 )
 from shelduck.model.changes.change import AppendFiles, DeleteRows, FileDeletes
-from shelduck.model.files.data_files import DeletesSeen
+from shelduck.model.files.data_file import DeletesSeen
 from tests.support.files import write_delete_file, write_file
 
 

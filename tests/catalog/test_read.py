@@ -10,10 +10,10 @@ import pytest
 from shelduck.catalog.commit.recorded_layouts import record_layouts
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.read import read
-from shelduck.catalog.schema.create import open_lake
+from shelduck.catalog.schema.lake_schema import open_lake
 from shelduck.catalog.schema.own_tables import ensure_own_tables
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound
-from shelduck.model.files.data_files import MappedName
+from shelduck.model.files.data_file import MappedName
 from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import parse_type

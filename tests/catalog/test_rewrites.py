@@ -22,10 +22,10 @@ from shelduck.model.changes.change import (
     RewrittenFile,
 )
 from shelduck.model.changes.schema_change import AddColumn, DropColumn, RenameColumn
-from shelduck.model.files.data_files import DeletesSeen, NewDeleteFile, deletes_seen
+from shelduck.model.files.data_file import DeletesSeen, NewDeleteFile, deletes_seen
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Primitive
-from shelduck.upkeep.upkeep import expire_snapshots
+from shelduck.upkeep.lake_upkeep import expire_snapshots
 from tests.support.files import write_file
 from tests.support.lake import Lake, altered, statements
 

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 import shelduck
 from shelduck import clock
-from shelduck.catalog.running.jobs import claim_job
+from shelduck.catalog.running.job_rows import claim_job
 from shelduck.catalog.running.writers import (
     at_work_since,
     end_writers,

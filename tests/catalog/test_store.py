@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from shelduck.catalog.databases import duckdb as duckdb_catalog
 from shelduck.catalog.databases.database import Contention, Failure
 from shelduck.catalog.databases.store import open_store
-from shelduck.catalog.schema.create import create_lake
+from shelduck.catalog.schema.lake_schema import create_lake
 from shelduck.ducklake import tables
 from shelduck.errors import (
     CatalogUnavailable,

@@ -11,7 +11,7 @@ from ducklakepy import load_catalog
 from sqlalchemy import select
 
 import shelduck
-from shelduck.catalog.read.upkeep import described
+from shelduck.catalog.read.table_facts import described
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.changes.schema_change import ChangeType

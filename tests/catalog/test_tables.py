@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import insert, select, text, update
 
 from shelduck.catalog.databases.store import open_store
-from shelduck.catalog.schema.create import create_lake
+from shelduck.catalog.schema.lake_schema import create_lake
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import timestamp_from_text, timestamp_text
 from tests.support.oracle import METADATA_TABLES, DuckDBOracle

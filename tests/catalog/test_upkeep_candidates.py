@@ -9,9 +9,9 @@ from sqlalchemy import insert, text
 
 from shelduck.ducklake import tables
 from shelduck.model.changes.change import DeleteRows, FileDeletes
-from shelduck.model.files.data_files import DeletesSeen
+from shelduck.model.files.data_file import DeletesSeen
 from shelduck.operations.read.kept_inlined import LayoutMemory
-from shelduck.operations.write.flush import flush_table
+from shelduck.operations.write.flush_rows import flush_table
 from shelduck.planning.compaction import SmallFiles
 from shelduck.rewrite.candidates import (
     Outlook,

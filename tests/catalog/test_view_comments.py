@@ -9,7 +9,7 @@ import pytest
 from ducklakepy import load_catalog
 
 import shelduck
-from shelduck.catalog.read.definitions import view
+from shelduck.catalog.read.views_and_macros import view
 from shelduck.errors import Conflict, Unsupported
 from shelduck.model.changes.change import CreateView, DropView, RenameView
 from shelduck.model.changes.definition import CommentViewColumns

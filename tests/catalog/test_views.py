@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.catalog.read.definitions import view, view_names
-from shelduck.ducklake.definitions import column_names, column_names_text
+from shelduck.catalog.read.views_and_macros import view, view_names
+from shelduck.ducklake.definition_rows import column_names, column_names_text
 from shelduck.errors import AlreadyExists, Conflict, CorruptLake, InvalidRequest
 from shelduck.model.changes.change import (
     CreateView,

@@ -13,7 +13,7 @@ from shelduck import clock, leases
 from shelduck import leases as jobs_leases
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.running import writers
-from shelduck.catalog.running.jobs import job as look_up
+from shelduck.catalog.running.job_rows import job as look_up
 from shelduck.catalog.schema import own_tables
 from shelduck.errors import CatalogUnavailable
 from shelduck.leases import Leases, Writer

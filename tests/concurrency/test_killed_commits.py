@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from shelduck.catalog.schema.create import open_lake
+from shelduck.catalog.schema.lake_schema import open_lake
 from tests.concurrency.victims import MIGRATE
 from tests.support.contenders import OURS
 from tests.support.contested import Reader, everything, left_by, make_contested

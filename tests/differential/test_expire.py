@@ -8,10 +8,10 @@ from math import inf
 import pytest
 
 from shelduck.catalog.databases.store import Store, open_store
-from shelduck.catalog.schema.create import open_lake
+from shelduck.catalog.schema.lake_schema import open_lake
 from shelduck.catalog.upkeep import few_rows, sweep
 from shelduck.catalog.upkeep.expire import ExpiryRequest
-from shelduck.upkeep.upkeep import expire_snapshots
+from shelduck.upkeep.lake_upkeep import expire_snapshots
 from tests.support.ducklakepy_oracle import DuckLakePyOracle, oracle_at
 from tests.support.oracle import DuckDBOracle
 

@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import shelduck
-from shelduck.borders.delta import export as delta_export
+from shelduck.borders.delta import delta_export
 from tests.support.delta import DeltaReaders, HandMade, column, metadata, protocol
 from tests.support.normal import spark_rows
 from tests.support.oracle import DuckDBOracle

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shelduck
-from shelduck.borders.iceberg import export as iceberg_export
-from shelduck.borders.iceberg import metadata as iceberg_metadata
+from shelduck.borders.iceberg import iceberg_export, iceberg_metadata
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
 from shelduck.spark.deletes import position_files
 from tests.support.iceberg import IcebergReaders

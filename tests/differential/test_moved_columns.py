@@ -9,9 +9,9 @@ from sqlalchemy import text as sql_text
 
 import shelduck
 from shelduck.catalog.databases.store import open_store
-from shelduck.catalog.read import inlined as read_inlined
+from shelduck.catalog.read import inlined_rows as read_inlined
 from shelduck.catalog.read import read
-from shelduck.catalog.schema.create import open_lake
+from shelduck.catalog.schema.lake_schema import open_lake
 from shelduck.errors import CorruptLake
 from tests.support.ducklakepy_oracle import oracle_at
 

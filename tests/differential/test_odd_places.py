@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import shelduck
-from shelduck.spark.scan import read
+from shelduck.spark.scan import scan_frames
 from tests.support.lakes import catalog_files, rows
 from tests.support.odd_names import LONG, VALUES
 from tests.support.oracle import DuckDBOracle
@@ -57,7 +57,7 @@ def agreed(lake, lake_file, monkeypatch=None):
             )
     if monkeypatch is not None:
         with monkeypatch.context() as patched:
-            patched.setattr(read, "bridge_for", lambda _: None)
+            patched.setattr(scan_frames, "bridge_for", lambda _: None)
             assert rows(lake.sql(query)) == found
     return found
 

@@ -21,7 +21,7 @@ from pyspark.sql import functions as sf
 
 import shelduck
 from shelduck.ducklake.format import FORMATS
-from shelduck.spark.scan import read
+from shelduck.spark.scan import scan_frames
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lengths import long, one_by_one
 
@@ -206,7 +206,7 @@ def _union(one, other):
 @pytest.fixture(params=["bridge", "public"])
 def path_of_reading(request, monkeypatch):
     if request.param == "public":
-        monkeypatch.setattr(read, "bridge_for", lambda _: None)
+        monkeypatch.setattr(scan_frames, "bridge_for", lambda _: None)
     return request.param
 
 

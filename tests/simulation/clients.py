@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from shelduck.api.changes import add_column, change_type
 from shelduck.api.lake import Lake
+from shelduck.api.schema_changes import add_column, change_type
 from shelduck.errors import CorruptLake, OutcomeUnknown, ShelduckError
 from shelduck.rows.appending import Manner, append
 from shelduck.work.results import TableName

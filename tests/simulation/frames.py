@@ -7,14 +7,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from shelduck.model.changes.change import AppendFiles
-from shelduck.model.changes.staged import StagedRows
-from shelduck.model.files.data_files import NewDataFile, NewDeleteFile
+from shelduck.model.changes.staged_rows import StagedRows
+from shelduck.model.files.data_file import NewDataFile, NewDeleteFile
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
 from shelduck.model.tables.rollup import Measure, rollup_of
 from shelduck.model.tables.writable import shadow_name
 from shelduck.model.types.data_types import Primitive
 from shelduck.operations.done import Done
-from shelduck.operations.read.rows import TableRows
+from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.delete import deleted, truncate_rows
 from shelduck.operations.write.overwrite import overwrite_table
 from shelduck.spark.deletes.delete_files import DeadRows
@@ -31,10 +31,10 @@ from tests.simulation.files import StandIn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from shelduck.model.files.data_files import DataFile
-    from shelduck.model.tables.table import TableVersion
+    from shelduck.model.files.data_file import DataFile
+    from shelduck.model.tables.table_version import TableVersion
     from shelduck.operations.write.load import Loaded
-    from shelduck.rollups.rows import RollupRows
+    from shelduck.rollups.rollup_rows import RollupRows
     from shelduck.spark.write.write import Register
     from tests.simulation.run import Simulation
 

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from shelduck import leases
 from shelduck.catalog.commit import commit as committing
 from shelduck.catalog.commit.rows import table_stats
-from shelduck.catalog.running import jobs, writers
+from shelduck.catalog.running import job_rows, writers
 from shelduck.errors import OutcomeUnknown
 from shelduck.jobs import worker
 from shelduck.leases import Writer
@@ -30,7 +30,7 @@ from shelduck.work import unit
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from shelduck.model.tables.table import TableVersion
+    from shelduck.model.tables.table_version import TableVersion
 
 Patch = tuple[Any, str, Any]
 
@@ -126,13 +126,13 @@ def _half_a_transaction() -> list[Patch]:
 
 
 def _no_guards() -> list[Patch]:
-    real = jobs.step_job
-    anything = frozenset(jobs.JobState)
+    real = job_rows.step_job
+    anything = frozenset(job_rows.JobState)
 
     def step(connection: Any, wanted: Any, *rest: Any) -> None:
         real(connection, replace(wanted, expected=anything, worker=None), *rest)
 
-    return [(committing, "step_job", step), (jobs, "step_job", step)]
+    return [(committing, "step_job", step), (job_rows, "step_job", step)]
 
 
 def _row_ids_again() -> list[Patch]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from shelduck.api.lake import Lake
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.schema.create import open_or_create_lake
+from shelduck.catalog.schema.lake_schema import open_or_create_lake
 from shelduck.ducklake.format import FORMATS
 from shelduck.model.changes.job import OPEN_STATES
 from tests.simulation.catalog import SimulatedSQLite
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from shelduck.catalog.schema.create import LakeInfo
+    from shelduck.catalog.schema.lake_schema import LakeInfo
 
 DATA = "sim://lake/"
 _CLIENTS = 4

@@ -13,13 +13,13 @@ from unittest.mock import patch
 from shelduck import leases
 from shelduck.jobs import lots, shares
 from shelduck.model.files.place import split_address
-from shelduck.operations.read.rows import TableRows
-from shelduck.operations.write import append, flush, overwrite
+from shelduck.operations.read.table_rows import TableRows
+from shelduck.operations.write import append, flush_rows, overwrite
 from shelduck.rewrite import compact, convert
 from shelduck.rollups import following
 from shelduck.rows import edit_verbs
 from shelduck.spark.files import listing, storage
-from shelduck.spark.rows.evolving import NamedRows
+from shelduck.spark.rows.needed_columns import NamedRows
 from shelduck.spark.write import partition_keys
 from tests.simulation.frames import StandInSpark, assign, under
 
@@ -55,8 +55,8 @@ def seams(simulation: Callable[[], Simulation]) -> Iterator[None]:
         (convert, "add_shadows", spark.add_shadows),
         (convert, "bridge_for", lambda _: None),
         (edit_verbs, "delete_rows", spark.delete_rows),
-        (flush, "write_deaths", spark.write_deaths),
-        (flush, "deaths_in", spark.deaths_in),
+        (flush_rows, "write_deaths", spark.write_deaths),
+        (flush_rows, "deaths_in", spark.deaths_in),
         (following, "added", spark.added),
         (following, "followed", spark.followed),
         (following, "made_anew", spark.made_anew),

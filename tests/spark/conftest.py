@@ -9,8 +9,8 @@ import pytest
 from shelduck.catalog.upkeep import known_files
 from shelduck.planning.scan import plan_scan
 from shelduck.spark.bridge import Bridge, bridge_for
-from shelduck.spark.scan import read
-from shelduck.spark.scan.read import read_rows
+from shelduck.spark.scan import scan_frames
+from shelduck.spark.scan.scan_frames import read_rows
 from tests.support.lakes import Base
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def bridge(spark: SparkSession) -> Bridge:
 def path_of_reading(request, monkeypatch):
     """Both ways into Spark: through the JVM, and by the public API as over Spark Connect."""
     if request.param == "public":
-        monkeypatch.setattr(read, "bridge_for", lambda _: None)
+        monkeypatch.setattr(scan_frames, "bridge_for", lambda _: None)
     return request.param
 
 

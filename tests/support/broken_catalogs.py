@@ -15,14 +15,14 @@ from sqlalchemy import event
 import shelduck
 from shelduck.api.lake import Lake
 from shelduck.catalog.databases.store import Store, open_store
-from shelduck.catalog.read import metadata, read
+from shelduck.catalog.read import metadata_rows, read
 from shelduck.catalog.read.overview.partitions import partition_rows
-from shelduck.catalog.schema.create import open_lake
+from shelduck.catalog.schema.lake_schema import open_lake
 from shelduck.catalog.upkeep.audit import audit_rows
 from shelduck.ducklake.format import V1_0
 from shelduck.errors import ShelduckError
 from shelduck.operations.read.kept_inlined import LayoutMemory
-from shelduck.operations.read.rows import table_rows
+from shelduck.operations.read.table_rows import table_rows
 from shelduck.planning.scan import plan_scan
 from shelduck.work.state import LakeState
 from tests.support.small_lakes import make_lakes
@@ -316,14 +316,14 @@ def _version(lake: Lake, name: TableName) -> Any:
 def _history(lake: Lake, name: TableName) -> object:
     table = _version(lake, name)
     with lake._state.store.read() as connection:
-        return [tuple(s)[1:] for s in metadata.changed_snapshots(connection, table)]
+        return [tuple(s)[1:] for s in metadata_rows.changed_snapshots(connection, table)]
 
 
 def _metadata(lake: Lake, name: TableName) -> object:
     table = _version(lake, name)
     with lake._state.store.read() as connection:
-        files = list(metadata.file_rows(connection, table))
-        stats = metadata.column_stats_rows(connection, table)
+        files = list(metadata_rows.file_rows(connection, table))
+        stats = metadata_rows.column_stats_rows(connection, table)
         parts = partition_rows(connection, table)
     return files, parts, stats
 

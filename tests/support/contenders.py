@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.read.definitions import macros, view
+from shelduck.catalog.read.views_and_macros import macros, view
 from shelduck.ducklake import tables
 from shelduck.model.changes.change import (
     AlterTable,
@@ -30,9 +30,9 @@ from shelduck.model.changes.change import (
 from shelduck.model.changes.definition import CreateMacro, DropMacro
 from shelduck.model.changes.problem import RepairCatalog
 from shelduck.model.changes.schema_change import AddColumn, SetComment, SetNullable
-from shelduck.model.files.data_files import deletes_seen
-from shelduck.model.files.inlined import InlinedBatch
-from shelduck.model.tables.table import PartitionColumn
+from shelduck.model.files.data_file import deletes_seen
+from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.tables.table_version import PartitionColumn
 from shelduck.model.tables.view import (
     MacroBody,
     MacroKind,

@@ -24,7 +24,7 @@ from ducklakepy.schema import Schema
 from sqlalchemy import create_engine
 from sqlglot import exp
 
-from shelduck.catalog.schema import create
+from shelduck.catalog.schema import lake_schema
 from tests.support.ducklakepy_reader import NAME, LakeReader, lake_option
 from tests.support.ducklakepy_words import (
     dotted,
@@ -269,7 +269,7 @@ def oracle_at(
     options: Mapping[str, str | int | bool] | None = None,
 ) -> DuckDBOracle | DuckLakePyOracle:
     """The oracle for the version of the lake at an address, or of the lake that it is to make."""
-    known = create.DEFAULT.version
+    known = lake_schema.DEFAULT.version
     if not url.startswith("duckdb"):
         engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
         known = lake_option(engine, "version") or known

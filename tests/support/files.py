@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shelduck.model.files.data_files import ColumnStats, NewDataFile, NewDeleteFile
+from shelduck.model.files.data_file import ColumnStats, NewDataFile, NewDeleteFile
 from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.schema import FieldId, Kind
 from shelduck.model.types.data_types import Decimal, Primitive
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from shelduck.model.tables.schema import Field
-    from shelduck.model.tables.table import TableVersion
+    from shelduck.model.tables.table_version import TableVersion
 
 ARROW = {
     "boolean": pa.bool_(),

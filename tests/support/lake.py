@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.read import read
-from shelduck.catalog.schema.create import open_or_create_lake
+from shelduck.catalog.schema.lake_schema import open_or_create_lake
 from shelduck.model.changes.change import (
     AlterTable,
     AppendFiles,
@@ -22,7 +22,7 @@ from shelduck.model.changes.schema_change import (
     apply_changes,
 )
 from shelduck.model.tables.schema import SchemaId, TableId, new_schema
-from shelduck.model.tables.table import SchemaInfo, TableVersion
+from shelduck.model.tables.table_version import SchemaInfo, TableVersion
 from shelduck.model.text.names import directory
 from shelduck.model.types.data_types import Member, parse_type
 from tests.support.ducklakepy_oracle import oracle_at

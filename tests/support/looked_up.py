@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from shelduck.model.files.data_files import DataFile
+    from shelduck.model.files.data_file import DataFile
 
 
 def note_files(monkeypatch: pytest.MonkeyPatch, note: Callable[[list[DataFile]], object]) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from shelduck import TableName
 from shelduck.model.tables.keys import KeyModel, KeySpec, resolve_keys, with_keys
 from shelduck.rollups.following import is_fresh
-from shelduck.rollups.plan import plan_rollup
-from shelduck.rollups.tables import rollups_of
+from shelduck.rollups.rollup_plan import plan_rollup
+from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.work.unit import UnitOfWork
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lakes import newest
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shelduck import Lake
     from shelduck.model.tables.keys import Aggregation
     from shelduck.model.tables.rollup import RollupSpec
-    from shelduck.model.tables.table import TableVersion
+    from shelduck.model.tables.table_version import TableVersion
 
 Bag = Counter[tuple[Any, ...]]
 Held = dict[str, Bag]

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shelduck.model.files.data_files import DataFile
+from shelduck.model.files.data_file import DataFile
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
-from shelduck.model.tables.table import SchemaInfo, Snapshot, TableVersion
+from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.types.data_types import ducklake_type
 from shelduck.spark.files.layouts import read_layouts
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import shelduck
 from shelduck.cli.app import app
 from shelduck.statements.calls.procedures import PROCEDURES
-from shelduck.web.app import _PAGES
+from shelduck.web.application import _PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 import shelduck
 from shelduck.api.connect import connect_existing
-from shelduck.web.app import make_app
+from shelduck.web.application import make_app
 from shelduck.web.guard import Guard
 from tests.support.jars import locked
 from tests.support.s3 import BUCKET, KEY

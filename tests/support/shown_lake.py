@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import shelduck
 from shelduck.catalog.commit.commit import Landed, commit
-from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.leases import new_identity
 from shelduck.model.changes.change import AppendFiles, CommitInfo, DeleteRows, FileDeletes
 from shelduck.model.changes.job import OPEN_STATES, JobState, JobStep, JobWork, NewJob
-from shelduck.model.files.data_files import DeletesSeen
+from shelduck.model.files.data_file import DeletesSeen
 from shelduck.planning.shadows import reservation
 from tests.support.files import write_delete_file, write_file
 from tests.support.lake import Lake
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from shelduck.evolution.alter_plan import AlterPlan
     from shelduck.model.changes.modify import TableChange
-    from shelduck.model.tables.table import TableVersion
+    from shelduck.model.tables.table_version import TableVersion
 
 SNAPSHOTS = 2000
 PEOPLE = ("Mara", "Jonas", "nightly load", "Ilse")

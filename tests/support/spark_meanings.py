@@ -23,8 +23,8 @@ from shelduck.model.changes.schema_change import (
 )
 from shelduck.model.tables.properties import SetProperties
 from shelduck.sql.statements import row_statements as rows
-from shelduck.sql.statements import statements as st
-from shelduck.sql.statements.statements import DropMacro
+from shelduck.sql.statements import statement_values as st
+from shelduck.sql.statements.statement_values import DropMacro
 from shelduck.sql.statements.upkeep_statements import DescribeHistory
 
 Meaning = tuple[Any, ...]

@@ -18,7 +18,7 @@ import duckdb
 
 import shelduck
 from shelduck.sql.parse import parse
-from shelduck.sql.statements.statements import AlterTable
+from shelduck.sql.statements.statement_values import AlterTable
 from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:

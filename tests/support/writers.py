@@ -7,7 +7,7 @@ import uuid
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.read import read
-from shelduck.catalog.schema.create import open_lake
+from shelduck.catalog.schema.lake_schema import open_lake
 from shelduck.model.changes.change import AppendFiles, CommitInfo, CreateTable
 from shelduck.model.tables.schema import TableId, new_schema
 from shelduck.model.types.data_types import Member, Primitive

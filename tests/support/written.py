@@ -17,14 +17,14 @@ from shelduck.model.tables.schema import (
     TableId,
     new_schema,
 )
-from shelduck.model.tables.table import SchemaInfo, Snapshot, TableVersion
+from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.types.data_types import Member, parse_type
 from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shelduck.model.files.data_files import NewDataFile
+    from shelduck.model.files.data_file import NewDataFile
 
 NO_INLINING = {"DATA_INLINING_ROW_LIMIT": 0}
 

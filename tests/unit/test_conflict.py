@@ -29,7 +29,7 @@ from shelduck.model.changes.conflict import (
     is_compared_inside,
 )
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId, new_schema
-from shelduck.model.tables.table import SchemaInfo, Snapshot, TableVersion
+from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.types.data_types import Member, Primitive
 
 MAIN = SchemaInfo(SchemaId(0), "main", "/lake/main/")

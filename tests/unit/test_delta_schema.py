@@ -8,7 +8,10 @@ import zlib
 
 import pytest
 
-from shelduck.borders.delta.columns import first_columns, next_columns
+from shelduck.borders.delta.delta_columns import first_columns, next_columns
+from shelduck.borders.delta.delta_schema import delta_schema
+from shelduck.borders.delta.delta_type_changes import told_changes, words_of
+from shelduck.borders.delta.import_plan import notes_of_columns, notes_of_settings
 from shelduck.borders.delta.log import (
     Added,
     DeltaCommit,
@@ -18,9 +21,6 @@ from shelduck.borders.delta.log import (
     Protocol,
     absolute,
 )
-from shelduck.borders.delta.plan import notes_of_columns, notes_of_settings
-from shelduck.borders.delta.schema import delta_schema
-from shelduck.borders.delta.type_changes import told_changes, words_of
 from shelduck.borders.delta.vectors import (
     bitmap,
     inline_vector,

@@ -6,10 +6,10 @@ import pytest
 from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
 from pyiceberg.table.puffin import PuffinFile
 
-from shelduck.borders.iceberg.export import PuffinWriter
-from shelduck.borders.iceberg.layouts import name_mapping_json
-from shelduck.borders.iceberg.types import certain_bounds, choose, default_json, shown_as
-from shelduck.model.files.data_files import ColumnStats
+from shelduck.borders.iceberg.iceberg_export import PuffinWriter
+from shelduck.borders.iceberg.iceberg_layouts import name_mapping_json
+from shelduck.borders.iceberg.iceberg_types import certain_bounds, choose, default_json, shown_as
+from shelduck.model.files.data_file import ColumnStats
 from shelduck.model.files.layout import PhysicalField
 from shelduck.model.tables.schema import Field
 from shelduck.model.types.data_types import PRIMITIVES, Decimal, ducklake_type

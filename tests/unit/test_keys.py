@@ -8,7 +8,7 @@ import pytest
 
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, ShelduckError
 from shelduck.evolution.arrangement import NO_ARRANGEMENT, new_arrangement
-from shelduck.evolution.keys import keyed_table
+from shelduck.evolution.key_draft import keyed_table
 from shelduck.model.tables.keys import (
     KEYS,
     Aggregation,

@@ -18,7 +18,7 @@ from shelduck.model.tables.keys import (
     with_keys,
 )
 from shelduck.model.tables.schema import Default, Schema
-from shelduck.model.tables.table import PartitionColumn
+from shelduck.model.tables.table_version import PartitionColumn
 from shelduck.model.tables.writable import Conversion
 from shelduck.sql.parse import parse
 from tests.support.scans import column, holding, table

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from shelduck.model.files.inlined import InlinedBatch, batch_stats
+from shelduck.model.files.inlined_batch import InlinedBatch, batch_stats
 from shelduck.model.tables.schema import Default, Schema, new_schema
 from shelduck.model.types.data_types import Member, parse_type
 from shelduck.operations.write.inlining import literal_batch

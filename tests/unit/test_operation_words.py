@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.catalog.read.metadata import operation_words
+from shelduck.catalog.read.metadata_rows import operation_words
 from shelduck.model.changes.change import parse_entries
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from shelduck.sql.statements import statements as st
+from shelduck.sql.statements import statement_values as st
 from shelduck.sql.statements.row_statements import DeleteUsing, UpdateFrom
 from shelduck.statements.statements import OPERATIONS
 

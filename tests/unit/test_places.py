@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import shelduck
-from shelduck.catalog.schema.create import absolute_data_path
+from shelduck.catalog.schema.lake_schema import absolute_data_path
 from shelduck.errors import CorruptLake
 from shelduck.model.files.place import (
     Place,

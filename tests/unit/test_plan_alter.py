@@ -28,7 +28,7 @@ from shelduck.model.tables.partition import (
 )
 from shelduck.model.tables.properties import SetProperties, UnsetProperties
 from shelduck.model.tables.schema import Default
-from shelduck.model.tables.table import PartitionColumn
+from shelduck.model.tables.table_version import PartitionColumn
 from shelduck.model.types.data_types import parse_type
 from tests.support.scans import column, table
 

@@ -6,11 +6,11 @@ import pytest
 
 from shelduck.errors import Unsupported
 from shelduck.model.changes.change import parse_entries
-from shelduck.model.files.data_files import DataFile, DeleteFile
+from shelduck.model.files.data_file import DataFile, DeleteFile
 from shelduck.model.files.layout import SNAPSHOT_FIELD, Layout, PhysicalField
 from shelduck.model.tables.schema import TableId
 from shelduck.model.types.data_types import Primitive
-from shelduck.planning.changes import (
+from shelduck.planning.feed_plan import (
     FeedDeletes,
     FeedFile,
     FeedSnapshots,

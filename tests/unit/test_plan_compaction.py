@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.model.files.data_files import DataFile, DeleteFile, MappedName, NameMapping
+from shelduck.model.files.data_file import DataFile, DeleteFile, MappedName, NameMapping
 from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.text.names import is_write_directory, write_directory
 from shelduck.model.types.data_types import ducklake_type

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shelduck.errors import CorruptLake
-from shelduck.model.files.data_files import DataFile
+from shelduck.model.files.data_file import DataFile
 from shelduck.planning.stream import POSITION, Part, Position, cut, parts_between
 
 START = Position("uuid", 5, whole=True, start=5, start_whole=True)

@@ -11,7 +11,7 @@ import pytest
 from shelduck.errors import InvalidRequest
 from shelduck.sql.parse import parse
 from shelduck.sql.tokens.parts import Argument, IntervalText
-from shelduck.statements.arguments import (
+from shelduck.statements.call_arguments import (
     Moment,
     Numbers,
     Share,

@@ -9,8 +9,8 @@ import pytest
 from shelduck.errors import Conflict
 from shelduck.evolution.alter import plan_alter
 from shelduck.model.changes.change import altered
-from shelduck.model.files.data_files import ColumnStats, NewDataFile
-from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.files.data_file import ColumnStats, NewDataFile
+from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.keys import KEYS
 from shelduck.model.tables.rollup import ROLLUPS

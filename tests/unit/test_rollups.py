@@ -23,7 +23,7 @@ from shelduck.model.tables.rollup import (
     with_rollup_names,
 )
 from shelduck.model.types.data_types import parse_type
-from shelduck.rollups.plan import is_current, measured_type, plan_rollup, spec_of
+from shelduck.rollups.rollup_plan import is_current, measured_type, plan_rollup, spec_of
 from shelduck.sql.parse import parse
 from tests.support.rollups import keyed, made
 from tests.support.scans import column, holding, table

@@ -11,8 +11,8 @@ from shelduck.evolution.alter import plan_alter
 from shelduck.model.changes.change import altered
 from shelduck.model.tables.keys import Aggregation, KeyModel, table_keys
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, rollup_of
-from shelduck.rollups.alter import names_rollup, parted
-from shelduck.rollups.plan import is_current
+from shelduck.rollups.altered_bases import names_rollup, parted
+from shelduck.rollups.rollup_plan import is_current
 from shelduck.sql.parse import parse
 from tests.support.rollups import keyed, made
 from tests.support.scans import column, table

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from shelduck.errors import CorruptLake, NotFound, Unsupported
-from shelduck.model.files.data_files import DataFile, DeleteFile, MappedName, NameMapping
+from shelduck.model.files.data_file import DataFile, DeleteFile, MappedName, NameMapping
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
 from shelduck.model.tables.schema import Kind
 from shelduck.model.types.data_types import Primitive, ducklake_type

@@ -19,7 +19,7 @@ from shelduck.model.changes.schema_change import (
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Decimal, List, Map, Member, Primitive, Struct
 from shelduck.sql.parse import parse
-from shelduck.sql.statements.statements import AlterTable, RenameTable, TableName
+from shelduck.sql.statements.statement_values import AlterTable, RenameTable, TableName
 from shelduck.sql.statements.upkeep_statements import DropFeature
 
 INT, BIGINT, STRING = Primitive("int32"), Primitive("int64"), Primitive("varchar")

@@ -7,7 +7,7 @@ import pytest
 from shelduck.sql.catalogs import Names, owner, temporary_view, within, without_catalog
 from shelduck.sql.parse import parse
 from shelduck.sql.tokens.parts import SessionName
-from shelduck.sql.upkeep.show import with_sparks_functions
+from shelduck.sql.upkeep.show_clauses import with_sparks_functions
 
 ELSEWHERE = Names({"lake", "two"}, "spark_catalog", lambda name: name == "tv")
 INSIDE = Names({"lake", "two"}, "lake", lambda name: name == "tv")

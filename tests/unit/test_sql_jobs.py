@@ -8,7 +8,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.changes.schema_change import ChangeType, RenameColumn
 from shelduck.model.types.data_types import parse_type
 from shelduck.sql.parse import parse
-from shelduck.sql.statements.statements import AlterTable, TableName
+from shelduck.sql.statements.statement_values import AlterTable, TableName
 from shelduck.sql.statements.upkeep_statements import CancelJob, ShowJobs
 
 T = TableName(("t",))

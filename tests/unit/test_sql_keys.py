@@ -13,7 +13,12 @@ from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Primitive
 from shelduck.sql.parse import parse
-from shelduck.sql.statements.statements import AlterTable, ColumnDefinition, CreateTable, TableName
+from shelduck.sql.statements.statement_values import (
+    AlterTable,
+    ColumnDefinition,
+    CreateTable,
+    TableName,
+)
 
 INT, STRING = Primitive("int32"), Primitive("varchar")
 T = TableName(("t",))

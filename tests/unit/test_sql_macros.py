@@ -7,7 +7,7 @@ import pytest
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.view import MacroKind, MacroParameter
 from shelduck.sql.parse import parse
-from shelduck.sql.query.macros import Form, Macro, expanded, qualified
+from shelduck.sql.query.macro_calls import Form, Macro, expanded, qualified
 
 SCALARS = {
     "inc": Macro("main.inc", (Form((("x", None),), (), "x + 1"),)),

@@ -19,7 +19,7 @@ from shelduck.model.types.data_types import (
 )
 from shelduck.sql.ddl.render import create_table_text
 from shelduck.sql.parse import parse
-from shelduck.sql.statements.statements import CreateTable, TableName
+from shelduck.sql.statements.statement_values import CreateTable, TableName
 
 
 def leaf(number, name, kind, **more):

@@ -7,7 +7,7 @@ import pytest
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.rollup import AddRollup, DropRollup, Measure, MeasureSpec, RollupSpec
 from shelduck.sql.parse import parse
-from shelduck.sql.statements.statements import AlterRollups, TableName
+from shelduck.sql.statements.statement_values import AlterRollups, TableName
 
 T = TableName(("t",))
 ST = TableName(("s", "t"))

@@ -9,7 +9,7 @@ from shelduck.model.tables.partition import PartitionBy, Transform
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Decimal, Primitive
 from shelduck.sql.parse import parse
-from shelduck.sql.statements.statements import (
+from shelduck.sql.statements.statement_values import (
     ColumnDefinition,
     CreateSchema,
     CreateTable,

@@ -8,7 +8,7 @@ import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.parse import parse
-from shelduck.sql.statements.statements import (
+from shelduck.sql.statements.statement_values import (
     AlterView,
     CreateView,
     DropView,

@@ -10,7 +10,7 @@ from shelduck.catalog.commit.rows.table_stats import (
     stats_of_added,
     stats_of_files,
 )
-from shelduck.model.files.data_files import ColumnStats
+from shelduck.model.files.data_file import ColumnStats
 from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.types.data_types import Decimal, Primitive
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import shelduck
-from shelduck.web.app import make_app
+from shelduck.web.application import make_app
 from shelduck.web.guard import Guard
 from shelduck.work.state import LakeState
 from tests.support.html import tree

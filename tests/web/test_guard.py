@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import shelduck
 from shelduck.api.connect import connect_existing
 from shelduck.catalog.commit.commit import commit
-from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.cli.app import app as command_line
 from shelduck.model.changes.change import CommitInfo
 from shelduck.model.changes.job import JobState, JobWork, NewJob

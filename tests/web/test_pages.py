@@ -11,7 +11,7 @@ import pytest
 
 import shelduck
 from shelduck.catalog.commit.commit import commit
-from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.model.changes.change import (
     AppendFiles,
     CommitInfo,
@@ -20,7 +20,7 @@ from shelduck.model.changes.change import (
     RenameTable,
 )
 from shelduck.model.changes.job import OPEN_STATES, JobState, JobStep, JobWork, NewJob
-from shelduck.model.files.data_files import DeletesSeen
+from shelduck.model.files.data_file import DeletesSeen
 from tests.support.files import write_delete_file, write_file
 from tests.support.html import figures, of_class, rows, words
 from tests.support.lake import Lake
@@ -127,7 +127,7 @@ def step_running(lake):
 
 
 def test_tables_are_searched_sorted_and_paged(lake, page, sql, monkeypatch):
-    monkeypatch.setattr("shelduck.web.pages.lake.PAGE", 10)
+    monkeypatch.setattr("shelduck.web.pages.lake_page.PAGE", 10)
     sql(*(f"CREATE TABLE t{n:02} (a INT)" for n in range(11)), "CREATE TABLE `o_d%` (a INT)")
     sized(lake, "t07", 10**7, [{"a": 1}])
     sized(lake, "t03", 10**8, [{"a": 1}])
@@ -308,7 +308,7 @@ def test_a_name_that_looks_like_an_entry_of_the_log_is_no_entry(lake, page, sql)
 
 
 def test_the_log_goes_on_on_the_next_page(lake, page, sql, monkeypatch):
-    monkeypatch.setattr("shelduck.web.pages.snapshots.PAGE", 4)
+    monkeypatch.setattr("shelduck.web.pages.snapshots_page.PAGE", 4)
     monkeypatch.setattr("shelduck.catalog.read.read._FIRST_PAGE", 3)
     monkeypatch.setattr("shelduck.catalog.read.read._NEXT_PAGES", 3)
     sql(*(f"CREATE TABLE t{n} (a INT)" for n in range(6)))
@@ -446,7 +446,7 @@ def test_a_page_that_fails_says_so_and_the_terminal_why(page, monkeypatch, capsy
     def broken(*_: object) -> None:
         raise ZeroDivisionError("secret details")
 
-    monkeypatch.setattr("shelduck.web.pages.lake.tables_at", broken)
+    monkeypatch.setattr("shelduck.web.pages.lake_page.tables_at", broken)
     text = page.text("/", 500)
     assert "this page failed; the terminal of shelduck ui says where" in text
     assert "secret details" not in text
@@ -481,7 +481,7 @@ def test_a_catalog_that_cannot_be_reached_is_one_error(page, monkeypatch):
     def gone(*_: object) -> None:
         raise shelduck.CatalogUnavailable("catalog x is locked")
 
-    monkeypatch.setattr("shelduck.web.pages.jobs.catalog_jobs.jobs", gone)
+    monkeypatch.setattr("shelduck.web.pages.jobs_page.catalog_jobs.jobs", gone)
     assert "catalog x is locked" in page.text("/jobs", 503)
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from shelduck.api.lake import Lake
 from shelduck.catalog.databases.store import Store, open_store
-from shelduck.catalog.schema.create import (
+from shelduck.catalog.schema.lake_schema import (
     LakeInfo,
     absolute_data_path,
     limited_to,

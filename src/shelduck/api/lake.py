@@ -19,9 +19,10 @@ from shelduck.schema_files.schema_folder import pull, read_folder
 from shelduck.schema_files.schema_plan import SchemaPlan
 from shelduck.schema_files.schema_planner import plan_schema
 from shelduck.spark.session import DataFrame, SparkSession
-from shelduck.statements.session import SqlSession
+from shelduck.statements.sql_session import SqlSession
 from shelduck.statements.statements import run_plain, run_sql
 from shelduck.upkeep.check import LakeCheck, check_lake
+from shelduck.upkeep.lake_upkeep import LakeUpkeep
 from shelduck.upkeep.maintain import (
     MAX_BYTES,
     MAX_TIME,
@@ -30,9 +31,8 @@ from shelduck.upkeep.maintain import (
     MaintenanceStep,
     maintain_lake,
 )
-from shelduck.upkeep.upkeep import LakeUpkeep
 from shelduck.verbs.catalog_verbs import CatalogVerbs
-from shelduck.verbs.options import Option, options, set_option
+from shelduck.verbs.set_options import Option, options, set_option
 from shelduck.work.results import (
     Committed,
     PlainRows,

@@ -10,13 +10,15 @@ from typing import Any
 
 from shelduck.api.connect import connect
 from shelduck.api.lake import Lake
-from shelduck.attached.catalog import AttachedLake
+from shelduck.attached.attached_catalog import AttachedLake
+from shelduck.attached.attached_table import AttachedTable
 from shelduck.attached.source import LakeSources
-from shelduck.attached.table import AttachedTable
 from shelduck.attached.takeover import SessionSql, Sql
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.spark.bridge import has_jvm
-from shelduck.spark.bridge.catalog import (
+from shelduck.spark.bridge.faults import forget_over_connect, tell_over_connect
+from shelduck.spark.bridge.jvm import java_session
+from shelduck.spark.bridge.lake_catalog import (
     CLASS,
     has_source,
     put_catalog,
@@ -24,8 +26,6 @@ from shelduck.spark.bridge.catalog import (
     remove_catalog,
     token_of,
 )
-from shelduck.spark.bridge.faults import forget_over_connect, tell_over_connect
-from shelduck.spark.bridge.jvm import java_session
 from shelduck.spark.calls.latest_views import replace_views
 from shelduck.spark.calls.replaced_calls import (
     give_methods_back,

@@ -8,14 +8,14 @@ import threading
 from collections.abc import Iterable, Mapping
 
 from shelduck.api.connect import connect_existing
-from shelduck.attached.catalog import AttachedLake
-from shelduck.attached.table import AttachedTable
+from shelduck.attached.attached_catalog import AttachedLake
+from shelduck.attached.attached_table import AttachedTable
 from shelduck.catalog.databases.address import parse_address
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.tables.table import DEFAULT_SCHEMA
+from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.names import split_name
 from shelduck.planning.stream import POSITION, Position
-from shelduck.spark.bridge.catalog import given
+from shelduck.spark.bridge.lake_catalog import given
 from shelduck.spark.calls.lake_options import read_options, stream_options
 from shelduck.spark.calls.lake_table import read_as
 from shelduck.spark.session import DataFrame, SparkSession

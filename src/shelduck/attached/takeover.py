@@ -12,14 +12,14 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from shelduck.attached.catalog import AttachedLake
-from shelduck.attached.table import AttachedTable
+from shelduck.attached.attached_catalog import AttachedLake
+from shelduck.attached.attached_table import AttachedTable
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
-from shelduck.model.tables.table import DEFAULT_SCHEMA
+from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import LONE_SURROGATE, schema_word
 from shelduck.spark.bridge import has_jvm
-from shelduck.spark.bridge.catalog import asking_for, held_frames, is_temporary_view
+from shelduck.spark.bridge.lake_catalog import asking_for, held_frames, is_temporary_view
 from shelduck.spark.named_errors import (
     ParseException,
     SparkError,
@@ -41,15 +41,15 @@ from shelduck.sql.catalogs import (
 from shelduck.sql.foreign_words import SPARKS, is_sparks_too, named_object
 from shelduck.sql.parse import parse, pieces
 from shelduck.sql.query.travel import in_sparks_words
-from shelduck.sql.statements import statements as st
+from shelduck.sql.statements import statement_values as st
 from shelduck.sql.tokens.lexer import Kind, Token, string_of, tokenize
 from shelduck.sql.tokens.parameters import with_parameters
-from shelduck.sql.upkeep.show import with_sparks_functions
-from shelduck.statements.relations import refuse_options
+from shelduck.sql.upkeep.show_clauses import with_sparks_functions
 from shelduck.statements.run.macros import without_macros
 from shelduck.statements.runner import Runner
-from shelduck.statements.session import SqlSession
+from shelduck.statements.sql_session import SqlSession
 from shelduck.statements.statements import as_frame, run_statement, run_with_macros
+from shelduck.statements.targets import refuse_options
 from shelduck.work.results import PlainRows, TableName, table_name
 from shelduck.work.state import LakeState
 

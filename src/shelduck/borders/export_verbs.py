@@ -7,20 +7,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
-from shelduck.borders.delta.export import PublishedLog, export_to_delta, published
-from shelduck.borders.delta.survey import DeltaSurvey, survey_for_delta
-from shelduck.borders.delta.type_changes import words_of
-from shelduck.borders.iceberg.metadata import PublishedMetadata, newest_metadata, show_newest
-from shelduck.borders.iceberg.survey import IcebergSurvey, survey_for_iceberg
+from shelduck.borders.delta.delta_export import PublishedLog, export_to_delta, published
+from shelduck.borders.delta.delta_survey import DeltaSurvey, survey_for_delta
+from shelduck.borders.delta.delta_type_changes import words_of
+from shelduck.borders.iceberg.iceberg_metadata import (
+    PublishedMetadata,
+    newest_metadata,
+    show_newest,
+)
+from shelduck.borders.iceberg.iceberg_survey import IcebergSurvey, survey_for_iceberg
 from shelduck.borders.report import Exported, ExportReport
 from shelduck.catalog.read import read as catalog_read
-from shelduck.catalog.read.changes import touches
-from shelduck.catalog.read.upkeep import column_versions
-from shelduck.catalog.schema.create import absolute_data_path
+from shelduck.catalog.read.feed_files import touches
+from shelduck.catalog.read.table_facts import column_versions
+from shelduck.catalog.schema.lake_schema import absolute_data_path
 from shelduck.errors import InvalidRequest, Unsupported, missing_extra
 from shelduck.model.files.place import is_below
 from shelduck.model.tables.properties import forgotten_at
-from shelduck.operations.read.rows import TableRows, table_rows
+from shelduck.operations.read.table_rows import TableRows, table_rows
 from shelduck.planning.type_changes import earlier_types
 from shelduck.rewrite.compact_verbs import FlushVerbs, UpkeepVerbs
 from shelduck.work.results import Staged
@@ -190,7 +194,7 @@ class ExportVerbs(DeltaExportVerbs):
             show_newest(location, before)
             return Exported(before.path, before.snapshot, len(found.rows.files), found.report)
         try:
-            from shelduck.borders.iceberg.export import export_to_iceberg  # noqa: PLC0415 - optional extra
+            from shelduck.borders.iceberg.iceberg_export import export_to_iceberg  # noqa: PLC0415 - optional extra
         except ModuleNotFoundError as error:
             raise InvalidRequest(missing_extra(error.name, "iceberg")) from error
         return export_to_iceberg(self._state.spark, found, location, before)

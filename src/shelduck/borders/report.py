@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from rich.filesize import decimal
 
 from shelduck.errors import Unsupported
-from shelduck.model.files.data_files import DataFile
+from shelduck.model.files.data_file import DataFile
 from shelduck.model.tables.partition import named_keys
 from shelduck.model.tables.schema import Default
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 
 _MOST_LINES = 20
 

@@ -16,9 +16,9 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 import shelduck
-from shelduck.cli import jobs, looks, maintain, schema, sql
+from shelduck.cli import jobs_command, looks, maintain_command, schema_command, sql
+from shelduck.cli.command_options import console
 from shelduck.cli.lakes import config_file
-from shelduck.cli.options import console
 from shelduck.errors import ShelduckError
 
 EXAMPLE = """Example: shelduck sql "CREATE TABLE ducks (id INT)" -c sqlite:///lake.db -d files/
@@ -50,15 +50,15 @@ app = typer.Typer(
 )
 app.command(epilog=sql.EXAMPLE)(sql.sql)
 app.command(epilog=looks.TABLES_EXAMPLE)(looks.tables)
-app.command(epilog=schema.SCHEMA_EXAMPLE)(schema.schema)
+app.command(epilog=schema_command.SCHEMA_EXAMPLE)(schema_command.schema)
 app.command(epilog=looks.HISTORY_EXAMPLE)(looks.history)
-app.command(epilog=schema.PLAN_EXAMPLE)(schema.plan)
-app.command(epilog=schema.APPLY_EXAMPLE)(schema.apply)
-app.command(epilog=maintain.CHECKING)(maintain.check)
-app.command(epilog=maintain.EXAMPLE)(maintain.maintain)
-app.command(epilog=maintain.MIGRATE_EXAMPLE)(maintain.migrate)
+app.command(epilog=schema_command.PLAN_EXAMPLE)(schema_command.plan)
+app.command(epilog=schema_command.APPLY_EXAMPLE)(schema_command.apply)
+app.command(epilog=maintain_command.CHECKING)(maintain_command.check)
+app.command(epilog=maintain_command.EXAMPLE)(maintain_command.maintain)
+app.command(epilog=maintain_command.MIGRATE_EXAMPLE)(maintain_command.migrate)
 app.command(epilog=looks.UI_EXAMPLE)(looks.ui)
-app.add_typer(jobs.app, name="jobs")
+app.add_typer(jobs_command.app, name="jobs")
 
 
 def _print_version(is_asked: bool) -> None:

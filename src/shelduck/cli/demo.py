@@ -18,9 +18,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
-from shelduck.api.changes import add_column, change_type, rename_column
 from shelduck.api.connect import connect
 from shelduck.api.lake import Lake
+from shelduck.api.schema_changes import add_column, change_type, rename_column
 from shelduck.cli.demo_clients import AMOUNT, BATCH, Reader, Writer, ask_duckdb
 from shelduck.errors import InvalidRequest
 from shelduck.jobs.jobs import SchemaChangeJob

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shelduck.cli.options import Catalog, Json, TableOrAll, print_rows
+from shelduck.cli.command_options import Catalog, Json, TableOrAll, print_rows
 
 if TYPE_CHECKING:
-    from shelduck.model.tables.table import Snapshot
+    from shelduck.model.tables.table_version import Snapshot
+from shelduck.cli.command_options import console
 from shelduck.cli.lakes import wanted_lake
-from shelduck.cli.options import console
 from shelduck.errors import InvalidRequest, missing_extra
 
 TABLES_EXAMPLE = "Example: shelduck tables -c sqlite:///lake.db --schema sales"

@@ -42,7 +42,7 @@ from shelduck.ducklake.tables import columns_of, table_of
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import COUNTS
 from shelduck.model.tables.schema import Schema
-from shelduck.model.tables.table import PartitionColumn
+from shelduck.model.tables.table_version import PartitionColumn
 from shelduck.model.text.quoting import INSIDE
 
 _OPTION = "ducklake"

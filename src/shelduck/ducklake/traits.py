@@ -18,7 +18,7 @@ from shelduck.errors import CorruptLake
 from shelduck.model.tables.options import OptionSetting, Scope
 from shelduck.model.tables.partition import parse_sort_key
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table import PartitionColumn
+from shelduck.model.tables.table_version import PartitionColumn
 
 Row = Mapping[str, Any]
 Rows = Iterator[tuple[Table, Row]]

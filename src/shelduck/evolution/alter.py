@@ -25,7 +25,7 @@ from shelduck.evolution.arrangement import (
     follow,
     refuse_lost_keys,
 )
-from shelduck.evolution.keys import KeyDraft
+from shelduck.evolution.key_draft import KeyDraft
 from shelduck.model.changes.change import AlterTable, alteration, differs
 from shelduck.model.changes.definition import Definition, with_default
 from shelduck.model.changes.modify import (
@@ -76,7 +76,7 @@ from shelduck.model.tables.schema import (
     new_field,
     path_text,
 )
-from shelduck.model.tables.table import Feature, TableVersion
+from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.tables.writable import Conversion, require_writable
 from shelduck.model.types.data_types import Primitive, type_text
 from shelduck.model.types.promotions import promotion

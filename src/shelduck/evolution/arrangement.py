@@ -22,7 +22,7 @@ from shelduck.model.tables.partition import (
     resolve_keys,
 )
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema, path_text
-from shelduck.model.tables.table import PartitionColumn, TableVersion
+from shelduck.model.tables.table_version import PartitionColumn, TableVersion
 from shelduck.model.text.names import split_list
 from shelduck.model.types.buckets import has_same_buckets
 from shelduck.sql.ddl.sorting import columns_of, is_column, renamed

@@ -8,7 +8,7 @@ from functools import partial
 
 from shelduck import clock
 from shelduck.catalog.commit.commit import commit
-from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.record import Begun
@@ -20,16 +20,16 @@ from shelduck.model.changes.change import Change
 from shelduck.model.changes.job import Job, JobIndex, JobState, JobWork, NewJob
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import RollupSpec, rollup_names
-from shelduck.model.tables.table import Snapshot, TableVersion
+from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.model.tables.writable import require_writable
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.text.shown import html_text
 from shelduck.operations.done import require_files
 from shelduck.planning.shadows import Shadow, reservation, with_reserved
 from shelduck.rollups.builder import drop_unlisted, is_taken, refolding
-from shelduck.rollups.plan import plan_rollup
+from shelduck.rollups.rollup_plan import plan_rollup
 from shelduck.spark.rows.shadow_rows import require_resolved
-from shelduck.sql.query.query import looks_at_other_rows
+from shelduck.sql.query.read_query import looks_at_other_rows
 from shelduck.work.handle import TellsOfSpark
 from shelduck.work.results import Committed, TableName
 from shelduck.work.state import LakeState

@@ -14,7 +14,7 @@ from shelduck import clock
 from shelduck.errors import InvalidRequest
 from shelduck.jobs.record import JobRecord
 from shelduck.model.changes.job import Job, JobSpeed, JobState
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.progress import bin_progress
 from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import Shadow

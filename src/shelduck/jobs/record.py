@@ -9,7 +9,7 @@ from typing import Any
 
 from shelduck import clock
 from shelduck.catalog.commit.commit import Landed, commit
-from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.errors import (
     CorruptLake,
     InvalidRequest,
@@ -22,9 +22,9 @@ from shelduck.leases import Writer
 from shelduck.model.changes.change import Change
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.changes.records import EndWriters, LearnLayouts
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import discard, require_files
-from shelduck.operations.write.flush import with_past
+from shelduck.operations.write.flush_rows import with_past
 from shelduck.rewrite.compact import Survey, survey
 from shelduck.spark.named_errors import SparkError, data_fault, first_line
 from shelduck.spark.session import AnalysisException

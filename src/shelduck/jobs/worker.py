@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from shelduck import clock
-from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.catalog.running.writers import begin_running, writers_before
 from shelduck.errors import (
     CatalogUnavailable,
@@ -31,7 +31,7 @@ from shelduck.leases import is_gone, new_identity
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.tables.rollup import rollup_names
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import discard
 from shelduck.planning.shadows import known_shadows
 from shelduck.rewrite.compact import RewrittenBin, Survey
@@ -39,7 +39,7 @@ from shelduck.rewrite.compact_verbs import FlushVerbs
 from shelduck.rewrite.renewal import renew
 from shelduck.rollups.altering import alter_with_rollups, stage_converted
 from shelduck.rollups.builder import drop_unlisted, roll_up
-from shelduck.rollups.shape import refresh_by_id
+from shelduck.rollups.rollup_shape import refresh_by_id
 from shelduck.spark.named_errors import first_line
 from shelduck.spark.stopping import stopped_on_error
 from shelduck.work.results import Committed, TableName, Unchanged

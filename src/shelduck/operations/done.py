@@ -17,11 +17,11 @@ from shelduck.model.changes.change import (
     RewriteFiles,
     RowChange,
 )
-from shelduck.model.files.data_files import NewDataFile, NewDeleteFile
-from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.files.data_file import NewDataFile, NewDeleteFile
+from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.schema import TableId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import is_write_directory
 from shelduck.planning.conservation import named
 from shelduck.spark.files.listing import absent_files

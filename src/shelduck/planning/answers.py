@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from shelduck.model.files.data_files import ColumnStats, DataFile
+from shelduck.model.files.data_file import ColumnStats, DataFile
 from shelduck.model.files.predicate import And, Comparison, In, Literal, Operator, Or, Predicate
 from shelduck.model.tables.schema import FieldId, Path
 from shelduck.model.types.buckets import bucket_of

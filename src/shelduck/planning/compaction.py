@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
 
-from shelduck.model.files.data_files import DataFile, NameMapping
+from shelduck.model.files.data_file import DataFile, NameMapping
 from shelduck.model.files.layout import PhysicalField
 from shelduck.model.tables.schema import FieldId
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.files.data_file import NewDataFile
 
 _MOST_NAMED = 3
 

@@ -1,6 +1,6 @@
 """How columns of a table are computed from columns that were read.
 
-These are small values, which `shelduck.spark.scan.columns` turns into Spark columns.
+These are small values, which `shelduck.spark.scan.scan_columns` turns into Spark columns.
 """
 
 from __future__ import annotations

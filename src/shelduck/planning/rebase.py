@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from shelduck.errors import Conflict
-from shelduck.model.files.data_files import NewDataFile, without_bounds
+from shelduck.model.files.data_file import NewDataFile, without_bounds
 from shelduck.model.files.fitted import fitted_batch
-from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.tables.keys import KEYS
 from shelduck.model.tables.rollup import ROLLUPS
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path, Schema, path_text
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.promotions import promotion
 from shelduck.planning.shadows import known_shadows
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import CorruptLake, Unsupported
-from shelduck.model.files.data_files import MappedName, NameMapping
+from shelduck.model.files.data_file import MappedName, NameMapping
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.types.data_types import DataType, Leaf, List, Map, Member, Primitive, Struct

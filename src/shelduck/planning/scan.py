@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, ShelduckError
-from shelduck.model.files.data_files import DataFile, NameMapping
+from shelduck.model.files.data_file import DataFile, NameMapping
 from shelduck.model.tables.partition import IDENTITY
 from shelduck.model.tables.schema import Field, Kind
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.data_types import DataType
 from shelduck.model.types.literals import blob_bytes, canonical_text
-from shelduck.planning.footers import untrusted_columns
-from shelduck.planning.merge import Shape, group_of
 from shelduck.planning.projection import Expression
 from shelduck.planning.resolve import Node, refuse_unreadable, resolve
+from shelduck.planning.scan_groups import Shape, group_of
+from shelduck.planning.trusted_footers import untrusted_columns
 
 # Their partition values have one text for each value, and Spark's type has the same values.
 _KEY_TYPES = frozenset("boolean date varchar int8 int16 int32 int64 uint8 uint16 uint32".split())

@@ -22,7 +22,7 @@ from shelduck.model.tables.schema import (
     new_field,
     path_text,
 )
-from shelduck.model.tables.table import Snapshot, TableVersion
+from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.model.tables.writable import Conversion, shadow_name
 from shelduck.model.types.data_types import (
     FLOATS,

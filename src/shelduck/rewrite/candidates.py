@@ -6,17 +6,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read import upkeep as read_upkeep
+from shelduck.catalog.read import table_facts as read_upkeep
 from shelduck.catalog.read.queries import chunks
-from shelduck.model.files.data_files import DataFile, NameMapping
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.files.data_file import DataFile, NameMapping
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.listed_files import PART
-from shelduck.operations.read.rows import TableRows, some_rows
+from shelduck.operations.read.table_rows import TableRows, some_rows
 from shelduck.planning.compaction import Bin, Partition, SmallFiles
 from shelduck.rewrite.compact import Past, Survey, survey_of
 from shelduck.spark.scan.matching import Where
-from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.session import SparkSession
 from shelduck.spark.write.rewrite import file_ids
 

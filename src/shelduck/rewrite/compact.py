@@ -11,16 +11,16 @@ from itertools import islice
 from math import inf
 
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read import upkeep as read_upkeep
+from shelduck.catalog.read import table_facts as read_upkeep
 from shelduck.catalog.read.read import Connection
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import RewriteFiles, RewrittenFile
-from shelduck.model.files.data_files import DataFile, NameMapping, NewDataFile, deletes_seen
+from shelduck.model.files.data_file import DataFile, NameMapping, NewDataFile, deletes_seen
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.read.kept_inlined import LayoutMemory
-from shelduck.operations.read.rows import TableRows, table_rows
+from shelduck.operations.read.table_rows import TableRows, table_rows
 from shelduck.planning.compaction import (
     Bin,
     ColumnVersion,
@@ -31,7 +31,7 @@ from shelduck.planning.compaction import (
     dead_row_bins,
     small_file_bins,
 )
-from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.spark.stopping import SparkJobs, stopped_on_error
 from shelduck.spark.write.partition_keys import directory_beside, place_files

@@ -8,10 +8,10 @@ from math import inf
 
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.options import option_text
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import Done
-from shelduck.operations.read.rows import table_rows
-from shelduck.operations.write.flush import flush_table
+from shelduck.operations.read.table_rows import table_rows
+from shelduck.operations.write.flush_rows import flush_table
 from shelduck.planning.compaction import MIN_FILES, SmallFiles
 from shelduck.rewrite.candidates import (
     files_holding,

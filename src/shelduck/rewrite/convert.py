@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import RewriteFiles
-from shelduck.model.files.data_files import DataFile
+from shelduck.model.files.data_file import DataFile
 from shelduck.operations.done import discard
 from shelduck.planning.compaction import NO_PARTITION, Bin
 from shelduck.planning.shadows import Shadow, with_shadows
@@ -27,7 +27,7 @@ from shelduck.spark.rows.shadow_rows import (
     failing_part,
     failing_value,
 )
-from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.session import DataFrame, SparkSession
 
 _MOST_TOLD = 3

@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
-from shelduck.catalog.read import upkeep as read_upkeep
-from shelduck.catalog.read.upkeep import described
+from shelduck.catalog.read import table_facts as read_upkeep
+from shelduck.catalog.read.table_facts import described
 from shelduck.model.changes.change import (
     Entry,
     PostponedRewrites,
@@ -22,9 +22,9 @@ from shelduck.model.changes.change import (
     RewrittenFile,
     Verb,
 )
-from shelduck.model.files.data_files import DataFile, NewDataFile, deletes_seen
+from shelduck.model.files.data_file import DataFile, NewDataFile, deletes_seen
 from shelduck.model.tables.schema import TableId
-from shelduck.model.tables.table import Snapshot, TableVersion
+from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.rewrite.compact import Survey
 from shelduck.spark.files.storage import copy_files

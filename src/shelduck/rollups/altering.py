@@ -11,13 +11,13 @@ from shelduck.model.changes.change import AlterTable, altered
 from shelduck.model.changes.job import Job, JobState, JobStep
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import rollup_of, uuid_of_next, with_rollup_names
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import Conversion
-from shelduck.operations.read.rows import TableRows
-from shelduck.rollups.alter import parted
+from shelduck.operations.read.table_rows import TableRows
+from shelduck.rollups.altered_bases import parted
 from shelduck.rollups.following import make_anew, remake
-from shelduck.rollups.plan import has_other_values, is_current, renumbered
-from shelduck.rollups.tables import create_rollup, rollups_of, spec_for
+from shelduck.rollups.rollup_plan import has_other_values, is_current, renumbered
+from shelduck.rollups.rollup_tables import create_rollup, rollups_of, spec_for
 from shelduck.rows.keyed import settled_rows
 from shelduck.work.lookup import require_checked, table_of_id
 from shelduck.work.results import Committed, TableName

@@ -6,11 +6,11 @@ from shelduck.errors import NewerFormat
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.rollup import keeps_rows, rollup_of
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table import TableVersion
-from shelduck.operations.read.rows import TableRows
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.operations.read.table_rows import TableRows
 from shelduck.planning.rollup_choice import Candidate, Wanted, choose
 from shelduck.rollups.following import is_fresh
-from shelduck.rollups.tables import rollups_of
+from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.spark.scan.rollup_rule import Chooser, RollupFrame
 from shelduck.spark.session import DataFrame
 from shelduck.work.lookup import rows_of

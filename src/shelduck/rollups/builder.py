@@ -26,13 +26,13 @@ from shelduck.model.tables.rollup import (
     uuid_of_next,
 )
 from shelduck.model.tables.schema import Field, FieldId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.operations.write.overwrite import overwrite_table
 from shelduck.rollups.following import catch_up, is_fresh
-from shelduck.rollups.plan import is_current
-from shelduck.rollups.shape import refresh_by_id
-from shelduck.rollups.tables import (
+from shelduck.rollups.rollup_plan import is_current
+from shelduck.rollups.rollup_shape import refresh_by_id
+from shelduck.rollups.rollup_tables import (
     create_rollup,
     drop_rollup,
     list_rollups,

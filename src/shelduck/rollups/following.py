@@ -9,14 +9,14 @@ from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import ShelduckError
 from shelduck.model.changes.change import AppendFiles, DeleteRows, RowChange
 from shelduck.model.changes.records import Settling
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.operations.done import Done
-from shelduck.operations.read.rows import TableRows, table_rows
+from shelduck.operations.read.table_rows import TableRows, table_rows
 from shelduck.operations.write.load import Loaded
-from shelduck.rollups.plan import is_current
-from shelduck.rollups.rows import RollupRows, added, followed, made_anew, touched_rows
-from shelduck.rollups.tables import redefined, rollups_of, settling
+from shelduck.rollups.rollup_plan import is_current
+from shelduck.rollups.rollup_rows import RollupRows, added, followed, made_anew, touched_rows
+from shelduck.rollups.rollup_tables import redefined, rollups_of, settling
 from shelduck.spark.session import DataFrame
 from shelduck.work.hooks import staged
 from shelduck.work.lookup import rows_of

@@ -16,7 +16,7 @@ from shelduck.model.changes.change import AppendFiles, InlineRows, RowChange
 from shelduck.model.changes.evolution import NO_EVOLUTION, Evolution
 from shelduck.model.tables.keys import DELETE_SIGN
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import Done, discard
 from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.inlining import limits_of
@@ -24,7 +24,7 @@ from shelduck.operations.write.load import Loaded
 from shelduck.planning.rebase import moved
 from shelduck.rows.evolving import evolved, telling_plan
 from shelduck.rows.keyed import is_plain, load
-from shelduck.spark.rows.evolving import NamedRows
+from shelduck.spark.rows.needed_columns import NamedRows
 from shelduck.spark.rows.rescuing import rescue_rows
 from shelduck.spark.session import DataFrame
 from shelduck.work.hooks import carry_out_rows

@@ -9,7 +9,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
 from shelduck.model.text.names import split_name
 from shelduck.operations.done import Done
-from shelduck.operations.read.rows import TableRows
+from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.delete import delete_rows, truncate_rows
 from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.merge import merge_rows

@@ -15,11 +15,11 @@ from shelduck.model.changes.schema_change import AddColumn, SchemaChange
 from shelduck.model.tables.keys import KeyModel, table_keys
 from shelduck.model.tables.properties import widens_by_itself
 from shelduck.model.tables.schema import path_text
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.types.data_types import Primitive, type_text
-from shelduck.operations.read.rows import TableRows
-from shelduck.spark.rows.evolving import Difference, differences, schema_changes
+from shelduck.operations.read.table_rows import TableRows
+from shelduck.spark.rows.needed_columns import Difference, differences, schema_changes
 from shelduck.spark.session import StructType
 from shelduck.work.lookup import with_cost
 from shelduck.work.state import LakeState

@@ -11,10 +11,10 @@ from shelduck.model.changes.records import Settling
 from shelduck.model.tables.keys import DELETE_SIGN, KeyModel, table_keys
 from shelduck.model.tables.properties import require_known
 from shelduck.model.tables.rollup import is_followed, rollup_of, rollup_table
-from shelduck.model.tables.table import Feature, TableVersion
+from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.operations.done import Counts, Done
-from shelduck.operations.read.rows import TableRows
+from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.load import Loaded, fold_rows, load_rows

@@ -19,23 +19,23 @@ from shelduck.model.changes.change import (
     alteration,
     differs,
 )
-from shelduck.model.files.data_files import DataFile, InlinedRows, deletes_seen
+from shelduck.model.files.data_file import DataFile, InlinedRows, deletes_seen
 from shelduck.model.files.layout import SNAPSHOT_FIELD
 from shelduck.model.tables.rollup import ROLLUPS
 from shelduck.model.tables.schema import retyped
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.progress import write_progress
-from shelduck.operations.read.changes import look_up
+from shelduck.operations.read.feed import look_up
 from shelduck.operations.read.kept_inlined import LayoutMemory
-from shelduck.operations.read.rows import TableRows, table_rows
+from shelduck.operations.read.table_rows import TableRows, table_rows
 from shelduck.operations.write.delete import file_deletes
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, limits_of, moved_to_catalog
-from shelduck.planning.changes import ChangePlan, FeedSnapshots, Span
+from shelduck.planning.feed_plan import ChangePlan, FeedSnapshots, Span
 from shelduck.rows.keyed import refuse_rollup
 from shelduck.spark.deletes.delete_files import write_delete_files
 from shelduck.spark.files.physical import ROW_ID_COLUMN
-from shelduck.spark.scan.changes import Feed
+from shelduck.spark.scan.change_feed import Feed
 from shelduck.spark.scan.sources import PLANNED
 from shelduck.spark.session import SparkSession
 from shelduck.spark.write.returning import later_rows, lost_rows

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.evolution import evolution_of
-from shelduck.operations.read.rows import TableRows, table_rows
+from shelduck.operations.read.table_rows import TableRows, table_rows
 from shelduck.rows.appending import Manner, append
 from shelduck.spark.scan.expect import as_expected, expected_columns
 from shelduck.spark.scan.virtual import ORIGINS, with_virtual

@@ -30,13 +30,13 @@ from shelduck.model.tables.partition import (
 from shelduck.model.tables.properties import SetProperties, UnsetProperties, shown_properties
 from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import Default, Field, Kind, Path, path_text
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, List, Map, Member, Struct
 from shelduck.model.types.literals import canonical_text
 from shelduck.schema_files.field_match import Matched, Matching, lost_of, renames
 from shelduck.sql.schema_files import TableFile
-from shelduck.sql.statements.statements import ColumnDefinition
+from shelduck.sql.statements.statement_values import ColumnDefinition
 
 Changes = tuple[TableChange, ...]
 _RESETS = (ResetPartitioning, ResetSorting)

@@ -10,14 +10,14 @@ from urllib.parse import quote
 from shelduck.errors import InvalidRequest, ShelduckError
 from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.quoting import backticked, quote_text
-from shelduck.rollups.tables import rollups_of
+from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.statements.describe import create_statement, pinned_statement, view_statement
-from shelduck.statements.relations import query_of
 from shelduck.statements.run.show import shown_columns
 from shelduck.statements.run.views import spark_text
+from shelduck.statements.targets import query_of
 from shelduck.verbs.catalog_verbs import CatalogVerbs
-from shelduck.verbs.options import Option, options
-from shelduck.work.pins import pinned_shape
+from shelduck.verbs.set_options import Option, options
+from shelduck.work.pinned_views import pinned_shape
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of

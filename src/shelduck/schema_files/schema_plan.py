@@ -14,7 +14,7 @@ from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.text.quoting import schema_word
 from shelduck.model.text.shown import html_table, html_text
-from shelduck.statements.session import SqlSession
+from shelduck.statements.sql_session import SqlSession
 from shelduck.statements.statements import run_plain
 from shelduck.verbs.catalog_verbs import CatalogVerbs
 from shelduck.work.results import TableName

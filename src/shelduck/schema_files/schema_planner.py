@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.job import Job
 from shelduck.model.changes.modify import TableChange
@@ -14,25 +14,25 @@ from shelduck.model.changes.schema_change import ChangeType, RenameColumn, SetNu
 from shelduck.model.tables.options import Scope
 from shelduck.model.tables.options import option_text as stored_option
 from shelduck.model.tables.schema import path_text
-from shelduck.model.tables.table import DEFAULT_SCHEMA, TableVersion
+from shelduck.model.tables.table_version import DEFAULT_SCHEMA, TableVersion
 from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.names import split_name
-from shelduck.rollups.plan import spec_of
-from shelduck.rollups.tables import rollups_of
+from shelduck.rollups.rollup_plan import spec_of
+from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.schema_files.schema_diff import difference, light_and_heavy
 from shelduck.schema_files.schema_folder import is_of, option_text, views_of
 from shelduck.schema_files.schema_plan import Action, SchemaPlan, TablePlan
 from shelduck.sql.ddl.render import has_text
 from shelduck.sql.schema_files import TableFile, ViewFile, read_schema_file
-from shelduck.sql.statements.statements import CreateView, PinView
+from shelduck.sql.statements.statement_values import CreateView, PinView
 from shelduck.sql.tokens.parts import Call
-from shelduck.statements.arguments import bind
+from shelduck.statements.call_arguments import bind
 from shelduck.statements.calls.exchange import set_option
-from shelduck.statements.relations import query_of
 from shelduck.statements.run.show import shown_columns
 from shelduck.statements.run.views import spark_text
+from shelduck.statements.targets import query_of
 from shelduck.verbs.catalog_verbs import CatalogVerbs
-from shelduck.verbs.options import Option, options
+from shelduck.verbs.set_options import Option, options
 from shelduck.work.results import TableName, table_name
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of

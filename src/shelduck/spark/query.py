@@ -16,9 +16,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from pyspark.sql.pandas.types import to_arrow_type
 
-from shelduck.spark.bridge.catalog import held_frames
 from shelduck.spark.bridge.classes import loaded
 from shelduck.spark.bridge.jvm import has_jvm, java_session, optimized_plan
+from shelduck.spark.bridge.lake_catalog import held_frames
 from shelduck.spark.bridge.named import query_of_views, row_of
 
 _TABLE = re.compile(r"'UnresolvedRelation \[(.*?)\], \[")

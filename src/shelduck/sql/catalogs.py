@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from shelduck.sql.statements import statements as st
-from shelduck.sql.statements.statements import CreateMacro, DropMacro, ShowMacros
+from shelduck.sql.statements import statement_values as st
+from shelduck.sql.statements.statement_values import CreateMacro, DropMacro, ShowMacros
 from shelduck.sql.statements.upkeep_statements import (
     CancelJob,
     Checkpoint,

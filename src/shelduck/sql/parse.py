@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.sql.ddl.alter import read_alter, read_comment
-from shelduck.sql.ddl.create import read_create, read_drop, read_replace
-from shelduck.sql.ddl.views import read_alter_view
+from shelduck.sql.ddl.alter_clauses import read_alter, read_comment
+from shelduck.sql.ddl.create_clauses import read_create, read_drop, read_replace
+from shelduck.sql.ddl.view_clauses import read_alter_view
 from shelduck.sql.foreign_words import SPARKS, foreign_statement
-from shelduck.sql.query.query import begins_query, read_query
-from shelduck.sql.rows.insert import read_insert
-from shelduck.sql.rows.merge_into import read_merge
-from shelduck.sql.rows.rows import (
+from shelduck.sql.query.read_query import begins_query, read_query
+from shelduck.sql.rows.edit_clauses import (
     RETURNING_VERBS,
     read_delete,
     read_truncate,
@@ -20,11 +18,19 @@ from shelduck.sql.rows.rows import (
     returning_at,
     with_returning,
 )
-from shelduck.sql.statements.statements import Statement
+from shelduck.sql.rows.insert import read_insert
+from shelduck.sql.rows.merge_into import read_merge
+from shelduck.sql.statements.statement_values import Statement
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind, Token, tokenize
-from shelduck.sql.upkeep.show import read_describe, read_explain, read_help, read_show, read_use
-from shelduck.sql.upkeep.upkeep import (
+from shelduck.sql.upkeep.show_clauses import (
+    read_describe,
+    read_explain,
+    read_help,
+    read_show,
+    read_use,
+)
+from shelduck.sql.upkeep.upkeep_clauses import (
     read_begin,
     read_call_statement,
     read_cancel,

@@ -17,7 +17,7 @@ from shelduck.model.tables.schema import Default, Path, path_text
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, List, Map, Struct
 from shelduck.sql.parse import parse, pieces
-from shelduck.sql.statements.statements import (
+from shelduck.sql.statements.statement_values import (
     AlterRollups,
     AlterTable,
     CreateTable,

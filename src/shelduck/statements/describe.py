@@ -10,15 +10,15 @@ from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.partition import named_keys, parse_sort_key
 from shelduck.model.tables.properties import shown_properties
 from shelduck.model.tables.schema import Field, Path, Schema, path_text
-from shelduck.model.tables.table import PartitionColumn, TableVersion
+from shelduck.model.tables.table_version import PartitionColumn, TableVersion
 from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.quoting import quote_name, quote_text, schema_names
 from shelduck.model.types.data_types import Text, type_text
-from shelduck.rollups.plan import spec_of
+from shelduck.rollups.rollup_plan import spec_of
 from shelduck.spark.types import spark_type
 from shelduck.sql.ddl.render import create_table_text, key_clauses
 from shelduck.sql.ddl.sorting import key_text
-from shelduck.sql.statements.statements import TableName
+from shelduck.sql.statements.statement_values import TableName
 
 Row = tuple[str, str | None, str | None]
 INDEX_COLUMNS = (

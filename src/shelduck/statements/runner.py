@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import reduce
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.spark.query import (
     answer,
     constant,
@@ -20,11 +20,11 @@ from shelduck.spark.query import (
 )
 from shelduck.spark.session import DataFrame
 from shelduck.sql.query.rewriting import with_variables
-from shelduck.sql.statements import statements as st
+from shelduck.sql.statements import statement_values as st
 from shelduck.sql.tokens.lexer import tokenize
 from shelduck.sql.tokens.parts import Call, Expression, FunctionRelation, SessionName
-from shelduck.statements.relations import Scope, relation_frame, text_over
-from shelduck.statements.session import SqlSession
+from shelduck.statements.sql_session import SqlSession
+from shelduck.statements.targets import Scope, relation_frame, text_over
 from shelduck.verbs.catalog_verbs import CatalogVerbs
 from shelduck.verbs.table import Table
 from shelduck.work.results import PlainRows, Result, TableName, table_name

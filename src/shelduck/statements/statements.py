@@ -13,17 +13,17 @@ from shelduck.spark.query import answer, outcome, prepare_outcomes
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.sql.parse import parse, pieces
 from shelduck.sql.statements import row_statements as rs
-from shelduck.sql.statements import statements as st
+from shelduck.sql.statements import statement_values as st
 from shelduck.sql.statements import upkeep_statements as up
 from shelduck.sql.tokens.parts import Call, Query
 from shelduck.statements import transactions
-from shelduck.statements.run import ddl, edits, jobs, macros, rows, show, views
+from shelduck.statements.run import ddl, dml, edits, macros, show, upkeep, views
 from shelduck.statements.runner import Runner
-from shelduck.statements.session import SqlSession
+from shelduck.statements.sql_session import SqlSession
 from shelduck.work.results import PlainRows, Staged
 
-_RUN = ddl.RUN | rows.RUN | edits.RUN | edits.RETURNING | show.RUN | jobs.UPKEEP
-_RUN |= jobs.RUN | views.RUN | transactions.RUN
+_RUN = ddl.RUN | dml.RUN | edits.RUN | edits.RETURNING | show.RUN | upkeep.UPKEEP
+_RUN |= upkeep.RUN | views.RUN | transactions.RUN
 _RUN |= macros.RUN
 
 

@@ -9,19 +9,19 @@ from typing import Self
 from shelduck import clock
 from shelduck.catalog.databases.retry import with_retries
 from shelduck.catalog.read import read as catalog_read
-from shelduck.catalog.read.changes import dropped_in, touches
-from shelduck.catalog.running.jobs import first_conversion
+from shelduck.catalog.read.feed_files import dropped_in, touches
+from shelduck.catalog.running.job_rows import first_conversion
 from shelduck.errors import Conflict, InvalidRequest, NotFound
 from shelduck.model.changes.evolution import evolution_of
 from shelduck.model.changes.records import Batch
 from shelduck.model.files.place import place_below
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.stored import NUMBER, TEXT, Stored, record
 from shelduck.rows.appending import Manner, append
 from shelduck.rows.row_verbs import RowVerbs
 from shelduck.spark.failures import telling_spark
 from shelduck.spark.files.storage import delete_file, list_names, read_text, write_text
-from shelduck.spark.scan.streamed import query_id_of, run_id_of
+from shelduck.spark.scan.stream_frames import query_id_of, run_id_of
 from shelduck.spark.session import DataFrame
 from shelduck.work.table_changes import changes_of
 from shelduck.work.unit import UnitOfWork

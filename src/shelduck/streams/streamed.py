@@ -8,15 +8,15 @@ from functools import reduce
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read as catalog_read
-from shelduck.catalog.read.changes import FeedRange, dropped_in, feed_range, touches
+from shelduck.catalog.read.feed_files import FeedRange, dropped_in, feed_range, touches
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.changes.change import Entry
-from shelduck.model.files.data_files import DataFile
-from shelduck.model.tables.table import TableVersion
-from shelduck.operations.read.changes import look_up, read_changes
+from shelduck.model.files.data_file import DataFile
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.operations.read.feed import look_up, read_changes
 from shelduck.operations.read.kept_inlined import LayoutMemory
-from shelduck.operations.read.rows import table_rows
-from shelduck.planning.changes import classify
+from shelduck.operations.read.table_rows import table_rows
+from shelduck.planning.feed_plan import classify
 from shelduck.planning.stream import (
     Part,
     Position,
@@ -29,9 +29,9 @@ from shelduck.planning.stream import (
     with_deletes,
 )
 from shelduck.spark.calls.lake_options import StreamOptions
-from shelduck.spark.scan.changes import Feed, as_inserts
-from shelduck.spark.scan.read import Origin
-from shelduck.spark.scan.streamed import added_frame, with_ids_of
+from shelduck.spark.scan.change_feed import Feed, as_inserts
+from shelduck.spark.scan.scan_frames import Origin
+from shelduck.spark.scan.stream_frames import added_frame, with_ids_of
 from shelduck.spark.session import DataFrame, SparkSession, StructType
 from shelduck.work.instants import instant
 from shelduck.work.lookup import version_at

@@ -9,10 +9,10 @@ from datetime import datetime
 from shelduck import clock
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.databases.retry import write_with_retries
-from shelduck.catalog.read import metadata, read
-from shelduck.catalog.read.metadata import listed_files
+from shelduck.catalog.read import metadata_rows, read
+from shelduck.catalog.read.metadata_rows import listed_files
 from shelduck.catalog.read.read import Connection
-from shelduck.catalog.running.jobs import jobs
+from shelduck.catalog.running.job_rows import jobs
 from shelduck.catalog.running.writers import (
     HeldClaim,
     Registered,
@@ -26,22 +26,22 @@ from shelduck.errors import CatalogUnavailable, ShelduckError
 from shelduck.leases import is_gone
 from shelduck.model.changes.job import JobState
 from shelduck.model.changes.problem import CorrectedStats, Problem, RepairCatalog
-from shelduck.model.files.data_files import counted_rows
+from shelduck.model.files.data_file import counted_rows
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.rollup import ROLLUP, ROLLUPS
 from shelduck.operations.progress import counted
-from shelduck.operations.read.rows import TableRows
-from shelduck.rollups.check import (
+from shelduck.operations.read.table_rows import TableRows
+from shelduck.rollups.check_rollups import (
     forget_settled_too_late,
     rollup_notes,
     settled_too_late,
     wrong_rollups,
 )
 from shelduck.spark.scan.expect import wrong_rows
-from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.stopping import stopped_on_error
 from shelduck.upkeep.check_files import absences, wrong_files
-from shelduck.upkeep.upkeep import LakeUpkeep
+from shelduck.upkeep.lake_upkeep import LakeUpkeep
 from shelduck.work.lookup import rows_of
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
@@ -171,7 +171,7 @@ class _Checker:
                 leaves = [f.id for f in table.columns.leaves()]
                 bounds = read.file_bounds(connection, table, leaves)
                 read.inlined_rows(connection, table)
-                for _ in metadata.file_rows(connection, table):
+                for _ in metadata_rows.file_rows(connection, table):
                     pass
                 listed = listed_files(connection, table)
             self.names[table.id] = full

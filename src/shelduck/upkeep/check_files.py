@@ -11,10 +11,10 @@ from pyarrow import parquet
 
 from shelduck.errors import ShelduckError
 from shelduck.model.changes.problem import CorrectedStats, Problem
-from shelduck.model.files.data_files import ColumnStats, DataFile
+from shelduck.model.files.data_file import ColumnStats, DataFile
 from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.schema import Field, Kind
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.bounds import bound, widen
 from shelduck.model.types.data_types import Leaf
 from shelduck.operations.progress import counted

@@ -10,7 +10,7 @@ from shelduck.catalog.commit import schedule
 from shelduck.catalog.commit.schedule import ScheduledFile
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.catalog.upkeep.known_files import KnownFiles
 from shelduck.model.files.place import Place, is_below, place_of_stranger, storage_path
 from shelduck.model.text.names import is_write_directory

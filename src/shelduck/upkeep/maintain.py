@@ -19,7 +19,7 @@ from shelduck.model.tables.schema import TableId
 from shelduck.planning.lake_facts import TableFacts
 from shelduck.rewrite.compact_verbs import bytes_of
 from shelduck.spark.named_errors import first_line
-from shelduck.upkeep.upkeep import LakeUpkeep
+from shelduck.upkeep.lake_upkeep import LakeUpkeep
 from shelduck.upkeep.worth import Step, Work, by_worth, steps_of_lake, steps_of_table
 from shelduck.verbs.table import Table
 from shelduck.work.instants import seconds_of

@@ -17,7 +17,7 @@ from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.running.writers import at_work_since, remove_dead
-from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.catalog.upkeep.known_files import KnownFiles
 from shelduck.model.files.place import Place, place_in, storage_path
 from shelduck.model.text.names import is_write_directory, write_time

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement, new_arrangement
-from shelduck.evolution.keys import keyed_table
+from shelduck.evolution.key_draft import keyed_table
 from shelduck.model.tables.keys import KeySpec
 from shelduck.model.tables.properties import checked_properties
 from shelduck.model.tables.schema import FieldId, Schema, comments_of, new_schema
 from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import schema_word
 from shelduck.model.types.data_types import Member, declared_type
-from shelduck.rollups.shape import drop_with_rollups
+from shelduck.rollups.rollup_shape import drop_with_rollups
 from shelduck.spark.session import StructType
 from shelduck.spark.types import members_of
 from shelduck.sql.ddl.partitioning import partition_keys
@@ -22,7 +22,7 @@ from shelduck.sql.ddl.sorting import sort_keys
 from shelduck.verbs.key_verbs import with_aggregates
 from shelduck.verbs.table import Table
 from shelduck.work.handle import LakeHandle
-from shelduck.work.pins import pin_view
+from shelduck.work.pinned_views import pin_view
 from shelduck.work.results import Result, TableName
 from shelduck.work.unit import UnitOfWork, carry_out, view_of
 from shelduck.work.workspace import Workspace

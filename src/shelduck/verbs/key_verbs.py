@@ -10,8 +10,8 @@ from shelduck.jobs.jobs import SchemaChangeJob, submit_rollups
 from shelduck.model.tables.keys import Aggregation, KeyModel, KeySpec
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec
 from shelduck.operations.done import Done
-from shelduck.rollups.shape import refresh, refresh_all
-from shelduck.rollups.tables import drop_rollup
+from shelduck.rollups.rollup_shape import refresh, refresh_all
+from shelduck.rollups.rollup_tables import drop_rollup
 from shelduck.rows.keyed import folded_done, folds, refuse_rollup
 from shelduck.work.handle import TableHandle
 from shelduck.work.hooks import carry_out_rows

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from shelduck.catalog.read import metadata as read_metadata
+from shelduck.catalog.read import metadata_rows as read_metadata
 from shelduck.catalog.read.overview.partitions import PARTITION_COLUMNS, partition_rows
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.spark.query import metadata_frame
 from shelduck.spark.session import DataFrame
 from shelduck.work.handle import TableHandle

@@ -10,11 +10,11 @@ from shelduck.evolution.alter import names_rollup, plan_alter
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking
 from shelduck.model.changes.modify import TableChange
-from shelduck.model.tables.table import Feature, TableVersion
-from shelduck.rollups.alter import parted, plan_with_rollups
+from shelduck.model.tables.table_version import Feature, TableVersion
+from shelduck.rollups.altered_bases import parted, plan_with_rollups
 from shelduck.rollups.altering import stage_alter
-from shelduck.rollups.shape import drop_with_rollups, refresh_by_id, rename_with_rollups
-from shelduck.rollups.tables import rollups_of
+from shelduck.rollups.rollup_shape import drop_with_rollups, refresh_by_id, rename_with_rollups
+from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.rows.keyed import refuse_rollup
 from shelduck.work.handle import TableHandle
 from shelduck.work.lookup import require_checked, with_cost

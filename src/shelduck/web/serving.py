@@ -8,9 +8,9 @@ from collections.abc import Callable
 import uvicorn
 
 from shelduck.catalog.databases.store import open_store
-from shelduck.catalog.schema.create import open_lake
+from shelduck.catalog.schema.lake_schema import open_lake
 from shelduck.errors import InvalidRequest
-from shelduck.web.app import make_app
+from shelduck.web.application import make_app
 from shelduck.web.guard import Guard
 from shelduck.work.state import LakeState
 

@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse
 from shelduck.catalog.read import read
 from shelduck.catalog.read.read import Connection
 from shelduck.errors import NotFound
-from shelduck.model.tables.table import Snapshot, TableVersion
+from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.web import wording
 from shelduck.web.guard import Guard
 from shelduck.web.pace import Pace

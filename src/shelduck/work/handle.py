@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import split_name
 from shelduck.spark.failures import SparkFailure, told_of_spark
 from shelduck.spark.session import DataFrame

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from shelduck.catalog.databases.retry import with_retries
 from shelduck.errors import Conflict
 from shelduck.model.tables.properties import require_known
-from shelduck.model.tables.table import Feature, TableVersion
+from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.operations.done import Done
-from shelduck.operations.read.rows import TableRows
+from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.load import Loaded
 from shelduck.spark.named_errors import unknown_columns
 from shelduck.spark.scan.rollup_rule import Chooser

@@ -11,18 +11,18 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.overview.table_files import stored_rows
-from shelduck.catalog.running import jobs as catalog_jobs
-from shelduck.catalog.running.jobs import speeds
+from shelduck.catalog.running import job_rows as catalog_jobs
+from shelduck.catalog.running.job_rows import speeds
 from shelduck.catalog.schema.own_tables import if_known
 from shelduck.errors import Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.alter_plan import AlterPlan, Speed
 from shelduck.model.changes.job import Job
-from shelduck.model.changes.staged import StagedRows
+from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.tables.schema import Field, FieldId, path_text
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.operations.read.kept_inlined import LayoutMemory
-from shelduck.operations.read.rows import TableRows, table_rows
+from shelduck.operations.read.table_rows import TableRows, table_rows
 from shelduck.spark.session import SparkSession
 from shelduck.work.instants import instant
 from shelduck.work.results import TableName

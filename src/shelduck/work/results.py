@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.table import Snapshot, TableVersion
+from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.model.text.names import shown_schema
 from shelduck.model.text.quoting import quote_name, schema_names, schema_text, schema_word
 from shelduck.model.text.shown import Shown, html_table

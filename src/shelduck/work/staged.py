@@ -23,9 +23,9 @@ from shelduck.model.changes.change import (
     differs,
 )
 from shelduck.model.changes.definition import CommentViewColumns, CreateMacro, DropMacro
-from shelduck.model.changes.staged import StagedRows
+from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.tables.schema import spent
-from shelduck.model.tables.table import SchemaInfo, TableVersion
+from shelduck.model.tables.table_version import SchemaInfo, TableVersion
 from shelduck.model.tables.view import MacroVersion, ViewVersion
 from shelduck.work.results import TableName
 

@@ -7,17 +7,17 @@ from datetime import tzinfo
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.kept_tables import KeptTables
-from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.errors import InvalidRequest
 from shelduck.leases import Leases
 from shelduck.model.changes.change import CommitInfo
 from shelduck.model.files.storage_settings import StorageSettings
-from shelduck.model.tables.table import DEFAULT_SCHEMA
+from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.operations.read.file_lists import FileLists
 from shelduck.operations.read.kept_inlined import KeptInlined, LayoutMemory
 from shelduck.spark.files.reaching import reach, require_connector
 from shelduck.spark.session import SparkSession, is_stopped, session_for, time_zone
-from shelduck.sql.tokens.literals import zone_named
+from shelduck.sql.tokens.filter_literals import zone_named
 
 
 @dataclass

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 
 from shelduck.catalog.read import read as catalog_read
-from shelduck.catalog.read.changes import Bound, feed_range
-from shelduck.catalog.running.jobs import first_conversion
+from shelduck.catalog.read.feed_files import Bound, feed_range
+from shelduck.catalog.running.job_rows import first_conversion
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.changes.job import Job
-from shelduck.model.tables.table import TableVersion
-from shelduck.operations.read.changes import read_changes
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.operations.read.feed import read_changes
 from shelduck.spark.session import DataFrame
 from shelduck.work.handle import TableHandle
 from shelduck.work.instants import Zone, instant

@@ -19,9 +19,9 @@ from shelduck.model.changes.job import JobStep
 from shelduck.model.changes.records import Batch, EndWriters, LearnLayouts, Record, Settling
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SnapshotId, TableId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import Counts, Done, discard, discard_unpublished, require_files
-from shelduck.operations.write.flush import with_past
+from shelduck.operations.write.flush_rows import with_past
 from shelduck.work.results import Committed, Result, Staged, Unchanged
 from shelduck.work.state import LakeState
 from shelduck.work.workspace import Workspace

@@ -12,17 +12,17 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-from shelduck.catalog.read import definitions, read
+from shelduck.catalog.read import read, views_and_macros
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.running.pinned_shapes import table_of
-from shelduck.catalog.upkeep.options import read_table_options
+from shelduck.catalog.upkeep.option_rows import read_table_options
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement
 from shelduck.model.changes.change import AlterTable, Change, DropSchema, RowChange, altered
-from shelduck.model.changes.staged import StagedRows
+from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
-from shelduck.model.tables.table import (
+from shelduck.model.tables.table_version import (
     DEFAULT_SCHEMA,
     SchemaInfo,
     Snapshot,
@@ -138,13 +138,15 @@ class Workspace:
         if work is not None:
             return work.current
         with self.reading() as connection:
-            known = definitions.view(connection, self.base, name.home, name.name, self._state.info)
+            known = views_and_macros.view(
+                connection, self.base, name.home, name.name, self._state.info
+            )
         return None if known is None or known.id in self._views else known
 
     def view_names(self, schema: SchemaInfo) -> list[str]:
         """Return the names of a schema's views as this transaction left them, sorted."""
         with self.reading() as connection:
-            present = definitions.view_names(connection, self.base, schema)
+            present = views_and_macros.view_names(connection, self.base, schema)
         return staged.names_in(self._views, schema, present)
 
     def create_view(self, name: TableName, definition: ViewDefinition) -> None:
@@ -185,7 +187,7 @@ class Workspace:
     def macros(self) -> list[MacroVersion]:
         """Return all macros as this transaction left them."""
         with self.reading() as connection:
-            present = definitions.macros(connection, self.base, self._state.info)
+            present = views_and_macros.macros(connection, self.base, self._state.info)
         return staged.over(self._macros, present)
 
     def create_macro(self, name: TableName, kind: MacroKind, bodies: tuple[MacroBody, ...]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import shelduck
-from shelduck.catalog.running import jobs as catalog_jobs
+from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.catalog.running.writers import begin_running
 from shelduck.jobs.worker import JobWorker
 from shelduck.model.changes.job import JobState, JobStep

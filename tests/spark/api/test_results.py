@@ -8,8 +8,8 @@ import pytest
 from pyarrow import parquet
 
 from shelduck.errors import CorruptLake
-from shelduck.spark.files import results as results_module
-from shelduck.spark.files.results import results
+from shelduck.spark.files import task_results as results_module
+from shelduck.spark.files.task_results import results
 
 STATEMENTS = ["CREATE TABLE unused (id INT)"]
 NESTED = (

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, event
 
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, NotFound
-from shelduck.attached import catalog as attached
+from shelduck.attached import attached_catalog as attached
 from shelduck.spark.named_errors import as_sparks, condition_of
 from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import newest, rows

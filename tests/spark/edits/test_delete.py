@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import shelduck
 from shelduck import InvalidRequest, Unchanged
 from shelduck.spark.deletes import delete_files, position_files
-from shelduck.spark.scan import read
+from shelduck.spark.scan import scan_frames
 from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -261,7 +261,7 @@ def test_a_rolled_back_delete_leaves_no_file(copied, base):
 @pytest.mark.usefixtures("written")
 def test_without_a_way_into_the_jvm_deletes_are_the_same(copied, monkeypatch):
     catalog, lake = copied
-    for module in (position_files, read):
+    for module in (position_files, scan_frames):
         monkeypatch.setattr(module, "bridge_for", lambda _: None)
     with duckdb(catalog) as oracle:
         oracle.execute("DELETE FROM t WHERE id IN (1, 101)")

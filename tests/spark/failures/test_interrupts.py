@@ -19,7 +19,7 @@ import pytest
 
 import shelduck
 from shelduck import change_type
-from shelduck.catalog.running.jobs import claim_job
+from shelduck.catalog.running.job_rows import claim_job
 from shelduck.rewrite.compact import write_bins
 from shelduck.spark.write.write import Writing, write_files
 

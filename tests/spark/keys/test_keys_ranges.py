@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shelduck.operations.read import rows as table_rows
+from shelduck.operations.read import table_rows
 from shelduck.operations.read.pruning import Pruner
 from shelduck.rows import keyed
 from shelduck.spark.merge import key_ranges

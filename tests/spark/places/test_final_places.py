@@ -11,13 +11,13 @@ from shelduck.catalog.read import read
 from shelduck.errors import StorageUnavailable
 from shelduck.model.files.place import place_below
 from shelduck.spark.bridge import Report
-from shelduck.spark.files.results import placed_results
 from shelduck.spark.files.storage import (
     delete_directory,
     list_everything,
     list_of_write,
     write_text,
 )
+from shelduck.spark.files.task_results import placed_results
 from shelduck.spark.write import partition_keys
 from shelduck.spark.write.write import Writing, write_files
 from tests.support.lakes import rows

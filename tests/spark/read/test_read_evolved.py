@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from shelduck.planning.scan import plan_scan
-from shelduck.spark.scan.read import read_rows
+from shelduck.spark.scan.scan_frames import read_rows
 from tests.support.scans import arrow, column, known, table, written
 
 

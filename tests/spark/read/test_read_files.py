@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from shelduck.errors import Unsupported
-from shelduck.model.files.data_files import DeleteFile, InlinedRows, MappedName, NameMapping
+from shelduck.model.files.data_file import DeleteFile, InlinedRows, MappedName, NameMapping
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
 from shelduck.model.tables.schema import Schema
 from shelduck.planning.scan import plan_scan
-from shelduck.spark.scan import read
-from shelduck.spark.scan.read import Origin, read_rows
+from shelduck.spark.scan import scan_frames
+from shelduck.spark.scan.scan_frames import Origin, read_rows
 from shelduck.spark.scan.sources import FileSource
 from tests.support.scans import arrow, column, known, table, written
 
@@ -75,7 +75,7 @@ def test_paths_with_odd_characters_are_taken_as_they_are(tmp_path, rows):
 
 
 def test_deletion_vectors_are_refused_without_a_bridge(tmp_path, spark, monkeypatch):
-    monkeypatch.setattr(read, "bridge_for", lambda _: None)
+    monkeypatch.setattr(scan_frames, "bridge_for", lambda _: None)
     vector = DeleteFile(str(tmp_path / "v-delete.puffin"), "puffin", 1)
     file = integers(tmp_path / "1.parquet", [1], delete_file=vector)
 

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Default, Field, Schema
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.spark.rows.assign import assign, failure_of
 from tests.support.written import HandMadeLake, columns, table_version
 

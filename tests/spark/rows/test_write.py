@@ -28,7 +28,7 @@ from shelduck.spark.write.write import write_files
 from tests.support.written import HandMadeLake, columns, table_version
 
 if TYPE_CHECKING:
-    from shelduck.model.tables.table import TableVersion
+    from shelduck.model.tables.table_version import TableVersion
     from shelduck.spark.write.write import WrittenFiles
     from tests.support.oracle import DuckDBOracle
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import shelduck
 from shelduck import CatalogUnavailable, InvalidRequest
 from shelduck.api import lake as api
-from shelduck.cli import maintain as command
+from shelduck.cli import maintain_command as command
 from shelduck.cli.app import app
 from shelduck.rewrite import lot_commits
 from shelduck.upkeep.maintain import maintain_lake

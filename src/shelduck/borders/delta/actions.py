@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from shelduck.borders.delta.log import Added, LoggedVector, Metadata, Protocol
-from shelduck.borders.delta.schema import (
+from shelduck.borders.delta.delta_schema import (
     FEATURE,
     MAPPING_ID,
     MODE,
@@ -16,9 +15,10 @@ from shelduck.borders.delta.schema import (
     told_of,
     writer_features,
 )
-from shelduck.borders.delta.survey import DeltaSurvey
-from shelduck.borders.delta.type_changes import TYPE_CHANGES, told_changes
-from shelduck.model.files.data_files import ColumnStats, DataFile
+from shelduck.borders.delta.delta_survey import DeltaSurvey
+from shelduck.borders.delta.delta_type_changes import TYPE_CHANGES, told_changes
+from shelduck.borders.delta.log import Added, LoggedVector, Metadata, Protocol
+from shelduck.model.files.data_file import ColumnStats, DataFile
 from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.model.types.data_types import SIGNED
 from shelduck.model.types.temporal import date_number

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
+from shelduck.borders.delta.import_plan import ImportPlan, plan_import, stage_step
 from shelduck.borders.delta.log import delta_root, read_log
-from shelduck.borders.delta.plan import ImportPlan, plan_import, stage_step
 from shelduck.borders.delta.steps import Imported, ImportStep
 from shelduck.catalog.commit.batches import newest_landed
 from shelduck.catalog.read import read as catalog_read
@@ -14,8 +14,8 @@ from shelduck.errors import AlreadyExists
 from shelduck.evolution.arrangement import Arrangement
 from shelduck.model.changes.change import AlterTable, CommitInfo
 from shelduck.model.changes.records import Batch
-from shelduck.model.files.data_files import DataFile
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.files.data_file import DataFile
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import Done
 from shelduck.operations.progress import counted
 from shelduck.work.handle import LakeHandle

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from shelduck.borders.delta.columns import Columns, first_columns, known_columns, next_columns
-from shelduck.borders.delta.files import DeltaFiles, Fit, same_where_known
+from shelduck.borders.delta.delta_columns import Columns, first_columns, known_columns, next_columns
+from shelduck.borders.delta.delta_files import DeltaFiles, Fit, same_where_known
 from shelduck.borders.delta.log import Added, DeltaCommit, DeltaLog, Protocol, State
 from shelduck.borders.delta.vectors import bitmap, read_vector
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.files.data_files import DataFile, NewDataFile
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.files.data_file import DataFile, NewDataFile
+from shelduck.model.tables.table_version import TableVersion
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64

@@ -9,14 +9,14 @@ from sqlalchemy import Connection, bindparam, false, select, true
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.work import TableWork
-from shelduck.catalog.read.definitions import resolve
 from shelduck.catalog.read.files.data_files import name_mappings
 from shelduck.catalog.read.queries import live
+from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.ducklake import tables
 from shelduck.errors import AlreadyExists, Unsupported
-from shelduck.model.files.data_files import MappedName, NewDataFile
+from shelduck.model.files.data_file import MappedName, NewDataFile
 from shelduck.model.tables.schema import Field, FieldId, TableId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.planning.adoption import same_names
 
 Names = tuple[MappedName, ...]

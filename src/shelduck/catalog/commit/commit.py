@@ -15,31 +15,31 @@ from sqlalchemy import Connection
 
 from shelduck.catalog.commit.batches import landed_in, record_batch
 from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.follow_pins import follow_pins
 from shelduck.catalog.commit.kinds import (
+    alter_tables,
     appends,
-    columns,
     definitions,
     deletes,
     flush,
+    make_tables,
     repairs,
     rewrites,
-    tables,
 )
 from shelduck.catalog.commit.kinds.kind import Kind
-from shelduck.catalog.commit.names import check_names
+from shelduck.catalog.commit.names_in_use import check_names
 from shelduck.catalog.commit.opening import Opening, OpeningQuestions, opening_of
-from shelduck.catalog.commit.pins import follow_pins
-from shelduck.catalog.commit.rebase import rebased
 from shelduck.catalog.commit.recorded_layouts import record_layouts
+from shelduck.catalog.commit.refit import rebased
 from shelduck.catalog.commit.settled import Settled, settle
 from shelduck.catalog.commit.work import TableWork, Work, versions
 from shelduck.catalog.databases.database import Contention
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.kept_tables import Altered
-from shelduck.catalog.running.jobs import record_job, reservations, step_job
+from shelduck.catalog.running.job_rows import record_job, reservations, step_job
 from shelduck.catalog.running.writers import end_writers
-from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.catalog.schema.own_tables import if_known
 from shelduck.ducklake.format import follow
 from shelduck.errors import Conflict, InvalidRequest
@@ -57,7 +57,7 @@ from shelduck.model.changes.records import (
 )
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
-from shelduck.model.tables.table import Snapshot
+from shelduck.model.tables.table_version import Snapshot
 
 # Schemas come before their contents, and tables before their rows. ALTER comes first among the
 # changes of tables: only ALTER can still find a conflict, and new files are laid out by its
@@ -65,8 +65,8 @@ from shelduck.model.tables.table import Snapshot
 # compared with the columns and the deletes that this commit leaves.
 KINDS: tuple[Kind, ...] = (
     definitions.SCHEMAS,
-    columns.KIND,
-    tables.KIND,
+    alter_tables.KIND,
+    make_tables.KIND,
     definitions.VIEWS,
     definitions.MACROS,
     deletes.KIND,

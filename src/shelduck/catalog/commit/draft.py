@@ -11,13 +11,13 @@ from sqlalchemy import Connection, Table, bindparam, select
 from shelduck import clock
 from shelduck.catalog.commit.opening import Opening
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.format import Asked, Format, format_of
 from shelduck.model.changes.change import CommitInfo, Entry, format_entries
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
-from shelduck.model.tables.table import Snapshot
+from shelduck.model.tables.table_version import Snapshot
 
 _column = tables.column.c
 _PARENTS = select(_column.column_id, _column.parent_column).where(

@@ -18,7 +18,7 @@ from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.together import OF_TABLES, Answers, Questions, Together
-from shelduck.catalog.running.jobs import ASK_BEFORE
+from shelduck.catalog.running.job_rows import ASK_BEFORE
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.own_tables import ensure_own_tables
 from shelduck.ducklake import tables
@@ -35,7 +35,7 @@ from shelduck.model.changes.change import (
 from shelduck.model.changes.job import JobStep, NewJob
 from shelduck.model.tables.options import SKIPPED, Scope, column_ids
 from shelduck.model.tables.schema import SnapshotId
-from shelduck.model.tables.table import Snapshot
+from shelduck.model.tables.table_version import Snapshot
 
 # More files than that are asked for in parts.
 _MOST_FILES = 5_000

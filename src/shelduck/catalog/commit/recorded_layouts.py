@@ -11,7 +11,7 @@ from shelduck.catalog.schema import own_tables
 from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.model.changes.change import AppendFiles, Change, FlushInlined, RewriteFiles
-from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.files.layout import Layout
 
 _KNOWN = select(own_tables.layout.c.layout_id, own_tables.layout.c.digest).where(

@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, or_, select
 
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.definitions import resolve
 from shelduck.catalog.read.queries import chunks, present_tables
+from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.catalog.running.rollup_homes import rollup_homes
 from shelduck.catalog.schema import own_tables
-from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.errors import CorruptLake
 from shelduck.model.files.place import Place, place_below, place_in

@@ -16,7 +16,7 @@ from shelduck.model.changes.change import Entry
 from shelduck.model.changes.records import Settling
 from shelduck.model.tables.rollup import ROLLUP, STORED_ROLLUP
 from shelduck.model.tables.schema import SnapshotId, TableId
-from shelduck.model.tables.table import Snapshot
+from shelduck.model.tables.table_version import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from shelduck.model.changes.change import (
     RewriteFiles,
 )
 from shelduck.model.tables.schema import Field, Schema, TableId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 
 C = TypeVar("C")
 Fields = tuple[Field, ...]

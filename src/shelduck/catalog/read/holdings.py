@@ -16,7 +16,7 @@ from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.model.tables.schema import TableId
-from shelduck.model.tables.table import Mark
+from shelduck.model.tables.table_version import Mark
 
 _r, _d = tables.inlined_data_tables.c, tables.delete_file.c
 _s = tables.snapshot.c

@@ -24,10 +24,10 @@ from sqlalchemy import Connection, bindparam, select
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.read import OPTIONS
 from shelduck.catalog.read.together import Together
-from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
+from shelduck.ducklake.column_rows import flattened, rows_of, schema_of
 from shelduck.ducklake.column_types import BIGINT
-from shelduck.ducklake.columns import flattened, rows_of, schema_of
 from shelduck.ducklake.format import follow
 from shelduck.ducklake.traits import settings_of
 from shelduck.errors import NotFound
@@ -37,7 +37,7 @@ from shelduck.model.tables.column_index import changed_part
 from shelduck.model.tables.lengths import limited
 from shelduck.model.tables.options import table_options
 from shelduck.model.tables.schema import TableId
-from shelduck.model.tables.table import Snapshot, TableVersion
+from shelduck.model.tables.table_version import Snapshot, TableVersion
 
 _MOST = 500
 _STILL = Together(

@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection, TableClause, func, or_, select, union_all
 
 from shelduck.catalog.databases.known import dialect_of
+from shelduck.catalog.read.broken_intervals import is_broken
 from shelduck.catalog.read.holdings import Holdings
-from shelduck.catalog.read.inlined import (
+from shelduck.catalog.read.inlined_rows import (
     AT_ONCE,
     Conditions,
     converted,
@@ -17,11 +18,10 @@ from shelduck.catalog.read.inlined import (
     source_of,
     stored_rows,
 )
-from shelduck.catalog.read.intervals import is_broken
 from shelduck.catalog.read.queries import chunks
-from shelduck.model.files.data_files import InlinedRows
+from shelduck.model.files.data_file import InlinedRows
 from shelduck.model.tables.schema import Schema
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 
 
 def inlined_since(

@@ -34,7 +34,7 @@ from sqlalchemy import table as sql_table
 from sqlalchemy.sql.elements import ColumnElement
 
 from shelduck.catalog.databases.known import DIALECTS
-from shelduck.catalog.read.intervals import begin_of, is_broken
+from shelduck.catalog.read.broken_intervals import begin_of, is_broken
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null, unchecked
@@ -175,7 +175,7 @@ def schemas_at(schemas: FromClause, snapshot: int) -> Select[Any]:
 
 
 def about_schema(schemas: FromClause, prefix: str = "") -> list[ColumnElement[Any]]:
-    """Return what `shelduck.catalog.read.definitions.schema_of_row` needs of `Format.schemas`."""
+    """Return what `views_and_macros.schema_of_row` needs of `Format.schemas`."""
     parent = schemas.c.get("parent_schema_id")
     return [
         *(schemas.c.schema_id, schemas.c.schema_name),

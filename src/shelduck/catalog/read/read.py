@@ -2,7 +2,7 @@
 
 Each function takes the connection of one `Store.read` or `Store.write`, so that several calls see
 one state. Files and inlined rows of a table are in `shelduck.catalog.read.files.data_files` and
-`shelduck.catalog.read.inlined`.
+`shelduck.catalog.read.inlined_rows`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.definitions import require_distinct, resolve, schema_of_row, view
+from shelduck.catalog.read.broken_intervals import begin_of
 from shelduck.catalog.read.files.data_files import (
     FEW,
     data_files,
@@ -38,14 +38,14 @@ from shelduck.catalog.read.files.data_files import (
     name_mappings,
 )
 from shelduck.catalog.read.files.outside import bucketed_by, files_in_other_buckets, files_outside
-from shelduck.catalog.read.inlined import inlined_rows
-from shelduck.catalog.read.intervals import begin_of
+from shelduck.catalog.read.inlined_rows import inlined_rows
 from shelduck.catalog.read.queries import shown_or_broken
 from shelduck.catalog.read.together import Together
-from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.read.views_and_macros import require_distinct, resolve, schema_of_row, view
+from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
+from shelduck.ducklake.column_rows import schema_of
 from shelduck.ducklake.column_types import BIGINT
-from shelduck.ducklake.columns import schema_of
 from shelduck.ducklake.format import Format, first_with, follow, format_of, schemas_of
 from shelduck.ducklake.traits import traits_of
 from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound
@@ -54,7 +54,7 @@ from shelduck.model.files.place import require_allowed
 from shelduck.model.tables.lengths import limited
 from shelduck.model.tables.options import OPTION_NAMES, table_options
 from shelduck.model.tables.schema import FieldId, SnapshotId, TableId
-from shelduck.model.tables.table import SchemaInfo, Snapshot, TableVersion
+from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.text.names import shown_schema
 from shelduck.model.text.quoting import INSIDE
 

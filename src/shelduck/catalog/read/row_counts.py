@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.inlined import AT_ONCE, source_of
+from shelduck.catalog.read.inlined_rows import AT_ONCE, source_of
 from shelduck.catalog.read.queries import chunks, total
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT

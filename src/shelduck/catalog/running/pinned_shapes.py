@@ -8,11 +8,11 @@ from dataclasses import replace
 from sqlalchemy import Connection
 
 from shelduck.catalog.read import read
-from shelduck.catalog.running.jobs import jobs
-from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.running.job_rows import jobs
+from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.errors import NotFound
 from shelduck.model.tables.schema import Field, FieldId, Schema, SnapshotId, TableId
-from shelduck.model.tables.table import Snapshot, TableVersion
+from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.model.tables.view import Pin
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
-from shelduck.catalog.running.jobs import jobs
+from shelduck.catalog.running.job_rows import jobs
 from shelduck.ducklake import tables
 from shelduck.errors import CorruptLake, NewerFormat
 from shelduck.model.tables.rollup import ROLLUP, STORED_ROLLUP, uuid_of_job, uuid_of_next

@@ -19,7 +19,7 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.read.together import Together
-from shelduck.catalog.running.jobs import (
+from shelduck.catalog.running.job_rows import (
     OPEN_JOB,
     as_job,
     may_claim,

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, delete, func, select, text
 from shelduck.catalog.commit.settled import carry_over
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.inlined import require_inlined_tables, tables_with_rows
+from shelduck.catalog.read.inlined_rows import require_inlined_tables, tables_with_rows
 from shelduck.catalog.read.queries import chunks
 from shelduck.catalog.upkeep.few_rows import Pace
 from shelduck.ducklake import tables

@@ -32,10 +32,10 @@ from shelduck.catalog.read import queries
 from shelduck.catalog.read.overview.lake_tables import KeptRows, kept_rows
 from shelduck.catalog.read.overview.partitions import with_values
 from shelduck.catalog.read.queries import live, present_tables, total
-from shelduck.catalog.running.jobs import tables_at_work
+from shelduck.catalog.running.job_rows import tables_at_work
 from shelduck.catalog.running.writers import last_finished
 from shelduck.catalog.schema import own_tables
-from shelduck.catalog.upkeep.options import read_settings
+from shelduck.catalog.upkeep.option_rows import read_settings
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.format import schemas_of

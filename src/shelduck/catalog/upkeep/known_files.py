@@ -22,8 +22,8 @@ from shelduck.catalog.commit.schedule import (
 )
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
-from shelduck.catalog.read.definitions import resolve
-from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.read.views_and_macros import resolve
+from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.catalog.upkeep.few_rows import KeyPage, pages
 from shelduck.ducklake import tables
 from shelduck.model.files.place import storage_path

@@ -35,11 +35,11 @@ from shelduck.catalog.databases.known import dialect_of, renaming, stored_column
 from shelduck.catalog.databases.retry import with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import queries
-from shelduck.catalog.running.jobs import jobs
+from shelduck.catalog.running.job_rows import jobs
 from shelduck.catalog.running.writers import registered_writers
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import RESTORE
-from shelduck.ducklake.columns import begin_under, rows_at, schema_of
+from shelduck.ducklake.column_rows import begin_under, rows_at, schema_of
 from shelduck.ducklake.format import FORMATS, VERSIONS, Format, known_format
 from shelduck.errors import Conflict, CorruptLake, InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.tables.schema import Field

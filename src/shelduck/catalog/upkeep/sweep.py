@@ -44,11 +44,11 @@ from shelduck.catalog.commit.schedule import (
     table_directories,
 )
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.definitions import resolve
-from shelduck.catalog.read.inlined import require_inlined_tables
+from shelduck.catalog.read.inlined_rows import require_inlined_tables
 from shelduck.catalog.read.queries import chunks, inlined_delete_table, present_tables
+from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.catalog.schema import own_tables
-from shelduck.catalog.schema.create import LakeInfo
+from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.catalog.upkeep.expire import Remaining
 from shelduck.catalog.upkeep.few_rows import Budget, KeyPage, Pace, pages
 from shelduck.ducklake import tables

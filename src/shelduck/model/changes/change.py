@@ -14,11 +14,16 @@ from enum import Enum
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.definition import CommentViewColumns, MacroChange
 from shelduck.model.changes.problem import RepairCatalog
-from shelduck.model.files.data_files import DeletesSeen, NewDataFile, NewDeleteFile
-from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.files.data_file import DeletesSeen, NewDataFile, NewDeleteFile
+from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.schema import Field, FieldId, Schema, TableId, spent
-from shelduck.model.tables.table import PartitionColumn, SchemaInfo, TableVersion, known_first
+from shelduck.model.tables.table_version import (
+    PartitionColumn,
+    SchemaInfo,
+    TableVersion,
+    known_first,
+)
 from shelduck.model.tables.view import ViewDefinition, ViewVersion
 from shelduck.model.text.quoting import INSIDE, double_quoted, schema_names
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shelduck.model.files.data_files import ColumnStats
+from shelduck.model.files.data_file import ColumnStats
 from shelduck.model.tables.schema import TableId
 from shelduck.model.types.data_types import Leaf
 

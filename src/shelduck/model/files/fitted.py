@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
-from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
 from shelduck.model.types.literals import (

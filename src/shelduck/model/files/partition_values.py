@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import partial
 
 from shelduck.errors import CorruptLake
-from shelduck.model.files.data_files import InlinedRows
+from shelduck.model.files.data_file import InlinedRows
 from shelduck.model.files.fitted import fitted_values
 from shelduck.model.tables.partition import BUCKET, IDENTITY, Transform, parse_transform
 from shelduck.model.tables.schema import Field, FieldId, Kind
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.types.buckets import bucket_of_text
 from shelduck.model.types.data_types import Decimal, Leaf

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
-from shelduck.model.tables.table import PartitionColumn
+from shelduck.model.tables.table_version import PartitionColumn
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.types.temporal import TIMESTAMP_NAMES
 

@@ -14,7 +14,7 @@ from uuid import UUID, uuid5
 
 from shelduck.model.tables.keys import Aggregation, TableKeys
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.stored import NUMBER, TEXT, Stored, each, maybe, record, word
 
 ROLLUP = "shelduck.rollup"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from shelduck.model.tables.schema import SnapshotId, TableId
-from shelduck.model.tables.table import SchemaInfo, Snapshot
+from shelduck.model.tables.table_version import SchemaInfo, Snapshot
 from shelduck.model.text.quoting import quote_name, schema_text
 from shelduck.model.text.stored import NUMBER, Stored, record
 

@@ -30,7 +30,7 @@ from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.read import Connection
 from shelduck.model.changes.change import DELETES, INSERTS, Verb
 from shelduck.model.tables.schema import FieldId, SnapshotId, TableId
-from shelduck.model.tables.table import Mark, Snapshot, TableVersion
+from shelduck.model.tables.table_version import Mark, Snapshot, TableVersion
 
 Numbers = NDArray[np.int64]
 Range = tuple[int | None, int | None]

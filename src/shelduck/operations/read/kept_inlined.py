@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 from shelduck.catalog.read import read
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.later_inlined import inlined_since
-from shelduck.model.files.data_files import DataFile, InlinedRows
+from shelduck.model.files.data_file import DataFile, InlinedRows
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import Field, TableId
-from shelduck.model.tables.table import Mark, TableVersion
+from shelduck.model.tables.table_version import Mark, TableVersion
 from shelduck.spark.bridge.named import again, held
-from shelduck.spark.scan.read import Origin, frame_of_inlined
+from shelduck.spark.scan.scan_frames import Origin, frame_of_inlined
 from shelduck.spark.session import DataFrame, SparkSession, has_jvm
 
 Chosen = tuple[tuple[Field, ...], tuple[Origin, ...]]

@@ -19,7 +19,7 @@ from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.overview.table_files import live_rows
 from shelduck.catalog.read.queries import chunks
 from shelduck.errors import Conflict
-from shelduck.model.files.data_files import (
+from shelduck.model.files.data_file import (
     ColumnStats,
     DataFile,
     DeletesSeen,
@@ -27,7 +27,7 @@ from shelduck.model.files.data_files import (
     deletes_seen,
 )
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.read.file_lists import FileList, FileLists, Numbers, within
 from shelduck.operations.read.pruning import Pruner, part_of
 from shelduck.planning.scan import ScanGroup, ScanPlan

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.errors import CorruptLake
-from shelduck.model.files.data_files import ColumnStats, DataFile
+from shelduck.model.files.data_file import ColumnStats, DataFile
 from shelduck.model.files.predicate import And, Or, Predicate, Unknown
 from shelduck.model.tables.partition import parse_transform
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.bounds import Comparable, bound
 from shelduck.model.types.buckets import has_same_buckets
 from shelduck.planning.answers import (

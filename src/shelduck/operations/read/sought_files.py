@@ -11,9 +11,9 @@ from shelduck.catalog.read import read
 from shelduck.catalog.read.files.kinds import file_sums
 from shelduck.catalog.read.files.outside import files_inside, files_without_statistics
 from shelduck.catalog.read.holdings import Holdings, holdings_of
-from shelduck.model.files.data_files import DataFile, DeletesSeen
+from shelduck.model.files.data_file import DataFile, DeletesSeen
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.read.file_lists import ASKED_UP_TO, FileLists, Outline, Range
 from shelduck.operations.read.listed_files import (
     PART,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import shadow_name
 from shelduck.model.text.quoting import backticked
 from shelduck.operations.done import Done, appended, inlined
@@ -16,7 +16,7 @@ from shelduck.planning.shadows import Shadow, known_shadows, with_shadows
 from shelduck.spark.rows.assign import assign
 from shelduck.spark.rows.shadow_rows import LOST, add_shadows
 from shelduck.spark.session import AnalysisException, DataFrame, SparkSession
-from shelduck.spark.write.changes import MARKS
+from shelduck.spark.write.origins import MARKS
 from shelduck.spark.write.small import small_rows
 from shelduck.spark.write.write import (
     NEW_ROWS,

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Protocol
 
 from shelduck.model.changes.change import DeleteRows, FileDeletes
-from shelduck.model.files.data_files import DataFile, deletes_seen
+from shelduck.model.files.data_file import DataFile, deletes_seen
 from shelduck.operations.done import Counts, Done
-from shelduck.operations.read.rows import TableRows
+from shelduck.operations.read.table_rows import TableRows
 from shelduck.spark.deletes.delete_files import DeadRows, write_delete_files
 from shelduck.spark.scan.matching import row_ids
-from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.spark.write.write import Register
 

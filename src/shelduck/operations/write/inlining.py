@@ -9,13 +9,13 @@ from decimal import Decimal as Number
 
 from shelduck.catalog.commit.rows.inlined_tables import can_inline
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.running.jobs import open_job
+from shelduck.catalog.running.job_rows import open_job
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import AppendFiles, InlineRows
-from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.tables.rollup import is_followed
 from shelduck.model.tables.schema import Field, Kind, Schema
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_writable
 from shelduck.model.types.data_types import FLOATS, Decimal, Leaf, Text
 from shelduck.model.types.literals import as_float32, canonical_text, float_text, integer_range

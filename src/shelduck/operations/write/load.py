@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from shelduck.model.changes.change import DeleteRows
 from shelduck.operations.done import Counts, Done, appended
 from shelduck.operations.progress import write_progress
-from shelduck.operations.read.rows import TableRows
+from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.append import write_rows
 from shelduck.operations.write.delete import ORIGINS
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
@@ -27,10 +27,10 @@ from shelduck.spark.merge.load_rows import (
 )
 from shelduck.spark.merge.merge_clauses import Action
 from shelduck.spark.merge.merge_rows import by_action
-from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.session import DataFrame, SparkSession
-from shelduck.spark.write.changes import ACTION
 from shelduck.spark.write.kept import NUMBER, bring, can_bring, keep, shared
+from shelduck.spark.write.origins import ACTION
 
 
 @dataclass(frozen=True, slots=True)

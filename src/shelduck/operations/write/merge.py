@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import Counts, Done
-from shelduck.operations.read.rows import TableRows
+from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.delete import ORIGINS
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits
 from shelduck.operations.write.unique_keys import (
@@ -23,8 +23,8 @@ from shelduck.spark.merge.merge_clauses import Action, Merge, When
 from shelduck.spark.merge.merge_rows import by_action, merged_rows, tally
 from shelduck.spark.merge.merge_scopes import columns_of_match
 from shelduck.spark.session import DataFrame, SparkSession, has_jvm
-from shelduck.spark.write.changes import marked
 from shelduck.spark.write.kept import distinct, keep
+from shelduck.spark.write.origins import marked
 from shelduck.sql.ddl.defaults import expression_for_spark
 
 

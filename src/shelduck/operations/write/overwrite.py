@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import AppendFiles, DeleteRows, RowChange
-from shelduck.model.changes.staged import StagedRows
-from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.changes.staged_rows import StagedRows
+from shelduck.model.files.data_file import NewDataFile
 from shelduck.operations.done import Done, discard
 from shelduck.operations.progress import write_progress
-from shelduck.operations.read.rows import TableRows
+from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.append import write_rows
 from shelduck.operations.write.delete import delete_rows, truncate_rows
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog

@@ -8,14 +8,14 @@ from functools import reduce
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.change import AppendFiles, DeleteRows, InlineRows
-from shelduck.model.files.data_files import NewDataFile
-from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.files.data_file import NewDataFile
+from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.schema import Path
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.progress import write_progress
-from shelduck.operations.read.rows import TableRows
+from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.append import write_rows
 from shelduck.operations.write.delete import ORIGINS, deleted
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits

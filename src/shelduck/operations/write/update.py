@@ -8,11 +8,11 @@ from dataclasses import replace
 from shelduck.errors import Unsupported
 from shelduck.model.changes.change import AppendFiles, DeleteRows
 from shelduck.model.tables.schema import is_reserved
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import quote_name
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.progress import write_progress
-from shelduck.operations.read.rows import TableRows
+from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.append import write_rows
 from shelduck.operations.write.delete import ORIGINS, deleted
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
@@ -27,8 +27,8 @@ from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.rows.assignments import Assignments, SetValue, updated_rows
 from shelduck.spark.scan.matching import Where
 from shelduck.spark.session import DataFrame, SparkSession, has_jvm
-from shelduck.spark.write.changes import DELETED, UPDATED, Origins, marked
 from shelduck.spark.write.kept import keep
+from shelduck.spark.write.origins import DELETED, UPDATED, Origins, marked
 from shelduck.spark.write.write import Writing, WrittenFiles
 from shelduck.sql.ddl.defaults import expression_for_spark
 
@@ -99,7 +99,7 @@ def write_changed(
     """Write changed rows and deletes by one Spark job; nothing is committed.
 
     ``changed`` has the table's columns, `ROW_ID_COLUMN` and the columns of
-    `shelduck.spark.write.changes`. ``contested`` is called with the number of rows that are changed
+    `shelduck.spark.write.origins`. ``contested`` is called with the number of rows that are changed
     more than once, if that can happen, and may refuse them.
     """
     table = rows.table

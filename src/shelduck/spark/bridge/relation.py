@@ -165,7 +165,7 @@ class Bridge:
 
     @property
     def change_options(self) -> dict[str, str]:
-        """Return the option of a write of changed rows; see `shelduck.spark.write.changes`."""
+        """Return the option of a write of changed rows; see `shelduck.spark.write.origins`."""
         return {"shelduck.changes": "true"}
 
     def moved_options(self, ids: Iterable[int]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.evolution import Evolution, evolution_of
-from shelduck.sql.ddl.create import PROVIDERS
+from shelduck.sql.ddl.create_clauses import PROVIDERS
 
 MERGE_SCHEMA = "mergeSchema"
 EVOLVE = "evolve"

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame
 
-from shelduck.spark.bridge.catalog import follow_lakes
+from shelduck.spark.bridge.lake_catalog import follow_lakes
 from shelduck.spark.calls.replaced_calls import replace_method
 
 HasLakes = Callable[[SparkSession], bool]

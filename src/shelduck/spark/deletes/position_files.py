@@ -14,17 +14,17 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import CorruptLake
-from shelduck.model.files.data_files import DataFile, NewDeleteFile
+from shelduck.model.files.data_file import DataFile, NewDeleteFile
 from shelduck.model.files.layout import SNAPSHOT_FIELD
 from shelduck.model.files.place import Place
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.spark.bridge import Deletes, FileEntry, FileRelation, Report, bridge_for
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.footers import read_columns
 from shelduck.spark.files.physical import FIELD_ID, ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.spark.files.plain_deletes import plain_deletes
-from shelduck.spark.files.results import results
 from shelduck.spark.files.storage import delete_directory
+from shelduck.spark.files.task_results import results
 from shelduck.spark.scan.public_read import deleted_positions
 from shelduck.spark.write.plain_write import write_plain_parts
 

@@ -17,7 +17,7 @@ import pyarrow.parquet
 from pyspark.sql import SparkSession
 
 from shelduck.errors import CorruptLake, InvalidRequest
-from shelduck.model.files.data_files import ColumnStats
+from shelduck.model.files.data_file import ColumnStats
 from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.types.bounds import exactness

@@ -17,7 +17,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
 from shelduck.model.tables.schema import Field, FieldId, Kind
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.model.types.data_types import Primitive
 from shelduck.spark.bridge import Named

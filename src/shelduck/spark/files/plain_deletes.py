@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 from shelduck.errors import CorruptLake
-from shelduck.model.files.data_files import DataFile, DeleteFile
+from shelduck.model.files.data_file import DataFile, DeleteFile
 from shelduck.model.files.layout import SNAPSHOT_FIELD
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.footers import RESTORE, metadata_of, opened, told_of_file

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet
 
 from shelduck.errors import CorruptLake
-from shelduck.model.files.data_files import ColumnStats
+from shelduck.model.files.data_file import ColumnStats
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.types.bounds import BOUND_BYTES, Ends, ends
 from shelduck.model.types.data_types import FLOATS, Decimal, Leaf

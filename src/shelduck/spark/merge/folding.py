@@ -16,7 +16,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.tables.keys import Aggregation, KeyModel, TableKeys
 from shelduck.model.tables.schema import Field, Kind, Schema
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.spark.bridge import Named, select_named, select_names
 from shelduck.spark.rows import store_rules

@@ -14,9 +14,9 @@ from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, select_named, select_names
 from shelduck.spark.merge.folding import GONE, ORDER, Folding
 from shelduck.spark.merge.merge_clauses import Action
-from shelduck.spark.scan.read import Origin
-from shelduck.spark.write.changes import ACTION
+from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.write.kept import Kept, shared
+from shelduck.spark.write.origins import ACTION
 
 _OLD = "__shelduck_old_{}"
 _COUNT = "__shelduck_count"

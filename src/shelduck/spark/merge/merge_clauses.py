@@ -11,12 +11,12 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import path_text
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Sql
 from shelduck.spark.rows.assignments import SetValue
 from shelduck.spark.scan.matching import Condition, as_condition
-from shelduck.spark.write.changes import DELETED, INSERTED, UPDATED
+from shelduck.spark.write.origins import DELETED, INSERTED, UPDATED
 
 
 class When(Enum):

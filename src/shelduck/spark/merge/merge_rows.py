@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.spark.bridge import Named, Sql, column_of, select_named
 from shelduck.spark.merge.merge_clauses import (
     Action,
@@ -22,7 +22,7 @@ from shelduck.spark.merge.merge_scopes import CLAUSE, Names, taken_rows, values_
 from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression
 from shelduck.spark.rows.assignments import Assignments
 from shelduck.spark.types import spark_type
-from shelduck.spark.write.changes import ACTION
+from shelduck.spark.write.origins import ACTION
 
 _EVERY_FIELD = Demand(
     "the source",

@@ -12,7 +12,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.tables.schema import Field, Kind
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_writable
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.data_types import Leaf, Text

@@ -11,7 +11,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, Sql, select_named
 from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression

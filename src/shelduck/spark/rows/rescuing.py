@@ -16,7 +16,7 @@ from shelduck.errors import Unsupported
 from shelduck.model.changes.job import conversion_verdict
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.schema import Field, FieldId, Kind
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_writable
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.types.data_types import DataType, Leaf, List, Map, Struct

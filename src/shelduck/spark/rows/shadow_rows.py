@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import shadow_name
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.data_types import (
@@ -28,10 +28,10 @@ from shelduck.spark.rows.assign import Assigning, Demand
 from shelduck.spark.rows.conversions import converted, converted_parts, fitted, lost, needs_fit
 from shelduck.spark.rows.store_rules import fail
 from shelduck.spark.rows.unheld import held_or_null, may_be_unheld
-from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.types import spark_type, struct_type
 from shelduck.sql.query.harmless import refuse_harmful
-from shelduck.sql.query.query import looks_at_other_rows
+from shelduck.sql.query.read_query import looks_at_other_rows
 
 LOST = " cannot be converted to "
 _MOST_SHOWN = 200

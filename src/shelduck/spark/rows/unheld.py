@@ -24,7 +24,7 @@ from shelduck.model.tables.held import (
     told_of,
 )
 from shelduck.model.tables.schema import Field, FieldId, Kind
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.model.types.data_types import Leaf
 from shelduck.spark.bridge import Named, select_named

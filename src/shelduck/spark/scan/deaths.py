@@ -15,8 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
-from shelduck.model.files.data_files import DataFile, DeleteFile
-from shelduck.planning.changes import FeedDeletes, FeedFile
+from shelduck.model.files.data_file import DataFile, DeleteFile
+from shelduck.planning.feed_plan import FeedDeletes, FeedFile
 from shelduck.spark.bridge import DAMAGED, Deletes, FileEntry, FileRelation, bridge_for
 from shelduck.spark.files.physical import SNAPSHOT_COLUMN
 from shelduck.spark.files.plain_deletes import plain_deletes, require_count, vector_snapshots

@@ -12,12 +12,12 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Field, Kind
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.data_types import Decimal, Primitive
 from shelduck.model.types.promotions import promotion
 from shelduck.spark.named_errors import first_line
-from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.types import data_type_of, same_type, spark_type
 
 _DEFAULT = "CURRENT_DEFAULT"

@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import CorruptLake, InvalidRequest, StorageUnavailable
-from shelduck.model.files.data_files import DataFile, InlinedRows
+from shelduck.model.files.data_file import DataFile, InlinedRows
 from shelduck.model.files.layout import ROW_ID_FIELD
 from shelduck.model.text.quoting import backticked
-from shelduck.planning.changes import ChangePlan, has_snapshots
+from shelduck.planning.feed_plan import ChangePlan, has_snapshots
 from shelduck.spark.files.footers import read_columns
 from shelduck.spark.scan.deaths import FILE, MOST, POSITION, SNAPSHOT
 

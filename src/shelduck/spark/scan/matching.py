@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest
-from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.scan_frames import Origin
 
 __all__ = ["Column", "Condition", "Where", "as_condition", "require_condition", "row_ids"]
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
-from shelduck.model.files.data_files import DataFile
+from shelduck.model.files.data_file import DataFile
 from shelduck.model.types.data_types import FLOATS, DataType, Primitive, Struct
 from shelduck.planning.scan import ScanGroup
 from shelduck.spark.bridge.faults import DAMAGED

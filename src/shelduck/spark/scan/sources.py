@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shelduck.model.files.data_files import DataFile
+from shelduck.model.files.data_file import DataFile
 from shelduck.planning.scan import ScanGroup
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.text.quoting import backticked
-from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.scan_frames import Origin
 
 ORIGINS = {
     "rowid": Origin.ROW_ID,

@@ -15,14 +15,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
-from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.partition import (
     IDENTITY,
     directory_keys,
     parse_sort_key,
     partition_directory,
 )
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.spark.bridge import Named
 from shelduck.spark.write.partition_keys import (
     KEY_COLUMN,

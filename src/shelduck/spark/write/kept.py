@@ -11,15 +11,15 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.model.files.data_files import DataFile, InlinedRows
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.files.data_file import DataFile, InlinedRows
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, checkpoint, select_named
 from shelduck.spark.bridge.named import has_its_rows
 from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.query import arrow_frame, is_local, local_size
 from shelduck.spark.rows.assign import telling_failures
-from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.scan_frames import Origin
 
 _FILE_BYTES = 128 * 1024 * 1024
 _ROW_BYTES = 100

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
-from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.files.partition_values import value_text
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.partition import (
@@ -30,7 +30,7 @@ from shelduck.model.tables.partition import (
     parse_transform,
 )
 from shelduck.model.tables.schema import Field, Kind
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.bounds import bound_text
 from shelduck.model.types.data_types import FLOATS, Leaf

@@ -10,12 +10,12 @@ from operator import and_, or_
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
-from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.partition import IDENTITY
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.scan.matching import Where, as_condition
-from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.values import literal
 from shelduck.spark.write.partition_keys import PartitionKey, directory_text, partition_keys
 

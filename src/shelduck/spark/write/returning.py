@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.text.quoting import backticked
-from shelduck.spark.scan.changes import CHANGE_TYPE, ROW_ID, VERSION, Feed, departures
-from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.change_feed import CHANGE_TYPE, ROW_ID, VERSION, Feed, departures
+from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.write.kept import parts_of_bytes
 
 

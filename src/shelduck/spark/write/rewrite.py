@@ -10,14 +10,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
-from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_shadow
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.files.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN
-from shelduck.spark.scan.read import Origin
+from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.write.clustering import clustering_of
 from shelduck.spark.write.kept import versions
 from shelduck.spark.write.write import Writing, WrittenFiles, write_files
@@ -37,7 +37,7 @@ def write_together(
 ) -> list[tuple[NewDataFile, ...]]:
     """Write the rows of each part into one file, by one task of one job; return the files of each.
 
-    ``parts`` are rows of `shelduck.spark.scan.read.read_rows` with the origin ROW_ID, and
+    ``parts`` are rows of `shelduck.spark.scan.scan_frames.read_rows` with the origin ROW_ID, and
     SNAPSHOT_ID if ``snapshots`` are kept. They are sorted by the table's sort order; without one,
     they stay in the order in which they are read. A part without rows has no file.
     """
@@ -72,7 +72,7 @@ def writes_several(spark: SparkSession) -> bool:
 def write_arranged(spark: SparkSession, rows: DataFrame, table: TableVersion) -> WrittenFiles:
     """Write rows like new rows: in files by the table's partitions, in its sort order.
 
-    ``rows`` are those of `shelduck.spark.scan.read.read_rows` with the origin ROW_ID.
+    ``rows`` are those of `shelduck.spark.scan.scan_frames.read_rows` with the origin ROW_ID.
     """
     own = versions(rows, table, with_row_ids=True).coalesce(1)
     how = Writing(lineage=(ROW_ID_COLUMN,), sorts=True, moved=_moved(table))

@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.tables.held import is_moment, may_be_unheld
 from shelduck.model.tables.schema import Field, Kind, Schema
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.model.types import temporal
 from shelduck.model.types.data_types import FLOATS, Decimal

@@ -21,33 +21,33 @@ from shelduck.metrics import (
     record,
     timed,
 )
-from shelduck.model.files.data_files import NewDataFile
+from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.files.layout import Layout
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import why_not_written
 from shelduck.model.text.names import write_directory
 from shelduck.spark.bridge import Bridge, Named, Report, Reports, bridge_for, select_named
 from shelduck.spark.files.layouts import layout_of
 from shelduck.spark.files.physical import ROW_ID_COLUMN, PhysicalSchema, physical_schema
 from shelduck.spark.files.reaching import require_writable
-from shelduck.spark.files.results import Results, delete_write, placed_results, results
 from shelduck.spark.files.stats import file_stats
 from shelduck.spark.files.storage import delete_directory, delete_file
+from shelduck.spark.files.task_results import Results, delete_write, placed_results, results
 from shelduck.spark.rows.assign import failure_of
 from shelduck.spark.rows.unheld import refusing_unheld, unheld_failure
 from shelduck.spark.stopping import stopped_on_error
 from shelduck.spark.stores.store_errors import storage_failure
 from shelduck.spark.types import same_type, struct_type
-from shelduck.spark.write.changes import (
+from shelduck.spark.write.clustering import Clustering, clustering_of
+from shelduck.spark.write.origins import (
     MARKS,
     Origins,
     has_row_ids,
     is_origins,
     taken_origins,
 )
-from shelduck.spark.write.clustering import Clustering, clustering_of
 from shelduck.spark.write.partition_keys import place_files
 from shelduck.spark.write.plain_write import spark_settings, write_by_arrow, write_plain
 
@@ -80,7 +80,7 @@ class Writing:
     table's option counts. Without ``arranges``, rows stay as they come, each part of them in one
     file without a partition. Without ``spreads``, the parts stay as they are: a small write is not
     worth a shuffle. ``changes``, which needs the bridge: behind the lineage are the columns of
-    `shelduck.spark.write.changes`. Columns that are ``moved`` are not checked.
+    `shelduck.spark.write.origins`. Columns that are ``moved`` are not checked.
     """
 
     lineage: Sequence[str] = ()

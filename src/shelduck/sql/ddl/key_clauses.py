@@ -9,7 +9,7 @@ from typing import Any
 
 from shelduck.model.tables.keys import KeyModel, KeySpec
 from shelduck.model.text.quoting import quote_name
-from shelduck.sql.statements.statements import ColumnDefinition
+from shelduck.sql.statements.statement_values import ColumnDefinition
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind
 

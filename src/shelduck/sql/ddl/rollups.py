@@ -14,7 +14,7 @@ from shelduck.model.tables.rollup import (
     RollupSpec,
 )
 from shelduck.model.text.quoting import quote_name
-from shelduck.sql.statements.statements import AlterRollups
+from shelduck.sql.statements.statement_values import AlterRollups
 from shelduck.sql.tokens.arguments import read_job_properties
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Kind

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from shelduck.model.tables.schema import Path
-from shelduck.sql.query.query import begins_query
+from shelduck.sql.query.read_query import begins_query
 from shelduck.sql.query.relations import JOINS, Found
 from shelduck.sql.query.rewriting import Rewriting, Span
 from shelduck.sql.statements.row_statements import Assignment

@@ -25,8 +25,8 @@ from shelduck.model.files.predicate import (
 )
 from shelduck.model.tables.schema import Path
 from shelduck.model.types.data_types import Primitive
+from shelduck.sql.tokens.filter_literals import literal_of
 from shelduck.sql.tokens.lexer import Kind, Token, in_brackets, name_of, tokenize
-from shelduck.sql.tokens.literals import literal_of
 
 _OPERATORS = {op.value: op for op in Operator} | {"<=>": Operator.EQ}
 _MIRRORED = {

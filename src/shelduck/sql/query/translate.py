@@ -14,9 +14,9 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.tables.table import DEFAULT_SCHEMA
+from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.quoting import double_quoted
-from shelduck.sql.statements.statements import Query, Relation, TableName
+from shelduck.sql.statements.statement_values import Query, Relation, TableName
 from shelduck.sql.tokens.trees import parse_trees
 
 # What DuckLake puts where a view names its own catalog.

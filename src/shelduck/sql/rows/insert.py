@@ -9,7 +9,7 @@ from typing import Literal
 
 from shelduck.model.tables.schema import Field
 from shelduck.sql.query.expressions import skip_expression
-from shelduck.sql.query.query import begins_query, read_query, skip_query
+from shelduck.sql.query.read_query import begins_query, read_query, skip_query
 from shelduck.sql.query.relations import Found
 from shelduck.sql.query.rewriting import Rewriting, Span, edited
 from shelduck.sql.statements.row_statements import DefaultCell, Insert, PartitionValue

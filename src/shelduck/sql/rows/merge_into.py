@@ -14,7 +14,7 @@ from shelduck.sql.query.expressions import (
     take_value,
 )
 from shelduck.sql.query.rewriting import Rewriting, Span
-from shelduck.sql.rows.rows import take_source
+from shelduck.sql.rows.edit_clauses import take_source
 from shelduck.sql.statements.row_statements import (
     DeleteRow,
     DoNothing,

@@ -9,9 +9,9 @@ from shelduck.borders.delta.import_verbs import LakeBorders
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.options import OptionValue
 from shelduck.sql.tokens.parts import Argument, IntervalText
-from shelduck.statements.arguments import Texts, table_name, text
+from shelduck.statements.call_arguments import Texts, table_name, text
 from shelduck.statements.runner import Answer, Runner
-from shelduck.verbs import options as api
+from shelduck.verbs import set_options as api
 from shelduck.verbs.table import Table
 from shelduck.work.results import PlainRows, Result
 

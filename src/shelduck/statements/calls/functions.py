@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shelduck.catalog.read import metadata, read
+from shelduck.catalog.read import metadata_rows, read
 from shelduck.spark.scan.images import CAME, WENT, as_ducklakes, rows_of
 from shelduck.spark.session import DataFrame
 from shelduck.sql.tokens.parts import Call
-from shelduck.statements.arguments import Moment, SnapshotOrTime, table_name, values
+from shelduck.statements.call_arguments import Moment, SnapshotOrTime, table_name, values
 from shelduck.statements.calls import exchange
 from shelduck.statements.runner import TABLE_FUNCTIONS, Answer, Runner
 from shelduck.work.lookup import version_at
@@ -37,7 +37,7 @@ def snapshots(runner: Runner) -> PlainRows:
         found = read.snapshots(connection)
     rows = [
         (
-            *(s.id, s.time, s.schema_version, metadata.change_map(read.entries_of(s))),
+            *(s.id, s.time, s.schema_version, metadata_rows.change_map(read.entries_of(s))),
             *(s.author, s.commit_message, s.commit_extra_info),
         )
         for s in found
@@ -48,7 +48,7 @@ def snapshots(runner: Runner) -> PlainRows:
 def table_info(runner: Runner) -> PlainRows:
     """Show the tables, with the number and size of their files."""
     with runner.state.store.read() as connection:
-        rows = metadata.table_rows(connection, runner.view().workspace.base)
+        rows = metadata_rows.table_rows(connection, runner.view().workspace.base)
     return PlainRows(_TABLES, [(*row[:3], str(row[3]), *row[4:]) for row in rows])
 
 
@@ -85,7 +85,7 @@ def list_files(
     else:
         version = version_at(runner.state, name, snapshot_version, snapshot_time)
     with runner.state.store.read() as connection:
-        return PlainRows(_FILES, metadata.listed_files(connection, version))
+        return PlainRows(_FILES, metadata_rows.listed_files(connection, version))
 
 
 def table_changes(

@@ -13,19 +13,19 @@ from shelduck.errors import NotFound, Unsupported
 from shelduck.sql.foreign_words import foreign_procedure
 from shelduck.sql.tokens.parts import Call
 from shelduck.statements import transactions
-from shelduck.statements.arguments import values
-from shelduck.statements.calls import exchange, functions, upkeep
+from shelduck.statements.call_arguments import values
+from shelduck.statements.calls import exchange, functions, upkeep_calls
 from shelduck.statements.runner import Answer, Runner
 
 Procedure = Callable[..., Answer]
 
 PROCEDURES: dict[str, Procedure] = {
     **exchange.OPTIONS,
-    **upkeep.FLUSHES,
+    **upkeep_calls.FLUSHES,
     **exchange.PROCEDURES,
     **transactions.PROCEDURES,
     **functions.PROCEDURES,
-    **upkeep.PROCEDURES,
+    **upkeep_calls.PROCEDURES,
 }
 
 

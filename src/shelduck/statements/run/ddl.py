@@ -7,7 +7,7 @@ from typing import Any
 
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.arrangement import Arrangement, new_arrangement
-from shelduck.evolution.keys import keyed_table
+from shelduck.evolution.key_draft import keyed_table
 from shelduck.jobs.jobs import SchemaChangeJob, job_properties
 from shelduck.model.changes.definition import with_default
 from shelduck.model.changes.schema_change import SetComment
@@ -18,11 +18,11 @@ from shelduck.operations.done import Done
 from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.load import Loaded
-from shelduck.rollups.shape import create_with_rollups, drop_with_rollups
+from shelduck.rollups.rollup_shape import create_with_rollups, drop_with_rollups
 from shelduck.rows.keyed import folds, load
 from shelduck.spark.session import DataFrame
 from shelduck.spark.types import members_of
-from shelduck.sql.statements import statements as st
+from shelduck.sql.statements import statement_values as st
 from shelduck.statements.run.views import comment_columns
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.hooks import carry_out_rows

@@ -8,7 +8,7 @@ from typing import Any
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Path
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.operations.done import Done
 from shelduck.operations.write.delete import delete_rows
@@ -21,12 +21,12 @@ from shelduck.spark.rows.assignments import SetValue
 from shelduck.spark.scan.images import CAME, nothing, rows_of, with_action
 from shelduck.spark.scan.matching import Where
 from shelduck.spark.session import DataFrame
+from shelduck.sql.rows.edit_clauses import ACTION
 from shelduck.sql.rows.insert import as_time
-from shelduck.sql.rows.rows import ACTION
 from shelduck.sql.statements import row_statements as st
 from shelduck.sql.statements.upkeep_statements import Restore
 from shelduck.sql.tokens.parts import Expression, Target
-from shelduck.statements.run import rows
+from shelduck.statements.run import dml
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.hooks import carry_out_rows
 from shelduck.work.results import Committed, Result
@@ -236,7 +236,7 @@ def set_values(
     return found
 
 
-_EDITS = rows.RUN | RUN
+_EDITS = dml.RUN | RUN
 
 
 def returning(runner: Runner, statement: st.Returning) -> DataFrame:

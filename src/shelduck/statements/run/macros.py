@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError, Unsupported
-from shelduck.model.tables.table import DEFAULT_SCHEMA
+from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.tables.view import (
     UNKNOWN,
     MacroBody,
@@ -24,9 +24,9 @@ from shelduck.spark.values import literal_text
 from shelduck.sql.catalogs import inside
 from shelduck.sql.parse import parse
 from shelduck.sql.query.harmless import refuse_harmful
-from shelduck.sql.query.macros import Form, Macro, expanded, qualified
+from shelduck.sql.query.macro_calls import Form, Macro, expanded, qualified
 from shelduck.sql.query.translate import refusal_expression, refusal_query, translated_macro
-from shelduck.sql.statements import statements as st
+from shelduck.sql.statements import statement_values as st
 from shelduck.statements.run.show import is_like
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.results import PlainRows, Result, TableName, Unchanged, table_name

@@ -13,20 +13,20 @@ from shelduck.model.tables.partition import NULL_DIRECTORY
 from shelduck.model.tables.properties import shown_properties
 from shelduck.model.tables.rollup import rollup_of
 from shelduck.model.tables.schema import Schema, path_text
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.view import ViewVersion
-from shelduck.rollups.tables import rollups_of
+from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.spark.bridge.named import analyzed_plan
 from shelduck.spark.scan.rollup_rule import collecting_choices
 from shelduck.spark.session import DataFrame
-from shelduck.sql.statements import statements as st
+from shelduck.sql.statements import statement_values as st
 from shelduck.sql.statements.upkeep_statements import DescribeHistory
 from shelduck.statements import describe as described
 from shelduck.statements.describe import topics
-from shelduck.statements.relations import query_frame
 from shelduck.statements.runner import Answer, Runner
+from shelduck.statements.targets import query_frame
 from shelduck.verbs.metadata_tables import history
-from shelduck.work.pins import pinned_shape
+from shelduck.work.pinned_views import pinned_shape
 from shelduck.work.results import PlainRows
 from shelduck.work.unit import UnitOfWork
 

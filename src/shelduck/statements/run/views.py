@@ -10,14 +10,14 @@ from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.model.tables.view import ViewDefinition, ViewVersion
 from shelduck.model.text.quoting import backticked, double_quoted, quote_text, schema_names
 from shelduck.sql.query.translate import CATALOG, duckdb_query, refusal_query, require_columns
-from shelduck.sql.statements import statements as st
+from shelduck.sql.statements import statement_values as st
 from shelduck.sql.tokens.parts import SessionName
-from shelduck.statements.relations import Scope, frame_of, query_frame, require_harmless
 from shelduck.statements.run.show import is_like
 from shelduck.statements.runner import Answer, Runner
+from shelduck.statements.targets import Scope, frame_of, query_frame, require_harmless
 from shelduck.verbs.metadata_tables import TABLES
 from shelduck.work.instants import Zone, instant
-from shelduck.work.pins import pin_view
+from shelduck.work.pinned_views import pin_view
 from shelduck.work.results import PlainRows, Result, TableName, Unchanged, table_name
 from shelduck.work.unit import UnitOfWork, carry_out
 

@@ -9,7 +9,7 @@ from typing import Any
 from shelduck.catalog.commit.adoptions import mapping_ids, refuse_adopted
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
-from shelduck.catalog.commit.rows.delete_files import insert_delete_files
+from shelduck.catalog.commit.rows.delete_file_rows import insert_delete_files
 from shelduck.catalog.commit.rows.file_rows import (
     file_row,
     insert_files,
@@ -26,8 +26,8 @@ from shelduck.catalog.commit.rows.table_stats import (
 )
 from shelduck.catalog.commit.work import Work
 from shelduck.model.changes.change import AppendFiles, Entry, InlineRows, Verb
-from shelduck.model.files.data_files import NewDataFile, NewDeleteFile
-from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.files.data_file import NewDataFile, NewDeleteFile
+from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.tables.schema import TableId
 
 

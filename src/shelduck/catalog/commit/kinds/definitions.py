@@ -10,7 +10,7 @@ from shelduck.catalog.commit.rows.versions import begin, end
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read.queries import live
 from shelduck.ducklake import tables
-from shelduck.ducklake.definitions import column_comment_rows, macro_rows, schema_row, view_rows
+from shelduck.ducklake.definition_rows import column_comment_rows, macro_rows, schema_row, view_rows
 from shelduck.ducklake.traits import Row
 from shelduck.errors import AlreadyExists, Conflict, Unsupported
 from shelduck.model.changes.change import (

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
-from shelduck.catalog.commit.rows.delete_files import (
+from shelduck.catalog.commit.rows.delete_file_rows import (
     ASK_FILES,
     end_delete_files,
     end_files,

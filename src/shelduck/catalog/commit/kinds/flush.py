@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, bindparam, case, delete, func, select, update
 
-from shelduck.catalog.commit.conservation import require_dead_rows, require_flushed_rows
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
-from shelduck.catalog.commit.rows.delete_files import (
+from shelduck.catalog.commit.rows.delete_file_rows import (
     forget_merged,
     insert_delete_files,
     require_as_seen,
 )
 from shelduck.catalog.commit.rows.file_rows import insert_moved_files
+from shelduck.catalog.commit.same_rows import require_dead_rows, require_flushed_rows
 from shelduck.catalog.commit.work import Work
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT

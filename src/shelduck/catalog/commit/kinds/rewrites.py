@@ -7,10 +7,9 @@ from typing import Any
 
 from sqlalchemy import BindParameter, bindparam, func, select
 
-from shelduck.catalog.commit.conservation import require_same_rows
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kinds.kind import Kind
-from shelduck.catalog.commit.rows.delete_files import (
+from shelduck.catalog.commit.rows.delete_file_rows import (
     ASK_FILES,
     end_files,
     insert_delete_files,
@@ -22,18 +21,19 @@ from shelduck.catalog.commit.rows.file_rows import (
     log_compaction,
     remove_file_rows,
 )
+from shelduck.catalog.commit.same_rows import require_same_rows
 from shelduck.catalog.commit.schedule import GoneFile, schedule
 from shelduck.catalog.commit.work import TableWork, Work
-from shelduck.catalog.read.definitions import resolve
 from shelduck.catalog.read.queries import chunks, live
 from shelduck.catalog.read.together import OF_TABLES, Questions
+from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.ducklake import tables
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import RewriteFiles, Verb
 from shelduck.model.changes.conflict import describe
-from shelduck.model.files.data_files import without_bounds
+from shelduck.model.files.data_file import without_bounds
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 
 _f, _d, _c = tables.data_file.c, tables.delete_file.c, tables.column.c
 _IDS: BindParameter[Any] = bindparam("ids", expanding=True)

@@ -13,12 +13,12 @@ from shelduck.catalog.commit.rows.versions import begin, change, end
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.read.together import OF_TABLES, Questions
 from shelduck.ducklake import tables
-from shelduck.ducklake.columns import flattened, rows_of
+from shelduck.ducklake.column_rows import flattened, rows_of
 from shelduck.ducklake.traits import comment_rows, partition_rows, sort_rows, tag_rows
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import AlterTable, CreateTable
 from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 
 Comments = Mapping[FieldId | None, str]
 """By the ids of the columns; the table's own is under None."""

@@ -15,7 +15,7 @@ from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import Entry, Verb
-from shelduck.model.files.data_files import ColumnStats, NewDataFile
+from shelduck.model.files.data_file import ColumnStats, NewDataFile
 from shelduck.model.tables.schema import TableId
 
 _IDS: BindParameter[Any] = bindparam("ids", expanding=True)

@@ -39,12 +39,12 @@ from shelduck.catalog.read.queries import chunks
 from shelduck.catalog.read.together import OF_CONVERTED, OF_TABLES, Questions
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
+from shelduck.ducklake.column_rows import begin_under, rows_at, schema_of
 from shelduck.ducklake.column_types import BIGINT
-from shelduck.ducklake.columns import begin_under, rows_at, schema_of
 from shelduck.ducklake.format import Format
 from shelduck.errors import Conflict, InvalidRequest, Unsupported
 from shelduck.model.changes.change import Entry, Verb
-from shelduck.model.files.inlined import InlinedBatch
+from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.options import OptionSetting, Scope
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema, TableId

@@ -30,8 +30,8 @@ from shelduck.ducklake.checked import sum_of
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.ducklake.format import Format
 from shelduck.errors import InvalidRequest
-from shelduck.model.files.data_files import ColumnStats, NewDataFile
-from shelduck.model.files.inlined import InlinedBatch, batch_stats
+from shelduck.model.files.data_file import ColumnStats, NewDataFile
+from shelduck.model.files.inlined_batch import InlinedBatch, batch_stats
 from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.schema import Field, FieldId, Kind, TableId
 from shelduck.model.types.bounds import bound, bound_text, exactness, widen

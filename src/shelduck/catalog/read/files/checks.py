@@ -11,15 +11,15 @@ from typing import Any, NoReturn
 
 from sqlalchemy import Connection, select
 
-from shelduck.catalog.read.intervals import BrokenInterval
+from shelduck.catalog.read.broken_intervals import BrokenInterval
 from shelduck.catalog.read.queries import chunks
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import RESTORE, refuse_row
 from shelduck.ducklake.rules import MOST, MOST_BYTES
 from shelduck.errors import CorruptLake
-from shelduck.model.files.data_files import DataFile, DeleteFile
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.files.data_file import DataFile, DeleteFile
+from shelduck.model.tables.table_version import TableVersion
 
 
 def require_deletable(

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import Column, Connection, Select
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.definitions import file_place, hive_values
 from shelduck.catalog.read.files.checks import (
     refuse_bounds,
     require_deletable,
@@ -19,12 +18,13 @@ from shelduck.catalog.read.files.checks import (
     require_sound,
 )
 from shelduck.catalog.read.holdings import Holdings, holdings_of, holdings_with_files
+from shelduck.catalog.read.views_and_macros import file_place, hive_values
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import RESTORE, refuse_row
 from shelduck.ducklake.rules import MOST
 from shelduck.errors import CorruptLake, Unsupported
-from shelduck.model.files.data_files import (
+from shelduck.model.files.data_file import (
     ColumnStats,
     DataFile,
     DeleteFile,
@@ -33,7 +33,7 @@ from shelduck.model.files.data_files import (
 )
 from shelduck.model.files.layout import Layout, text_digest
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 
 # Of more files, the delete files and layouts are asked for by themselves: that decodes faster.
 FEW = 1_000

@@ -24,15 +24,15 @@ from sqlalchemy import (
 )
 
 from shelduck.catalog.read import queries
+from shelduck.catalog.read.broken_intervals import is_broken
 from shelduck.catalog.read.files.numbers import FileKind
 from shelduck.catalog.read.holdings import Holdings
-from shelduck.catalog.read.intervals import is_broken
 from shelduck.catalog.read.queries import total
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import unchecked
 from shelduck.ducklake.rules import MOST_BYTES
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 
 _file, _layout = tables.data_file, own_tables.file_layout
 _c = _file.c
@@ -184,7 +184,7 @@ def _has_deletes(table: TableVersion, known: Holdings) -> ColumnElement[bool]:
 
 
 def _is_own(table: TableVersion) -> ColumnElement[bool]:
-    """Return what `shelduck.planning.footers.is_own` does of names that nobody made up."""
+    """Return what `shelduck.planning.trusted_footers.is_own` does of names that nobody made up."""
     digits = table.uuid.lower().replace("-", "")[-12:]
     name = f"________-____-7___-____-{digits}%"
 

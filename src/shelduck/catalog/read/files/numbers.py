@@ -12,15 +12,15 @@ from sqlalchemy import Connection, or_, select, text
 
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.definitions import file_place
 from shelduck.catalog.read.files.checks import refuse_id, require_sound
 from shelduck.catalog.read.holdings import Holdings
+from shelduck.catalog.read.views_and_macros import file_place
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
-from shelduck.model.files.data_files import DeletesSeen
+from shelduck.model.files.data_file import DeletesSeen
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table import TableVersion
-from shelduck.planning.footers import is_own
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.planning.trusted_footers import is_own
 
 _PART = 50_000
 _INT64 = (-(2**63), 2**63 - 1)

@@ -13,7 +13,7 @@ from shelduck.ducklake import tables
 from shelduck.ducklake.checked import unchecked
 from shelduck.model.tables.partition import BUCKET
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 
 _key, _value = tables.partition_column.c, tables.file_partition_value.c
 _file = tables.data_file.c

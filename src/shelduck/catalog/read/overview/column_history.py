@@ -13,10 +13,10 @@ from sqlalchemy import Connection, bindparam, or_, select, union
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.queries import chunks
 from shelduck.ducklake import tables
-from shelduck.ducklake.columns import column_of
+from shelduck.ducklake.column_rows import column_of
 from shelduck.ducklake.format import schemas_of
 from shelduck.model.tables.schema import TableId
-from shelduck.model.tables.table import Snapshot
+from shelduck.model.tables.table_version import Snapshot
 
 _column = tables.column
 _c = tables.column.c

@@ -16,7 +16,7 @@ from shelduck.catalog.read.row_counts import inlined_changes
 from shelduck.ducklake import tables
 from shelduck.ducklake.format import schemas_of
 from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb
-from shelduck.model.tables.table import Snapshot
+from shelduck.model.tables.table_version import Snapshot
 from shelduck.model.text.names import shown_schema
 
 _snapshot, _changes = tables.snapshot.c, tables.snapshot_changes.c

@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy import table as sql_table
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.inlined import AT_ONCE
+from shelduck.catalog.read.inlined_rows import AT_ONCE
 from shelduck.catalog.read.queries import chunks, total, visible
 from shelduck.catalog.read.row_counts import dead_positions, tables_of_rows
 from shelduck.ducklake import tables

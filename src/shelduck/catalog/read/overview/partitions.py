@@ -19,13 +19,13 @@ from sqlalchemy import (
 from sqlalchemy.sql.expression import Alias, Join
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.inlined import inlined_rows
-from shelduck.catalog.read.metadata import Partition, key_text, partition_keys
+from shelduck.catalog.read.inlined_rows import inlined_rows
+from shelduck.catalog.read.metadata_rows import Partition, key_text, partition_keys
 from shelduck.catalog.read.queries import total, visible
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null, sum_of
 from shelduck.model.files.partition_values import Values, partition_values
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 
 _file = tables.data_file.c
 # The columns of `t.partitions`, in order, with their types.

@@ -15,7 +15,7 @@ from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import sum_of, unchecked
 from shelduck.model.files.layout import Layout
-from shelduck.model.tables.table import TableVersion
+from shelduck.model.tables.table_version import TableVersion
 
 _file, _delete = tables.data_file, tables.delete_file
 

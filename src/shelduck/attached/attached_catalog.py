@@ -1,0 +1,297 @@
+"""The answers of a catalog in the user's session: the tables of a lake, and writes into them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import pairwise
+
+from shelduck.api.lake import Lake, Transaction
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.model.tables.partition import IDENTITY, named_keys
+from shelduck.model.tables.table_version import DEFAULT_SCHEMA
+from shelduck.model.text.names import shown_schema
+from shelduck.model.text.quoting import quote_name, schema_names
+from shelduck.spark.bridge.lake_catalog import held_frames
+from shelduck.spark.calls.lake_options import refuse_format, refuse_made, refuse_written
+from shelduck.spark.calls.lake_writer import write_schema
+from shelduck.spark.rows.store_rules import require_text
+from shelduck.spark.session import DataFrame, SparkSession, StructType
+from shelduck.sql.ddl.defaults import expression_for_spark
+from shelduck.sql.statements import statement_values as st
+from shelduck.statements.targets import Scope, relation_frame
+from shelduck.verbs.catalog_verbs import CatalogVerbs
+from shelduck.verbs.table import Table
+from shelduck.work.results import TableName
+from shelduck.work.unit import UnitOfWork, carry_out, view_of
+from shelduck.work.workspace import Workspace
+
+Rows = Iterable[tuple[str, ...]]
+_GRACE = 60.0
+"""Seconds that a hidden view outlives its successor: a query may be about to read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _HiddenView:
+    """A view that reads a table at one snapshot; ``made`` by `time.monotonic`."""
+
+    snapshot: int
+    name: str
+    schema: str
+    made: float
+
+
+class AttachedLake:
+    """One lake under one name in one session; ``is_shared`` if another session closes it."""
+
+    def __init__(self, lake: Lake, spark: SparkSession, *, is_shared: bool = False) -> None:
+        self.lake = lake
+        self.is_shared = is_shared
+        self.state = lake._state  # noqa: SLF001 - the lake's other half
+        self.spark = spark
+        self.database = str(spark.conf.get("spark.sql.globalTempDatabase", "global_temp"))
+        self._verbs = CatalogVerbs(self.state, None)
+        self._staged: dict[str, tuple[Transaction, TableName]] = {}
+        self._views: dict[tuple[str, ...], list[_HiddenView]] = {}
+        self._numbers = itertools.count()
+        self._unique = uuid.uuid4().hex[:8]
+        self._lock = threading.Lock()
+        self._pinned: dict[str, UnitOfWork] = {}
+
+    def answer(self, request: list[str], rows: DataFrame | None) -> Rows:
+        """Answer what `LakeCatalog` asks."""
+        query, what, namespace, name, *more = request
+        if what in ("create", "replace", "create or replace"):
+            return [(self._stage(what, self._name(namespace, name), *more),)]
+        match what:
+            case "load":
+                return [self._load(query, namespace, name, *more)]
+            case "schema":
+                return [self._schema(self._table(namespace, name))]
+            case "write":
+                assert rows is not None
+                staged, *told = more
+                refuse = refuse_made if staged else refuse_written
+                self._write(self._target(namespace, name, staged), rows, refuse, told)
+            case "commit" | "abort":
+                transaction, _ = self._staged.pop(more[0])
+                getattr(transaction, "commit" if what == "commit" else "rollback")()
+            case _:
+                return self._about_names(what, namespace, name, more)
+        return ()
+
+    @contextmanager
+    def pinned(self, query: str) -> Iterator[None]:
+        """Load everything for a query from one snapshot."""
+        self._pinned[query] = UnitOfWork(self.state, self.state.commit_info())
+        try:
+            yield
+        finally:
+            del self._pinned[query]
+
+    def close(self) -> None:
+        """Drop the hidden views, and close the lake unless it is another session's."""
+        with self._lock:
+            for found in self._views.values():
+                for hidden in found:
+                    self.spark.catalog.dropGlobalTempView(hidden.name)
+            self._views.clear()
+        if not self.is_shared:
+            self.lake.close()
+
+    def _about_names(self, what: str, namespace: str, name: str, more: list[str]) -> Rows:
+        match what:
+            case "schemas":
+                found = view_of(self.state, None).workspace.schemas()
+                around = next((s.id for s in found if s.name.lower() == namespace.lower()), None)
+                if namespace and around is None:
+                    return []
+                return [(s.own_name,) for s in found if s.parent == around]
+            case "schema exists":
+                known = [schema.lower() for schema in self._verbs.schemas()]
+                return [("yes",)] if namespace.lower() in known else []
+            case "tables":
+                schema = shown_schema(namespace) if namespace else None
+                return [(found.name,) for found in self._verbs.tables(schema)]
+            case "exists":
+                return [("yes",)] if self._exists(namespace, name) else []
+            case "drop":
+                self._verbs.drop_table(str(self._name(namespace, name)))
+                return [("yes",)]
+            case "rename":
+                _, renamed = more
+                self._table(namespace, name).rename(renamed)
+            case "create schema":
+                self._do(partial(Workspace.create_schema, word=namespace, if_not_exists=False))
+            case "drop schema" | "drop schema cascade":
+                cascade = what.endswith("cascade")
+                drop = partial(Workspace.drop_schema, word=namespace, if_exists=False)
+                self._do(partial(drop, cascade=cascade))
+            case _:
+                raise InvalidRequest(f"the catalog does not support the request {what!r}")
+        return ()
+
+    def _do(self, stage: Callable[[Workspace], None]) -> None:
+        carry_out(self.state, None, lambda unit: stage(unit.workspace))
+
+    def _exists(self, namespace: str, name: str) -> bool:
+        unit = view_of(self.state, None)
+        wanted = self._name(namespace, name)
+        return unit.workspace.has_table(wanted) or unit.workspace.view(wanted) is not None
+
+    def _load(self, query: str, *table: str) -> tuple[str, str, str]:
+        """Return database, name and schema of a view that reads the table at one snapshot."""
+        namespace, name, how, when = table
+        unit = self._pinned.get(query) or UnitOfWork(self.state, self.state.commit_info())
+        key = (namespace.lower(), name.lower(), how, when)
+        snapshot = unit.workspace.base.id
+        with self._lock:
+            known = self._views.get(key, [])
+            if known and known[-1].snapshot == snapshot:
+                return self.database, known[-1].name, known[-1].schema
+        frame = relation_frame(unit, _relation(namespace, name, how, when), _SCOPE)
+        hidden = f"__shelduck_{self._unique}_{next(self._numbers)}"
+        with held_frames():
+            frame.createGlobalTempView(hidden)
+        schema = frame.schema.json()
+        now = time.monotonic()
+        with self._lock:
+            found = self._views.setdefault(key, [])
+            found.append(_HiddenView(snapshot, hidden, schema, now))
+            # A view is out of use some time after its successor was made.
+            outdated = [v for v, newer in pairwise(found) if newer.made < now - _GRACE]
+            del found[: len(outdated)]
+        for view in outdated:
+            self.spark.catalog.dropGlobalTempView(view.name)
+        return self.database, hidden, schema
+
+    def _target(self, namespace: str, name: str, staged: str) -> Table:
+        if not staged:
+            return self._table(namespace, name)
+        transaction, wanted = self._staged[staged]
+        return transaction.table(str(wanted))
+
+    def _write(
+        self,
+        table: Table,
+        rows: DataFrame,
+        refuse: Callable[[Mapping[str, str], str], None],
+        told: Sequence[str],
+    ) -> None:
+        """Write rows as `LakeWrite` tells: see there."""
+        mode, condition, matching, size, *more = told
+        fixed, options = _by_name(more[: int(size)]), _by_name(more[int(size) :])
+        refuse(options, f"a write into {table.name}")
+        if matching not in ("by name", "by position"):
+            raise Unsupported(
+                f"cannot write to {table.name}: this Spark does not tell whether columns go by name"
+                " or by position; use lake.table(name).append or INSERT INTO"
+            )
+        for column, text in fixed.items():
+            # Spark casts it, and may round it.
+            field = table.columns.get((column,), str(table.name))
+            require_text(field.type, text, f"column {quote_name(column)} of {table.name}")
+        by_position = matching == "by position"
+        if mode == "append":
+            table.append(rows, by_position=by_position)
+        elif mode == "overwrite":
+            table.overwrite(rows, by_position=by_position)
+        else:
+            table.overwrite(rows, where=condition, by_position=by_position)
+
+    def _stage(self, how: str, name: TableName, schema: str, keys: str, *told: str) -> str:
+        """Create a table in its own transaction; return the token of the transaction."""
+        given = _by_name(told)
+        properties = kept_properties(given, name)
+        transaction = self.lake.transaction()
+        text = str(name)
+        is_there = transaction._open_unit.workspace.has_table(name)  # noqa: SLF001
+        if how == "replace" and not is_there:
+            raise NotFound(f"table {text} does not exist", about="table")
+        if is_there and how != "create":
+            transaction.drop_table(text)
+        transaction.create_table(
+            text,
+            StructType.fromJson(json.loads(schema)),
+            comment=given.get("comment") or None,
+            partitioned_by=keys.split(", ") if keys else (),
+            properties=properties,
+        )
+        token = uuid.uuid4().hex
+        self._staged[token] = (transaction, name)
+        return token
+
+    def _schema(self, table: Table) -> tuple[str, ...]:
+        """Return the columns as those of a table to write to, and the names of partition keys."""
+        found = view_of(self.state, None).workspace.table(table.name)
+        keys = [
+            k for k in named_keys(found.partition, found.columns) if k.transform.kind == IDENTITY
+        ]
+        return (
+            write_schema(found.columns, expression_for_spark).json(),
+            *(k.column for k in keys),
+        )
+
+    def _table(self, namespace: str, name: str) -> Table:
+        return Table(self.state, self._name(namespace, name))
+
+    def _name(self, namespace: str, name: str) -> TableName:
+        return TableName(namespace or DEFAULT_SCHEMA, name)
+
+
+def _by_name(told: Sequence[str]) -> dict[str, str]:
+    """Return values by name, told as each name and its value."""
+    return dict(zip(told[::2], told[1::2], strict=True))
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SCOPE = Scope(DEFAULT_SCHEMA, rollups=True)
+
+
+def _relation(namespace: str, name: str, how: str, when: str) -> st.Relation:
+    parts = (*schema_names(namespace or DEFAULT_SCHEMA), name)
+    version = int(when) if how == "version" else None
+    timestamp = None
+    if how == "timestamp":
+        timestamp = (_EPOCH + timedelta(microseconds=int(when))).isoformat()
+    return st.Relation(st.TableName(parts), "", version, timestamp)
+
+
+_OPTION = "option."
+_REFUSED = {
+    "location": "a location: its files are below the lake's data path; leave out LOCATION or path",
+    "external": "files elsewhere: its files are below the lake's data path; leave out EXTERNAL",
+    "collation": "a collation: DuckLake has no collations; leave out DEFAULT COLLATION",
+    "hive.": "another file format: its files are Parquet; leave out STORED AS and ROW FORMAT",
+}
+_SPARKS = ("comment", "owner", "provider", "is_managed_location", "table_type")
+
+
+def kept_properties(given: Mapping[str, str], table: TableName) -> dict[str, str]:
+    """Return the table properties among those in which Spark tells its catalogs everything.
+
+    Options of a writer, which Spark passes twice, the second time with ``option.`` in front, are
+    not among them.
+
+    Raises Unsupported for a format or place of its own, which tables of a lake do not have, and
+    InvalidRequest for an option.
+    """
+    refuse_format(given.get("provider"), table)
+    for key, reason in _REFUSED.items():
+        if any(k == key or (key.endswith(".") and k.startswith(key)) for k in given):
+            raise Unsupported(f"table {table} cannot have {reason}")
+    options = {k.removeprefix(_OPTION): v for k, v in given.items() if k.startswith(_OPTION)}
+    refuse_made(options, f"the new table {table}")
+    return {
+        key: value
+        for key, value in given.items()
+        if key not in _SPARKS and key not in options and not key.startswith(_OPTION)
+    }

@@ -1,0 +1,96 @@
+"""Pinned views follow their tables: a commit writes their queries again when a table changes.
+
+It runs behind everything else of the commit, under its lock, so it sees the tables as they will be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import delete, select, update
+
+from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.rows.versions import begin, end
+from shelduck.catalog.commit.work import Work
+from shelduck.catalog.read.queries import live
+from shelduck.catalog.read.together import Questions
+from shelduck.catalog.running.pinned_shapes import shape_of, table_of
+from shelduck.ducklake import tables
+from shelduck.ducklake.traits import tag_rows
+from shelduck.errors import CorruptLake, NewerFormat, Unsupported
+from shelduck.model.changes.change import CreateView, Entry, Verb
+from shelduck.model.tables.schema import TableId
+from shelduck.model.tables.view import PINNED, SPARK_SQL, STORED_PIN, Pin
+from shelduck.sql.pins.pin_queries import pin_texts
+from shelduck.sql.query.translate import refusal_query
+
+_v, _t = tables.view, tables.tag
+_PINS = (
+    select(_v, _t.c.value.label("pin"))
+    .join(_t, _t.c.object_id == _v.c.view_id)
+    .where(_t.c.key == PINNED, live(_t), live(_v))
+)
+ASK_PINS: Questions = (("pins", _PINS),)
+
+
+def follow_pins(draft: Draft, work: Work) -> None:
+    """Write the queries of views that are pinned to tables which the commit changes.
+
+    No statement if there are none. A query that SQL cannot express, or whose table is gone,
+    becomes one that fails and says why.
+    """
+    changed = {t.id for t in work.existing() if t.columns or t.new_name or t.dropped}
+    made = [c.definition.pin for c in work.of(CreateView)]
+    changed |= {pin.table_id for pin in made if pin is not None}
+    if not changed:
+        return
+    for row in _pinned(draft, work):
+        try:
+            pin = STORED_PIN.read(row["pin"], f"view {row['view_name']}")
+        except (NewerFormat, CorruptLake):
+            continue
+        if pin.table_id in changed:
+            _follow(draft, row, pin)
+
+
+def _pinned(draft: Draft, work: Work) -> list[dict[str, Any]]:
+    """Return the pinned views as the commit leaves them; one statement if it changes views."""
+    if not work.changes:
+        return [row._asdict() for row in draft.opening.answers["pins"]]
+    return [dict(row) for row in draft.connection.execute(_PINS).mappings()]
+
+
+def _follow(draft: Draft, row: dict[str, Any], pin: Pin) -> None:
+    sql, spark_sql = _texts(draft, pin, row["view_name"])
+    if sql == row["sql"]:
+        return
+    number = row["view_id"]
+    if row["begin_snapshot"] == draft.id:
+        draft.connection.execute(update(_v).where(_v.c.view_id == number, live(_v)).values(sql=sql))
+    else:
+        end(draft, _v, view_id=[number])
+        begin(draft, [(_v, {c.name: row[c.name] for c in _v.c} | {"sql": sql})])
+        draft.entries.append(Entry(Verb.ALTERED_VIEW, number))
+        draft.has_schema_change = True
+    mine = (_t.c.object_id == number, _t.c.key == SPARK_SQL, live(_t))
+    draft.connection.execute(delete(_t).where(*mine, _t.c.begin_snapshot == draft.id))
+    end(draft, _t, object_id=[number], key=[SPARK_SQL])
+    if spark_sql is not None:
+        begin(draft, tag_rows(number, {SPARK_SQL: spark_sql}))
+
+
+def _texts(draft: Draft, pin: Pin, view: str) -> tuple[str, str | None]:
+    """Return the view's query for DuckDB and for Spark, as the table will be."""
+    at = replace(draft.head, id=draft.id)
+    shape = shape_of(draft.connection, pin, at, draft.lake)
+    now = table_of(draft.connection, TableId(pin.table_id), at, draft.lake)
+    names = shape.names if shape is not None else ["gone"]
+    if shape is None or now is None:
+        told = f"view {view} is pinned to a table that was dropped"
+        return refusal_query(names, told), None
+    try:
+        found = pin_texts(pin, shape, now)
+    except Unsupported as error:
+        return refusal_query(names, f"view {view}: {error}"), None
+    return found.duckdb, found.spark

@@ -1,0 +1,219 @@
+"""ALTER of tables: columns, comments, properties, and how new files are laid out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    BindParameter,
+    Table,
+    Update,
+    bindparam,
+    delete,
+    select,
+    union_all,
+    update,
+)
+
+from shelduck.catalog.commit.adoptions import refuse_other_numbers
+from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.follow_pins import ASK_PINS
+from shelduck.catalog.commit.kept_places import ASK_PLACES, keep_places
+from shelduck.catalog.commit.kinds.kind import Kind
+from shelduck.catalog.commit.rows.delete_file_rows import require_as_seen
+from shelduck.catalog.commit.rows.described import (
+    ASK_TAGGED,
+    change_columns,
+    change_tags,
+    reserve_columns,
+    set_keys,
+)
+from shelduck.catalog.commit.rows.file_rows import log_compaction
+from shelduck.catalog.commit.rows.inlined_tables import (
+    ASK_INLINED,
+    ASK_OF_CONVERTED,
+    needs_another,
+    renew_inlined_tables,
+    rows_in,
+)
+from shelduck.catalog.commit.rows.table_stats import ASK_TOTALS, add_column_stats
+from shelduck.catalog.commit.work import TableWork, Work
+from shelduck.catalog.read.inlined_rows import AT_ONCE
+from shelduck.catalog.read.queries import chunks, live
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import unchecked
+from shelduck.ducklake.format import Format
+from shelduck.errors import Conflict
+from shelduck.model.changes.change import AlterTable, Entry, PostponedRewrites, Verb
+from shelduck.model.files.data_file import DeletesSeen
+from shelduck.model.tables.column_index import walk
+from shelduck.model.tables.rollup import ROLLUPS
+from shelduck.model.tables.schema import Field, FieldId, Schema
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.types.data_types import FLOATS
+
+# No data file has this id.
+_IN_CATALOG = -1
+_LIVE_FILES = select(unchecked(tables.data_file.c.data_file_id)).where(
+    tables.data_file.c.table_id == bindparam("of_table"), live(tables.data_file)
+)
+
+_BOUNDS = ("min_value", "max_value", "min_is_exact", "max_is_exact")
+_table_stats = tables.table_column_stats
+# A row without bounds would say "no values yet", and DuckDB's next insert would narrow it.
+_DELETE_TABLE_BOUNDS = delete(_table_stats).where(
+    _table_stats.c.table_id == bindparam("of_table"),
+    _table_stats.c.column_id.in_(bindparam("ids", expanding=True)),
+)
+_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_BEGIN_LATER = (
+    update(tables.data_file)
+    .where(tables.data_file.c.data_file_id.in_(_IDS))
+    .values(begin_snapshot=bindparam("moved_to"))
+)
+
+
+@cache
+def _clear_file_bounds(of: Format) -> Update:
+    known = of.table(tables.file_column_stats)
+    return (
+        update(known)
+        .where(
+            known.c.table_id == bindparam("of_table"),
+            known.c.column_id.in_(bindparam("ids", expanding=True)),
+        )
+        .values({name: None for name in _BOUNDS if name in known.c})
+    )
+
+
+def fold(work: Work, change: AlterTable) -> None:
+    """Give the table the columns of this change, even if the same commit creates it."""
+    work.changed(change.table).alter(change)
+
+
+def check(draft: Draft, work: Work) -> None:
+    """Raise Conflict if the rollups of a table change after another commit renamed it.
+
+    The names of rollups begin with that of their table, so the two changes depend on each other.
+    """
+    for table, old, made in _altered(work):
+        properties = made.properties
+        if properties is None or old.snapshot.id == draft.head.id:
+            continue
+        if properties.get(ROLLUPS) == old.properties.get(ROLLUPS):
+            continue
+        name = draft.found[table.id]["table_name"]
+        if name != old.name and table.new_name is None:
+            raise Conflict(f"table {table.name} was renamed to {name!r} by another commit")
+
+
+def write(draft: Draft, work: Work) -> None:
+    """Write what changed in each table: two statements for each column version and comment."""
+    for each in _altered(work):
+        _alter(draft, *each)
+    altered = [table for table, _, _ in _altered(work)]
+    add_column_stats(draft, altered)
+    renew_inlined_tables(draft, altered)
+    draft.opening.altered.update(table.id for table in altered)
+
+
+KIND = Kind(
+    (AlterTable,),
+    fold,
+    write,
+    check=check,
+    asks=(*ASK_TOTALS, *ASK_INLINED, *ASK_OF_CONVERTED, *ASK_PINS, *ASK_TAGGED, *ASK_PLACES),
+)
+
+
+def _altered(work: Work) -> list[tuple[TableWork, TableVersion, AlterTable]]:
+    """Return the altered tables: the work on each, its version before, and its change."""
+    return [(t, t.old, t.altered) for t in work.existing() if t.old and t.altered]
+
+
+def _alter(draft: Draft, work: TableWork, old: TableVersion, made: AlterTable) -> None:
+    was, now = work.difference
+    doubled = _doubled(was, made.columns)
+    if doubled:
+        refuse_other_numbers(draft, work, doubled)
+    if made.only_files is not None:
+        _require_only_files(draft, work, made.only_files)
+    changed = change_columns(draft, old, was, now)
+    keep_places(draft, old.id, made.columns, is_renewed=needs_another(work))
+    change_tags(draft, old, made.comments, made.properties)
+    set_keys(draft, old.id, made)
+    reserve_columns(draft, old.id, made.reserved)
+    if made.unsafe_bounds:
+        for statement in (_clear_file_bounds(draft.format), _DELETE_TABLE_BOUNDS):
+            draft.connection.execute(
+                statement, {"of_table": old.id, "ids": sorted(made.unsafe_bounds)}
+            )
+        draft.has_stats_change = True
+    if made.postponed is not None and made.postponed.snapshots:
+        postpone(draft, work, made.postponed)
+    draft.entries.append(Entry(Verb.ALTERED_TABLE, old.id))
+    draft.has_schema_change = True
+    if changed:
+        draft.note_version(old.id)
+
+
+def _doubled(was: Sequence[Field], new: Schema) -> dict[FieldId, Field]:
+    """Return the old versions of the leaves that change from float to double."""
+    found = {}
+    for f in walk(was):
+        now = new.by_id(f.id)
+        if now is not None and (str(f.shape), str(now.shape)) == FLOATS:
+            found[f.id] = f
+    return found
+
+
+def _require_only_files(draft: Draft, work: TableWork, known: frozenset[int]) -> None:
+    """Raise Conflict if a table has rows outside of the files that a change was made for.
+
+    One statement, unless the table has more tables of inlined rows than SQLite joins.
+    """
+    names = [row.table_name for row in draft.opening.rows("inlined_of_converted", work.id) or ()]
+    found: set[int] = set()
+    for some in chunks(
+        [_LIVE_FILES, *(rows_in(draft.format.inlined(n), _IN_CATALOG) for n in names)], AT_ONCE
+    ):
+        found.update(draft.connection.execute(union_all(*some), {"of_table": work.id}).scalars())
+    if _IN_CATALOG in found:
+        raise Conflict(f"another commit wrote inlined rows to {work.name}")
+    if others := found - known:
+        raise Conflict(f"another commit wrote {len(others)} data file(s) of {work.name}")
+
+
+def _ending_later(source: Table) -> Update:
+    return (
+        update(source)
+        .where(source.c.table_id == bindparam("of_table"), source.c.end_snapshot.in_(_IDS))
+        .values(end_snapshot=bindparam("moved_to"))
+    )
+
+
+_END_LATER, _END_DELETES_LATER = map(_ending_later, (tables.data_file, tables.delete_file))
+
+
+def postpone(draft: Draft, work: TableWork, postponed: PostponedRewrites) -> None:
+    """Move rewrites of older snapshots to this one; about six statements.
+
+    Raises Conflict if a result has changed or a source is gone.
+    """
+    seen = dict.fromkeys(postponed.results, DeletesSeen())
+    require_as_seen(draft, work.id, f"alter table {work.name} (id {work.id})", seen)
+    at = {"moved_to": draft.id, "of_table": work.id}
+    moved = 0
+    for snapshots in chunks(sorted(postponed.snapshots)):
+        moved += draft.connection.execute(_END_LATER, at | {"ids": snapshots}).rowcount
+        draft.connection.execute(_END_DELETES_LATER, at | {"ids": snapshots})
+    if moved != postponed.sources:
+        raise Conflict(
+            f"the files that a rewrite of {work.name} replaced are gone: their snapshots expired"
+        )
+    for results in chunks(sorted(postponed.results)):
+        draft.connection.execute(_BEGIN_LATER, {"moved_to": draft.id, "ids": results})
+    log_compaction(draft, Verb.REWRITE_DELETE, work.id)
+    draft.has_stats_change = True

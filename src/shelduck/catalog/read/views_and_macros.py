@@ -1,0 +1,261 @@
+"""The views and macros of a lake at a snapshot, and absolute paths from relative ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import groupby, pairwise
+from typing import Any
+from urllib.parse import unquote
+
+from sqlalchemy import (
+    CompoundSelect,
+    Connection,
+    FromClause,
+    Row,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    cast,
+    func,
+    null,
+    select,
+    union_all,
+)
+
+from shelduck.catalog.read.broken_intervals import begin_of
+from shelduck.catalog.read.queries import about_schema, shown_or_broken, visible
+from shelduck.catalog.schema.lake_schema import LakeInfo
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import RESTORE, or_null
+from shelduck.ducklake.column_types import BIGINT, TEXT
+from shelduck.ducklake.definition_rows import VIEW_TAGS, bodies_of, definition_of
+from shelduck.ducklake.format import format_of, schemas_of
+from shelduck.errors import CorruptLake, Unsupported
+from shelduck.model.files.place import is_absolute, joined, require_allowed, split_address
+from shelduck.model.tables.partition import NULL_DIRECTORY
+from shelduck.model.tables.schema import SchemaId, SnapshotId
+from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
+from shelduck.model.tables.view import MacroKind, MacroVersion, ViewVersion
+from shelduck.model.text.names import shown_schema
+
+_KINDS = {kind.value: kind for kind in MacroKind}
+# Other people's servers, which no lake can write, and which a reader must not call for a stranger.
+_SERVERS = ("http", "https", "ftp", "ftps")
+
+
+def view(
+    connection: Connection, at: Snapshot, schema: str, name: str, lake: LakeInfo
+) -> ViewVersion | None:
+    """Return a view at a snapshot by its name in any case, None if there is none.
+
+    One statement, two if there is one.
+    """
+    wanted = {"schema": schema, "name": name, "snapshot": at.id}
+    rows = connection.execute(_view_called(schemas_of(connection)), wanted).all()
+    if not rows:
+        return None
+    if len(rows) > 1:
+        ids = ", ".join(str(row.view_id) for row in rows)
+        shown = f"{shown_schema(schema)}.{name}"
+        raise CorruptLake(f"views {ids} have the same name {shown} at snapshot {at.id}")
+    row = rows[0]
+    asked = _view_tags(format_of(connection).view_column_tag)
+    found = connection.execute(asked, {"view": row.view_id, "snapshot": at.id}).all()
+    return ViewVersion(
+        row.view_id,
+        str(row.view_uuid),
+        schema_of_row(row, lake.data_path),
+        row.view_name,
+        definition_of(row, found),
+        at,
+        SnapshotId(row.begin_snapshot),
+        row.dialect,
+    )
+
+
+def view_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list[str]:
+    """Return the names of a schema's views at a snapshot, sorted; one statement."""
+    v = tables.view.c
+    query = (
+        select(v.view_name, begin_of(tables.view))
+        .where(v.schema_id == schema.id, shown_or_broken(tables.view, at.id))
+        .order_by(v.view_name)
+    )
+    found = list(connection.execute(query).scalars())
+    require_distinct("view", schema.text, found)
+    return found
+
+
+def require_distinct(kind: str, schema: str, names: Sequence[str]) -> None:
+    """Raise CorruptLake if two tables or views of a schema have one name."""
+    for one, other in pairwise(sorted(names, key=str.lower)):
+        if one.lower() == other.lower():
+            raise CorruptLake(
+                f"ducklake_{kind} has two rows of {schema}.{one} for one snapshot; end one of them"
+            )
+
+
+def macros(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[MacroVersion]:
+    """Return all macros at a snapshot, by id; one statement, two if there are any.
+
+    Raises CorruptLake for a macro that is neither scalar nor table.
+    """
+    asked = _bodies(schemas_of(connection))
+    rows = connection.execute(asked, {"snapshot": at.id}).all()
+    if not rows:
+        return []
+    found = connection.execute(_macro_texts(), {"snapshot": at.id})
+    texts = {(row.object_id, row.key): row.value for row in found}
+    return [
+        _macro(list(group), texts, lake) for _, group in groupby(rows, key=lambda r: r.macro_id)
+    ]
+
+
+def _macro(rows: Sequence[Row[Any]], texts: dict[Any, str], lake: LakeInfo) -> MacroVersion:
+    first = rows[0]
+    if first.type not in _KINDS:
+        raise CorruptLake(
+            f"macro {first.macro_name!r} (id {first.macro_id}) has the unknown type {first.type!r}"
+        )
+    return MacroVersion(
+        first.macro_id,
+        schema_of_row(first, lake.data_path),
+        first.macro_name,
+        _KINDS[first.type],
+        bodies_of(rows, texts),
+        SnapshotId(first.begin_snapshot),
+    )
+
+
+@cache
+def _view_called(schemas: FromClause) -> Select[Any]:
+    snapshot = bindparam("snapshot", type_=BIGINT)
+    s, v = schemas.c, tables.view.c
+    return (
+        select(
+            *(v.view_id, v.view_uuid, v.view_name, v.dialect, v.sql, v.column_aliases),
+            *(begin_of(tables.view), *about_schema(schemas)),
+        )
+        .join_from(tables.view, schemas, v.schema_id == s.schema_id)
+        .where(shown_or_broken(tables.view, snapshot), visible(schemas, snapshot))
+        .where(func.lower(s.schema_name) == func.lower(bindparam("schema", type_=TEXT)))
+        .where(func.lower(v.view_name) == func.lower(bindparam("name", type_=TEXT)))
+    )
+
+
+@cache
+def _view_tags(of_columns: Table | None) -> Select[Any] | CompoundSelect[Any]:
+    """Ask for the tags of :view, each with None, and for the comments on its columns."""
+    t, view = tables.tag, bindparam("view", type_=BIGINT)
+    snapshot = bindparam("snapshot", type_=BIGINT)
+    own = select(t.c.key, t.c.value, cast(null(), TEXT).label("column_name")).where(
+        t.c.object_id == view,
+        t.c.key.in_(VIEW_TAGS),
+        visible(t, snapshot),
+    )
+    if of_columns is None:
+        return own
+    c = of_columns.c
+    comments = select(c.key, c.value, or_null(c.column_name)).where(
+        c.view_id == view, c.key == "comment", visible(of_columns, snapshot)
+    )
+    return union_all(own, comments)
+
+
+@cache
+def _bodies(schemas: FromClause) -> Select[Any]:
+    snapshot = bindparam("snapshot", type_=BIGINT)
+    m, s = tables.macro.c, schemas.c
+    i, p = tables.macro_impl.c, tables.macro_parameters.c
+    return (
+        select(
+            *(m.macro_id, m.macro_name, begin_of(tables.macro)),
+            *about_schema(schemas),
+            *(i.impl_id, i.dialect, i.sql, i.type),
+            *(or_null(p.parameter_name), p.parameter_type, p.default_value, p.default_value_type),
+        )
+        .join_from(tables.macro, schemas, m.schema_id == s.schema_id)
+        .join(tables.macro_impl, i.macro_id == m.macro_id)
+        .outerjoin(tables.macro_parameters, and_(p.macro_id == i.macro_id, p.impl_id == i.impl_id))
+        .where(shown_or_broken(tables.macro, snapshot), visible(schemas, snapshot))
+        .order_by(m.macro_id, i.impl_id, p.column_id)
+    )
+
+
+@cache
+def _macro_texts() -> Select[Any]:
+    t, m = tables.tag.c, tables.macro.c
+    snapshot = bindparam("snapshot", type_=BIGINT)
+    return (
+        select(t.object_id, t.key, t.value)
+        .join_from(tables.tag, tables.macro, t.object_id == m.macro_id)
+        .where(visible(tables.tag, snapshot), visible(tables.macro, snapshot))
+    )
+
+
+def resolve(base: str, path: str | None, is_relative: object) -> str:
+    """Return ``path`` below ``base``, which ends in '/', unless it is already absolute.
+
+    Clients that know only DuckLake's page about queries give schemas and tables no path: their
+    files are below ``base`` itself. Raises CorruptLake for a relative path that leaves ``base``,
+    and for one that is neither relative nor absolute.
+    """
+    if path is None:
+        return base
+    if is_relative:
+        return joined(base, path)
+    if is_relative is None or not is_absolute(path):
+        raise CorruptLake(
+            f"the path {path!r} in the catalog is not absolute, and path_is_relative is"
+            f" {'NULL' if is_relative is None else 'false'}; {RESTORE}"
+        )
+    return path
+
+
+def schema_of_row(row: Any, data_path: str, prefix: str = "") -> SchemaInfo:
+    """Return the schema that a row with columns of `queries.about_schema` describes."""
+    relative = getattr(row, f"{prefix}path_is_relative")
+    path = resolve(data_path, getattr(row, f"{prefix}path"), relative)
+    parent = getattr(row, "parent_schema_id", None)
+    return SchemaInfo(
+        SchemaId(row.schema_id), row.schema_name, path, None if parent is None else SchemaId(parent)
+    )
+
+
+def file_place(table: TableVersion, path: str, is_relative: object) -> str:
+    """Return the absolute path of a file of a table that is about to be read.
+
+    Raises CorruptLake for a relative path that leaves the table's directory, InvalidRequest for a
+    file outside of the places that the user allows, and Unsupported for a file on a web server.
+    """
+    place = resolve(table.path, path, is_relative)
+    if split_address(place)[0] in _SERVERS:
+        raise Unsupported(
+            f"file {place!r} of {table.full_name} is on a web server, which Shelduck does not read;"
+            " copy it into the lake"
+        )
+    require_allowed(place, table.roots, f"file {place!r} of {table.full_name}")
+    return place
+
+
+def hive_values(path: str) -> dict[str, str | None]:
+    """Return the ``name=value`` directories of a path by lower-cased name, None for Hive's null.
+
+    If a name occurs twice, the first one counts, as in DuckDB.
+    """
+    values: dict[str, str | None] = {}
+    for name, value in hive_parts(path):
+        values.setdefault(name.lower(), value)
+    return values
+
+
+def hive_parts(path: str) -> list[tuple[str, str | None]]:
+    """Return the ``name=value`` directories of a path in order, None for Hive's null."""
+    parts: list[tuple[str, str | None]] = []
+    for part in path.split("/")[:-1]:
+        name, equals, value = part.partition("=")
+        if equals:
+            parts.append((unquote(name), None if value == NULL_DIRECTORY else unquote(value)))
+    return parts

@@ -1,0 +1,434 @@
+"""Jobs in the catalog: recorded by the commit that reserves their columns, with guarded steps.
+
+They are in Shelduck's own table beside DuckLake's, so that the same transaction does the work of a
+step and records it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from shelduck import clock
+from shelduck.catalog.databases.known import dialect_of
+from shelduck.catalog.databases.retry import write_with_retries
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.queries import present_tables
+from shelduck.catalog.read.together import Answers, Selects, Together
+from shelduck.catalog.schema import own_tables
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import or_null
+from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.format import schemas_of
+from shelduck.errors import (
+    AlreadyExists,
+    Conflict,
+    CorruptLake,
+    NewerFormat,
+    NotFound,
+    ShelduckError,
+)
+from shelduck.model.changes.change import Verb
+from shelduck.model.changes.job import (
+    LEASE,
+    OPEN_STATES,
+    Job,
+    JobSpeed,
+    JobState,
+    JobStep,
+    JobWork,
+    NewJob,
+)
+from shelduck.model.changes.modify import ArrangementChange
+from shelduck.model.changes.stored_job import STORED_WORK
+from shelduck.model.tables.rollup import ROLLUP
+from shelduck.model.tables.schema import SnapshotId, TableId
+from shelduck.model.tables.table_version import Snapshot
+
+_TABLE = own_tables.job
+_c = _TABLE.c
+_OPEN = tuple(sorted(state.value for state in OPEN_STATES))
+_ENDED = tuple(sorted(state.value for state in JobState if state not in OPEN_STATES))
+
+
+OPEN_JOB = select(_TABLE).where(
+    _c.table_id == bindparam("of_table", type_=BIGINT), _c.state.not_in(_ENDED)
+)
+"""Asks for the unfinished job of :of_table."""
+_w = own_tables.writer.c
+ASK_BEFORE: Selects = (
+    ("open_job", OPEN_JOB),
+    ("newest_job", select(or_null(func.max(_c.job_id)).label("job_id"))),
+    (
+        "writers",
+        select(_w.writer_id).where(_w.table_id == bindparam("of_table", type_=BIGINT)).limit(1),
+    ),
+)
+"""Asks what `record_job` must know."""
+_BEFORE = Together(dict(ASK_BEFORE))
+_SPEED = own_tables.job_speed
+_speed = _SPEED.c
+
+
+def jobs(connection: Connection) -> list[Job]:
+    """Return all jobs, the newest first; two statements at most."""
+    return _read(connection, select(_TABLE).order_by(_c.job_id.desc()))
+
+
+def job(connection: Connection, number: int, *, is_there: bool | None = None) -> Job:
+    """Return a job by its id; raise NotFound, naming the existing jobs.
+
+    ``is_there`` is as for `open_job`.
+    """
+    found = _read(connection, select(_TABLE).where(_c.job_id == number), is_there=is_there)
+    if not found:
+        raise NotFound.named("job", str(number), [str(j.id) for j in jobs(connection)])
+    return found[0]
+
+
+def open_job(connection: Connection, table: TableId, *, is_there: bool | None = None) -> Job | None:
+    """Return the unfinished job of a table; there is at most one.
+
+    ``is_there`` says whether the catalog has a table of jobs, if the caller already knows.
+    """
+    query = select(_TABLE).where(_c.table_id == table, _c.state.not_in(_ENDED))
+    return next(iter(_read(connection, query, is_there=is_there)), None)
+
+
+def tables_at_work(connection: Connection) -> set[int]:
+    """Return the tables of open jobs that a worker runs now; two statements at most."""
+    if not queries.present_tables(connection, [_TABLE.name]):
+        return set()
+    alive = (_c.worker.is_not(None), _c.heartbeat >= clock.now() - LEASE)
+    query = select(_c.table_id).where(_c.state.not_in(_ENDED), *alive)
+    return set(connection.execute(query).scalars())
+
+
+def working_since(connection: Connection, now: datetime) -> list[tuple[str, datetime]]:
+    """Return the tables, by uuid, of open jobs that a worker runs, and when these were made.
+
+    The catalog has a table of jobs. One statement.
+    """
+    t = tables.table.c
+    alive = (_c.worker.is_not(None), _c.heartbeat >= now - LEASE)
+    query = (
+        select(t.table_uuid, _c.created)
+        .join_from(_TABLE, tables.table, _c.table_id == t.table_id)
+        .where(_c.state.not_in(_ENDED), *alive)
+    )
+    return [(str(uuid), created) for uuid, created in connection.execute(query)]
+
+
+def release_dead_workers(connection: Connection, now: datetime) -> None:
+    """Release the jobs whose worker's lease has ended, so that it cannot go on; one statement."""
+    dead = (_c.worker.is_not(None), _c.heartbeat < now - LEASE)
+    released = update(_TABLE).where(_c.state.in_(_OPEN), *dead).values(worker=None)
+    connection.execute(released)
+
+
+def first_conversion(connection: Connection, table: TableId, first: int, last: int) -> Job | None:
+    """Return the job that first showed converted columns after ``first``, by ``last``."""
+    query = select(_TABLE).where(
+        _c.table_id == table, _c.published_snapshot.between(first + 1, last)
+    )
+    found = _read(connection, query.order_by(_c.published_snapshot))
+    return next((job for job in found if job.work.conversions), None)
+
+
+def reservations(connection: Connection) -> set[tuple[int, int]]:
+    """Return the snapshots that only took ids for a job's columns, with the table."""
+    known = [j for j in jobs(connection) if j.is_understood]
+    return {(j.base, j.table_id) for j in known if j.work.conversions}
+
+
+@dataclass(frozen=True, slots=True)
+class LightChange:
+    """A change of a table's columns without a job: the snapshot that made it, and the table.
+
+    ``is_rollup``: the table is a rollup of another table, and is named after it.
+    """
+
+    snapshot: Snapshot
+    table_id: TableId
+    table_name: tuple[str, str]
+    is_rollup: bool = False
+
+
+def light_changes(connection: Connection, known: Iterable[Job]) -> list[LightChange]:
+    """Return the alterations that snapshots logged and that do not belong to ``known`` jobs.
+
+    The newest first. Two statements, and one for each table that was altered.
+    """
+    tagged = select(tables.tag.c.object_id).where(tables.tag.c.key == ROLLUP)
+    rollups = set(connection.execute(tagged).scalars())
+    of_jobs = {number for j in known for number in _snapshots_of(j)}
+    names: dict[int, list[tuple[int, tuple[str, str]]]] = {}
+    found: list[LightChange] = []
+    for row in connection.execute(queries.snapshots_altering()):
+        snapshot = read.as_snapshot(row)
+        for entry in read.entries_of(snapshot):
+            if entry.verb is not Verb.ALTERED_TABLE or snapshot.id in of_jobs:
+                continue
+            table = TableId(entry.id or 0)
+            if table not in names:
+                rows = connection.execute(
+                    queries.names_of_table(schemas_of(connection), table)
+                ).all()
+                names[table] = sorted((begin, (schema, name)) for begin, schema, name in rows)
+            called = [name for begin, name in names[table] if begin <= snapshot.id]
+            if called:
+                found.append(LightChange(snapshot, table, called[-1], table in rollups))
+    return found[::-1]
+
+
+def _snapshots_of(job: Job) -> tuple[int | None, ...]:
+    """Return the snapshots that a job made itself; others may have made the one where it began."""
+    if not job.is_understood:
+        return (job.base, job.published)
+    made_one = job.work.conversions or any(
+        isinstance(c, ArrangementChange) for c in job.work.clauses
+    )
+    return (job.base, job.published) if made_one else (job.published,)
+
+
+def record_job(
+    connection: Connection, new: NewJob, snapshot: Snapshot, known: Answers | None = None
+) -> Job:
+    """Record a job in the transaction that reserves its columns, and return it.
+
+    If it has a worker and no writer of the table is registered, for which it would have to wait,
+    then it is RUNNING. ``known`` are the answers to `ASK_BEFORE`, which save one of two statements.
+    All tables of Shelduck exist. Raises AlreadyExists, naming the job, if the table has an
+    unfinished one.
+    """
+    answers = known or _BEFORE.ask(connection, {"of_table": new.table_id})
+    before = next(map(as_job, answers["open_job"]), None)
+    if before is not None:
+        word = "ROLLUP" if before.work.makes_rollups else "COLUMN"
+        state = "ROLLUP" if before.work.makes_rollups else "SCHEMA_CHANGE"
+        raise AlreadyExists(
+            f"table {new.table_name} is under {state} by job {before.id} ({before.state.value}):"
+            f" its state is not NORMAL; wait for the job, or use CANCEL ALTER TABLE {word} FROM"
+            f" {new.table_name}",
+            about="job",
+        )
+    runs = new.worker is not None and not answers["writers"]
+    now = clock.now()
+    made = Job(
+        id=(answers["newest_job"][0].job_id or 0) + 1,
+        table_id=new.table_id,
+        table_name=new.table_name,
+        state=JobState.RUNNING if runs else JobState.PENDING,
+        created=now,
+        plan=new.work,
+        timeout=new.timeout,
+        base=snapshot.id,
+        schema_version=snapshot.schema_version,
+        last_file=snapshot.next_file_id - 1 if runs else None,
+        worker=new.worker,
+        heartbeat=None if new.worker is None else now,
+    )
+    connection.execute(insert(_TABLE), _row_of(made))
+    return made
+
+
+def _row_of(job: Job) -> dict[str, Any]:
+    """Return the row of a new job."""
+    return {
+        "job_id": job.id,
+        "table_id": job.table_id,
+        "table_name": job.table_name,
+        "state": job.state.value,
+        "created": job.created,
+        "work": STORED_WORK.write(job.work),
+        "timeout": job.timeout,
+        "base_snapshot": job.base,
+        "schema_version": job.schema_version,
+        "message": job.message,
+        "done_files": job.done,
+        "total_files": job.total,
+        "last_file": job.last_file,
+        "worker": job.worker,
+        "heartbeat": job.heartbeat,
+    }
+
+
+def move_job(store: Store, step: JobStep) -> None:
+    """Move a job to its next state in a separate transaction, with retries as for any commit.
+
+    Raises Conflict if the job is in another state than the step expects.
+    """
+    write_with_retries(store, lambda connection: step_job(connection, step))
+
+
+def cancel_job(store: Store, number: int, message: str) -> None:
+    """Cancel an unfinished job; Conflict if it has ended."""
+    move_job(store, JobStep(number, OPEN_STATES, JobState.CANCELLED, message))
+
+
+def step_job(
+    connection: Connection,
+    step: JobStep,
+    snapshot: SnapshotId | None = None,
+    present: Collection[str] | None = None,
+) -> None:
+    """Move a job to its next state; Conflict if it is in another state than the step expects.
+
+    ``snapshot`` is the one that the same transaction makes; ``present`` are the tables that the
+    database has, if the caller already knows.
+    """
+    told = {
+        "message": step.message,
+        "done_files": step.done,
+        "total_files": step.total,
+        "last_file": step.last_file,
+    }
+    values: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
+    values["state"] = step.state.value
+    if step.state not in OPEN_STATES:
+        values["finished"] = clock.now()
+        values["worker"] = None
+    if step.state is JobState.FINISHED:
+        values["published_snapshot"] = snapshot
+    condition = [_c.job_id == step.job_id, _c.state.in_(sorted(s.value for s in step.expected))]
+    if step.worker is not None:
+        condition.append(_c.worker == step.worker)
+    if connection.execute(update(_TABLE).where(*condition).values(values)).rowcount != 1:
+        now = job(connection, step.job_id)
+        raise Conflict(f"job {now.id} is already {now.state.value}: {now.message or 'no message'}")
+    if step.speed is not None:
+        add_speed(connection, step.job_id, step.speed, present)
+
+
+def claim_job(store: Store, number: int, worker: str, gone: str | None = None) -> bool:
+    """Assign an open job to a worker; False if another worker has it and its lease still runs.
+
+    ``gone`` is a worker that is known to be dead.
+    """
+    claimed = (
+        update(_TABLE)
+        .where(_c.job_id == number, _c.state.in_(_OPEN), may_claim(_TABLE, worker, gone))
+        .values(worker=worker, heartbeat=clock.now())
+    )
+    return write_with_retries(store, lambda connection: connection.execute(claimed).rowcount == 1)
+
+
+def may_claim(source: Table, worker: str, gone: str | None) -> ColumnElement[bool]:
+    """Return the condition that a worker may claim a row with a worker and its heartbeat.
+
+    Nobody has it, the worker itself has it, ``gone`` is dead, or the lease has ended.
+    """
+    c = source.c
+    expired = c.heartbeat < clock.now() - LEASE
+    return or_(c.worker.is_(None), c.worker.in_([worker, gone]), expired)
+
+
+def release_job(store: Store, number: int, worker: str) -> None:
+    """Release a job, so that another worker need not wait until its lease ends."""
+    released = update(_TABLE).where(_c.job_id == number, _c.worker == worker).values(worker=None)
+    write_with_retries(store, lambda connection: connection.execute(released))
+
+
+def renew_workers(connection: Connection, workers: Collection[str]) -> None:
+    """Renew the leases of workers; one statement."""
+    mine = update(_TABLE).where(_c.worker.in_(workers), _c.state.in_(_OPEN))
+    connection.execute(mine.values(heartbeat=clock.now()))
+
+
+def _read(connection: Connection, query: Select[Any], *, is_there: bool | None = None) -> list[Job]:
+    if is_there is None:
+        is_there = bool(queries.present_tables(connection, [_TABLE.name]))
+    if not is_there:
+        return []
+    return [as_job(row) for row in connection.execute(query)]
+
+
+def as_job(row: Any) -> Job:
+    """Return the job that a row of its table describes."""
+    plan: JobWork | ShelduckError
+    known = next((state for state in JobState if state.value == row.state), None)
+    name = f"job {row.job_id} on {row.table_name}"
+    try:
+        plan = STORED_WORK.read(row.work, name)
+    except (NewerFormat, CorruptLake) as error:
+        plan = error
+    if known is None:
+        plan = NewerFormat(f"state {row.state} of {name} was made by a newer Shelduck; upgrade")
+    return Job(
+        id=row.job_id,
+        table_id=TableId(row.table_id),
+        table_name=row.table_name,
+        state=known or JobState.RUNNING,
+        created=row.created,
+        plan=plan,
+        timeout=row.timeout,
+        base=row.base_snapshot,
+        schema_version=row.schema_version,
+        finished=row.finished,
+        published=row.published_snapshot,
+        message=str(plan) if isinstance(plan, ShelduckError) else row.message or "",
+        done=row.done_files,
+        total=row.total_files,
+        last_file=row.last_file,
+        worker=row.worker,
+        heartbeat=row.heartbeat,
+    )
+
+
+def followed_by(connection: Connection, table: int) -> dict[int, int]:
+    """Return the id of each column that jobs of a table converted, with that of its successor."""
+    done = [j for j in jobs(connection) if j.table_id == table and j.is_understood]
+    published = [job for job in done if job.published is not None]
+    return {int(c.column_id): int(c.shadow_id) for j in published for c in j.work.conversions}
+
+
+def add_speed(
+    connection: Connection, number: int, more: JobSpeed, present: Collection[str] | None
+) -> None:
+    """Add to what a job has rewritten; older catalogs do not record it.
+
+    ``present`` are the tables that the database has, if the caller knows.
+    """
+    if present is None:
+        present = present_tables(connection, [_SPEED.name])
+    if _SPEED.name not in present:
+        return
+    row = {"job_id": number, "bytes": more.bytes, "milliseconds": more.milliseconds}
+    added = dialect_of(connection).insert(_SPEED).values(row | {"cores": more.cores})
+    new = added.excluded
+    sums = {
+        "bytes": _speed.bytes + new.bytes,
+        "milliseconds": _speed.milliseconds + new.milliseconds,
+    }
+    connection.execute(
+        added.on_conflict_do_update(
+            index_elements=[_speed.job_id], set_=sums | {"cores": new.cores}
+        )
+    )
+
+
+def speeds(connection: Connection) -> dict[int, JobSpeed]:
+    """Return what the newest twenty jobs that rewrote files did, by job id; two statements."""
+    if not present_tables(connection, [_SPEED.name]):
+        return {}
+    newest = select(_SPEED).order_by(_speed.job_id.desc()).limit(20)
+    return {
+        row.job_id: JobSpeed(row.bytes, row.milliseconds, row.cores)
+        for row in connection.execute(newest)
+    }

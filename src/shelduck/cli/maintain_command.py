@@ -1,0 +1,135 @@
+"""``shelduck check``, ``maintain`` and ``migrate``: what is wrong, what is due, a newer format."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shelduck.cli.command_options import Catalog, Conf, Json, print_rows
+from shelduck.errors import CatalogUnavailable
+
+if TYPE_CHECKING:
+    from shelduck.api.lake import Lake
+    from shelduck.upkeep.maintain import MaintenanceStep
+from shelduck.cli.command_options import TableOrAll
+
+EXAMPLE = """Example: shelduck maintain -c prod --every 5m
+
+Example: shelduck maintain -c sqlite:///lake.db --dry-run"""
+MIGRATE_EXAMPLE = """Example: shelduck migrate -c prod --to 1.1 --plan
+
+Example: shelduck migrate -c sqlite:///lake.db --to 1.1"""
+CHECKING = """Example: shelduck check -c sqlite:///lake.db --json
+
+Example: shelduck check -c prod --repair"""
+Rows = Annotated[
+    bool, typer.Option("--rows", help="read every row too; this starts Spark, and takes long")
+]
+Repair = Annotated[
+    bool, typer.Option("--repair", help="repair what needs no decision, and list the repairs")
+]
+
+
+def maintain(
+    catalog: Catalog,
+    *,
+    every: Annotated[
+        str | None,
+        typer.Option(help="run again and again, such as every 5m; without it, run once"),
+    ] = None,
+    max_bytes: Annotated[str, typer.Option(help="rewrite at most this much in one run")] = "8GB",
+    max_time: Annotated[
+        str, typer.Option(help="begin no further step after this time in one run")
+    ] = "10m",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="show what is worth it and why, and change nothing")
+    ] = False,
+    json: Json = False,
+    conf: Conf = None,
+) -> None:
+    """Compact, flush, expire and clean up what is worth it; exit status 2 if a table fails.
+
+    You can run any number of processes: they share the tables.
+    """
+    from shelduck.cli.lakes import connect_existing
+    from shelduck.work.instants import seconds_of
+
+    pause = None if every is None else seconds_of("--every", every)
+
+    def show(step: MaintenanceStep) -> None:
+        if json:
+            table = None if step.table is None else str(step.table)
+            print_rows([asdict(step) | {"table": table}], [], as_json=True)
+        else:
+            typer.echo(str(step))
+
+    def run(lake: Lake) -> bool:
+        done = lake.maintain(max_bytes=max_bytes, max_time=max_time, dry_run=dry_run, report=show)
+        if not done.steps and not json and pause is None:
+            typer.echo(str(done))
+        return not done.failed
+
+    with connect_existing(catalog, conf or ()) as lake:
+        while pause is not None:
+            began = time.monotonic()
+            try:
+                run(lake)
+            except CatalogUnavailable as error:
+                typer.echo(f"lake: tried again in {every}: {error}", err=True)
+            time.sleep(max(0.0, pause - (time.monotonic() - began)))
+        if not run(lake):
+            raise typer.Exit(2)
+
+
+def migrate(
+    catalog: Catalog,
+    *,
+    to: Annotated[str, typer.Option(help="the version of DuckLake that the lake gets")],
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="show what would be done or refused, and change nothing"),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Give a lake a newer version of DuckLake; exit status 2 if the plan is refused.
+
+    Back up the catalog before: there is no way back.
+    """
+    from shelduck.cli.lakes import connect_existing
+
+    with connect_existing(catalog) as lake:
+        done = lake.migrate(to, plan=plan)
+    if json:
+        print_rows([asdict(step) for step in done.steps], [], as_json=True)
+    else:
+        typer.echo(str(done))
+    if done.is_refused:
+        raise typer.Exit(2)
+
+
+def check(
+    catalog: Catalog,
+    table: TableOrAll = None,
+    *,
+    rows: Rows = False,
+    repair: Repair = False,
+    json: Json = False,
+) -> None:
+    """Check a lake; exit status 2 if something is wrong, 1 if the check cannot look.
+
+    The status is 0 if nothing is wrong, or if all of it was repaired.
+    """
+    from shelduck.cli.lakes import connect_existing
+
+    with connect_existing(catalog) as lake:
+        found = lake.check(table, rows=rows, repair=repair)
+    if json:
+        told = [asdict(problem) | {"level": level} for level, problem in found.rows]
+        print_rows(told, [], as_json=True)
+    else:
+        typer.echo(str(found))
+    if not found.is_sound:
+        raise typer.Exit(2)

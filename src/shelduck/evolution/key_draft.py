@@ -1,0 +1,322 @@
+"""ALTER TABLE of tables with a key model; the rules are those of Apache Doris."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.evolution.arrangement import Arrangement
+from shelduck.model.changes.definition import Definition, Position
+from shelduck.model.changes.modify import ModifyColumn
+from shelduck.model.changes.schema_change import AddColumn, ChangeType, DropColumn
+from shelduck.model.tables.keys import (
+    Aggregation,
+    KeyModel,
+    KeySpec,
+    TableKeys,
+    check_keys,
+    require_zero,
+    resolve_keys,
+    table_keys,
+    with_keys,
+)
+from shelduck.model.tables.partition import SortKey
+from shelduck.model.tables.schema import Field, FieldId, Schema
+from shelduck.model.tables.table_version import PartitionColumn, TableVersion
+from shelduck.model.text.quoting import quote_name
+from shelduck.model.types.data_types import SIGNED, UNSIGNED, DataType, Decimal
+from shelduck.sql.ddl.sorting import duckdb_name
+
+
+def keyed_table(
+    columns: Schema,
+    spec: KeySpec | None,
+    properties: Mapping[str, str],
+    arrangement: Arrangement,
+    table: str,
+) -> tuple[dict[str, str], Arrangement]:
+    """Return the properties and the arrangement of a new table, by default sorted by its keys.
+
+    Raises what `resolve_keys` raises, and InvalidRequest for partitions by anything but keys,
+    because all rows of one key must be in one partition.
+    """
+    if spec is None:
+        return dict(properties), arrangement
+    keys = resolve_keys(spec, columns, table)
+    for field in columns:
+        require_zero(keys.aggregation(field.id), field, table)
+    _refuse_partitions(keys, arrangement.partition, columns, table)
+    arrangement = replace(arrangement, sort=arrangement.sort or _sorting(keys, columns))
+    return with_keys(properties, keys), arrangement
+
+
+@dataclass
+class KeyDraft:
+    """The key model of a table while clauses of one ALTER are applied, None if it has none.
+
+    ``rows_fold``: a key of an AGGREGATE table is dropped, so that rows become equal. ``is_sorted``:
+    the table is sorted by its keys, and stays so. ``partition`` are keys that stay in any case.
+    ``dropped`` are the columns that are gone, with whether they were keys: `finish` judges them.
+    """
+
+    table: str
+    keys: TableKeys | None
+    partition: tuple[PartitionColumn, ...] = ()
+    rows_fold: bool = False
+    is_sorted: bool = False
+    dropped: tuple[tuple[Field, bool], ...] = ()
+
+    @classmethod
+    def of(cls, table: TableVersion) -> KeyDraft:
+        """Return the model of a table; columns that another writer added are REPLACE."""
+        keys = table_keys(table)
+        if keys is not None and keys.model is KeyModel.AGGREGATE:
+            known = {*keys.columns, *(i for i, _ in keys.aggregations)}
+            more = [(f.id, Aggregation.REPLACE) for f in table.columns if f.id not in known]
+            keys = replace(keys, aggregations=(*keys.aggregations, *more))
+        return cls(table.full_name, keys)
+
+    def allowed(self, change: Any, columns: Schema) -> Any:
+        """Return a change in the model's form, after a check that the model allows it.
+
+        ``columns`` are those before it.
+        """
+        if isinstance(change, Definition) and (change.key or change.aggregation):
+            self._require_model(change)
+        if self.keys is None:
+            return change
+        match change:
+            case AddColumn():
+                return self._add(change, columns)
+            case DropColumn():
+                self._drop(change, columns)
+            case ModifyColumn():
+                self._modify(change, columns)
+            case ChangeType():
+                self._retype(change, columns)
+        return change
+
+    def follow(self, change: Any, columns: Schema, before: Schema) -> None:
+        """Follow a change of the columns, which were ``before``."""
+        keys = self.keys
+        if keys is None:
+            return
+        if isinstance(change, AddColumn) and before.find(change.path) is None:
+            self._added(change, columns)
+        elif isinstance(change, DropColumn) and len(change.path) == 1:
+            gone = {f.id for f in before} - {f.id for f in columns}
+            self.rows_fold |= bool(gone & {*keys.columns}) and keys.model is KeyModel.AGGREGATE
+            self.keys = replace(
+                keys,
+                columns=tuple(i for i in keys.columns if i not in gone),
+                aggregations=tuple(pair for pair in keys.aggregations if pair[0] not in gone),
+            )
+
+    def replaced(self, old: FieldId, new: FieldId) -> None:
+        """Follow a column that gets another id."""
+        if self.keys is not None:
+            self.keys = self.keys.renumbered(old, new)
+
+    def sorts(self, arrangement: Arrangement, columns: Schema) -> None:
+        """Note whether a sort order is that of the keys."""
+        keys = self.keys
+        self.is_sorted = keys is not None and arrangement.sort == _sorting(keys, columns)
+
+    def finish(self, columns: Schema, arrangement: Arrangement) -> Arrangement:
+        """Return the arrangement that follows the keys, if it followed them before.
+
+        Raises InvalidRequest if the columns no longer fit the model.
+        """
+        keys = self.keys
+        if keys is None:
+            return arrangement
+        self._refuse_dropped(keys, arrangement)
+        ordered = [f.id for f in columns if f.id in keys.columns]
+        # The model keeps a key that another writer dropped, so that loads refuse the table.
+        lost = [i for i in keys.columns if i not in ordered]
+        self.keys = keys = replace(keys, columns=(*ordered, *lost))
+        check_keys(keys, columns, self.table)
+        for field in columns:
+            require_zero(keys.aggregation(field.id), field, self.table)
+        _refuse_partitions(keys, arrangement.partition, columns, self.table)
+        return replace(arrangement, sort=_sorting(keys, columns)) if self.is_sorted else arrangement
+
+    def _require_model(self, change: Definition) -> None:
+        keys, name = self.keys, quote_name(change.path[-1])
+        if len(change.path) > 1:
+            raise InvalidRequest(
+                f"{name} is a field of a column of {self.table}: only columns can be keys or have"
+                " an aggregation type"
+            )
+        if keys is None or not (keys.columns or self._lost_keys):
+            raise InvalidRequest(
+                f"{self.table} has no key model, so {name} cannot be a key or have an aggregation"
+                " type: duplicate tables without keys do not support key columns"
+            )
+        if change.aggregation is None:
+            return
+        if change.key:
+            raise InvalidRequest(f"cannot give key column {name} of {self.table} an aggregation")
+        if keys.model is not KeyModel.AGGREGATE:
+            raise InvalidRequest(
+                f"cannot give column {name} an aggregation: {self.table} is"
+                f" a {keys.model.value} KEY table"
+            )
+
+    def _is_key(self, change: Definition) -> bool:
+        assert self.keys is not None
+        is_aggregate = self.keys.model is KeyModel.AGGREGATE
+        return change.key or (is_aggregate and change.aggregation is None)
+
+    def _add(self, change: AddColumn, columns: Schema) -> AddColumn:
+        """Return the change with a position that the order of keys and values allows.
+
+        A key without a position comes after the last key. So does a value column with a position
+        before it. Doris' documentation places value columns like this, though Doris refuses the
+        statement.
+        """
+        keys = self.keys
+        if keys is None or len(change.path) > 1:
+            return change
+        there = [f for f in columns if f.id in keys.columns]
+        if not there:
+            is_first = self._lost_keys and self._is_key(change) and change.position is None
+            return replace(change, position=Position()) if is_first else change
+        last = there[-1]
+        at = change.position
+        if self._is_key(change):
+            moves = at is None
+        else:
+            after = None if at is None or at.after is None else columns.find((at.after,))
+            between = after is not None and after.id in keys.columns and after.id != last.id
+            moves = at is not None and (at.after is None or between)
+        return replace(change, position=Position(after=last.name)) if moves else change
+
+    def _added(self, change: AddColumn, columns: Schema) -> None:
+        keys, field = self.keys, columns.find(change.path)
+        if keys is None or field is None or len(change.path) > 1:
+            return
+        if self._is_key(change):
+            self.keys = replace(keys, columns=(*keys.columns, field.id))
+        elif change.aggregation is not None:
+            pair = (field.id, change.aggregation)
+            self.keys = replace(keys, aggregations=(*keys.aggregations, pair))
+
+    def _drop(self, change: DropColumn, columns: Schema) -> None:
+        keys, field = self.keys, columns.find(change.path)
+        if keys is None or field is None or len(change.path) > 1:
+            return
+        here = f"column {quote_name(field.name)} of {self.table}"
+        if field.id in keys.distributed_by:
+            raise InvalidRequest(f"Distribution {here} cannot be dropped")
+        if field.id == keys.sequence:
+            raise InvalidRequest(
+                f"cannot drop sequence {here}: it determines the last row of each key"
+            )
+        self.dropped += ((field, field.id in keys.columns),)
+        if all(p.column_id != field.id for p in self.partition):
+            self._refuse_lost_unique(keys)
+
+    @property
+    def _lost_keys(self) -> list[Field]:
+        return [field for field, is_key in self.dropped if is_key]
+
+    def _refuse_dropped(self, keys: TableKeys, arrangement: Arrangement) -> None:
+        """Raise InvalidRequest for a dropped column that the table still needs after all."""
+        parts = {p.column_id for p in arrangement.partition}
+        for field, _ in self.dropped:
+            if field.id in parts:
+                raise InvalidRequest(
+                    f"Partition column {quote_name(field.name)} of {self.table} cannot be dropped"
+                )
+        self._refuse_lost_unique(keys)
+        for field in self._lost_keys[-1:]:
+            here = f"column {quote_name(field.name)} of {self.table}"
+            if not keys.columns:
+                raise InvalidRequest(f"no key column left: {here} is the last one")
+            replaces = any(how.replaces for _, how in keys.aggregations)
+            if keys.model is KeyModel.AGGREGATE and replaces:
+                raise InvalidRequest(
+                    f"cannot drop key {here}: the table has value column with REPLACE aggregation"
+                    " method, and the last of the combined rows is unknown"
+                )
+
+    def _refuse_lost_unique(self, keys: TableKeys) -> None:
+        for field in self._lost_keys if keys.model is KeyModel.UNIQUE else ():
+            raise InvalidRequest(
+                f"cannot drop key column {quote_name(field.name)} of {self.table}, which is a"
+                " UNIQUE KEY table: several rows could get the same key"
+            )
+
+    def _modify(self, change: ModifyColumn, columns: Schema) -> None:
+        keys, field = self.keys, columns.find(change.path)
+        if keys is None or field is None or len(change.path) > 1:
+            return
+        here = f"column {quote_name(field.name)} of {self.table}"
+        if change.key and field.id not in keys.columns:
+            raise InvalidRequest(f"cannot change {here} to a key: it is a value column")
+        if change.aggregation is not keys.aggregation(field.id):
+            now = keys.aggregation(field.id)
+            raise InvalidRequest(
+                f"cannot change aggregation type of {here}: it is"
+                f" {'a key' if now is None else now.value}; repeat that"
+            )
+        if field.id in keys.distributed_by or any(p.column_id == field.id for p in self.partition):
+            raise InvalidRequest(f"cannot modify partition or distribution {here}")
+        if field.id in keys.columns and not change.key and keys.model is not KeyModel.AGGREGATE:
+            # Without KEY it would be a value; only AGGREGATE tables identify keys by their
+            # aggregation.
+            raise InvalidRequest(f"key {here} must stay one: repeat KEY")
+
+    def _retype(self, change: ChangeType, columns: Schema) -> None:
+        keys, field = self.keys, columns.find(change.path[:1])
+        if keys is None or field is None:
+            return
+        if change.type == field.type and change.using is None:
+            return
+        here = f"column {quote_name(field.name)} of {self.table}"
+        if field.id == keys.sequence:
+            raise InvalidRequest(
+                f"cannot alter sequence {here}: its order determines the last row of each key"
+            )
+        if field.id in keys.columns and keys.folds:
+            self._refuse_same_keys(field, change, here)
+
+    def _refuse_same_keys(self, field: Field, change: ChangeType, here: str) -> None:
+        is_free = change.using is not None or change.on_error_null
+        if is_free or not _stay_apart(field.type, change.type):
+            raise Unsupported(
+                f"cannot change key {here} from {field.type} to {change.type}: different keys"
+                " could become equal; make a new table with CREATE TABLE ... AS SELECT"
+            )
+
+
+def _stay_apart(old: DataType, new: DataType) -> bool:
+    """Return whether different values stay different in the new type, which holds them all."""
+    before, after = str(old), str(new)
+    whole = (*SIGNED, *UNSIGNED)
+    if before in whole:
+        return after in (*whole, "varchar") or (isinstance(new, Decimal) and new.scale >= 0)
+    if isinstance(old, Decimal):
+        return after == "varchar" or (isinstance(new, Decimal) and new.scale >= old.scale)
+    if before == "date":
+        return after.startswith("timestamp")
+    return after == "varchar" and before in ("uuid", "boolean")
+
+
+def _sorting(keys: TableKeys, columns: Schema) -> tuple[SortKey, ...]:
+    return tuple(SortKey(duckdb_name(f.name)) for f in keys.key_fields(columns))
+
+
+def _refuse_partitions(
+    keys: TableKeys, partition: tuple[PartitionColumn, ...], columns: Schema, table: str
+) -> None:
+    for part in partition if keys.folds else ():
+        field = columns.by_id(part.column_id)
+        if field is not None and field.id not in keys.columns:
+            raise InvalidRequest(
+                f"{table} cannot be partitioned by {quote_name(field.name)}: rows with the same"
+                f" {keys.model.value} KEY would be in several partitions; partition by key columns"
+            )

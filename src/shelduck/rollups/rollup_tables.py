@@ -1,0 +1,120 @@
+"""Rollups as tables of the catalog: found by their base, created, listed, redefined and dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
+from shelduck.model.changes.change import AlterTable
+from shelduck.model.changes.records import Settling
+from shelduck.model.tables.rollup import (
+    RollupSpec,
+    rollup_names,
+    rollup_of,
+    rollup_table,
+    uuid_of_next,
+    with_rollup_names,
+)
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.rollups.rollup_plan import plan_rollup, spec_of
+from shelduck.work.results import TableName
+from shelduck.work.unit import UnitOfWork
+
+
+def rollups_of(unit: UnitOfWork, base: TableVersion) -> Iterator[TableVersion]:
+    """Yield the rollups of a table as the unit sees them, without those that others dropped."""
+    for name in rollup_names(base):
+        try:
+            found = unit.workspace.table(rollup_name(base, name))
+        except NotFound:
+            continue
+        rollup = rollup_of(found)
+        if rollup is not None and rollup.base == base.uuid:
+            yield found
+
+
+def rollup_name(base: TableVersion, name: str) -> TableName:
+    """Return the table name of a rollup."""
+    return TableName(base.schema.name, rollup_table(base.name, name))
+
+
+def settling(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> Settling:
+    """Return what a unit records about a rollup that it leaves up to date."""
+    return Settling(table.id, frozenset({base.id, table.id}), unit.workspace.base.id)
+
+
+def create_rollup(
+    unit: UnitOfWork,
+    base: TableVersion,
+    spec: RollupSpec,
+    *,
+    for_use: bool = True,
+    unique: str | None = None,
+) -> TableVersion:
+    """Stage the empty table of a rollup; its base does not list it yet.
+
+    ``unique`` is its UUID; by default a random one.
+
+    Raises what `plan_rollup` raises, and AlreadyExists if the name is taken.
+    """
+    planned = plan_rollup(base, spec, for_use=for_use)
+    name = rollup_name(base, spec.name)
+    if unit.workspace.has_table(name):
+        raise AlreadyExists(
+            f"Rollup index {spec.name} of {base.full_name} already exists", about="rollup"
+        )
+    return unit.workspace.create_table(
+        name,
+        planned.columns,
+        arrangement=planned.arrangement,
+        properties=planned.properties,
+        unique=unique,
+    )
+
+
+def list_rollups(unit: UnitOfWork, base: TableVersion, names: tuple[str, ...]) -> None:
+    """Stage the list of rollups of a table: from then on every write updates them."""
+    properties = with_rollup_names(base.properties, names)
+    if properties != base.properties:
+        unit.workspace.alter_table(
+            AlterTable(base, base.columns, base.comments, properties=properties)
+        )
+
+
+def drop_rollup(unit: UnitOfWork, base: TableVersion, name: str) -> None:
+    """Stage the drop of one rollup; NotFound lists the existing ones."""
+    names = rollup_names(base)
+    known = next((n for n in names if n.lower() == name.lower()), None)
+    if known is None:
+        raise NotFound.named("rollup", name, names, where=base.full_name)
+    for found in list(rollups_of(unit, base)):
+        if found.name == rollup_table(base.name, known):
+            unit.workspace.drop_table(found)
+    list_rollups(unit, base, tuple(n for n in names if n != known))
+
+
+def redefined(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> TableVersion | None:
+    """Stage an empty table that replaces a rollup whose definition no longer fits its base.
+
+    The caller fills it in the same snapshot. Returns None if the rollup is no longer possible; it
+    is then dropped.
+    """
+    rollup = rollup_of(table)
+    assert rollup is not None
+    spec = spec_for(base, table)
+    if spec is None:
+        drop_rollup(unit, base, rollup.name)
+        return None
+    unit.workspace.drop_table(table)
+    return create_rollup(unit, base, spec, for_use=False, unique=uuid_of_next(table.uuid))
+
+
+def spec_for(base: TableVersion, table: TableVersion) -> RollupSpec | None:
+    """Return the current definition of a rollup, None if it is no longer possible."""
+    spec = spec_of(base, table)
+    if spec is not None:
+        try:
+            plan_rollup(base, spec, for_use=False)
+        except InvalidRequest:
+            return None
+    return spec

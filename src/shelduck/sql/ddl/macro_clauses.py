@@ -1,0 +1,135 @@
+"""CREATE and DROP of macros, DuckDB's named expressions and queries."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from shelduck.model.tables.view import UNKNOWN, MacroKind, MacroParameter
+from shelduck.sql.statements.statement_values import CreateMacro, DropMacro, MacroText
+from shelduck.sql.tokens.arguments import read_literal
+from shelduck.sql.tokens.cursor import Cursor
+from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.parts import TimestampText
+
+MACRO_WORDS = ("MACRO", "FUNCTION")
+_TIMES = {
+    "DATE": "date",
+    "TIMESTAMP_NTZ": "timestamp",
+    "TIMESTAMP_LTZ": "timestamptz",
+    "TIMESTAMPTZ": "timestamptz",
+}
+_DEFAULT = "a constant: a number, a string, TRUE, FALSE, DATE '...' or TIMESTAMP '...'"
+
+
+def read_create_macro(cursor: Cursor, or_replace: bool) -> CreateMacro:
+    """Read the statement behind ``CREATE MACRO``."""
+    if_not_exists = cursor.accept_if("NOT", "EXISTS")
+    if if_not_exists and or_replace:
+        cursor.at -= 3
+        raise cursor.failure(
+            "the name of a macro (OR REPLACE and IF NOT EXISTS cannot be used together)"
+        )
+    name = cursor.table_name()
+    kind, form = _form(cursor)
+    forms = [form]
+    while cursor.accept(","):
+        start = cursor.at
+        other, form = _form(cursor)
+        if other is not kind:
+            cursor.at = start
+            raise cursor.failure(f"a form of a {kind.value} macro, like the first one")
+        if any(len(f.parameters) == len(form.parameters) for f in forms):
+            cursor.at = start
+            raise cursor.failure("another number of parameters: calls choose a form by it")
+        forms.append(form)
+    cursor.end()
+    return CreateMacro(name, kind, tuple(forms), if_not_exists, or_replace)
+
+
+def read_drop_macro(cursor: Cursor) -> DropMacro:
+    """Read the statement behind ``DROP MACRO``."""
+    kind = MacroKind.TABLE if cursor.accept("TABLE") else MacroKind.SCALAR
+    if_exists = cursor.accept_if("EXISTS")
+    name = cursor.table_name()
+    cursor.end()
+    return DropMacro(name, kind, if_exists)
+
+
+def _form(cursor: Cursor) -> tuple[MacroKind, MacroText]:
+    """Take ``(parameters) AS expression`` or ``(parameters) AS TABLE query``."""
+    parameters = _parameters(cursor)
+    cursor.expect("AS")
+    kind = MacroKind.TABLE if cursor.accept("TABLE") else MacroKind.SCALAR
+    start = cursor.peek().start
+    if cursor.peek().kind is Kind.END or cursor.sees(","):
+        raise cursor.failure("a query" if kind is MacroKind.TABLE else "an expression")
+    while cursor.peek().kind is not Kind.END and not _another(cursor):
+        if cursor.peek().key in ("(", "[", "{"):
+            cursor.skip_group()
+        else:
+            cursor.take()
+    return kind, MacroText(parameters, cursor.text[start : cursor.tokens[cursor.at - 1].end])
+
+
+def _another(cursor: Cursor) -> bool:
+    """Tell whether a comma and the parameters of another form come next."""
+    if not cursor.sees(",", "("):
+        return False
+    before = cursor.at
+    cursor.take()
+    cursor.skip_group()
+    found = cursor.sees("AS")
+    # In a select list, a name and the rest of the query follow AS.
+    found = found and (cursor.peek(1).key == "TABLE" or cursor.peek(2).key not in (",", "FROM"))
+    cursor.at = before
+    return found
+
+
+def _parameters(cursor: Cursor) -> tuple[MacroParameter, ...]:
+    cursor.expect("(")
+    found: list[MacroParameter] = []
+    taken: set[str] = set()
+    while not cursor.sees(")"):
+        start = cursor.at
+        name = cursor.new_column(taken)
+        kind = UNKNOWN
+        if cursor.peek().kind is Kind.WORD and not cursor.sees("DEFAULT"):
+            kind = str(cursor.type())
+        default, default_type = _default(cursor)
+        if default is None and found and found[-1].default is not None:
+            cursor.at = start
+            raise cursor.failure("parameters with defaults last")
+        found.append(MacroParameter(name, kind, default, default_type))
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return tuple(found)
+
+
+def _default(cursor: Cursor) -> tuple[str | None, str]:
+    """Take ``:= value``, or nothing; return the value's text and its type for DuckLake."""
+    if not (cursor.accept(":", "=") or cursor.accept("=>") or cursor.accept("DEFAULT")):
+        return None, UNKNOWN
+    token = cursor.peek()
+    if token.key == "TIMESTAMP":
+        kind = "timestamp" if cursor.ntz else "timestamptz"
+    else:
+        kind = _TIMES.get(token.key, "")
+    start = cursor.at
+    match read_literal(cursor):
+        case bool(value):
+            return str(value).lower(), "boolean"
+        case int(value):
+            return str(value), "int32" if -(2**31) <= value < 2**31 else "int64"
+        case Decimal() as value:
+            _, digits, exponent = value.as_tuple()
+            scale = max(0, -int(exponent))
+            return str(value), f"decimal({max(len(digits), scale)},{scale})"
+        case float(value):
+            return repr(value), "float64"
+        case TimestampText(text) if kind:
+            return text, kind
+        case str(text):
+            return text, "varchar"
+    cursor.at = start
+    raise cursor.failure(_DEFAULT)

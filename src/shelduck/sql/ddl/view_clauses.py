@@ -1,0 +1,102 @@
+"""CREATE, ALTER and DROP of views."""
+
+from __future__ import annotations
+
+from shelduck.sql.query.read_query import read_query
+from shelduck.sql.query.travel import read_version
+from shelduck.sql.statements.statement_values import (
+    AlterView,
+    CreateView,
+    DropView,
+    PinView,
+    RenameView,
+    ViewColumn,
+)
+from shelduck.sql.tokens.cursor import Cursor
+from shelduck.sql.tokens.parts import Query
+
+_CLAUSES = {
+    "TBLPROPERTIES": "views have no properties; leave it out",
+    "WITH": "leave it out",
+    "PARTITIONED": "leave it out",
+    "USING": "a view is a query; leave it out",
+}
+_ACTIONS = {
+    "SET": "views have no properties",
+    "UNSET": "views have no properties; leave it out",
+    "WITH": "leave it out",
+    "ALTER": "use CREATE OR REPLACE VIEW",
+}
+
+
+def read_create_view(cursor: Cursor, or_replace: bool) -> CreateView | PinView:
+    """Read the statement behind ``CREATE VIEW``."""
+    if_not_exists = cursor.accept_if("NOT", "EXISTS")
+    if if_not_exists and or_replace:
+        cursor.at -= 3
+        raise cursor.failure(
+            "the name of a view (OR REPLACE and IF NOT EXISTS cannot be used together)"
+        )
+    name = cursor.table_name()
+    columns = _columns(cursor) if cursor.accept("(") else ()
+    comment = cursor.string("the comment as a string") if cursor.accept("COMMENT") else None
+    word = cursor.peek().key
+    if word in _CLAUSES:
+        raise cursor.refusal(f"CREATE VIEW ... {word}", _CLAUSES[word])
+    cursor.expect("AS")
+    if cursor.accept("SCHEMA", "VERSION"):
+        if columns:
+            raise cursor.refusal(
+                f"a list of columns for pinned view {name}",
+                "leave it out: the columns are those of the table at that snapshot",
+            )
+        version = read_version(cursor)
+        cursor.expect("OF")
+        table = cursor.table_name()
+        cursor.end()
+        return PinView(name, table, version, if_not_exists, or_replace, comment)
+    query, text = _query(cursor)
+    return CreateView(name, query, text, columns, if_not_exists, or_replace, comment)
+
+
+def read_alter_view(cursor: Cursor) -> AlterView | RenameView:
+    """Read the statement behind ``ALTER VIEW``."""
+    name = cursor.table_name()
+    if cursor.accept("RENAME", "TO"):
+        new_name = cursor.table_name()
+        cursor.end()
+        return RenameView(name, new_name)
+    if cursor.accept("AS"):
+        return AlterView(name, *_query(cursor))
+    word = cursor.peek().key
+    if word in _ACTIONS:
+        raise cursor.refusal(f"ALTER VIEW ... {word}", _ACTIONS[word])
+    raise cursor.failure("RENAME TO and a name, or AS and a query")
+
+
+def read_drop_view(cursor: Cursor) -> DropView:
+    """Read the statement behind ``DROP VIEW``."""
+    if_exists = cursor.accept_if("EXISTS")
+    name = cursor.table_name()
+    cursor.end()
+    return DropView(name, if_exists)
+
+
+def _query(cursor: Cursor) -> tuple[Query, str]:
+    """Take a query; return it with placeholders, and its text as written."""
+    start = cursor.peek().start
+    query = read_query(cursor)
+    return query, cursor.text[start : cursor.tokens[-2].end]
+
+
+def _columns(cursor: Cursor) -> tuple[ViewColumn, ...]:
+    columns: list[ViewColumn] = []
+    taken: set[str] = set()
+    while True:
+        name = cursor.new_column(taken)
+        comment = cursor.string("the comment as a string") if cursor.accept("COMMENT") else None
+        columns.append(ViewColumn(name, comment))
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return tuple(columns)

@@ -1,0 +1,227 @@
+"""DELETE, TRUNCATE and UPDATE, and what DML statements share: RETURNING, and sources of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from shelduck.model.text.quoting import backticked
+from shelduck.sql.query.expressions import (
+    ends_operand,
+    expression_of,
+    skip_expression,
+    take_alias,
+    take_assignments,
+    take_target,
+)
+from shelduck.sql.query.read_query import begins_query, read_query
+from shelduck.sql.query.relations import JOINS, Found
+from shelduck.sql.query.rewriting import Rewriting, Span, edited
+from shelduck.sql.query.travel import read_time
+from shelduck.sql.statements.row_statements import (
+    Delete,
+    DeleteRow,
+    DeleteUsing,
+    Insert,
+    MatchedClause,
+    Merge,
+    Returning,
+    Truncate,
+    Update,
+    UpdateFrom,
+    UpdateSet,
+)
+from shelduck.sql.statements.statement_values import Statement
+from shelduck.sql.tokens.cursor import Cursor
+from shelduck.sql.tokens.lexer import Kind, Token, tokenize
+from shelduck.sql.tokens.parts import Expression, Query, Selection, Target, query_over
+
+RETURNING_VERBS = ("INSERT", "UPDATE", "DELETE", "MERGE")
+_CHANGED = "__shelduck_changed__"
+ACTION = "merge_action"
+"""The column in which MERGE says what it did to a row: INSERT, UPDATE or DELETE."""
+
+
+def read_delete(cursor: Cursor) -> Delete | DeleteUsing:
+    """Read the statement behind ``DELETE``."""
+    cursor.expect("FROM")
+    found, alias = take_target(cursor, "WHERE")
+    if cursor.accept("USING"):
+        _, target, query, source, on = _joined(cursor, found, alias, [])
+        return DeleteUsing(target, query, source, on, (MatchedClause(DeleteRow()),))
+    return Delete(selection(cursor, found, alias))
+
+
+def read_truncate(cursor: Cursor) -> Truncate:
+    """Read the statement behind ``TRUNCATE``."""
+    # DuckDB may leave TABLE out; a table may have that name.
+    if cursor.peek(1).may_name:
+        cursor.expect("TABLE")
+    name = cursor.table_name()
+    if cursor.sees("PARTITION"):
+        raise cursor.refusal("TRUNCATE TABLE ... PARTITION", "use DELETE FROM t WHERE")
+    cursor.end()
+    return Truncate(name)
+
+
+def read_update(cursor: Cursor) -> Update | UpdateFrom:
+    """Read the statement behind ``UPDATE``."""
+    found, alias = take_target(cursor, "SET")
+    cursor.expect("SET")
+    first = cursor.at
+    assignments = take_assignments(cursor, "WHERE", "FROM")
+    if cursor.sees("FROM"):
+        behind = cursor.at
+        cursor.expect("FROM")
+        texts, target, query, source, on = _joined(cursor, found, alias, [(first, behind)])
+        values = UpdateSet(tuple(a.rewritten(texts) for a in assignments))
+        return UpdateFrom(target, query, source, on, (MatchedClause(values),))
+    condition = _condition(cursor)
+    cursor.end()
+    texts = Rewriting(cursor, [(first, cursor.at)], target=found)
+    return Update(
+        Selection(texts.target(alias), expression_of(texts, condition)),
+        tuple(a.rewritten(texts) for a in assignments),
+    )
+
+
+def _joined(
+    cursor: Cursor, found: Found, alias: str | None, spans: list[Span]
+) -> tuple[Rewriting, Target, Query, str | None, Expression]:
+    """Take the source and the condition of UPDATE … FROM and DELETE … USING, to the end.
+
+    Returns the texts, of which ``spans`` are others, and what begins a MERGE that means the same.
+    """
+    source = take_source(cursor, "WHERE")
+    condition = _condition(cursor)
+    cursor.end()
+    own = [] if condition is None else [condition]
+    texts = Rewriting(cursor, [*source.spans, *spans, *own], target=found, source=source.table)
+    on = expression_of(texts, condition) or Expression("true")
+    return texts, texts.target(alias), *source.rewritten(texts), on
+
+
+def selection(
+    cursor: Cursor, found: Found, alias: str | None, ends: Collection[str] = ()
+) -> Selection:
+    """Take WHERE and its condition, or nothing, up to the statement's end.
+
+    The words of ``ends`` close the condition, and nothing may follow it.
+    """
+    condition = _condition(cursor, ends)
+    cursor.end()
+    texts = Rewriting(cursor, [] if condition is None else [condition], target=found)
+    return Selection(texts.target(alias), expression_of(texts, condition))
+
+
+def _condition(cursor: Cursor, ends: Collection[str] = ()) -> Span | None:
+    return skip_expression(cursor, ends, what="a condition") if cursor.accept("WHERE") else None
+
+
+def returning_at(cursor: Cursor) -> int | None:
+    """Return which token is the word RETURNING of the statement, None without one.
+
+    A column may be called so: it is the word only where an expression could end before it and
+    another begins behind it.
+    """
+    depth = 0
+    for n, token in enumerate(cursor.tokens[:-2]):
+        depth += {"(": 1, ")": -1}.get(token.key, 0)
+        if depth or n == 0 or token.key != "RETURNING":
+            continue
+        behind = cursor.tokens[n + 1]
+        starts = behind.key == "*" or behind.kind is not Kind.SYMBOL
+        if starts and behind.key not in ("FROM", "WHERE", "AS") and ends_operand(cursor, n):
+            return n
+    return None
+
+
+def with_returning(cursor: Cursor, at: int, read: Callable[[Cursor], Statement]) -> Returning:
+    """Read a statement whose RETURNING is token ``at``; ``read`` reads what is before it."""
+    tokens, word = cursor.tokens, cursor.tokens[at]
+    inner = read(
+        Cursor(
+            cursor.text, [*tokens[:at], Token(Kind.END, "", word.start, word.start)], ntz=cursor.ntz
+        )
+    )
+    if not isinstance(inner, Insert | Update | Delete | Merge):
+        raise cursor.refusal("RETURNING", "use it with INSERT, UPDATE, DELETE or MERGE")
+    target = inner.name.parts[-1] if isinstance(inner, Insert) else _alias(inner)
+    columns = cursor.text[tokens[at + 1].start : tokens[-2].end]
+    if type(inner) is Merge:
+        columns = without_column(columns, ACTION)
+    text = f"SELECT {columns} FROM {_CHANGED} AS {backticked(target)}"
+    return Returning(inner, read_query(Cursor(text, tokenize(text))), _CHANGED)
+
+
+def without_column(columns: str, name: str) -> str:
+    """Return a list of columns in which ``*`` leaves one out."""
+    tokens = tokenize(columns)
+    edits = []
+    for n, token in enumerate(tokens):
+        before = tokens[n - 1].key if n else ","
+        if token.key == "*" and before in (",", ".") and tokens[n + 1].key in (",", ""):
+            edits.append((token.end, token.end, f" EXCEPT ({name})"))
+    return edited(columns, 0, len(columns), edits)
+
+
+def _alias(statement: Update | Delete | Merge) -> str:
+    return statement.target.alias if isinstance(statement, Merge) else statement.rows.target.alias
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table, or the tokens of a query, with the alias as written and names for its columns."""
+
+    alias: str | None
+    columns: tuple[str, ...] = ()
+    table: Found | None = None
+    query: Span | None = None
+
+    @property
+    def spans(self) -> list[Span]:
+        """The tokens of the query."""
+        return [] if self.query is None else [self.query]
+
+    def rewritten(self, texts: Rewriting) -> tuple[Query, str | None]:
+        """Return the rows as a query, and the alias, None for a query without one."""
+        if self.query is None:
+            query, own_name = texts.source()
+            alias = self.alias or own_name
+        else:
+            query, alias = texts.query(self.query), self.alias
+        if self.columns:
+            assert alias is not None
+            names = ", ".join(backticked(c) for c in self.columns)
+            text = f"SELECT * FROM ({query.text}) AS {backticked(alias)}({names})"
+            query = query_over(text, query)
+        return query, alias
+
+
+def take_source(cursor: Cursor, end: str) -> Source:
+    """Take a table or a query in brackets, and its alias; ``end`` is the word that may follow.
+
+    Raises Unsupported for several, joined or listed.
+    """
+    if cursor.sees("("):
+        if not begins_query(cursor):
+            cursor.take()
+            raise cursor.failure("a query: SELECT, WITH, FROM, VALUES or TABLE")
+        first = cursor.at
+        cursor.skip_group()
+        query, table = (first + 1, cursor.at - 1), None
+        alias = take_alias(cursor, end)
+    else:
+        query = None
+        start = cursor.peek().start
+        name = cursor.table_name()
+        if cursor.sees("("):
+            raise cursor.failure("a table, or a query in brackets: (SELECT ...)")
+        version, timestamp = read_time(cursor)
+        behind = cursor.tokens[cursor.at - 1].end
+        alias = take_alias(cursor, end)
+        table = Found(name, start, behind, None if alias else behind, version, timestamp)
+    columns = cursor.columns() if alias is not None and cursor.sees("(") else ()
+    if cursor.sees(",") or cursor.peek().key in JOINS - {"ON", "USING"}:
+        raise cursor.refusal("more than one source", "write them as a query: (SELECT ... ) AS s")
+    return Source(alias, columns, table, query)

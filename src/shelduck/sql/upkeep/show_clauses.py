@@ -1,0 +1,188 @@
+"""SHOW, DESCRIBE, EXPLAIN and USE."""
+
+from __future__ import annotations
+
+import re
+
+from shelduck.model.tables.schema import Path
+from shelduck.sql.ddl.create_clauses import SCHEMA_WORDS
+from shelduck.sql.foreign_words import SPARKS
+from shelduck.sql.query.read_query import begins_query, read_query
+from shelduck.sql.statements.statement_values import (
+    Describe,
+    Explain,
+    Help,
+    SchemaName,
+    ShowColumns,
+    ShowCreateTable,
+    ShowMacros,
+    ShowPartitions,
+    ShowProperties,
+    ShowSchemas,
+    ShowTables,
+    ShowViews,
+    TableName,
+    UseSchema,
+)
+from shelduck.sql.statements.upkeep_statements import DescribeHistory
+from shelduck.sql.tokens.arguments import read_property_key
+from shelduck.sql.tokens.cursor import Cursor
+from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.upkeep.upkeep_clauses import read_history
+
+Show = (
+    ShowSchemas
+    | ShowTables
+    | ShowViews
+    | ShowMacros
+    | ShowPartitions
+    | ShowColumns
+    | ShowCreateTable
+    | ShowProperties
+)
+_NO_TABLES = (*SCHEMA_WORDS, "FUNCTION", "PROCEDURE", "CATALOG", "QUERY", "DETAIL")
+_SHOWN = ("SCHEMAS", "TABLES", "VIEWS", "MACROS", "COLUMNS", "PARTITIONS", "TBLPROPERTIES")
+_LISTED: dict[str, type[ShowTables | ShowViews | ShowMacros]] = {
+    "TABLES": ShowTables,
+    "VIEWS": ShowViews,
+    "MACROS": ShowMacros,
+}
+_SHOW_FUNCTIONS = re.compile(
+    r"\s*SHOW\s+((ALL|USER|SYSTEM)\s+)?FUNCTIONS\b(?!\s+(FROM|IN)\b)", re.IGNORECASE
+)
+_MODES = ("EXTENDED", "FORMATTED", "COST", "CODEGEN", "LOGICAL")
+
+
+def read_show(cursor: Cursor) -> Show:
+    """Read the statement behind ``SHOW``."""
+    if cursor.accept_any("SCHEMAS", "DATABASES", "NAMESPACES"):
+        schema = cursor.schema_name() if cursor.accept_any("IN", "FROM") else None
+        return ShowSchemas(_like(cursor), schema)
+    what = cursor.accept_any(*_LISTED)
+    if what:
+        schema = cursor.schema_name() if cursor.accept_any("IN", "FROM") else None
+        return _LISTED[what](schema, _like(cursor))
+    if cursor.accept("PARTITIONS"):
+        name = cursor.table_name()
+        if cursor.sees("PARTITION"):
+            raise cursor.refusal(
+                "SHOW PARTITIONS ... PARTITION", "use SELECT * FROM t.partitions WHERE"
+            )
+        cursor.end()
+        return ShowPartitions(name)
+    if cursor.accept("COLUMNS"):
+        return ShowColumns(_columns_of(cursor))
+    if cursor.accept("CREATE", "TABLE"):
+        name = cursor.table_name()
+        if cursor.sees("AS"):
+            raise cursor.refusal("SHOW CREATE TABLE ... AS SERDE", "leave it out")
+        cursor.end()
+        return ShowCreateTable(name)
+    if cursor.accept("TBLPROPERTIES"):
+        return _properties(cursor)
+    if cursor.peek().kind is Kind.END:
+        raise cursor.failure(f"{', '.join(_SHOWN)} or CREATE TABLE")
+    raise cursor.refusal(
+        f"SHOW {cursor.peek().text.upper()}",
+        f"use SHOW {', '.join(_SHOWN)} or CREATE TABLE",
+    )
+
+
+def with_sparks_functions(text: str) -> str:
+    """Return SHOW FUNCTIONS of Spark's own catalog, where it names none; other texts as they are.
+
+    Spark's functions and those of the session are in every catalog, but Spark asks only its own.
+    """
+    found = _SHOW_FUNCTIONS.match(text)
+    if found is None:
+        return text
+    return f"{text[: found.end()]} IN spark_catalog.default{text[found.end() :]}"
+
+
+def read_describe(cursor: Cursor) -> Describe | DescribeHistory:
+    """Read the statement behind ``DESCRIBE``."""
+    if cursor.sees("HISTORY") and cursor.peek(1).may_name:
+        cursor.take()
+        return read_history(cursor)
+    if cursor.peek().key in _NO_TABLES and cursor.peek(1).may_name:
+        told = cursor.refusal(f"DESCRIBE {cursor.peek().key}", "use DESCRIBE [EXTENDED] t")
+        told.about = SPARKS if cursor.peek().key in SCHEMA_WORDS else ""
+        raise told
+    if begins_query(cursor) and not cursor.sees("TABLE"):
+        raise cursor.refusal("DESCRIBE of a query", "use the schema of the DataFrame")
+    if cursor.peek(1).may_name:
+        cursor.accept("TABLE")
+    extended = cursor.peek(1).may_name and bool(cursor.accept_any("EXTENDED", "FORMATTED"))
+    name = cursor.table_name()
+    if not extended and cursor.sees("ALL") and cursor.peek(1).kind is Kind.END:
+        # A column of that name is written in quotes.
+        return Describe(name, indexes=True)
+    column: Path | None = cursor.path() if cursor.peek().may_name else None
+    cursor.end()
+    return Describe(name, extended, column)
+
+
+def read_help(cursor: Cursor) -> Help:
+    """Read the topic behind ``HELP``: words, or a text of them."""
+    if cursor.peek().kind is Kind.STRING:
+        topic = cursor.string("a topic")
+        cursor.end()
+        return Help(topic)
+    words = []
+    while cursor.peek().kind is not Kind.END:
+        words.append(cursor.take().text)
+    return Help(" ".join(words))
+
+
+def read_explain(cursor: Cursor) -> Explain:
+    """Read the statement behind ``EXPLAIN``; only queries can be explained."""
+    mode = cursor.accept_any(*_MODES, "ANALYZE")
+    if mode == "LOGICAL":
+        raise cursor.refusal("EXPLAIN LOGICAL", "use EXPLAIN EXTENDED")
+    if not begins_query(cursor):
+        raise cursor.refusal("EXPLAIN of a statement that is not a query", "use Table.plan_alter")
+    return Explain(read_query(cursor), mode.lower() or "simple")
+
+
+def read_use(cursor: Cursor) -> UseSchema:
+    """Read the statement behind ``USE``."""
+    if cursor.peek(1).may_name:
+        cursor.accept_any(*SCHEMA_WORDS)
+    name = cursor.schema_name()
+    cursor.end()
+    return UseSchema(name)
+
+
+def _like(cursor: Cursor) -> str | None:
+    pattern = None
+    if cursor.accept("LIKE"):
+        pattern = cursor.string("a pattern as a string")
+    elif cursor.peek().kind is Kind.STRING:
+        pattern = cursor.string()
+    cursor.end()
+    return pattern
+
+
+def _properties(cursor: Cursor) -> ShowProperties:
+    name = cursor.table_name()
+    key = None
+    if cursor.accept("("):
+        key = read_property_key(cursor)
+        cursor.expect(")")
+    cursor.end()
+    return ShowProperties(name, key)
+
+
+def _columns_of(cursor: Cursor) -> TableName:
+    if not cursor.accept_any("IN", "FROM"):
+        raise cursor.failure("IN or FROM and a table")
+    name = cursor.table_name()
+    if cursor.accept_any("IN", "FROM"):
+        start = cursor.at
+        schema: SchemaName = cursor.schema_name()
+        if name.schema is not None:
+            cursor.at = start - 1
+            raise cursor.failure("the end of the statement (the schema is given twice)")
+        name = TableName((*schema.parts, *name.parts))
+    cursor.end()
+    return name

@@ -1,0 +1,192 @@
+"""Transactions, variables, maintenance, history, and the jobs that SHOW and CANCEL ALTER name."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from shelduck.sql.query.expressions import skip_expression, take_target
+from shelduck.sql.query.rewriting import Rewriting
+from shelduck.sql.query.travel import read_time
+from shelduck.sql.rows.edit_clauses import selection
+from shelduck.sql.statements.upkeep_statements import (
+    BeginTransaction,
+    CancelJob,
+    Checkpoint,
+    CommitTransaction,
+    DescribeHistory,
+    Optimize,
+    Restore,
+    RollbackTransaction,
+    SetVariable,
+    ShowJobs,
+    Vacuum,
+)
+from shelduck.sql.tokens.arguments import read_argument, read_call
+from shelduck.sql.tokens.cursor import Cursor
+from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.parts import Call
+
+
+def read_begin(cursor: Cursor) -> BeginTransaction:
+    """Read the statement behind ``BEGIN`` or ``START TRANSACTION``."""
+    if cursor.at == 1:
+        cursor.accept_any("TRANSACTION", "WORK")
+    cursor.end()
+    return BeginTransaction()
+
+
+def read_commit(cursor: Cursor) -> CommitTransaction:
+    """Read the statement behind ``COMMIT``."""
+    cursor.accept_any("TRANSACTION", "WORK")
+    if cursor.sees("MESSAGE"):
+        raise cursor.refusal("COMMIT MESSAGE", "use CALL set_commit_message('author', 'message')")
+    cursor.end()
+    return CommitTransaction()
+
+
+def read_rollback(cursor: Cursor) -> RollbackTransaction:
+    """Read the statement behind ``ROLLBACK``."""
+    cursor.accept_any("TRANSACTION", "WORK")
+    if cursor.sees("TO"):
+        raise cursor.refusal("ROLLBACK TO", "there are no savepoints; use ROLLBACK")
+    cursor.end()
+    return RollbackTransaction()
+
+
+def read_call_statement(cursor: Cursor) -> Call:
+    """Read the statement behind ``CALL``."""
+    call = read_call(cursor, cursor.path("a procedure"), "procedure")
+    cursor.end()
+    return call
+
+
+def read_optimize(cursor: Cursor) -> Optimize:
+    """Read the statement behind ``OPTIMIZE``."""
+    found, _ = take_target(cursor, "WHERE", alias=False)
+    return Optimize(selection(cursor, found, None, ends=("ZORDER",)))
+
+
+def read_vacuum(cursor: Cursor) -> Vacuum:
+    """Read the statement behind ``VACUUM``."""
+    name = None
+    retains = cursor.sees("RETAIN") and cursor.peek(1).kind is Kind.NUMBER
+    if cursor.peek().may_name and not retains and not cursor.sees("DRY", "RUN"):
+        name = cursor.table_name()
+    hours = None
+    if cursor.accept("RETAIN"):
+        hours = _hours(cursor)
+    dry_run = cursor.accept("DRY", "RUN")
+    cursor.end()
+    return Vacuum(name, hours, dry_run)
+
+
+def read_restore(cursor: Cursor) -> Restore:
+    """Read the statement behind ``RESTORE``."""
+    if cursor.peek(1).may_name and not (cursor.sees("TABLE", "TO") and cursor.peek(3).key == "AS"):
+        cursor.accept("TABLE")
+    name = cursor.table_name()
+    cursor.accept("TO")
+    if not (cursor.sees("VERSION", "AS", "OF") or cursor.sees("TIMESTAMP", "AS", "OF")):
+        raise cursor.failure("TO VERSION AS OF n or TO TIMESTAMP AS OF '...'")
+    version, timestamp = read_time(cursor)
+    cursor.end()
+    return Restore(name, version, timestamp)
+
+
+def read_history(cursor: Cursor) -> DescribeHistory:
+    """Read the statement behind ``DESCRIBE HISTORY``."""
+    name = cursor.table_name()
+    limit = None
+    if cursor.accept("LIMIT"):
+        if not cursor.peek().text.isdigit():
+            raise cursor.failure("a whole number")
+        limit = int(cursor.take().text)
+    cursor.end()
+    return DescribeHistory(name, limit)
+
+
+def read_checkpoint(cursor: Cursor) -> Checkpoint:
+    """Read the statement behind ``CHECKPOINT``."""
+    cursor.end()
+    return Checkpoint()
+
+
+def _hours(cursor: Cursor) -> float:
+    value = read_argument(cursor)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value < 0:
+        cursor.at -= 1
+        raise cursor.failure("a number of hours")
+    if not cursor.accept_any("HOURS", "HOUR"):
+        raise cursor.failure("HOURS")
+    return float(value)
+
+
+def read_set_variable(cursor: Cursor) -> SetVariable:
+    """Read the statement behind ``SET VARIABLE``."""
+    name = cursor.name("a variable")
+    cursor.expect("=")
+    value = skip_expression(cursor, what="a value")
+    cursor.end()
+    return SetVariable(name, Rewriting(cursor, [value]).expression(value))
+
+
+def read_reset_variable(cursor: Cursor) -> SetVariable:
+    """Read the statement behind ``RESET VARIABLE``."""
+    name = cursor.name("a variable")
+    cursor.end()
+    return SetVariable(name, None)
+
+
+_TAILS = ("WHERE", "ORDER", "LIMIT")
+# Doris' LIMIT says first how many rows to leave out.
+_LIMIT = re.compile(r"\bLIMIT\s+(\d+)\s*,\s*(\d+)\s*$", re.IGNORECASE)
+
+
+def read_show_jobs(cursor: Cursor) -> ShowJobs:
+    """Read the statement behind ``SHOW ALTER TABLE``.
+
+    What chooses and orders rows is Spark SQL over the statement's own columns.
+    """
+    rollups = _are_rollups(cursor)
+    schema = cursor.schema_name() if cursor.accept_any("FROM", "IN") else None
+    if cursor.peek().kind is not Kind.END and cursor.peek().key not in _TAILS:
+        raise cursor.failure("FROM and a schema, WHERE, ORDER BY or LIMIT")
+    start = cursor.peek().start
+    while cursor.peek().kind is not Kind.END:
+        cursor.take()
+    tail = cursor.text[start : cursor.peek().start].strip()
+    return ShowJobs(schema, _LIMIT.sub(r"LIMIT \2 OFFSET \1", tail), rollups)
+
+
+def read_cancel(cursor: Cursor) -> CancelJob:
+    """Read the statement behind ``CANCEL``."""
+    if not cursor.accept("ALTER", "TABLE"):
+        raise cursor.failure("ALTER TABLE COLUMN FROM and a table, or ROLLUP for COLUMN")
+    rollups = _are_rollups(cursor)
+    cursor.expect("FROM")
+    name = cursor.table_name()
+    jobs: list[int] = []
+    if cursor.accept("("):
+        jobs.append(_job(cursor))
+        while cursor.accept(","):
+            jobs.append(_job(cursor))
+        cursor.expect(")")
+    cursor.end()
+    return CancelJob(name, tuple(jobs), rollups)
+
+
+def _are_rollups(cursor: Cursor) -> bool:
+    """Take COLUMN, ROLLUP or MATERIALIZED VIEW; tell whether it was one of the last two."""
+    if cursor.accept("COLUMN"):
+        return False
+    if cursor.accept("ROLLUP") or cursor.accept("MATERIALIZED", "VIEW"):
+        return True
+    raise cursor.failure("COLUMN, ROLLUP or MATERIALIZED VIEW")
+
+
+def _job(cursor: Cursor) -> int:
+    token = cursor.peek()
+    if token.kind is not Kind.NUMBER or not token.text.isdigit():
+        raise cursor.failure("the id of a job")
+    return int(cursor.take().text)

@@ -1,0 +1,107 @@
+"""The application: which address shows which page, and what errors look like."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from functools import partial
+from hashlib import sha256
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from shelduck.errors import (
+    CatalogUnavailable,
+    Conflict,
+    InvalidRequest,
+    NotFound,
+    ShelduckError,
+    Unsupported,
+)
+from shelduck.web.guard import Guard, GuardMiddleware
+from shelduck.web.pages import (
+    files_page,
+    jobs_page,
+    lake_page,
+    moult_page,
+    plan_page,
+    snapshots_page,
+    story_page,
+)
+from shelduck.web.site import ASSETS, Site
+from shelduck.work.state import LakeState
+
+Page = Callable[[Site, Request], Response]
+_CANCEL = "/jobs/{job:int}/cancel"
+_PAGES: dict[str, Page] = {
+    "/": lake_page.show,
+    "/tables/{table:int}": story_page.show,
+    "/tables/{table:int}/moult": moult_page.show,
+    "/tables/{table:int}/files": files_page.show,
+    "/snapshots": snapshots_page.show,
+    "/snapshots/compare": snapshots_page.compare,
+    "/jobs": jobs_page.show,
+    "/plan": plan_page.show,
+}
+_STATUS: tuple[tuple[type[ShelduckError], int], ...] = (
+    (NotFound, 404),
+    (InvalidRequest, 400),
+    (Unsupported, 422),
+    (Conflict, 409),
+    (CatalogUnavailable, 503),
+)
+
+
+def make_app(state: LakeState, guard: Guard) -> Starlette:
+    """Return the application that shows a lake."""
+    parts = b"".join(path.read_bytes() for path in sorted(ASSETS.iterdir()))
+    site = Site(state, guard, sha256(parts).hexdigest()[:12])
+    return Starlette(
+        routes=[
+            *(Route(path, partial(_answer, site, page)) for path, page in _PAGES.items()),
+            Route(
+                "/jobs/{job:int}/cancel", partial(_answer, site, jobs_page.cancel), methods=["POST"]
+            ),
+            Mount("/assets", _Assets(directory=ASSETS)),
+        ],
+        middleware=[Middleware(GuardMiddleware, guard=guard)],
+        exception_handlers={HTTPException: partial(_missing, site)},
+    )
+
+
+def _answer(site: Site, page: Page, request: Request) -> Response:
+    try:
+        with site.opened():
+            return page(site, request)
+    except ShelduckError as error:
+        status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
+        return _error(site, request, status, type(error).__name__, str(error))
+    except Exception as error:  # noqa: BLE001 - a page that fails must not end the server
+        # The catalog's store has hidden the secrets of its address in the error.
+        traceback.print_exception(error)
+        message = "this page failed; the terminal of shelduck ui says where"
+        return _error(site, request, 500, type(error).__name__, message)
+
+
+class _Assets(StaticFiles):
+    """Files whose address changes with their content, so that browsers may keep them."""
+
+    def file_response(self, *args: object, **options: object) -> Response:
+        response = super().file_response(*args, **options)  # type: ignore[arg-type]
+        response.headers["Cache-Control"] = "max-age=31536000, immutable"
+        return response
+
+
+def _error(site: Site, request: Request, status: int, kind: str, message: str) -> Response:
+    return site.render(request, "error.html", status, kind=kind, message=message)
+
+
+def _missing(site: Site, request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    message = "this page does not exist" if error.status_code == 404 else error.detail
+    return _error(site, request, error.status_code, "Error", message)

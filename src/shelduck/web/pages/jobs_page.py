@@ -1,0 +1,74 @@
+"""The jobs of the lake: states, progress, rate and time left; and the button that cancels one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from shelduck.catalog.running import job_rows as catalog_jobs
+from shelduck.jobs.jobs import SchemaChangeJob
+from shelduck.model.changes.job import Job, JobState
+from shelduck.web.pace import pace_of
+from shelduck.web.site import Site
+from shelduck.web.wording import asked_number
+
+LISTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A job as the list shows it; ``rate`` is files per second, None if it is not known."""
+
+    job: Job
+    does: tuple[str, ...]
+    rate: float | None
+    left: timedelta | None
+    is_held: bool
+
+    @property
+    def percent(self) -> float:
+        """How much of its files is done."""
+        return round(100 * self.job.done / self.job.total, 2) if self.job.total else 0.0
+
+
+def show(site: Site, request: Request) -> Response:
+    """Return the list of jobs, the newest first."""
+    table = asked_number(request, "table")
+    with site.reading() as (connection, _):
+        found = catalog_jobs.jobs(connection)
+    mine = [j for j in found if table is None or j.table_id == table]
+    return site.render(
+        request,
+        "jobs.html",
+        lines=_lines(site, mine[:LISTED]),
+        hidden=max(0, len(mine) - LISTED),
+        is_live=any(j.is_open for j in mine),
+        table=table,
+    )
+
+
+def cancel(site: Site, request: Request) -> Response:
+    """Cancel a job, and return to the list."""
+    SchemaChangeJob(site.state, int(request.path_params["job"])).cancel("cancelled on the page")
+    return RedirectResponse("/jobs", 303)
+
+
+def _lines(site: Site, found: Sequence[Job]) -> list[Line]:
+    now = datetime.now(UTC)
+    lines = []
+    for job in found:
+        rate = pace_of(site.pace, job, now) if job.state is JobState.RUNNING else None
+        left = timedelta(seconds=max(0, job.total - job.done) / rate) if rate else None
+        lines.append(Line(job, _does(job), rate, left, job.is_held(now)))
+    return lines
+
+
+def _does(job: Job) -> tuple[str, ...]:
+    if not job.is_understood:
+        return ()
+    told = [str(clause) for clause in job.work.clauses]
+    return (*told, *(f"ADD ROLLUP {spec.name}" for spec in job.work.rollups if not told))

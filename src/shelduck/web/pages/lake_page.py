@@ -1,0 +1,122 @@
+"""The lake: its tables, and how many commits there were each day."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from shelduck.catalog.read.overview.commits import commits_between, count_snapshots, times_of
+from shelduck.catalog.read.overview.lake_tables import (
+    KeptRows,
+    TableNumbers,
+    kept_rows,
+    newest_changes,
+    tables_at,
+)
+from shelduck.catalog.read.read import Connection
+from shelduck.catalog.running import job_rows as catalog_jobs
+from shelduck.web.bars import Bar, bars
+from shelduck.web.site import Site
+from shelduck.web.wording import asked_number, day
+
+PAGE = 50
+DAYS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A table as the list shows it; ``touched`` is the newest snapshot that changed it."""
+
+    table: TableNumbers
+    kept: KeptRows
+    touched: int | None
+    time: datetime | None
+    open_jobs: int
+
+    @property
+    def rows(self) -> int:
+        """The rows that a reader sees."""
+        return self.table.rows - self.deleted + self.kept.rows
+
+    @property
+    def deleted(self) -> int:
+        """The rows of files that are deleted."""
+        return self.table.deleted + self.kept.deleted
+
+
+_ORDERS: dict[str, Callable[[TableNumbers], object]] = {
+    "name": lambda t: (t.schema.lower(), t.name.lower()),
+    "bytes": lambda t: -t.bytes,
+    "files": lambda t: -t.files,
+}
+NEWEST = "newest"
+
+
+def show(site: Site, request: Request) -> Response:
+    """Return the first page."""
+    search = request.query_params.get("q", "").strip()
+    order = request.query_params.get("sort", "name")
+    page = max(1, asked_number(request, "page") or 1)
+    with site.reading() as (connection, head):
+        found = tables_at(connection, head.id, search)
+        total = tables_at(connection, head.id) if search else found
+        newest: dict[int, int] = {}
+        if order == NEWEST:
+            newest = newest_changes(connection, [t.id for t in found])
+            found.sort(key=lambda t: -newest.get(t.id, -1))
+        else:
+            found.sort(key=_ORDERS.get(order, _ORDERS["name"]))  # type: ignore[arg-type]
+        pages = max(1, -(-len(found) // PAGE))
+        page = min(page, pages)
+        commits = _commits(connection)
+        snapshots = count_snapshots(connection)
+        kept = kept_rows(connection, [t.id for t in total])
+        lines = _lines(connection, found[(page - 1) * PAGE : page * PAGE], newest, kept)
+    return site.render(
+        request,
+        "lake.html",
+        lines=lines,
+        found=len(found),
+        tables=len(total),
+        files=sum(t.files for t in total),
+        bytes=sum(t.bytes for t in total),
+        kept_rows=sum(k.rows for k in kept.values()),
+        snapshots=snapshots,
+        head=head,
+        commits=commits,
+        page=page,
+        pages=pages,
+        search=search,
+        sort=order if order in _ORDERS or order == NEWEST else "name",
+    )
+
+
+def _lines(
+    connection: Connection,
+    chosen: list[TableNumbers],
+    newest: dict[int, int],
+    kept: Mapping[int, KeptRows],
+) -> list[Line]:
+    ids = [t.id for t in chosen]
+    newest = newest or newest_changes(connection, ids)
+    times = times_of(connection, (newest[n] for n in ids if n in newest))
+    open_jobs = Counter(j.table_id for j in catalog_jobs.jobs(connection) if j.is_open)
+    return [
+        Line(
+            *(t, kept.get(t.id, KeptRows()), newest.get(t.id)),
+            *(times.get(newest.get(t.id, -1)), open_jobs[t.id]),
+        )
+        for t in chosen
+    ]
+
+
+def _commits(connection: Connection) -> list[Bar]:
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    edges = [midnight + timedelta(days=n) for n in range(1 - DAYS, 2)]
+    counts = commits_between(connection, edges)
+    return bars([(day(edge), n) for edge, n in zip(edges, counts, strict=False)])
