@@ -16,7 +16,7 @@ from shelduck.model.types.data_types import Primitive
 from shelduck.operations.done import Done
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.delete import deleted, truncate_rows
-from shelduck.operations.write.overwrite import overwrite_table
+from shelduck.operations.write.overwrite import Replacing, overwrite_table
 from shelduck.spark.deletes.delete_files import DeadRows
 from shelduck.spark.write.write import (
     NEW_ROWS,
@@ -249,7 +249,9 @@ class StandInSpark:
         folded = tuple(_folded(rollup, parts))
         if not folded:
             return truncate_rows(None, rows)
-        return overwrite_table(None, rows, Rows(tuple(folded[0]), folded), show_progress=False)
+        return overwrite_table(
+            None, rows, Rows(tuple(folded[0]), folded), Replacing(show_progress=False)
+        )
 
 
 def assign(rows: Rows, table: TableVersion, **_: Any) -> Rows:

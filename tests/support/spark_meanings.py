@@ -24,7 +24,7 @@ from shelduck.model.changes.schema_change import (
 from shelduck.model.tables.properties import SetProperties
 from shelduck.sql.statements import row_statements as rows
 from shelduck.sql.statements import statement_values as st
-from shelduck.sql.statements.statement_values import DropMacro
+from shelduck.sql.statements.statement_values import DropMacroStatement
 from shelduck.sql.statements.upkeep_statements import DescribeHistory
 
 Meaning = tuple[Any, ...]
@@ -281,7 +281,7 @@ def _change(change: Any) -> Meaning:
     return ("unset", change.keys, change.if_exists)
 
 
-def _our_create(s: st.CreateTable) -> Meaning:
+def _our_create(s: st.CreateTableStatement) -> Meaning:
     columns = tuple(
         (c.name, str(c.type), c.nullable, c.comment, _default_of(c.default)) for c in s.columns
     )
@@ -322,7 +322,7 @@ def _our_alias(target: Any) -> str | None:
     return target.alias if target.alias != target.name.parts[-1] else None
 
 
-def _our_merge(s: rows.Merge) -> Meaning:
+def _our_merge(s: rows.MergeStatement) -> Meaning:
     clauses = (s.matched, s.not_matched, s.not_matched_by_source)
     source = s.source.relations[0].name.parts if s.source.relations else ()
     told = [tuple(map(_our_clause, each)) for each in clauses]
@@ -331,22 +331,22 @@ def _our_merge(s: rows.Merge) -> Meaning:
 
 
 _OURS: dict[type, Callable[[Any], Meaning]] = {
-    st.AlterTable: lambda s: ("alter", s.name.parts, tuple(map(_change, s.changes))),
-    st.RenameTable: lambda s: ("rename", s.name.parts, s.new_name.parts, False),
-    st.RenameView: lambda s: ("rename", s.name.parts, s.new_name.parts, True),
-    st.CreateTable: _our_create,
-    st.CreateView: lambda s: (
+    st.AlterTableStatement: lambda s: ("alter", s.name.parts, tuple(map(_change, s.changes))),
+    st.RenameTableStatement: lambda s: ("rename", s.name.parts, s.new_name.parts, False),
+    st.RenameViewStatement: lambda s: ("rename", s.name.parts, s.new_name.parts, True),
+    st.CreateTableStatement: _our_create,
+    st.CreateViewStatement: lambda s: (
         "view",
         s.name.parts,
         tuple((c.name, c.comment) for c in s.columns),
         *(s.comment, s.text, s.if_not_exists, s.or_replace),
     ),
     st.AlterView: lambda s: ("view as", s.name.parts, s.text),
-    st.DropTable: lambda s: ("drop table", s.name.parts, s.if_exists, False),
-    st.DropView: lambda s: ("drop view", s.name.parts, s.if_exists),
-    DropMacro: lambda s: ("drop function", s.name.parts, s.if_exists),
-    st.CreateSchema: lambda s: ("create schema", s.name.parts, s.if_not_exists),
-    st.DropSchema: lambda s: ("drop schema", s.name.parts, s.if_exists, s.cascade),
+    st.DropTableStatement: lambda s: ("drop table", s.name.parts, s.if_exists, False),
+    st.DropViewStatement: lambda s: ("drop view", s.name.parts, s.if_exists),
+    DropMacroStatement: lambda s: ("drop function", s.name.parts, s.if_exists),
+    st.CreateSchemaStatement: lambda s: ("create schema", s.name.parts, s.if_not_exists),
+    st.DropSchemaStatement: lambda s: ("drop schema", s.name.parts, s.if_exists, s.cascade),
     st.UseSchema: lambda s: ("use", s.name.parts),
     st.ShowSchemas: lambda s: ("schemas", s.schema.parts if s.schema else (), s.like),
     st.ShowTables: lambda s: ("tables", s.schema.parts if s.schema else (), s.like),
@@ -372,5 +372,5 @@ _OURS: dict[type, Callable[[Any], Meaning]] = {
         tuple((a.path, _plain(a.value)) for a in s.assignments),
         _plain(s.rows.condition),
     ),
-    rows.Merge: _our_merge,
+    rows.MergeStatement: _our_merge,
 }

@@ -18,7 +18,7 @@ import duckdb
 
 import shelduck
 from shelduck.sql.parse import parse
-from shelduck.sql.statements.statement_values import AlterTable
+from shelduck.sql.statements.statement_values import AlterTableStatement
 from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _alter(engine: str, url: str, count: int, seconds: float) -> tuple[int, int]
         # By the API: what `lake.sql` returns takes a Spark session.
         def alter(text: str) -> None:
             [statement] = parse(text)
-            assert isinstance(statement, AlterTable)
+            assert isinstance(statement, AlterTableStatement)
             table.alter(*statement.changes)
 
         return at_its_time(alter)

@@ -23,7 +23,7 @@ from shelduck.model.changes.change import (
 )
 from shelduck.model.changes.conflict import (
     MATRIX,
-    Rule,
+    ConflictRule,
     describe,
     find_conflict,
     is_compared_inside,
@@ -70,7 +70,7 @@ def test_every_ordered_pair_has_a_cell():
 
 
 def test_every_rule_is_used():
-    assert set(MATRIX.values()) == set(Rule)
+    assert set(MATRIX.values()) == set(ConflictRule)
 
 
 # DuckLake's rules: what I do, what the other did, whether the extension calls it a conflict.

@@ -6,10 +6,10 @@ import pytest
 
 from shelduck.model.files.predicate import (
     And,
+    ComparedValue,
     Comparison,
     In,
     IsNull,
-    Literal,
     Operator,
     Or,
     Unknown,
@@ -21,7 +21,7 @@ ID, REGION = ("id",), ("region",)
 
 
 def whole(value):
-    return Literal(value, ducklake_type("int64"))
+    return ComparedValue(value, ducklake_type("int64"))
 
 
 def equals(value, path=ID):
@@ -68,5 +68,5 @@ def test_values_are_counted_up_where_a_filter_names_them(predicate, values):
     ],
 )
 def test_buckets_are_told_only_where_they_are_certain(column, literals, buckets):
-    found = tuple(Literal(value, ducklake_type(kind)) for value, kind in literals)
+    found = tuple(ComparedValue(value, ducklake_type(kind)) for value, kind in literals)
     assert buckets_of(ducklake_type(column), found, 1_000_000) == buckets

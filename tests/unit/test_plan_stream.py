@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_file import DataFile
-from shelduck.planning.stream import POSITION, Part, Position, cut, parts_between
+from shelduck.planning.stream import POSITION, StreamPart, StreamPosition, cut, parts_between
 
-START = Position("uuid", 5, whole=True, start=5, start_whole=True)
+START = StreamPosition("uuid", 5, whole=True, start=5, start_whole=True)
 
 
 def file(begin, row_id):
@@ -58,8 +58,8 @@ def test_batches_of_some_files_hold_each_row_once(begins, limit):
 
 
 def test_a_batch_may_end_the_table_of_the_start_and_go_on():
-    assert parts_between(START, START.at(8)) == [Part(5, 5, whole=True), Part(6, 7)]
-    assert parts_between(START.at(7, 30), START.at(9, 60)) == [Part(7, 9, 30, 60)]
+    assert parts_between(START, START.at(8)) == [StreamPart(5, 5, whole=True), StreamPart(6, 7)]
+    assert parts_between(START.at(7, 30), START.at(9, 60)) == [StreamPart(7, 9, 30, 60)]
     assert parts_between(START.at(7), START.at(7)) == []
     assert START.at(9).beginning == START
 

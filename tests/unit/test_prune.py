@@ -13,11 +13,11 @@ from shelduck.model.files.data_file import ColumnStats, DataFile
 from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.files.predicate import (
     And,
+    ComparedValue,
     Comparison,
     In,
     IsNotNull,
     IsNull,
-    Literal,
     Operator,
     Or,
     StartsWith,
@@ -57,7 +57,7 @@ def stats_of(low, high, *, values=5, nulls=0, nan=None):
 
 
 def compare(text, value, kind):
-    return Comparison(Operator(text), ("c",), Literal(value, ducklake_type(kind)))
+    return Comparison(Operator(text), ("c",), ComparedValue(value, ducklake_type(kind)))
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,16 @@ def compare(text, value, kind):
         (stats_of("junk", "20"), compare("=", 1, "int32"), True),
         (None, compare("=", 1, "int32"), True),
         (stats_of("10", "20"), compare("=", "15", "varchar"), True),
-        (stats_of("10", "20"), In(("c",), (Literal(1, ducklake_type("int32")),)), False),
+        (stats_of("10", "20"), In(("c",), (ComparedValue(1, ducklake_type("int32")),)), False),
         (stats_of("10", "20"), In(("c",), ()), False),
         (stats_of("10", "20"), Unknown(), True),
         (stats_of("10", "20"), And((Unknown(), compare("=", 1, "int32"))), False),
         (stats_of("10", "20"), Or((Unknown(), compare("=", 1, "int32"))), True),
-        (stats_of("10", "20"), Comparison(Operator.EQ, ("z",), Literal(1, ducklake_type("int32"))),
-         True),
+        (
+            stats_of("10", "20"),
+            Comparison(Operator.EQ, ("z",), ComparedValue(1, ducklake_type("int32"))),
+            True,
+        ),
     ],
 )  # fmt: skip
 def test_whole_numbers_prune_by_their_bounds(stats, predicate, expected):
@@ -156,7 +159,7 @@ def test_counts_of_nested_columns_prove_nothing_but_their_bounds_do():
     file = DataFile(1, "/1.parquet", 1, 1, 0, 1, layout=stored)
     [group] = plan_scan(version, [file], {}).groups
     known = group, file, {3: {file.id: ColumnStats(3, 10, 0, 0, "1", "2")}}
-    nine = Literal(9, ducklake_type("int32"))
+    nine = ComparedValue(9, ducklake_type("int32"))
 
     assert may_match(IsNull(("s", "x")), known)
     assert may_match(IsNotNull(("s", "x")), known)
@@ -224,7 +227,7 @@ COMPARE = {
 def columns_and_predicates(draw):
     kind = draw(st.sampled_from(sorted(KINDS)))
     rows = draw(st.lists(st.none() | KINDS[kind], max_size=4))
-    literals = KINDS[kind].map(lambda v: Literal(v, ducklake_type(kind)))
+    literals = KINDS[kind].map(lambda v: ComparedValue(v, ducklake_type(kind)))
     path = st.just(("c",))
     leaves = [
         st.builds(Comparison, st.sampled_from(list(Operator)), path, literals),

@@ -6,10 +6,10 @@ import pytest
 
 from shelduck.model.files.predicate import (
     And,
+    ComparedValue,
     Comparison,
     In,
     IsNotNull,
-    Literal,
     Operator,
     Or,
     Unknown,
@@ -21,7 +21,7 @@ ID = ("id",)
 
 
 def whole(value):
-    return Literal(value, Primitive("int64"))
+    return ComparedValue(value, Primitive("int64"))
 
 
 def compare(operator, value):
@@ -70,5 +70,5 @@ def test_a_list_spans_from_its_least_to_its_greatest():
 
 def test_dates_and_fractions_are_no_whole_numbers():
     for kind, value in (("date", 20000), ("float64", 1.0), ("timestamptz", 5)):
-        literal = Literal(value, Primitive(kind))
+        literal = ComparedValue(value, Primitive(kind))
         assert whole_number_ranges(Comparison(Operator.EQ, ID, literal)) == {}

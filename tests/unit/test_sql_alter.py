@@ -19,7 +19,11 @@ from shelduck.model.changes.schema_change import (
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Decimal, List, Map, Member, Primitive, Struct
 from shelduck.sql.parse import parse
-from shelduck.sql.statements.statement_values import AlterTable, RenameTable, TableName
+from shelduck.sql.statements.statement_values import (
+    AlterTableStatement,
+    NamedTable,
+    RenameTableStatement,
+)
 from shelduck.sql.statements.upkeep_statements import DropFeature
 
 INT, BIGINT, STRING = Primitive("int32"), Primitive("int64"), Primitive("varchar")
@@ -130,12 +134,12 @@ FORMS = [
 
 @pytest.mark.parametrize(("text", "change"), DUCKLAKE + DELTA + FORMS)
 def test_one_action_is_one_change(text, change):
-    assert parse(text) == [AlterTable(TableName(("tbl",)), (change,))]
+    assert parse(text) == [AlterTableStatement(NamedTable(("tbl",)), (change,))]
 
 
 def changes(text):
     (statement,) = parse(text)
-    assert isinstance(statement, AlterTable)
+    assert isinstance(statement, AlterTableStatement)
     return list(statement.changes)
 
 
@@ -196,13 +200,13 @@ def test_change_column_can_rename_retype_comment_and_move():
 
 def test_rename_to_renames_the_table():
     assert parse("ALTER TABLE IF EXISTS main.a RENAME TO `b c`") == [
-        RenameTable(TableName(("main", "a")), TableName(("b c",)), if_exists=True)
+        RenameTableStatement(NamedTable(("main", "a")), NamedTable(("b c",)), if_exists=True)
     ]
 
 
 def test_the_last_part_behind_comment_on_column_is_the_column():
     assert parse("COMMENT ON COLUMN main.tbl.c IS NULL") == [
-        AlterTable(TableName(("main", "tbl")), (SetComment(("c",), None),))
+        AlterTableStatement(NamedTable(("main", "tbl")), (SetComment(("c",), None),))
     ]
 
 
@@ -244,7 +248,7 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
 @pytest.mark.parametrize("name", ["typeWidening", "'typeWidening'", '"typeWidening"'])
 def test_a_feature_is_named_with_and_without_quotes(name):
     assert parse(f"ALTER TABLE tbl DROP FEATURE {name}") == [
-        DropFeature(TableName(("tbl",)), "typeWidening")
+        DropFeature(NamedTable(("tbl",)), "typeWidening")
     ]
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.sql.catalogs import Names, owner, temporary_view, within, without_catalog
+from shelduck.sql.catalogs import LakeNames, owner, temporary_view, within, without_catalog
 from shelduck.sql.parse import parse
 from shelduck.sql.tokens.parts import SessionName
 from shelduck.sql.upkeep.show_clauses import with_sparks_functions
 
-ELSEWHERE = Names({"lake", "two"}, "spark_catalog", lambda name: name == "tv")
-INSIDE = Names({"lake", "two"}, "lake", lambda name: name == "tv")
-REMOTE = Names({"lake"}, "spark_catalog", lambda _: False, reads=False)
+ELSEWHERE = LakeNames({"lake", "two"}, "spark_catalog", lambda name: name == "tv")
+INSIDE = LakeNames({"lake", "two"}, "lake", lambda name: name == "tv")
+REMOTE = LakeNames({"lake"}, "spark_catalog", lambda _: False, reads=False)
 
 
 def only(text):

@@ -8,10 +8,10 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.changes.schema_change import ChangeType, RenameColumn
 from shelduck.model.types.data_types import parse_type
 from shelduck.sql.parse import parse
-from shelduck.sql.statements.statement_values import AlterTable, TableName
+from shelduck.sql.statements.statement_values import AlterTableStatement, NamedTable
 from shelduck.sql.statements.upkeep_statements import CancelJob, ShowJobs
 
-T = TableName(("t",))
+T = NamedTable(("t",))
 INT = parse_type("int")
 
 
@@ -27,8 +27,8 @@ INT = parse_type("int")
     ],
 )
 def test_a_type_change_says_how_values_are_converted(text, change):
-    assert parse(f"ALTER TABLE t ALTER COLUMN {text}") == [AlterTable(T, (change,))]
-    assert parse(f"ALTER TABLE t {change}") == [AlterTable(T, (change,))]
+    assert parse(f"ALTER TABLE t ALTER COLUMN {text}") == [AlterTableStatement(T, (change,))]
+    assert parse(f"ALTER TABLE t {change}") == [AlterTableStatement(T, (change,))]
 
 
 def test_a_statement_says_how_its_job_is_done():
@@ -73,7 +73,7 @@ def test_an_expression_ends_at_the_next_change():
     text = "ALTER TABLE t ALTER COLUMN a TYPE INT USING f(a, 1), RENAME COLUMN b TO c"
 
     assert parse(text) == [
-        AlterTable(T, (ChangeType(("a",), INT, "f(a, 1)"), RenameColumn(("b",), "c")))
+        AlterTableStatement(T, (ChangeType(("a",), INT, "f(a, 1)"), RenameColumn(("b",), "c")))
     ]
 
 
@@ -85,7 +85,7 @@ def test_an_expression_ends_at_the_next_change():
             "show alter table column from s where State = 'RUNNING' order by JobId limit 2, 1",
             None,
         ),
-        ("CANCEL ALTER TABLE COLUMN FROM s.t", CancelJob(TableName(("s", "t")))),
+        ("CANCEL ALTER TABLE COLUMN FROM s.t", CancelJob(NamedTable(("s", "t")))),
         ("CANCEL ALTER TABLE COLUMN FROM t (1, 22)", CancelJob(T, (1, 22))),
         ("SHOW ALTER TABLE ROLLUP LIMIT 1", ShowJobs(None, "LIMIT 1", rollups=True)),
         ("SHOW ALTER TABLE MATERIALIZED VIEW", ShowJobs(None, rollups=True)),

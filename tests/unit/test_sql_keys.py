@@ -14,26 +14,26 @@ from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Primitive
 from shelduck.sql.parse import parse
 from shelduck.sql.statements.statement_values import (
-    AlterTable,
+    AlterTableStatement,
     ColumnDefinition,
-    CreateTable,
-    TableName,
+    CreateTableStatement,
+    NamedTable,
 )
 
 INT, STRING = Primitive("int32"), Primitive("varchar")
-T = TableName(("t",))
+T = NamedTable(("t",))
 DUPLICATE, UNIQUE, AGGREGATE = KeyModel.DUPLICATE, KeyModel.UNIQUE, KeyModel.AGGREGATE
 
 
 def changes(text):
     [statement] = parse(f"ALTER TABLE t {text}")
-    assert isinstance(statement, AlterTable)
+    assert isinstance(statement, AlterTableStatement)
     return statement.changes
 
 
 def created(text):
     [statement] = parse(f"CREATE TABLE t {text}")
-    assert isinstance(statement, CreateTable)
+    assert isinstance(statement, CreateTableStatement)
     return statement
 
 
@@ -201,7 +201,7 @@ def test_clauses_of_doris_stand_beside_the_others():
         " PARTITIONED BY (a) DISTRIBUTED BY HASH (a) BUCKETS 4"
         " ROLLUP (r1 (a, v), r2 (v) DUPLICATE KEY (v))"
         ' PROPERTIES ("replication_num" = "1") COMMENT \'x\' TBLPROPERTIES (k = 1)'
-    ) == CreateTable(
+    ) == CreateTableStatement(
         T,
         (
             ColumnDefinition("a", INT, comment="k", key=True),

@@ -7,17 +7,21 @@ import pytest
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.view import MacroKind, MacroParameter
 from shelduck.sql.parse import parse
-from shelduck.sql.query.macro_calls import Form, Macro, expanded, qualified
+from shelduck.sql.query.macro_calls import Macro, MacroForm, expanded, qualified
 
 SCALARS = {
-    "inc": Macro("main.inc", (Form((("x", None),), (), "x + 1"),)),
-    "whole": Macro("main.whole", (Form((("x", "int"),), ("'7'",), "x"),)),
-    "two": Macro("main.two", (Form((("a", None), ("b", None)), ("5",), "inc(a) * b"),)),
-    "loop": Macro("main.loop", (Form((("x", None),), (), "1 + LOOP(x)"),)),
-    "field": Macro("main.field", (Form((("s", None),), (), "s.a + t.s"),)),
-    "low": Macro("main.low", (Form((("n", None),), (), "(SELECT min(k) FROM u WHERE k > n)"),)),
+    "inc": Macro("main.inc", (MacroForm((("x", None),), (), "x + 1"),)),
+    "whole": Macro("main.whole", (MacroForm((("x", "int"),), ("'7'",), "x"),)),
+    "two": Macro("main.two", (MacroForm((("a", None), ("b", None)), ("5",), "inc(a) * b"),)),
+    "loop": Macro("main.loop", (MacroForm((("x", None),), (), "1 + LOOP(x)"),)),
+    "field": Macro("main.field", (MacroForm((("s", None),), (), "s.a + t.s"),)),
+    "low": Macro(
+        "main.low", (MacroForm((("n", None),), (), "(SELECT min(k) FROM u WHERE k > n)"),)
+    ),
 }
-TABLES = {"rows": Macro("main.rows", (Form((("n", None),), (), "SELECT a AS n FROM t LIMIT n"),))}
+TABLES = {
+    "rows": Macro("main.rows", (MacroForm((("n", None),), (), "SELECT a AS n FROM t LIMIT n"),))
+}
 
 
 def lookup(parts, kind):

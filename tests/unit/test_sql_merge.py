@@ -13,15 +13,15 @@ from shelduck.sql.statements.row_statements import (
     InsertAll,
     InsertRow,
     MatchedClause,
-    Merge,
+    MergeStatement,
     NotMatchedClause,
     RaiseError,
     UpdateAll,
     UpdateSet,
 )
-from shelduck.sql.tokens.parts import Expression, Query, Relation, TableName, Target
+from shelduck.sql.tokens.parts import Expression, NamedTable, Query, Relation, Target
 
-T, S = TableName(("t",)), TableName(("s",))
+T, S = NamedTable(("t",)), NamedTable(("s",))
 ROWS = Target(T, "__lake_target__", "t")
 SOURCE = Query("SELECT * FROM __lake_0__", (Relation(S, "__lake_0__"),))
 HEAD = "MERGE INTO t USING s ON t.id = s.id "
@@ -30,7 +30,7 @@ ON = Expression("t.id = s.id")
 
 def one(text):
     (found,) = parse(text)
-    assert isinstance(found, Merge)
+    assert isinstance(found, MergeStatement)
     return found
 
 
@@ -46,8 +46,8 @@ def test_all_clauses_are_read_in_the_order_of_their_kind():
         " WHEN NOT MATCHED BY SOURCE AND a.v = 1 THEN UPDATE SET v = a.v + 1"
         " WHEN NOT MATCHED BY SOURCE THEN DELETE"
     )
-    assert found == Merge(
-        Target(TableName(("main", "t")), "__lake_target__", "a"),
+    assert found == MergeStatement(
+        Target(NamedTable(("main", "t")), "__lake_target__", "a"),
         SOURCE,
         "b",
         Expression("a.id = b.id AND b.x > 0"),
@@ -89,7 +89,7 @@ def test_all_clauses_are_read_in_the_order_of_their_kind():
             "x.s VERSION AS OF 3",
             Query(
                 "SELECT * FROM __lake_0__",
-                (Relation(TableName(("x", "s")), "__lake_0__", version=3),),
+                (Relation(NamedTable(("x", "s")), "__lake_0__", version=3),),
             ),
             "s",
         ),
@@ -149,7 +149,7 @@ def test_the_same_table_has_one_placeholder_but_for_the_target():
         "EXISTS (TABLE __lake_1__)", (Relation(T, "__lake_1__"),)
     )
     assert found.matched[0].action.assignments[0].value == Expression(
-        "(SELECT 1 FROM __lake_2__ AS `u`)", (Relation(TableName(("u",)), "__lake_2__"),)
+        "(SELECT 1 FROM __lake_2__ AS `u`)", (Relation(NamedTable(("u",)), "__lake_2__"),)
     )
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from shelduck.model.files.predicate import (
     And,
+    ComparedValue,
     Comparison,
     In,
     IsNotNull,
     IsNull,
-    Literal,
     Operator,
     Or,
     StartsWith,
@@ -31,7 +31,7 @@ def read(text, columns=COLUMNS, time_zone="Europe/Berlin"):
 
 def is_(name, operator, value, kind):
     kind = Primitive(kind) if isinstance(kind, str) else kind
-    return Comparison(Operator(operator), (name,), Literal(value, kind))
+    return Comparison(Operator(operator), (name,), ComparedValue(value, kind))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_nan_is_a_literal():
 
 
 def test_in_leaves_out_nulls():
-    one, two = Literal(1, Primitive("int32")), Literal(2, Primitive("int32"))
+    one, two = ComparedValue(1, Primitive("int32")), ComparedValue(2, Primitive("int32"))
     assert read("(t.i IN (1, 2))") == In(("i",), (one, two))
     assert read("(t.i IN (1, CAST(NULL AS INT)))") == In(("i",), (one,))
 
@@ -191,7 +191,7 @@ def test_an_alias_is_told_from_a_struct_of_its_name():
     both = ("id", "t", "é")
     assert read("(t.id = 1)", both) == is_("id", "=", 1, "int32")
     assert read("(t.`id` = 1)", both) == Comparison(
-        Operator.EQ, ("t", "id"), Literal(1, Primitive("int32"))
+        Operator.EQ, ("t", "id"), ComparedValue(1, Primitive("int32"))
     )
     assert read("(t.`é` = 1)", both) == Unknown()
 

@@ -9,9 +9,9 @@ from shelduck.sql.parse import parse
 from shelduck.sql.tokens.parts import (
     Call,
     FunctionRelation,
+    NamedTable,
     Query,
     Relation,
-    TableName,
     TimeExpression,
     TimestampText,
 )
@@ -259,7 +259,7 @@ def test_a_table_function_is_a_relation_of_its_own(text, parts, call):
     found = query(f"SELECT c.* FROM {text} c WHERE c._change_type = 'insert'")
     assert found.text == "SELECT c.* FROM __lake_0__ c WHERE c._change_type = 'insert'"
     assert found.relations == ()
-    table = None if parts is None else TableName(parts)
+    table = None if parts is None else NamedTable(parts)
     assert found.functions == (FunctionRelation(call, "__lake_0__", table),)
 
 
@@ -277,7 +277,7 @@ def test_a_table_function_is_a_relation_of_its_own(text, parts, call):
 def test_a_time_may_be_computed(time, expected):
     found = query(f"SELECT * FROM t AT ({time}) x JOIN t AT ({time}) y ON x.a = y.a")
     assert found.text == "SELECT * FROM __lake_0__ x JOIN __lake_0__ y ON x.a = y.a"
-    assert found.relations == (Relation(TableName(("t",)), "__lake_0__", computed=expected),)
+    assert found.relations == (Relation(NamedTable(("t",)), "__lake_0__", computed=expected),)
 
 
 def test_a_variable_is_one_of_the_session():
@@ -294,8 +294,8 @@ def test_a_change_feed_and_its_table_are_two_relations():
         " table_changes('t', 1) c"
     )
     assert found.text == ("SELECT * FROM __lake_0__ AS `t`, __lake_1__, __lake_1__ b, __lake_2__ c")
-    assert found.relations == (Relation(TableName(("t",)), "__lake_0__"),)
-    table = TableName(("t",))
+    assert found.relations == (Relation(NamedTable(("t",)), "__lake_0__"),)
+    table = NamedTable(("t",))
     assert found.functions == (
         FunctionRelation(Call("table_changes", (1, 2)), "__lake_1__", table),
         FunctionRelation(Call("table_changes", (1,)), "__lake_2__", table),

@@ -19,7 +19,7 @@ from shelduck.model.types.data_types import (
 )
 from shelduck.sql.ddl.render import create_table_text
 from shelduck.sql.parse import parse
-from shelduck.sql.statements.statement_values import CreateTable, TableName
+from shelduck.sql.statements.statement_values import CreateTableStatement, NamedTable
 
 
 def leaf(number, name, kind, **more):
@@ -45,7 +45,7 @@ def test_a_table_is_written_with_sparks_words():
         )
     )
     comments = {None: "all of it", FieldId(1): "the key"}
-    name = TableName(("main", "my table"))
+    name = NamedTable(("main", "my table"))
     assert create_table_text(name, columns, comments, ["`local time`"]) == (
         "CREATE TABLE main.`my table` (\n"
         "  id BIGINT NOT NULL COMMENT 'the key',\n"
@@ -121,8 +121,8 @@ def test_a_table_reads_back(name, columns, comment):
     comments = {FieldId(n): c[4] for n, c in enumerate(columns) if c[4] is not None}
     if comment is not None:
         comments[None] = comment
-    (found,) = parse(create_table_text(TableName(tuple(name)), schema, comments))
-    assert isinstance(found, CreateTable)
+    (found,) = parse(create_table_text(NamedTable(tuple(name)), schema, comments))
+    assert isinstance(found, CreateTableStatement)
     assert found.name.parts == tuple(name)
     assert found.comment == comment
     assert [(c.name, c.type, c.nullable, c.comment) for c in found.columns] == [

@@ -7,10 +7,10 @@ import pytest
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.rollup import AddRollup, DropRollup, Measure, MeasureSpec, RollupSpec
 from shelduck.sql.parse import parse
-from shelduck.sql.statements.statement_values import AlterRollups, TableName
+from shelduck.sql.statements.statement_values import AlterRollups, NamedTable
 
-T = TableName(("t",))
-ST = TableName(("s", "t"))
+T = NamedTable(("t",))
+ST = NamedTable(("s", "t"))
 
 
 @pytest.mark.parametrize(

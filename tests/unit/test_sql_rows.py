@@ -21,15 +21,15 @@ from shelduck.sql.statements.row_statements import (
     UpdateFrom,
     UpdateSet,
 )
-from shelduck.sql.tokens.parts import Expression, Query, Relation, Selection, TableName, Target
+from shelduck.sql.tokens.parts import Expression, NamedTable, Query, Relation, Selection, Target
 
-T = TableName(("t",))
+T = NamedTable(("t",))
 ROWS = Target(T, "__lake_target__", "t")
 
 
 def relations(*names):
     return tuple(
-        Relation(TableName(tuple(n.split("."))), f"__lake_{i}__") for i, n in enumerate(names)
+        Relation(NamedTable(tuple(n.split("."))), f"__lake_{i}__") for i, n in enumerate(names)
     )
 
 
@@ -49,7 +49,7 @@ STATEMENTS = [
         "DELETE FROM main.t AS a WHERE a.id IN (SELECT id FROM u)",
         Delete(
             Selection(
-                Target(TableName(("main", "t")), "__lake_target__", "a"),
+                Target(NamedTable(("main", "t")), "__lake_target__", "a"),
                 expression("a.id IN (SELECT id FROM __lake_0__ AS `u`)", "u"),
             )
         ),
@@ -58,7 +58,7 @@ STATEMENTS = [
         "DELETE FROM main.t WHERE main.t.id = 1 OR t.id = 2",
         Delete(
             Selection(
-                Target(TableName(("main", "t")), "__lake_target__", "t"),
+                Target(NamedTable(("main", "t")), "__lake_target__", "t"),
                 expression("`t`.id = 1 OR t.id = 2"),
             )
         ),
@@ -71,10 +71,10 @@ STATEMENTS = [
         "DELETE FROM t WHERE limit > 5 AND x IS DISTINCT FROM order",
         Delete(Selection(ROWS, expression("limit > 5 AND x IS DISTINCT FROM order"))),
     ),
-    ("TRUNCATE t", Truncate(TableName(("t",)))),
-    ("TRUNCATE main.t", Truncate(TableName(("main", "t")))),
-    ("TRUNCATE table", Truncate(TableName(("table",)))),
-    ("TRUNCATE TABLE main.t", Truncate(TableName(("main", "t")))),
+    ("TRUNCATE t", Truncate(NamedTable(("t",)))),
+    ("TRUNCATE main.t", Truncate(NamedTable(("main", "t")))),
+    ("TRUNCATE table", Truncate(NamedTable(("table",)))),
+    ("TRUNCATE TABLE main.t", Truncate(NamedTable(("main", "t")))),
     (
         "UPDATE t SET a = 1, s.f = CASE WHEN b THEN 'x, y' ELSE f(a, 2) END, c = DEFAULT",
         Update(
@@ -191,8 +191,8 @@ def test_two_tables_of_one_name_stay_apart_by_their_schemas():
 def test_expressions_of_one_statement_share_no_placeholder():
     found = one("UPDATE t SET a = (SELECT max(x) FROM u), b = (SELECT max(x) FROM v) WHERE c")
     assert [a.value.relations for a in found.assignments] == [
-        (Relation(TableName(("u",)), "__lake_0__"),),
-        (Relation(TableName(("v",)), "__lake_1__"),),
+        (Relation(NamedTable(("u",)), "__lake_0__"),),
+        (Relation(NamedTable(("v",)), "__lake_1__"),),
     ]
 
 
@@ -268,7 +268,7 @@ def test_update_from_is_a_merge_that_updates():
     assert isinstance(found, UpdateFrom)
     assert found.target.alias == "x"
     assert found.source == Query(
-        "SELECT * FROM __lake_0__", (Relation(TableName(("u",)), "__lake_0__", 3),)
+        "SELECT * FROM __lake_0__", (Relation(NamedTable(("u",)), "__lake_0__", 3),)
     )
     assert (found.source_alias, found.condition) == ("u", Expression("x.k = u.k"))
     values = (Assignment(("a",), Expression("u.b")), Assignment(("c",), None))

@@ -11,14 +11,15 @@ from shelduck.model.types.data_types import Decimal, Primitive
 from shelduck.sql.parse import parse
 from shelduck.sql.statements.statement_values import (
     ColumnDefinition,
-    CreateSchema,
-    CreateTable,
+    CreateSchemaStatement,
+    CreateTableStatement,
     DefaultCell,
     Describe,
-    DropSchema,
-    DropTable,
+    DropSchemaStatement,
+    DropTableStatement,
     Explain,
     Insert,
+    NamedTable,
     Query,
     Relation,
     SchemaName,
@@ -28,34 +29,36 @@ from shelduck.sql.statements.statement_values import (
     ShowSchemas,
     ShowTables,
     ShowViews,
-    TableName,
     UseSchema,
 )
 
 INT, STRING = Primitive("int32"), Primitive("varchar")
-T = TableName(("t",))
+T = NamedTable(("t",))
 
 
 def reading(text, *names):
     relations = tuple(
-        Relation(TableName(tuple(n.split("."))), f"__lake_{i}__") for i, n in enumerate(names)
+        Relation(NamedTable(tuple(n.split("."))), f"__lake_{i}__") for i, n in enumerate(names)
     )
     return Query(text, relations)
 
 
 STATEMENTS = [
-    ("CREATE SCHEMA s", CreateSchema(SchemaName(("s",)))),
-    ("create database if not exists `a b`", CreateSchema(SchemaName(("a b",)), True)),
-    ("DROP SCHEMA s", DropSchema(SchemaName(("s",)))),
-    ("DROP SCHEMA IF EXISTS lake.s CASCADE", DropSchema(SchemaName(("lake", "s")), True, True)),
-    ("DROP DATABASE s RESTRICT", DropSchema(SchemaName(("s",)))),
+    ("CREATE SCHEMA s", CreateSchemaStatement(SchemaName(("s",)))),
+    ("create database if not exists `a b`", CreateSchemaStatement(SchemaName(("a b",)), True)),
+    ("DROP SCHEMA s", DropSchemaStatement(SchemaName(("s",)))),
+    (
+        "DROP SCHEMA IF EXISTS lake.s CASCADE",
+        DropSchemaStatement(SchemaName(("lake", "s")), True, True),
+    ),
+    ("DROP DATABASE s RESTRICT", DropSchemaStatement(SchemaName(("s",)))),
     ("USE s", UseSchema(SchemaName(("s",)))),
     ("USE SCHEMA s", UseSchema(SchemaName(("s",)))),
     ("USE schema", UseSchema(SchemaName(("schema",)))),
     (
         "CREATE TABLE x (col_a int, col_b int)",
-        CreateTable(
-            TableName(("x",)), (ColumnDefinition("col_a", INT), ColumnDefinition("col_b", INT))
+        CreateTableStatement(
+            NamedTable(("x",)), (ColumnDefinition("col_a", INT), ColumnDefinition("col_b", INT))
         ),
     ),
     (
@@ -65,8 +68,8 @@ STATEMENTS = [
             " PARTITIONED BY (`a.b`, bucket(4, c)) COMMENT 'y'"
             " TBLPROPERTIES ('k' = 'v', a.b = 5)"
         ),
-        CreateTable(
-            TableName(("main", "t")),
+        CreateTableStatement(
+            NamedTable(("main", "t")),
             (
                 ColumnDefinition("a.b", Decimal(10, 2), False, Default("1.5"), "x"),
                 ColumnDefinition("from", STRING),
@@ -79,20 +82,22 @@ STATEMENTS = [
     ),
     (
         "CREATE OR REPLACE TABLE t AS SELECT * FROM u",
-        CreateTable(T, or_replace=True, as_query=reading("SELECT * FROM __lake_0__ AS `u`", "u")),
+        CreateTableStatement(
+            T, or_replace=True, as_query=reading("SELECT * FROM __lake_0__ AS `u`", "u")
+        ),
     ),
     (
         "CREATE TABLE t COMMENT 'x' AS (SELECT 1)",
-        CreateTable(T, comment="x", as_query=reading("(SELECT 1)")),
+        CreateTableStatement(T, comment="x", as_query=reading("(SELECT 1)")),
     ),
     (
         "CREATE TABLE t AS WITH a AS (SELECT 1) SELECT * FROM a",
-        CreateTable(T, as_query=reading("WITH a AS (SELECT 1) SELECT * FROM a")),
+        CreateTableStatement(T, as_query=reading("WITH a AS (SELECT 1) SELECT * FROM a")),
     ),
-    ("DROP TABLE t", DropTable(T)),
-    ("DROP TABLE t CASCADE", DropTable(T)),
-    ("DROP TABLE t RESTRICT", DropTable(T)),
-    ("DROP TABLE IF EXISTS main.t", DropTable(TableName(("main", "t")), True)),
+    ("DROP TABLE t", DropTableStatement(T)),
+    ("DROP TABLE t CASCADE", DropTableStatement(T)),
+    ("DROP TABLE t RESTRICT", DropTableStatement(T)),
+    ("DROP TABLE IF EXISTS main.t", DropTableStatement(NamedTable(("main", "t")), True)),
     ("INSERT INTO t VALUES (1, 'a;b')", Insert(T, reading("VALUES (1, 'a;b')"))),
     (
         'INSERT INTO TABLE t (a, "b c", `d``e`) VALUES (1, 2, 3)',
@@ -125,24 +130,24 @@ STATEMENTS = [
     ("SHOW DATABASES LIKE 'a*'", ShowSchemas("a*")),
     ("SHOW NAMESPACES 'a*'", ShowSchemas("a*")),
     ("SHOW SCHEMAS IN a.b LIKE 'a*'", ShowSchemas("a*", SchemaName(("a", "b")))),
-    ("DROP SCHEMA a.b.c", DropSchema(SchemaName(("a", "b", "c")))),
+    ("DROP SCHEMA a.b.c", DropSchemaStatement(SchemaName(("a", "b", "c")))),
     ("SHOW TABLES", ShowTables()),
     ("SHOW TABLES IN s LIKE 'a*|b'", ShowTables(SchemaName(("s",)), "a*|b")),
     ("SHOW TABLES FROM s 'a'", ShowTables(SchemaName(("s",)), "a")),
     ("SHOW VIEWS", ShowViews()),
     ("SHOW VIEWS IN s LIKE 'a*'", ShowViews(SchemaName(("s",)), "a*")),
-    ("SHOW PARTITIONS main.t", ShowPartitions(TableName(("main", "t")))),
+    ("SHOW PARTITIONS main.t", ShowPartitions(NamedTable(("main", "t")))),
     ("SHOW COLUMNS IN t", ShowColumns(T)),
-    ("SHOW COLUMNS FROM main.t", ShowColumns(TableName(("main", "t")))),
-    ("SHOW COLUMNS IN t IN s", ShowColumns(TableName(("s", "t")))),
+    ("SHOW COLUMNS FROM main.t", ShowColumns(NamedTable(("main", "t")))),
+    ("SHOW COLUMNS IN t IN s", ShowColumns(NamedTable(("s", "t")))),
     ("SHOW CREATE TABLE t", ShowCreateTable(T)),
     ("DESCRIBE t", Describe(T)),
-    ("DESC TABLE main.t", Describe(TableName(("main", "t")))),
+    ("DESC TABLE main.t", Describe(NamedTable(("main", "t")))),
     ("DESCRIBE EXTENDED t", Describe(T, extended=True)),
     ("DESCRIBE TABLE FORMATTED t", Describe(T, extended=True)),
     ("DESCRIBE t s.f", Describe(T, column=("s", "f"))),
-    ("DESCRIBE table", Describe(TableName(("table",)))),
-    ("DESCRIBE history", Describe(TableName(("history",)))),
+    ("DESCRIBE table", Describe(NamedTable(("table",)))),
+    ("DESCRIBE history", Describe(NamedTable(("history",)))),
     ("EXPLAIN SELECT 1", Explain(reading("SELECT 1"))),
     (
         "EXPLAIN FORMATTED SELECT * FROM t x",

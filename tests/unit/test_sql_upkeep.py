@@ -10,10 +10,10 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.parse import parse
 from shelduck.sql.statements.statement_values import (
     AlterView,
-    CreateView,
-    DropView,
+    CreateViewStatement,
+    DropViewStatement,
     PinView,
-    RenameView,
+    RenameViewStatement,
     ViewColumn,
 )
 from shelduck.sql.statements.upkeep_statements import (
@@ -30,15 +30,15 @@ from shelduck.sql.tokens.parts import (
     Call,
     Expression,
     IntervalText,
+    NamedTable,
     Query,
     Relation,
     Selection,
-    TableName,
     Target,
     TimestampText,
 )
 
-T, V, U = TableName(("t",)), TableName(("v",)), Relation(TableName(("u",)), "__lake_0__")
+T, V, U = NamedTable(("t",)), NamedTable(("v",)), Relation(NamedTable(("u",)), "__lake_0__")
 ROWS = Target(T, "__lake_target__", "t")
 
 STATEMENTS = [
@@ -109,22 +109,22 @@ STATEMENTS = [
     ("RESTORE t VERSION AS OF 3", Restore(T, version=3)),
     (
         "RESTORE main.t TO TIMESTAMP AS OF '2024-01-01'",
-        Restore(TableName(("main", "t")), timestamp="2024-01-01"),
+        Restore(NamedTable(("main", "t")), timestamp="2024-01-01"),
     ),
-    ("RESTORE TABLE TO VERSION AS OF 1", Restore(TableName(("TABLE",)), version=1)),
+    ("RESTORE TABLE TO VERSION AS OF 1", Restore(NamedTable(("TABLE",)), version=1)),
     ("DESCRIBE HISTORY t", DescribeHistory(T)),
-    ("DESC HISTORY main.t LIMIT 5", DescribeHistory(TableName(("main", "t")), 5)),
+    ("DESC HISTORY main.t LIMIT 5", DescribeHistory(NamedTable(("main", "t")), 5)),
     ("CHECKPOINT", Checkpoint()),
     (
         "CREATE VIEW v AS SELECT * FROM u -- all",
-        CreateView(V, Query("SELECT * FROM __lake_0__ AS `u`", (U,)), "SELECT * FROM u"),
+        CreateViewStatement(V, Query("SELECT * FROM __lake_0__ AS `u`", (U,)), "SELECT * FROM u"),
     ),
     (
         (
             "CREATE OR REPLACE VIEW v (a COMMENT 'x', `b c`) COMMENT 'y'"
             " AS WITH q AS (SELECT 1, 2) SELECT * FROM q;"
         ),
-        CreateView(
+        CreateViewStatement(
             V,
             Query("WITH q AS (SELECT 1, 2) SELECT * FROM q"),
             "WITH q AS (SELECT 1, 2) SELECT * FROM q",
@@ -135,9 +135,9 @@ STATEMENTS = [
     ),
     (
         "CREATE VIEW IF NOT EXISTS v AS (SELECT 1)",
-        CreateView(V, Query("(SELECT 1)"), "(SELECT 1)", if_not_exists=True),
+        CreateViewStatement(V, Query("(SELECT 1)"), "(SELECT 1)", if_not_exists=True),
     ),
-    ("CREATE VIEW v AS SCHEMA VERSION 3 OF main.t", PinView(V, TableName(("main", "t")), 3)),
+    ("CREATE VIEW v AS SCHEMA VERSION 3 OF main.t", PinView(V, NamedTable(("main", "t")), 3)),
     (
         "create or replace view v comment 'y' as schema version '3' of t;",
         PinView(V, T, 3, or_replace=True, comment="y"),
@@ -146,9 +146,9 @@ STATEMENTS = [
         "CREATE VIEW IF NOT EXISTS v AS SCHEMA VERSION 3 OF t",
         PinView(V, T, 3, if_not_exists=True),
     ),
-    ("DROP VIEW v", DropView(V)),
-    ("DROP VIEW IF EXISTS main.v", DropView(TableName(("main", "v")), True)),
-    ("ALTER VIEW v RENAME TO w", RenameView(V, TableName(("w",)))),
+    ("DROP VIEW v", DropViewStatement(V)),
+    ("DROP VIEW IF EXISTS main.v", DropViewStatement(NamedTable(("main", "v")), True)),
+    ("ALTER VIEW v RENAME TO w", RenameViewStatement(V, NamedTable(("w",)))),
     (
         "ALTER VIEW v AS TABLE u",
         AlterView(V, Query("TABLE __lake_0__", (U,)), "TABLE u"),

@@ -27,7 +27,7 @@ from shelduck.spark.rows.store_rules import require_text
 from shelduck.spark.session import DataFrame, SparkSession, StructType
 from shelduck.sql.ddl.defaults import expression_for_spark
 from shelduck.sql.statements import statement_values as st
-from shelduck.statements.targets import Scope, relation_frame
+from shelduck.statements.targets import QueryScope, relation_frame
 from shelduck.verbs.catalog_verbs import CatalogVerbs
 from shelduck.verbs.table import Table
 from shelduck.work.results import TableName
@@ -253,7 +253,7 @@ def _by_name(told: Sequence[str]) -> dict[str, str]:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SCOPE = Scope(DEFAULT_SCHEMA, rollups=True)
+_SCOPE = QueryScope(DEFAULT_SCHEMA, rollups=True)
 
 
 def _relation(namespace: str, name: str, how: str, when: str) -> st.Relation:
@@ -262,7 +262,7 @@ def _relation(namespace: str, name: str, how: str, when: str) -> st.Relation:
     timestamp = None
     if how == "timestamp":
         timestamp = (_EPOCH + timedelta(microseconds=int(when))).isoformat()
-    return st.Relation(st.TableName(parts), "", version, timestamp)
+    return st.Relation(st.NamedTable(parts), "", version, timestamp)
 
 
 _OPTION = "option."

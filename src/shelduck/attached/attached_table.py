@@ -18,7 +18,7 @@ from shelduck.spark.scan.matching import Column
 from shelduck.spark.session import DataFrame, StructType
 from shelduck.sql.statements import statement_values as st
 from shelduck.sql.tokens.parts import Target
-from shelduck.statements.targets import Scope, relation_frame
+from shelduck.statements.targets import QueryScope, relation_frame
 from shelduck.verbs.catalog_verbs import CatalogVerbs
 from shelduck.verbs.table import Table
 from shelduck.work.hooks import carry_out_rows
@@ -73,9 +73,9 @@ class AttachedTable:
 
     def read(self, version: int | None, timestamp: str | None) -> DataFrame:
         """Return its rows as of a snapshot; a view of that snapshot is read too."""
-        relation = st.Relation(st.TableName(self.table.parts), "", version, timestamp)
+        relation = st.Relation(st.NamedTable(self.table.parts), "", version, timestamp)
         with told_as_sparks():
-            return relation_frame(view_of(self.state, None), relation, Scope(DEFAULT_SCHEMA))
+            return relation_frame(view_of(self.state, None), relation, QueryScope(DEFAULT_SCHEMA))
 
     def changes(self, start: int | str, end: int | str | None) -> DataFrame:
         """Return what happened to its rows from a snapshot or time to another."""
@@ -107,7 +107,7 @@ class AttachedTable:
         Columns of the table may have its name before them, with those of schema and catalog.
         """
         names = (self.catalog, *self.table.parts)
-        target = Target(st.TableName(names), "", self.table.name)
+        target = Target(st.NamedTable(names), "", self.table.name)
 
         def prepare(unit: UnitOfWork) -> Done:
             rows = settled_rows(unit, self.table)

@@ -14,7 +14,7 @@ from shelduck.catalog.databases.address import parse_address
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.names import split_name
-from shelduck.planning.stream import POSITION, Position
+from shelduck.planning.stream import POSITION, StreamPosition
 from shelduck.spark.bridge.lake_catalog import given
 from shelduck.spark.calls.lake_options import read_options, stream_options
 from shelduck.spark.calls.lake_table import read_as
@@ -130,5 +130,5 @@ def _require_no_secret(options: Mapping[str, str]) -> None:
         )
 
 
-def _position(text: str) -> Position | None:
+def _position(text: str) -> StreamPosition | None:
     return POSITION.read(text, "an offset of the stream") if text else None

@@ -30,7 +30,7 @@ from shelduck.spark.named_errors import (
 )
 from shelduck.spark.session import DataFrame, SparkSession, is_catalog, is_ntz
 from shelduck.sql.catalogs import (
-    Names,
+    LakeNames,
     inside,
     is_for_tables,
     owner,
@@ -42,7 +42,7 @@ from shelduck.sql.foreign_words import SPARKS, is_sparks_too, named_object
 from shelduck.sql.parse import parse, pieces
 from shelduck.sql.query.travel import in_sparks_words
 from shelduck.sql.statements import statement_values as st
-from shelduck.sql.tokens.lexer import Kind, Token, string_of, tokenize
+from shelduck.sql.tokens.lexer import Token, TokenKind, string_of, tokenize
 from shelduck.sql.tokens.parameters import with_parameters
 from shelduck.sql.upkeep.show_clauses import with_sparks_functions
 from shelduck.statements.run.macros import without_macros
@@ -111,7 +111,7 @@ class SessionSql:
                 raise
             return answer
 
-    def _several(self, text: str, args: Any, kwargs: dict[str, Any], names: Names) -> list[str]:
+    def _several(self, text: str, args: Any, kwargs: dict[str, Any], names: LakeNames) -> list[str]:
         """Return the statements of a text about lakes if it has more than one."""
         if ";" not in text or kwargs or not self._concerns_lakes(text, names, args):
             return []
@@ -120,7 +120,7 @@ class SessionSql:
             return found if len(found) > 1 else []
         return []
 
-    def _unfolded(self, text: str, args: Any, names: Names) -> str:
+    def _unfolded(self, text: str, args: Any, names: LakeNames) -> str:
         """Return the statement that is meant: that in EXECUTE IMMEDIATE if it is a lake's."""
         refuse_transaction(text)
         inner = immediate_in(text)
@@ -134,7 +134,7 @@ class SessionSql:
         return inner.text
 
     def _by_lake(
-        self, lake: str, statement: st.Statement, text: str, args: Any, names: Names
+        self, lake: str, statement: st.Statement, text: str, args: Any, names: LakeNames
     ) -> DataFrame:
         """Have a lake run a statement of this text."""
         found = run_with_macros(
@@ -147,7 +147,7 @@ class SessionSql:
         return as_frame(self._spark, found)
 
     def _with_macros(
-        self, text: str, args: Any, names: Names, error: Exception
+        self, text: str, args: Any, names: LakeNames, error: Exception
     ) -> DataFrame | None:
         """Have the lake whose macros a query calls run it; None if it calls none."""
         if not (lacks_function(error) and self._concerns_lakes(text, names)):
@@ -162,12 +162,12 @@ class SessionSql:
                     return as_frame(self._spark, run_statement(runner, statement))
         return None
 
-    def _runner(self, lake: str, names: Names) -> Runner:
+    def _runner(self, lake: str, names: LakeNames) -> Runner:
         state = self._state(self.lakes[lake])
         state.default_schema = self._schema(self.lakes[lake], names) or state.default_schema
         return Runner(state, None, SqlSession(state))
 
-    def _concerns_lakes(self, text: str, names: Names, args: Any = None) -> bool:
+    def _concerns_lakes(self, text: str, names: LakeNames, args: Any = None) -> bool:
         lowered = text.lower()
         if args and "identifier" in lowered:
             # The name may be in a parameter.
@@ -240,16 +240,18 @@ class SessionSql:
                 return bool(list(lake.answer(["", *what], None)))
         return None
 
-    def _names(self) -> Names:
+    def _names(self) -> LakeNames:
         current = str(self._spark.catalog.currentCatalog())
         temporary = cache(partial(is_temporary_view, self._spark))
         shared = next((lake.database for lake in self.lakes.values()), "")
         nesting = [n for n, lake in self.lakes.items() if lake.state.store.format.nests]
         foreign = cache(partial(is_catalog, self._spark))
-        return Names(self.lakes, current, temporary, has_jvm(self._spark), shared, nesting, foreign)
+        return LakeNames(
+            self.lakes, current, temporary, has_jvm(self._spark), shared, nesting, foreign
+        )
 
     def _taken(
-        self, text: str, args: Any, names: Names
+        self, text: str, args: Any, names: LakeNames
     ) -> tuple[tuple[str, st.Statement] | None, ShelduckError | None]:
         """Return whose statement it is, or why it cannot be parsed, if that may matter."""
         if not self._concerns_lakes(text, names, args):
@@ -287,7 +289,7 @@ class SessionSql:
                 pins.enter_context(lake.pinned(query))
             return act()
 
-    def _schema(self, lake: AttachedLake, names: Names) -> str | None:
+    def _schema(self, lake: AttachedLake, names: LakeNames) -> str | None:
         """Return the schema of names without one, None if the lake is not the current catalog."""
         if self.lakes.get(names.current.lower()) is not lake:
             return None
@@ -301,7 +303,7 @@ class SessionSql:
 
 
 def _told_of_lake(
-    text: str, error: InvalidRequest | Unsupported, names: Names
+    text: str, error: InvalidRequest | Unsupported, names: LakeNames
 ) -> ShelduckError | None:
     """Return why a text cannot be read if that may matter; raise it if Spark must not try.
 
@@ -333,15 +335,15 @@ def _bound(text: str, args: Any) -> str:
     return with_parameters(text, args) if args else text
 
 
-def _as_lakes(statement: st.Statement, lake: str, names: Names) -> st.Statement:
+def _as_lakes(statement: st.Statement, lake: str, names: LakeNames) -> st.Statement:
     """Return a statement as the lake itself understands it."""
     statement = within(statement, lake, names)
-    if isinstance(statement, st.CreateView | st.AlterView):
+    if isinstance(statement, st.CreateViewStatement | st.AlterView):
         return replace(statement, text=without_catalog(statement.text, lake))
     return statement
 
 
-def _about_temporary(statement: st.Statement, names: Names) -> ShelduckError | None:
+def _about_temporary(statement: st.Statement, names: LakeNames) -> ShelduckError | None:
     """Return what to say if Spark does not know a statement about a temporary view."""
     view = temporary_view(statement, names)
     if view is None:
@@ -357,7 +359,7 @@ def _about_temporary(statement: st.Statement, names: Names) -> ShelduckError | N
     return told
 
 
-def _refuse_options(statement: st.Statement, names: Names) -> None:
+def _refuse_options(statement: st.Statement, names: LakeNames) -> None:
     """Refuse options of a lake's tables in a query that Spark runs: it ignores all but two."""
     query = statement.query if isinstance(statement, st.Explain) else statement
     for relation in query.relations if isinstance(query, st.Query) else ():
@@ -420,6 +422,6 @@ def immediate_in(text: str) -> Immediate | None:
     if _IMMEDIATE.match(text) is None:
         return None
     inner, behind = tokenize(text)[2:4]
-    if inner.kind is not Kind.STRING:
+    if inner.kind is not TokenKind.STRING:
         return None
-    return Immediate(string_of(inner), behind.kind is Kind.END)
+    return Immediate(string_of(inner), behind.kind is TokenKind.END)

@@ -21,7 +21,7 @@ from rich.table import Table as Grid
 from shelduck.api.connect import connect
 from shelduck.api.lake import Lake
 from shelduck.api.schema_changes import add_column, change_type, rename_column
-from shelduck.cli.demo_clients import AMOUNT, BATCH, Reader, Writer, ask_duckdb
+from shelduck.cli.demo_clients import AMOUNT, BATCH, DemoWriter, Reader, ask_duckdb
 from shelduck.errors import InvalidRequest
 from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.model.changes.job import JobState
@@ -100,9 +100,9 @@ class _Story:
         return done.snapshot
 
     @contextmanager
-    def _clients(self) -> Iterator[tuple[Writer, Reader]]:
+    def _clients(self) -> Iterator[tuple[DemoWriter, Reader]]:
         self._title("2. Somebody writes without pause, and somebody reads")
-        writer, reader = Writer(self.lake, "events", self.rows), Reader(self.lake, "events")
+        writer, reader = DemoWriter(self.lake, "events", self.rows), Reader(self.lake, "events")
         for client in (writer, reader):
             client.start()
         while writer.done < 2 and writer.failed is None:
@@ -131,7 +131,7 @@ class _Story:
             f" Files changed: {'none' if kept else 'some'}."
         )
 
-    def _change_heavy(self, writer: Writer, reader: Reader) -> None:
+    def _change_heavy(self, writer: DemoWriter, reader: Reader) -> None:
         change = change_type("amount", "decimal(10,2)")
         self._title("4. The plan of a heavy change")
         self.console.print(
@@ -171,7 +171,7 @@ class _Story:
             self.console.print(f"The table {name}: {frame.count():,} rows")
             frame.orderBy("id").show(2, truncate=False)
 
-    def _sum_up(self, writer: Writer, reader: Reader) -> None:
+    def _sum_up(self, writer: DemoWriter, reader: Reader) -> None:
         self._title("What happened")
         found = self.table.read().selectExpr("count(*) AS n", "sum(amount) AS total").collect()[0]
         text = self.lake.spark.range(self.rows).selectExpr(_LOADED[2])
@@ -199,7 +199,7 @@ class _Story:
 
 @contextmanager
 def _shown(
-    console: Console, job: SchemaChangeJob, writer: Writer, reader: Reader
+    console: Console, job: SchemaChangeJob, writer: DemoWriter, reader: Reader
 ) -> Iterator[None]:
     """Show the job's progress, and what the others do meanwhile, while the block runs."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())

@@ -70,7 +70,7 @@ class Client(threading.Thread, ABC):
             raise self.failed
 
 
-class Writer(Client):
+class DemoWriter(Client):
     """Appends rows without pause."""
 
     def __init__(self, lake: Lake, table: str, first_id: int) -> None:

@@ -15,7 +15,7 @@ _KINDS = {kind.value: kind for kind in Kind}
 _CHILDREN = {Kind.LIST: 1, Kind.MAP: 2}
 
 
-class Column(NamedTuple):
+class ColumnRow(NamedTuple):
     """A field as one row has it: without its children, and with the id of its parent."""
 
     field: Field
@@ -65,7 +65,7 @@ def _field(row: Any, children: tuple[Field, ...], table: str) -> Field:
     return replace(found, children=children) if children else found
 
 
-def column_of(row: Any, table: str) -> Column:
+def column_of(row: Any, table: str) -> ColumnRow:
     """Return the column of one row, or raise CorruptLake; ``table`` is the name of its table."""
     found = Field(
         FieldId(row.column_id),
@@ -77,7 +77,7 @@ def column_of(row: Any, table: str) -> Column:
         default=_default(row),
         order=row.column_id if row.column_order is None else row.column_order,
     )
-    return Column(found, row.parent_column)
+    return ColumnRow(found, row.parent_column)
 
 
 def _shape(row: Any, table: str) -> Leaf | Kind:
@@ -96,7 +96,7 @@ def _default(row: Any) -> Default | None:
     return Default(row.default_value, literal=row.default_value_type != "expression")
 
 
-def rows_of(table_id: int, columns: Iterable[Column]) -> list[dict[str, Any]]:
+def rows_of(table_id: int, columns: Iterable[ColumnRow]) -> list[dict[str, Any]]:
     """Return the rows of columns."""
     return [
         {
@@ -122,11 +122,11 @@ def _default_type(f: Field) -> str:
     return "expression" if f.default is not None and not f.default.literal else "literal"
 
 
-def flattened(fields: Iterable[Field], parent: FieldId | None = None) -> list[Column]:
+def flattened(fields: Iterable[Field], parent: FieldId | None = None) -> list[ColumnRow]:
     """Return what has a row of its own: every field without its children, in pre-order."""
-    found: list[Column] = []
+    found: list[ColumnRow] = []
     for f in fields:
-        found.append(Column(replace(f, children=()) if f.children else f, parent))
+        found.append(ColumnRow(replace(f, children=()) if f.children else f, parent))
         found += flattened(f.children, f.id)
     return found
 

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shelduck.model.files.data_file import ColumnStats, DataFile
-from shelduck.model.files.predicate import And, Comparison, In, Literal, Operator, Or, Predicate
+from shelduck.model.files.predicate import (
+    And,
+    ComparedValue,
+    Comparison,
+    In,
+    Operator,
+    Or,
+    Predicate,
+)
 from shelduck.model.tables.schema import FieldId, Path
 from shelduck.model.types.buckets import bucket_of
 from shelduck.model.types.data_types import SIGNED, UNSIGNED, Leaf, Primitive
@@ -136,7 +144,7 @@ def whole_number_ranges(predicate: Predicate) -> Ranges:
     return {}
 
 
-def _is_whole(literal: Literal) -> bool:
+def _is_whole(literal: ComparedValue) -> bool:
     kind = literal.type
     return isinstance(kind, Primitive) and (kind.name in SIGNED or kind.name in UNSIGNED)
 
@@ -167,10 +175,10 @@ def _either(spans: list[Range]) -> Range:
     )
 
 
-def equal_values(predicate: Predicate) -> dict[Path, tuple[Literal, ...]]:
+def equal_values(predicate: Predicate) -> dict[Path, tuple[ComparedValue, ...]]:
     """Return literals per column; every row that may match equals one of them."""
     if isinstance(predicate, And):
-        found: dict[Path, tuple[Literal, ...]] = {}
+        found: dict[Path, tuple[ComparedValue, ...]] = {}
         for part in predicate.parts:
             for path, literals in equal_values(part).items():
                 if path not in found or len(literals) < len(found[path]):
@@ -187,7 +195,9 @@ def equal_values(predicate: Predicate) -> dict[Path, tuple[Literal, ...]]:
     return {}
 
 
-def buckets_of(leaf: Leaf, literals: tuple[Literal, ...], buckets: int) -> frozenset[int] | None:
+def buckets_of(
+    leaf: Leaf, literals: tuple[ComparedValue, ...], buckets: int
+) -> frozenset[int] | None:
     """Return the buckets with values of a column that equal a literal; None if unknown."""
     found = set()
     for literal in literals:

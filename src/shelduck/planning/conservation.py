@@ -11,7 +11,7 @@ _MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CountedFile:
     """A data file as the catalog counts it; ``rows`` is None if the catalog does not say."""
 
     path: str
@@ -19,7 +19,7 @@ class Source:
     deleted: int
 
 
-def unequal_rows(sources: Sequence[Source], results: Sequence[NewDataFile]) -> str | None:
+def unequal_rows(sources: Sequence[CountedFile], results: Sequence[NewDataFile]) -> str | None:
     """Return in words how results and sources differ in their rows, None if they do not.
 
     Counts of sources are the catalog's, those of results come from footers. Sources that the

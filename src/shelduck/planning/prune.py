@@ -14,11 +14,11 @@ from shelduck.model.files.data_file import ColumnStats, DataFile
 from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.files.predicate import (
     And,
+    ComparedValue,
     Comparison,
     In,
     IsNotNull,
     IsNull,
-    Literal,
     Operator,
     Or,
     Predicate,
@@ -283,7 +283,7 @@ def _whole(text: str) -> int | None:
     return int(text) if _INTEGER.fullmatch(text) else None
 
 
-def _compares(operator: Operator, facts: Facts, literal: Literal) -> bool:
+def _compares(operator: Operator, facts: Facts, literal: ComparedValue) -> bool:
     if domain(literal.type) != facts.domain:
         return True
     value = literal.value

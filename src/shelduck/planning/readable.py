@@ -45,17 +45,17 @@ class How(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class StoredReading:
     """How a stored leaf becomes a column's value: read as ``read``, then changed by ``how``."""
 
     read: Leaf
     how: How | None = None
 
 
-def reading(stored: PhysicalField, target: Leaf) -> Reading | None:
+def reading(stored: PhysicalField, target: Leaf) -> StoredReading | None:
     """Return how a stored leaf is read as ``target``; None if no way is known to be correct."""
     if reads_right(stored, target):
-        return Reading(target)
+        return StoredReading(target)
     if isinstance(stored.shape, Kind) or str(stored.shape).startswith("parquet:"):
         return None
     return _decoded(stored, str(target)) or _temporal(stored, str(target)) or _cast(stored, target)
@@ -125,41 +125,41 @@ def _unsigned_reads(name: str, wanted: str) -> bool:
     return wanted in SIGNED and wanted != "int128" and SIGNED[wanted] > bits
 
 
-def _decoded(stored: PhysicalField, target: str) -> Reading | None:
+def _decoded(stored: PhysicalField, target: str) -> StoredReading | None:
     name = str(stored.shape)
     if name in ("time", "timetz") and target in ("time", "timetz") and not stored.encoding:
-        return Reading(INT64, How.TIME if target == "time" else How.TIMETZ)
+        return StoredReading(INT64, How.TIME if target == "time" else How.TIMETZ)
     if (target, stored.encoding) == ("uuid", "fixed") and name in ("uuid", "blob"):  # not all mark
-        return Reading(BLOB, How.UUID_BYTES)
+        return StoredReading(BLOB, How.UUID_BYTES)
     if target == "uuid" and name == "varchar":
-        return Reading(Primitive("varchar"), How.UUID_TEXT)
+        return StoredReading(Primitive("varchar"), How.UUID_TEXT)
     if target == name == "variant":
         # DuckDB stores NULL as a variant that is null; to Spark this is a value.
-        return Reading(Primitive("variant"), How.NULL_OF_VARIANT)
+        return StoredReading(Primitive("variant"), How.NULL_OF_VARIANT)
     return None
 
 
-def _temporal(stored: PhysicalField, target: str) -> Reading | None:
+def _temporal(stored: PhysicalField, target: str) -> StoredReading | None:
     name = str(stored.shape)
     nanos = name == "timestamp_ns" or (name == "timestamptz" and stored.encoding == "ns")
     of_instant = target == "timestamptz_ns" and name in MICROSECONDS
     if nanos:
         found = {
-            "timestamp": Reading(INT64, How.TIMESTAMP_OF_NANOS),
-            "timestamptz": Reading(INT64, How.INSTANT_OF_NANOS),
-            **dict.fromkeys(NANOSECONDS, Reading(INT64)),
+            "timestamp": StoredReading(INT64, How.TIMESTAMP_OF_NANOS),
+            "timestamptz": StoredReading(INT64, How.INSTANT_OF_NANOS),
+            **dict.fromkeys(NANOSECONDS, StoredReading(INT64)),
         }
         return found.get(target)
     if of_instant or (target == "timestamp_ns" and name in ZONELESS):
-        return Reading(_INSTANT, How.NANOS_OF_INSTANT)
+        return StoredReading(_INSTANT, How.NANOS_OF_INSTANT)
     if name == "date" and target in NANOSECONDS:
-        return Reading(_DATE, How.NANOS_OF_DATE)
+        return StoredReading(_DATE, How.NANOS_OF_DATE)
     if name == "date" and target == "timestamptz":
-        return Reading(_DATE, How.INSTANT_OF_DATE)
+        return StoredReading(_DATE, How.INSTANT_OF_DATE)
     return None
 
 
-def _cast(stored: PhysicalField, target: Leaf) -> Reading | None:
+def _cast(stored: PhysicalField, target: Leaf) -> StoredReading | None:
     """Return the read in the stored type and the cast that correspond to DuckDB's promotions."""
     leaf = stored.shape
     assert not isinstance(leaf, Kind)
@@ -169,35 +169,35 @@ def _cast(stored: PhysicalField, target: Leaf) -> Reading | None:
     name, wanted = str(leaf), str(target)
     if isinstance(leaf, Decimal):
         if wanted in FLOATS:
-            return Reading(leaf, How.CAST)
+            return StoredReading(leaf, How.CAST)
         if isinstance(target, Decimal) or (leaf.scale == 0 and wide):
-            return Reading(leaf, How.CHECKED_CAST)
+            return StoredReading(leaf, How.CHECKED_CAST)
         return None
     if name in SIGNED or name in UNSIGNED or name == "boolean":
         return _of_integer(leaf, target)
     if name == "float64" and (wanted.endswith("int128") or isinstance(target, Decimal)):
         # DuckDB stores 128-bit integers as doubles.
-        return Reading(leaf, How.CHECKED_CAST)
+        return StoredReading(leaf, How.CHECKED_CAST)
     if name == "varchar" and wanted in ("int128", "uint128"):
-        return Reading(leaf, How.CHECKED_CAST)
+        return StoredReading(leaf, How.CHECKED_CAST)
     return None
 
 
-def _of_integer(leaf: Leaf, target: Leaf) -> Reading | None:
+def _of_integer(leaf: Leaf, target: Leaf) -> StoredReading | None:
     name, wanted = str(leaf), str(target)
     if wanted in SIGNED or wanted in UNSIGNED:
         fits = _fits(name, wanted)
-        return Reading(leaf, How.CAST if fits else How.CHECKED_CAST)
+        return StoredReading(leaf, How.CAST if fits else How.CHECKED_CAST)
     if name == "boolean":
         return None
     if wanted in FLOATS:
-        return Reading(leaf, How.CAST)
+        return StoredReading(leaf, How.CAST)
     if isinstance(target, Decimal):
         digits = 20 if name == "uint64" else _DIGITS[(SIGNED | UNSIGNED)[name]]
         fits = target.precision - target.scale >= digits
         # Shelduck stores unsigned integers in wider types: the values fit, though the type does
         # not.
-        return Reading(leaf, How.CAST if fits else How.CHECKED_CAST)
+        return StoredReading(leaf, How.CAST if fits else How.CHECKED_CAST)
     return None
 
 

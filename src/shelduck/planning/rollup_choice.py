@@ -57,7 +57,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RollupChoice:
     """A rollup that answers a query, and which of its columns replace what of the base.
 
     With ``groups``, one row of it represents many rows, and measures are combined further. If it is
@@ -85,7 +85,7 @@ def choose(
     base_key_order: Sequence[FieldId],
     base_rows: int,
     candidates: Iterable[Candidate],
-) -> Choice | None:
+) -> RollupChoice | None:
     """Return what to read instead of a base, None to read the base."""
     base = (-_prefix(base_key_order, wanted), base_rows)
     found: list[tuple[tuple[int, int], int, str, _Held]] = []
@@ -99,7 +99,9 @@ def choose(
     rank, _, name, held = min(found, key=lambda each: each[:3])
     if rank >= base:
         return None
-    return Choice(name, held.groups, held.columns, _reason(name, held, rank, base), held.measures)
+    return RollupChoice(
+        name, held.groups, held.columns, _reason(name, held, rank, base), held.measures
+    )
 
 
 def _prefix(key_order: Sequence[FieldId], wanted: Wanted) -> int:

@@ -18,7 +18,7 @@ from shelduck.model.text.stored import FLAG, NUMBER, TEXT, Stored, record
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class StreamPosition:
     """Everything before it was delivered.
 
     That is what the snapshots before ``snapshot`` added, and rows of ``snapshot`` with an id below
@@ -34,20 +34,20 @@ class Position:
     start_whole: bool = False
 
     @property
-    def beginning(self) -> Position:
+    def beginning(self) -> StreamPosition:
         """Return the position with which the stream began."""
         whole = self.start_whole
         return replace(self, snapshot=self.start, row_id=0, whole=whole)
 
-    def at(self, snapshot: int, row_id: int = 0) -> Position:
+    def at(self, snapshot: int, row_id: int = 0) -> StreamPosition:
         """Return a position in the changes of a snapshot."""
         return replace(self, snapshot=snapshot, row_id=row_id, whole=False)
 
 
-POSITION: Stored[Position] = Stored(
+POSITION: Stored[StreamPosition] = Stored(
     "offset",
     record(
-        Position,
+        StreamPosition,
         table=TEXT,
         snapshot=NUMBER,
         row_id=NUMBER,
@@ -59,7 +59,7 @@ POSITION: Stored[Position] = Stored(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StreamPart:
     """Rows that the snapshots ``first`` to ``last`` added, without ids below ``low`` in the first.
 
     Of the last one, only ids below ``high`` count, if it is not None. ``whole``: all rows that the
@@ -73,23 +73,25 @@ class Part:
     whole: bool = False
 
 
-def parts_between(start: Position, end: Position) -> list[Part]:
+def parts_between(start: StreamPosition, end: StreamPosition) -> list[StreamPart]:
     """Return what lies between two positions of a stream, at most two parts."""
-    found: list[Part] = []
+    found: list[StreamPart] = []
     first, low = start.snapshot, start.row_id
     if start.whole:
         high = end.row_id if end.whole else None
-        found.append(Part(first, first, low, high, whole=True))
+        found.append(StreamPart(first, first, low, high, whole=True))
         if end.whole:
             return found
         first, low = first + 1, 0
     last = end.snapshot if end.row_id else end.snapshot - 1
     if first <= last:
-        found.append(Part(first, last, low, end.row_id or None))
+        found.append(StreamPart(first, last, low, end.row_id or None))
     return found
 
 
-def cut(files: Iterable[DataFile], start: Position, limit: int | None) -> Position | None:
+def cut(
+    files: Iterable[DataFile], start: StreamPosition, limit: int | None
+) -> StreamPosition | None:
     """Return the position after the next ``limit`` files of new rows, None after all of them."""
     if limit is None:
         return None
@@ -105,7 +107,7 @@ def cut(files: Iterable[DataFile], start: Position, limit: int | None) -> Positi
     return replace(start, snapshot=snapshot, row_id=row_id)
 
 
-def may_hold(file: DataFile, part: Part) -> bool:
+def may_hold(file: DataFile, part: StreamPart) -> bool:
     """Return whether a file may have rows of a part, by their ids."""
     assert file.layout is not None
     start, count = file.row_id_start, file.record_count

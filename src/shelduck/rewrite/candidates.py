@@ -115,7 +115,7 @@ def outlook(
     return found[0], found[1]
 
 
-def _is_looked_up(sums: read_upkeep.FileSums) -> bool:
+def _is_looked_up(sums: read_upkeep.FileCounts) -> bool:
     return sums.files > 0 and sums.looked_at <= LOOKED_UP
 
 

@@ -28,7 +28,7 @@ from shelduck.model.tables.rollup import (
 from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.operations.write.overwrite import overwrite_table
+from shelduck.operations.write.overwrite import Replacing, overwrite_table
 from shelduck.rollups.following import catch_up, is_fresh
 from shelduck.rollups.rollup_plan import is_current
 from shelduck.rollups.rollup_shape import refresh_by_id
@@ -125,7 +125,9 @@ def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Co
         # Others may have renamed columns while it was filled.
         names = [_made_of(found)[f.id].name for f in after.table.columns]
         left = folded.select(*map(backticked, names)).toDF(*after.table.columns.names)
-        done = overwrite_table(state.spark, after, left, show_progress=state.show_progress)
+        done = overwrite_table(
+            state.spark, after, left, Replacing(show_progress=state.show_progress)
+        )
         unit.own(done)
         unit.stage(done)
         for other in list(rollups_of(unit, base)):

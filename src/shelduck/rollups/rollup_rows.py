@@ -23,7 +23,7 @@ from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.delete import ORIGINS, truncate_rows
 from shelduck.operations.write.load import Loaded, load_rows
-from shelduck.operations.write.overwrite import overwrite_table
+from shelduck.operations.write.overwrite import Replacing, overwrite_table
 from shelduck.operations.write.unique_keys import Versions, folding_of, write_versions
 from shelduck.spark.bridge import Named, select_named
 from shelduck.spark.merge.folding import GONE, ORDER, Folding
@@ -47,7 +47,7 @@ def made_anew(spark: SparkSession, rows: TableRows, rollup: RollupRows, base: Ta
     frame = base.frame(spark)
     if not base.files and not any(part.rows for part in base.inlined):
         return truncate_rows(spark, rows)
-    return overwrite_table(spark, rows, rollup.parts(frame), show_progress=False)
+    return overwrite_table(spark, rows, rollup.parts(frame), Replacing(show_progress=False))
 
 
 def followed(

@@ -14,6 +14,7 @@ from shelduck.operations.write.delete import delete_rows, truncate_rows
 from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.merge import merge_rows
 from shelduck.operations.write.overwrite import (
+    Replacing,
     overwrite_partitions,
     overwrite_table,
     overwrite_where,
@@ -21,7 +22,13 @@ from shelduck.operations.write.overwrite import (
 from shelduck.operations.write.update import update_rows
 from shelduck.rows.evolving import evolved_rows, telling_plan
 from shelduck.rows.keyed import changed_rows, settled_rows
-from shelduck.spark.merge.merge_clauses import Action, Merge, MergeClause, When, evolving_columns
+from shelduck.spark.merge.merge_clauses import (
+    Merge,
+    MergeAction,
+    MergeClause,
+    When,
+    evolving_columns,
+)
 from shelduck.spark.rows.assignments import SetValue, Value
 from shelduck.spark.scan.matching import Column, Condition, Where, require_condition
 from shelduck.spark.session import DataFrame, StructType
@@ -152,24 +159,10 @@ class EditVerbs(TableHandle):
 
         def prepare(unit: UnitOfWork) -> Done:
             rows = settled_rows(unit, self.name)
+            how = self._replacing(rows, by_position=by_position)
             if chosen is None:
-                return overwrite_table(
-                    self._state.spark,
-                    rows,
-                    df,
-                    by_position=by_position,
-                    limits=limits_of(self._state.store, rows.table),
-                    show_progress=self._state.show_progress,
-                )
-            return overwrite_where(
-                self._state.spark,
-                rows,
-                df,
-                chosen,
-                by_position=by_position,
-                limits=limits_of(self._state.store, rows.table),
-                show_progress=self._state.show_progress,
-            )
+                return overwrite_table(self._state.spark, rows, df, how)
+            return overwrite_where(self._state.spark, rows, df, chosen, how)
 
         self._require_frame(df, "overwrite")
         return carry_out_rows(self._state, self._unit, prepare)
@@ -186,17 +179,15 @@ class EditVerbs(TableHandle):
 
         def prepare(unit: UnitOfWork) -> Done:
             rows = settled_rows(unit, self.name)
-            return overwrite_partitions(
-                self._state.spark,
-                rows,
-                df,
-                by_position=by_position,
-                limits=limits_of(self._state.store, rows.table),
-                show_progress=self._state.show_progress,
-            )
+            how = self._replacing(rows, by_position=by_position)
+            return overwrite_partitions(self._state.spark, rows, df, how)
 
         self._require_frame(df, "overwrite")
         return carry_out_rows(self._state, self._unit, prepare)
+
+    def _replacing(self, rows: TableRows, *, by_position: bool) -> Replacing:
+        limits = limits_of(self._state.store, rows.table)
+        return Replacing(by_position, limits, self._state.show_progress)
 
     def truncate(self) -> Result:
         """Delete all rows; no file is read. Older snapshots still show them."""
@@ -243,17 +234,17 @@ def when_matched_update(
 
     ``values`` are as in `Table.update`; ``{"n": "t.n + s.n"}`` uses both rows.
     """
-    return _clause(When.MATCHED, Action.UPDATE, assignments(values), condition)
+    return _clause(When.MATCHED, MergeAction.UPDATE, assignments(values), condition)
 
 
 def when_matched_update_all(*, condition: Condition | None = None) -> MergeClause:
     """Set every column of a matched row to the source's column of the same name."""
-    return _clause(When.MATCHED, Action.UPDATE, None, condition)
+    return _clause(When.MATCHED, MergeAction.UPDATE, None, condition)
 
 
 def when_matched_delete(*, condition: Condition | None = None) -> MergeClause:
     """Delete a row that a row of the source matches."""
-    return _clause(When.MATCHED, Action.DELETE, (), condition)
+    return _clause(When.MATCHED, MergeAction.DELETE, (), condition)
 
 
 def when_not_matched_insert(
@@ -263,24 +254,24 @@ def when_not_matched_insert(
 
     Values and condition see the source alone.
     """
-    return _clause(When.NOT_MATCHED, Action.INSERT, assignments(values), condition)
+    return _clause(When.NOT_MATCHED, MergeAction.INSERT, assignments(values), condition)
 
 
 def when_not_matched_insert_all(*, condition: Condition | None = None) -> MergeClause:
     """Insert a row of the source that matches none, each column from that of the same name."""
-    return _clause(When.NOT_MATCHED, Action.INSERT, None, condition)
+    return _clause(When.NOT_MATCHED, MergeAction.INSERT, None, condition)
 
 
 def when_not_matched_by_source_update(
     values: Mapping[str, Value], *, condition: Condition | None = None
 ) -> MergeClause:
     """Set columns of a row that no row of the source matches; values see the table alone."""
-    return _clause(When.NOT_MATCHED_BY_SOURCE, Action.UPDATE, assignments(values), condition)
+    return _clause(When.NOT_MATCHED_BY_SOURCE, MergeAction.UPDATE, assignments(values), condition)
 
 
 def when_not_matched_by_source_delete(*, condition: Condition | None = None) -> MergeClause:
     """Delete a row that no row of the source matches."""
-    return _clause(When.NOT_MATCHED_BY_SOURCE, Action.DELETE, (), condition)
+    return _clause(When.NOT_MATCHED_BY_SOURCE, MergeAction.DELETE, (), condition)
 
 
 def assignments(values: Mapping[str, Value]) -> tuple[SetValue, ...]:
@@ -297,7 +288,7 @@ def _value(value: Value) -> Value | None:
 
 def _clause(
     when: When,
-    action: Action,
+    action: MergeAction,
     values: tuple[SetValue, ...] | None,
     condition: Condition | None,
 ) -> MergeClause:

@@ -19,7 +19,7 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.types.data_types import Primitive, type_text
 from shelduck.operations.read.table_rows import TableRows
-from shelduck.spark.rows.needed_columns import Difference, differences, schema_changes
+from shelduck.spark.rows.needed_columns import NeededChange, differences, schema_changes
 from shelduck.spark.session import StructType
 from shelduck.work.lookup import with_cost
 from shelduck.work.state import LakeState
@@ -112,7 +112,7 @@ def _rescue_column(table: TableVersion, given: StructType, name: str) -> list[Sc
     return []
 
 
-def _line(state: LakeState, table: TableVersion, one: Difference) -> str:
+def _line(state: LakeState, table: TableVersion, one: NeededChange) -> str:
     """Return the statement that makes a difference fit, what it costs, and why."""
     path, kind = path_text(one.path), one.given.simpleString().upper()
     if one.field is None:

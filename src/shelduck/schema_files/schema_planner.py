@@ -24,7 +24,7 @@ from shelduck.schema_files.schema_folder import is_of, option_text, views_of
 from shelduck.schema_files.schema_plan import Action, SchemaPlan, TablePlan
 from shelduck.sql.ddl.render import has_text
 from shelduck.sql.schema_files import TableFile, ViewFile, read_schema_file
-from shelduck.sql.statements.statement_values import CreateView, PinView
+from shelduck.sql.statements.statement_values import CreateViewStatement, PinView
 from shelduck.sql.tokens.parts import Call
 from shelduck.statements.call_arguments import bind
 from shelduck.statements.calls.exchange import set_option
@@ -198,7 +198,7 @@ def _is_same(unit: UnitOfWork, view: ViewVersion, file: ViewFile) -> bool:
     )
 
 
-def _is_same_list(unit: UnitOfWork, view: ViewVersion, wanted: CreateView) -> bool:
+def _is_same_list(unit: UnitOfWork, view: ViewVersion, wanted: CreateViewStatement) -> bool:
     """Return whether the names and comments of columns are those that a file lists."""
     listed = [(c.name, c.comment) for c in wanted.columns]
     if not view.definition.column_comments:
@@ -206,7 +206,9 @@ def _is_same_list(unit: UnitOfWork, view: ViewVersion, wanted: CreateView) -> bo
     return listed == [(name, text) for name, _, text in shown_columns(unit, view)]
 
 
-def _is_same_pin(unit: UnitOfWork, view: ViewVersion, wanted: CreateView | PinView) -> bool:
+def _is_same_pin(
+    unit: UnitOfWork, view: ViewVersion, wanted: CreateViewStatement | PinView
+) -> bool:
     pin = view.definition.pin
     if pin is None or not isinstance(wanted, PinView):
         return False
@@ -229,7 +231,7 @@ def _in_order(files: Mapping[_Key, tuple[TableName, ViewFile]]) -> list[_Key]:
         if key in ordered or key in above:
             return
         name, file = files[key]
-        read = file.view.query.relations if isinstance(file.view, CreateView) else ()
+        read = file.view.query.relations if isinstance(file.view, CreateViewStatement) else ()
         for relation in read:
             parts = relation.name.parts
             # The first ones may be those of a catalog or of schemas around.

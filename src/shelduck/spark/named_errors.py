@@ -29,32 +29,8 @@ from shelduck.errors import (
 from shelduck.model.tables.schema import is_reserved
 from shelduck.model.text.names import split_name
 
-__all__ = [
-    "AnalysisException",
-    "ColumnNotFound",
-    "DamagedFile",
-    "FailedWork",
-    "InvalidArgument",
-    "InvalidValue",
-    "MissingArgument",
-    "NotOverConnect",
-    "ParseException",
-    "RefusedArgument",
-    "SparkError",
-    "TableNotFound",
-    "TakenArgument",
-    "UnreachedFile",
-    "as_sparks",
-    "condition_of",
-    "data_fault",
-    "first_line",
-    "lacks_function",
-    "names_nothing",
-    "thrown_by_java",
-    "told_as_lakes",
-    "told_as_sparks",
-    "was_unable",
-]
+# Names of other modules that this one stands for.
+__all__ = ["AnalysisException", "ParseException"]
 
 SparkError = (PySparkException, Py4JJavaError)
 # SQL's class of data exceptions, which `raise_error` uses too.

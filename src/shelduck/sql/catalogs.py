@@ -7,7 +7,11 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from shelduck.sql.statements import statement_values as st
-from shelduck.sql.statements.statement_values import CreateMacro, DropMacro, ShowMacros
+from shelduck.sql.statements.statement_values import (
+    CreateMacroStatement,
+    DropMacroStatement,
+    ShowMacros,
+)
 from shelduck.sql.statements.upkeep_statements import (
     CancelJob,
     Checkpoint,
@@ -19,22 +23,28 @@ from shelduck.sql.statements.upkeep_statements import (
     ShowJobs,
     Vacuum,
 )
-from shelduck.sql.tokens.lexer import Kind, tokenize
+from shelduck.sql.tokens.lexer import TokenKind, tokenize
 from shelduck.sql.tokens.parts import (
     Call,
     Expression,
     FunctionRelation,
+    NamedTable,
     Query,
     Relation,
     SchemaName,
     SessionName,
-    TableName,
 )
 
 Value = TypeVar("Value")
 
 # A new table, view or macro is the catalog's, whatever temporary views there are.
-_MAKE = (st.CreateTable, st.CreateView, st.PinView, CreateMacro, DropMacro)
+_MAKE = (
+    st.CreateTableStatement,
+    st.CreateViewStatement,
+    st.PinView,
+    CreateMacroStatement,
+    DropMacroStatement,
+)
 # What they do has no meaning for a temporary view, and no words in Spark.
 _FOR_TABLES = (
     st.AlterRollups,
@@ -52,7 +62,7 @@ _OF_CURRENT = (st.ShowViews, ShowMacros, ShowJobs, Checkpoint, SetVariable)
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class LakeNames:
     """The meaning of names in a session: lakes by lower name, and the catalog that it uses.
 
     ``temporary`` tells of a name of one part whether it is a temporary view. ``reads`` says that
@@ -99,7 +109,7 @@ class Names:
         return schema == self.shared.lower() or (schema == _SESSION and self.temporary(parts[1]))
 
 
-def owner(statement: st.Statement, names: Names) -> str | None:
+def owner(statement: st.Statement, names: LakeNames) -> str | None:
     """Return the lake that has to run a statement, None for one that Spark runs right.
 
     Queries are Spark's, but for those with a table function of a lake, a computed time or a virtual
@@ -126,7 +136,7 @@ def owner(statement: st.Statement, names: Names) -> str | None:
     return (names.lake_for if isinstance(statement, _MAKE) else names.lake_of)(first.parts)
 
 
-def temporary_view(statement: st.Statement, names: Names) -> TableName | None:
+def temporary_view(statement: st.Statement, names: LakeNames) -> NamedTable | None:
     """Return the name of the temporary view that a statement with a lake's words is about.
 
     None for all others. Spark runs such a statement, if it knows it at all.
@@ -134,7 +144,7 @@ def temporary_view(statement: st.Statement, names: Names) -> TableName | None:
     if isinstance(statement, (*_MAKE, *_SPARKS, Query, st.Explain, Call)):
         return None
     first = next(_targets(statement), None)
-    if not isinstance(first, TableName) or names.lake_for(first.parts) is None:
+    if not isinstance(first, NamedTable) or names.lake_for(first.parts) is None:
         return None
     return first if names.is_sessions(first.parts) else None
 
@@ -144,7 +154,7 @@ def is_for_tables(statement: st.Statement) -> bool:
     return isinstance(statement, _FOR_TABLES)
 
 
-def within(statement: Value, lake: str, names: Names) -> Value:
+def within(statement: Value, lake: str, names: LakeNames) -> Value:
     """Return a statement as the lake itself understands it: without the name of the catalog.
 
     Tables that are not in the lake become names of the session.
@@ -158,8 +168,8 @@ def within(statement: Value, lake: str, names: Names) -> Value:
                 only.lower() == lake
             ):
                 return replace(value, schema=None)
-            case TableName():
-                return TableName(inside(value.parts, lake))
+            case NamedTable():
+                return NamedTable(inside(value.parts, lake))
             case SchemaName():
                 return SchemaName(inside(value.parts, lake))
             case Relation():
@@ -175,7 +185,7 @@ def without_catalog(text: str, lake: str) -> str:
 
     Only names of three parts are taken for names of tables.
     """
-    tokens = [t for t in tokenize(text) if t.kind is not Kind.END]
+    tokens = [t for t in tokenize(text) if t.kind is not TokenKind.END]
     found, last = [], 0
     for n in range(len(tokens) - 4):
         catalog, *rest = tokens[n : n + 5]
@@ -191,7 +201,7 @@ def without_catalog(text: str, lake: str) -> str:
     return "".join([*found, text[last:]])
 
 
-def _owner_of_query(query: Query, names: Names) -> str | None:
+def _owner_of_query(query: Query, names: LakeNames) -> str | None:
     found = [_owner_of_function(relation, names) for relation in query.functions]
     # Nor does it know a time that has to be computed first, or a virtual column.
     found += [
@@ -202,7 +212,7 @@ def _owner_of_query(query: Query, names: Names) -> str | None:
     return next((lake for lake in found if lake is not None), None)
 
 
-def _owner_of_function(relation: FunctionRelation, names: Names) -> str | None:
+def _owner_of_function(relation: FunctionRelation, names: LakeNames) -> str | None:
     if relation.call.catalog is not None:
         return names.lake(relation.call.catalog)
     if relation.table is not None:
@@ -210,9 +220,9 @@ def _owner_of_function(relation: FunctionRelation, names: Names) -> str | None:
     return names.lake(names.current)
 
 
-def _targets(value: Any) -> Iterator[TableName | SchemaName]:
+def _targets(value: Any) -> Iterator[NamedTable | SchemaName]:
     """Yield what a statement is about, in the order in which it was written."""
-    if isinstance(value, TableName | SchemaName):
+    if isinstance(value, NamedTable | SchemaName):
         yield value
     elif isinstance(value, Query | Expression | Relation):
         return
@@ -229,10 +239,10 @@ def inside(parts: tuple[str, ...], lake: str) -> tuple[str, ...]:
     return parts[1:] if len(parts) > 1 and parts[0].lower() == lake else parts
 
 
-def _relation_name(name: TableName, lake: str, names: Names) -> TableName:
+def _relation_name(name: NamedTable, lake: str, names: LakeNames) -> NamedTable:
     parts = inside(name.parts, lake)
     if parts != name.parts:
-        return TableName(parts)
+        return NamedTable(parts)
     return name if names.lake_of(name.parts) == lake else SessionName(name.parts)
 
 

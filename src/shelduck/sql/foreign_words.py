@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from shelduck.errors import InvalidRequest
-from shelduck.sql.tokens.lexer import Kind, Token, name_of
+from shelduck.sql.tokens.lexer import Token, TokenKind, name_of
 
 _TABLE = "CREATE [OR REPLACE] [EXTERNAL] TABLE [IF NOT EXISTS] <name>"
 _ALTER = "ALTER TABLE [IF EXISTS] <name>"
@@ -203,7 +203,7 @@ def foreign_transform(word: str) -> ForeignWords | None:
 
 
 def _word(token: Token) -> str:
-    if token.kind is Kind.WORD or token.kind is Kind.SYMBOL:
+    if token.kind is TokenKind.WORD or token.kind is TokenKind.SYMBOL:
         return token.key
     return "`" if token.may_name else "'"
 
@@ -267,7 +267,7 @@ def _behind(tokens: Sequence[Token], word: str) -> int:
 
 def _name(tokens: Sequence[Token], at: int) -> tuple[str, ...] | None:
     parts: list[str] = []
-    while tokens[at].may_name and tokens[at].kind is not Kind.END:
+    while tokens[at].may_name and tokens[at].kind is not TokenKind.END:
         try:
             parts.append(name_of(tokens[at]))
         except InvalidRequest:

@@ -22,7 +22,7 @@ from shelduck.sql.rows.insert import read_insert
 from shelduck.sql.rows.merge_into import read_merge
 from shelduck.sql.statements.statement_values import Statement
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind, Token, tokenize
+from shelduck.sql.tokens.lexer import Token, TokenKind, tokenize
 from shelduck.sql.upkeep.show_clauses import (
     read_describe,
     read_explain,
@@ -110,10 +110,10 @@ def _split(tokens: list[Token]) -> list[list[Token]]:
     """Cut at each ``;``; each piece is closed by an END token at its end."""
     pieces: list[list[Token]] = [[]]
     for token in tokens:
-        if token.key != ";" and token.kind is not Kind.END:
+        if token.key != ";" and token.kind is not TokenKind.END:
             pieces[-1].append(token)
             continue
-        pieces[-1].append(Token(Kind.END, "", token.start, token.start))
+        pieces[-1].append(Token(TokenKind.END, "", token.start, token.start))
         pieces.append([])
     return [piece for piece in pieces if len(piece) > 1]
 

@@ -19,9 +19,9 @@ from shelduck.model.types.data_types import DataType, List, Map, Struct
 from shelduck.sql.parse import parse, pieces
 from shelduck.sql.statements.statement_values import (
     AlterRollups,
-    AlterTable,
-    CreateTable,
-    CreateView,
+    AlterTableStatement,
+    CreateTableStatement,
+    CreateViewStatement,
     PinView,
 )
 from shelduck.sql.tokens.lexer import Token, tokenize
@@ -42,7 +42,7 @@ class TableFile:
     """
 
     text: str
-    table: CreateTable
+    table: CreateTableStatement
     rollups: tuple[RollupSpec, ...] = ()
     ids: Mapping[Path, int] = field(default_factory=dict)
     older_names: Mapping[Path, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class ViewFile:
     """A file that declares a view, or one that is pinned to a table; ``text`` is its statement."""
 
     text: str
-    view: CreateView | PinView
+    view: CreateViewStatement | PinView
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,9 @@ def _read(text: str) -> SchemaFile:
     match others:
         case [] if options:
             return OptionsFile(options)
-        case [CreateView() | PinView() as view] if not options:
+        case [CreateViewStatement() | PinView() as view] if not options:
             return ViewFile(pieces(text)[0].strip(), view)
-        case [CreateTable(as_query=None) as created, *more]:
+        case [CreateTableStatement(as_query=None) as created, *more]:
             texts = [p for p, s in zip(pieces(text), statements, strict=True) if s not in options]
             return _table(text, ";\n".join(t.strip() for t in texts), created, more, options)
     raise InvalidRequest(
@@ -96,14 +96,20 @@ def _read(text: str) -> SchemaFile:
 
 
 def _table(
-    text: str, made: str, created: CreateTable, others: Sequence[object], options: tuple[Call, ...]
+    text: str,
+    made: str,
+    created: CreateTableStatement,
+    others: Sequence[object],
+    options: tuple[Call, ...],
 ) -> TableFile:
     rollups = list(created.rollups)
     defaults: dict[Path, Default | None] = {}
     comments: dict[Path, str | None] = {}
     for statement in others:
         # CREATE MATERIALIZED VIEW makes a rollup.
-        changes = statement.changes if isinstance(statement, AlterRollups | AlterTable) else ()
+        changes = (
+            statement.changes if isinstance(statement, AlterRollups | AlterTableStatement) else ()
+        )
         rollups += [change.spec for change in changes if isinstance(change, AddRollup)]
         defaults |= {c.path: c.default for c in changes if isinstance(c, SetDefault)}
         comments |= {c.path: c.comment for c in changes if isinstance(c, SetComment)}

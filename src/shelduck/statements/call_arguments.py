@@ -56,7 +56,7 @@ def table_name(runner: Runner, table: str, schema: str | None = None) -> TableNa
     default = runner.state.default_schema
     if schema is not None:
         default = runner.view().workspace.word_of(schema)
-    return runner.name(st.TableName(split_name(table)), default)
+    return runner.name(st.NamedTable(split_name(table)), default)
 
 
 def text(value: Argument, name: str) -> str:

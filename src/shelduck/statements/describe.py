@@ -18,7 +18,7 @@ from shelduck.rollups.rollup_plan import spec_of
 from shelduck.spark.types import spark_type
 from shelduck.sql.ddl.render import create_table_text, key_clauses
 from shelduck.sql.ddl.sorting import key_text
-from shelduck.sql.statements.statement_values import TableName
+from shelduck.sql.statements.statement_values import NamedTable
 
 Row = tuple[str, str | None, str | None]
 INDEX_COLUMNS = (
@@ -167,7 +167,7 @@ def create_statement(
 
     ``with_ids`` adds the ids of its columns as comments.
     """
-    name = TableName((*schema_names(table.schema.name), table.name))
+    name = NamedTable((*schema_names(table.schema.name), table.name))
     return create_table_text(
         name,
         table.columns,
@@ -324,7 +324,7 @@ that the older type does not hold fails the query. The view follows later change
 States of a job: PENDING, WAITING_TXN (it waits for writers that began before it), RUNNING,
 FINISHED, CANCELLED. Changes without a job are shown as FINISHED, without a JobId; TransactionId is
 their snapshot.""",
-        "SHOW ALTER TABLE COLUMN WHERE TableName = 't' ORDER BY CreateTime DESC LIMIT 1",
+        "SHOW ALTER TABLE COLUMN WHERE NamedTable = 't' ORDER BY CreateTime DESC LIMIT 1",
     ),
     Topic(
         "CANCEL ALTER TABLE",

@@ -24,7 +24,7 @@ from shelduck.sql.statements import statement_values as st
 from shelduck.sql.tokens.lexer import tokenize
 from shelduck.sql.tokens.parts import Call, Expression, FunctionRelation, SessionName
 from shelduck.statements.sql_session import SqlSession
-from shelduck.statements.targets import Scope, relation_frame, text_over
+from shelduck.statements.targets import QueryScope, relation_frame, text_over
 from shelduck.verbs.catalog_verbs import CatalogVerbs
 from shelduck.verbs.table import Table
 from shelduck.work.results import PlainRows, Result, TableName, table_name
@@ -146,18 +146,18 @@ class Runner:
         return replace(relation, timestamp=time.isoformat(), computed=None)
 
     def _relation(self, unit: UnitOfWork, relation: st.Relation, *, rollups: bool) -> DataFrame:
-        scope = Scope(self.state.default_schema, rollups=rollups)
+        scope = QueryScope(self.state.default_schema, rollups=rollups)
         return relation_frame(unit, relation, scope)
 
-    def name(self, found: st.TableName, default: str | None = None) -> TableName:
+    def name(self, found: st.NamedTable, default: str | None = None) -> TableName:
         """Return the schema and table that a name in a statement refers to."""
         return table_name(found.parts, default or self.state.default_schema)
 
-    def table(self, found: st.TableName) -> Table:
+    def table(self, found: st.NamedTable) -> Table:
         """Return the table object that a name in a statement refers to."""
         return Table(self.state, self.name(found), self.unit)
 
-    def version(self, found: st.TableName) -> TableVersion:
+    def version(self, found: st.NamedTable) -> TableVersion:
         """Return the table as it is now."""
         return self.view().workspace.table(self.name(found))
 

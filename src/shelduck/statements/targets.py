@@ -33,7 +33,7 @@ _WAY_OUT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class QueryScope:
     """Where names are looked up: the schema of names without one, and a snapshot id.
 
     ``views`` are the views being read, outermost first, by full name in lower case. ``rollups``
@@ -46,7 +46,7 @@ class Scope:
     rollups: bool = True
 
 
-def relation_frame(unit: UnitOfWork, relation: st.Relation, scope: Scope) -> DataFrame:
+def relation_frame(unit: UnitOfWork, relation: st.Relation, scope: QueryScope) -> DataFrame:
     """Return the rows that a name in a query refers to.
 
     Raises NotFound if it refers to nothing in the lake.
@@ -125,7 +125,7 @@ def query_frame(
         raise InvalidRequest(
             f"view {view.full_name} reads itself: {chain}; change one of these views"
         )
-    scope = Scope(view.schema.name, version, (*views, me))
+    scope = QueryScope(view.schema.name, version, (*views, me))
     try:
         query = query_of(unit, view, version)
         require_harmless(unit, query)
@@ -144,7 +144,7 @@ def query_frame(
     return found
 
 
-def frame_of(unit: UnitOfWork, query: st.Query, scope: Scope) -> DataFrame:
+def frame_of(unit: UnitOfWork, query: st.Query, scope: QueryScope) -> DataFrame:
     """Return the rows of a view's query, which reads only the lake."""
     frames = {r.placeholder: relation_frame(unit, r, scope) for r in query.relations}
     return run_query(unit.state.spark, text_over(query, frames), frames)
@@ -212,7 +212,7 @@ def _view_at(
 def _metadata(
     unit: UnitOfWork,
     relation: st.Relation,
-    scope: Scope,
+    scope: QueryScope,
     version: int | None,
 ) -> DataFrame | None:
     """Return a metadata table, None if the name before it is not a table."""

@@ -117,7 +117,7 @@ class StreamVerbs(RowVerbs, in_parts=True):
             InvalidRequest: the checkpoint belongs to another table.
         """
         table = self._version()
-        cursor = Cursor(checkpoint, table.uuid)
+        cursor = FeedCursor(checkpoint, table.uuid)
         if cursor.begun is not None:
             begun = cursor.begun
             handle(changes_of(self._state, table, begun.first, begun.last), begun.number)
@@ -170,7 +170,9 @@ class StreamVerbs(RowVerbs, in_parts=True):
         if run is not None:
             _landed[series] = (run, batch_id)
 
-    def _hand_news(self, handle: Handle, table: TableVersion, cursor: Cursor, first: int) -> _News:
+    def _hand_news(
+        self, handle: Handle, table: TableVersion, cursor: FeedCursor, first: int
+    ) -> _News:
         """Hand out the changes from a snapshot on, or record that there are none."""
         news = self._news(table, first)
         if news.concern:
@@ -242,7 +244,7 @@ _BEGUN: Stored[_Begun] = Stored("content", record(_Begun, table=TEXT, first=NUMB
 _PASSED: Stored[_Passed] = Stored("content", record(_Passed, table=TEXT, to=NUMBER))
 
 
-class Cursor:
+class FeedCursor:
     """The durable position of one follower of one table."""
 
     def __init__(self, directory: str, table_uuid: str) -> None:

@@ -18,8 +18,8 @@ from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.table_rows import table_rows
 from shelduck.planning.feed_plan import classify
 from shelduck.planning.stream import (
-    Part,
-    Position,
+    StreamPart,
+    StreamPosition,
     cut,
     may_hold,
     misfit,
@@ -61,7 +61,7 @@ class TableStream:
         """Let the query end with the newest snapshot of now."""
         self._target = self._newest()
 
-    def latest(self, start: Position | None, limit: int | None) -> Position | None:
+    def latest(self, start: StreamPosition | None, limit: int | None) -> StreamPosition | None:
         """Return where the next batch ends, None if there is nothing new.
 
         A batch has at most ``limit`` files, unless one snapshot of a change feed has more. Raises
@@ -85,7 +85,7 @@ class TableStream:
             return None
         return self._after(start, newest, limit)
 
-    def batch(self, start: Position | None, end: Position) -> DataFrame:
+    def batch(self, start: StreamPosition | None, end: StreamPosition) -> DataFrame:
         """Return the rows between two positions; None is the beginning of the stream."""
         parts = parts_between(end.beginning if start is None else start, end)
         found = [self._whole(part) if part.whole else self._added(part) for part in parts]
@@ -93,18 +93,18 @@ class TableStream:
 
     def _nothing(self) -> DataFrame:
         now = self._table.snapshot.id
-        return self._whole(Part(now, now, high=0, whole=True))
+        return self._whole(StreamPart(now, now, high=0, whole=True))
 
     def _newest(self) -> int:
         with self._state.store.read() as connection:
             return int(catalog_read.snapshot(connection).id)
 
-    def _first(self) -> Position | None:
+    def _first(self) -> StreamPosition | None:
         """Return where the stream begins, None if that snapshot does not exist yet."""
         options, uuid = self._options, self._table.uuid
         newest = self._table.snapshot.id
         if options.from_newest:
-            return Position(uuid, newest + 1, start=newest + 1)
+            return StreamPosition(uuid, newest + 1, start=newest + 1)
         if options.timestamp is not None:
             since = instant(options.timestamp, self._state.time_zone)
             with self._state.store.read() as connection:
@@ -113,16 +113,18 @@ class TableStream:
                     return None
                 found = feed_range(connection, since, int(end.id))
             first = found.span.first
-            return Position(uuid, first, start=first)
+            return StreamPosition(uuid, first, start=first)
         if options.version is not None:
-            return Position(uuid, options.version, start=options.version)
-        return Position(uuid, newest, whole=True, start=newest, start_whole=True)
+            return StreamPosition(uuid, options.version, start=options.version)
+        return StreamPosition(uuid, newest, whole=True, start=newest, start_whole=True)
 
-    def _after_whole(self, start: Position, limit: int | None) -> Position:
+    def _after_whole(self, start: StreamPosition, limit: int | None) -> StreamPosition:
         rows = table_rows(self._state.store, self._as_of(start.snapshot), self._state.layouts)
         return cut(rows.files, start, limit) or start.at(start.snapshot + 1)
 
-    def _after(self, start: Position, newest: int, limit: int | None) -> Position | None:
+    def _after(
+        self, start: StreamPosition, newest: int, limit: int | None
+    ) -> StreamPosition | None:
         found = self._range(start.snapshot, newest)
         logged = [(s, list(entries)) for s, entries in found.snapshots]
         end, reason = self._end(start.snapshot, found)
@@ -218,7 +220,7 @@ class TableStream:
         with self._state.store.read() as connection:
             return feed_range(connection, first, last)
 
-    def _whole(self, part: Part) -> DataFrame:
+    def _whole(self, part: StreamPart) -> DataFrame:
         """Return rows that the table held, as inserts if the stream is a change feed."""
         state, table = self._state, self._as_of(part.first)
         as_feed = self._options.changes
@@ -228,7 +230,7 @@ class TableStream:
         state = self._state
         return arrivals_of(state.store, self._as_of(last), state.layouts, found, last)
 
-    def _added(self, part: Part) -> DataFrame:
+    def _added(self, part: StreamPart) -> DataFrame:
         found = self._range(part.first, part.last)
         state = self._state
         if self._options.changes:
@@ -257,7 +259,9 @@ def arriving_files(feed: Feed) -> list[DataFile]:
     return [*feed.plan.born, *feed.plan.born_partly]
 
 
-def added_rows(spark: SparkSession, feed: Feed, part: Part, skipped: Collection[int]) -> DataFrame:
+def added_rows(
+    spark: SparkSession, feed: Feed, part: StreamPart, skipped: Collection[int]
+) -> DataFrame:
     """Return the added rows of a part, without those of the snapshots ``skipped``."""
     plan = feed.plan
     needed = replace(
@@ -273,7 +277,7 @@ def whole_rows(
     store: Store,
     table: TableVersion,
     layouts: LayoutMemory,
-    part: Part,
+    part: StreamPart,
     *,
     as_feed: bool,
 ) -> DataFrame:
@@ -288,7 +292,7 @@ def whole_rows(
     return found.drop(Origin.ROW_ID)
 
 
-def _is_needed(file: DataFile, part: Part, skipped: Collection[int]) -> bool:
+def _is_needed(file: DataFile, part: StreamPart, skipped: Collection[int]) -> bool:
     # A file that began in one snapshot and has rows of others says so.
     is_skipped = file.partial_max is None and file.begin_snapshot in skipped
     return may_hold(file, part) and not is_skipped

@@ -14,7 +14,7 @@ from shelduck.catalog.upkeep.expire import (
     remove_empty_tables,
     remove_snapshots,
 )
-from shelduck.catalog.upkeep.few_rows import Pace
+from shelduck.catalog.upkeep.few_rows import LotPace
 from shelduck.catalog.upkeep.migrate import migrate
 from shelduck.catalog.upkeep.option_rows import read_settings
 from shelduck.catalog.upkeep.sweep import Sweep
@@ -306,7 +306,7 @@ def expire_snapshots(
 
     Raises NotFound for a version that does not exist, InvalidRequest for the newest.
     """
-    choice, pace = choose(store, request), Pace()
+    choice, pace = choose(store, request), LotPace()
     if not dry_run:
         told = counted(
             choice.expired,

@@ -20,7 +20,7 @@ from shelduck.planning.lake_facts import TableFacts
 from shelduck.rewrite.compact_verbs import bytes_of
 from shelduck.spark.named_errors import first_line
 from shelduck.upkeep.lake_upkeep import LakeUpkeep
-from shelduck.upkeep.worth import Step, Work, by_worth, steps_of_lake, steps_of_table
+from shelduck.upkeep.worth import DueStep, DueWork, by_worth, steps_of_lake, steps_of_table
 from shelduck.verbs.table import Table
 from shelduck.work.instants import seconds_of
 from shelduck.work.results import Committed, Staged, TableName
@@ -117,7 +117,7 @@ class Budget:
         """The bytes that are left, None without a limit."""
         return None if self.bytes == inf else int(self.bytes)
 
-    def refuses(self, step: Step) -> str:
+    def refuses(self, step: DueStep) -> str:
         """Return why a step does not begin, empty if it does."""
         if clock.monotonic() >= self.end:
             return _NO_TIME
@@ -173,23 +173,23 @@ class _Run:
             else:
                 self._table(table, steps)
 
-    def _of_lake(self) -> list[Step]:
+    def _of_lake(self) -> list[DueStep]:
         now = clock.now()
         with self.state.store.read() as connection:
-            return steps_of_lake(lake_facts(connection, now, Work.REMOVE_ORPHANS.value), now)
+            return steps_of_lake(lake_facts(connection, now, DueWork.REMOVE_ORPHANS.value), now)
 
-    def _of_tables(self) -> list[tuple[TableFacts, list[Step]]]:
+    def _of_tables(self) -> list[tuple[TableFacts, list[DueStep]]]:
         with self.state.store.read() as connection:
             return by_worth(table_facts(connection))
 
-    def _lake_step(self, step: Step) -> None:
+    def _lake_step(self, step: DueStep) -> None:
         with self._maintainer.claim(step.work.value) as claim:
             if not claim.is_mine:
                 self._note(_noted(step, None), _TAKEN)
             elif any(one.work is step.work for one in self._of_lake()):
                 claim.is_done = self._do(step, None)
 
-    def _table(self, table: TableFacts, planned: list[Step]) -> None:
+    def _table(self, table: TableFacts, planned: list[DueStep]) -> None:
         with self._maintainer.claim(f"table {table.id}") as claim:
             if not claim.is_mine:
                 for step in planned:
@@ -197,7 +197,7 @@ class _Run:
                 return
             claim.is_done = all(self._do(step, now) for now, step in self._still(table.id))
 
-    def _still(self, number: TableId) -> Iterator[tuple[TableFacts, Step]]:
+    def _still(self, number: TableId) -> Iterator[tuple[TableFacts, DueStep]]:
         """Yield what a table needs, looking again after each step; no kind of step twice."""
         tried = set()
         while True:
@@ -209,7 +209,7 @@ class _Run:
             tried.add(steps[0].key)
             yield found[0], steps[0]
 
-    def _do(self, step: Step, table: TableFacts | None) -> bool:
+    def _do(self, step: DueStep, table: TableFacts | None) -> bool:
         """Do a step; False if it failed, which ends the work on its table."""
         noted = _noted(step, table)
         why = self.budget.refuses(step)
@@ -242,7 +242,7 @@ class _Run:
         self.report(step)
 
 
-def _noted(step: Step, table: TableFacts | None) -> MaintenanceStep:
+def _noted(step: DueStep, table: TableFacts | None) -> MaintenanceStep:
     name = None if table is None else TableName(table.schema, table.name)
     return MaintenanceStep(
         step.work.value, name, step.reason, "planned", files=step.files, bytes=step.bytes
@@ -250,23 +250,23 @@ def _noted(step: Step, table: TableFacts | None) -> MaintenanceStep:
 
 
 def _act(
-    state: LakeState, step: Step, noted: MaintenanceStep, limit: int | None
+    state: LakeState, step: DueStep, noted: MaintenanceStep, limit: int | None
 ) -> MaintenanceStep:
     """Do one step by the call that has its name; rewrite at most ``limit`` bytes."""
     lake = LakeUpkeep(state, None)
     if noted.table is None:
-        acts: dict[Work, Callable[[], Expired | FilesDeleted]] = {
-            Work.EXPIRE: lake.expire_snapshots,
-            Work.CLEAN_UP: lake.cleanup_old_files,
-            Work.REMOVE_ORPHANS: lake.remove_orphans,
+        acts: dict[DueWork, Callable[[], Expired | FilesDeleted]] = {
+            DueWork.EXPIRE: lake.expire_snapshots,
+            DueWork.CLEAN_UP: lake.cleanup_old_files,
+            DueWork.REMOVE_ORPHANS: lake.remove_orphans,
         }
         return _of_lake(noted, acts[step.work]())
     table = Table(state, noted.table)
-    if step.work is Work.FLUSH:
+    if step.work is DueWork.FLUSH:
         return _flushed(noted, table)
-    if step.work is Work.COMPACT:
+    if step.work is DueWork.COMPACT:
         done = table.compact(max_file_size=step.below, max_bytes=limit)
-    elif step.work is Work.REWRITE:
+    elif step.work is DueWork.REWRITE:
         done = table.rewrite(_files(state, step, limit))
     else:
         threshold = None if step.below is None else 0.0
@@ -274,7 +274,7 @@ def _act(
     return _rewritten(noted, done, step, limit)
 
 
-def _files(state: LakeState, step: Step, limit: int | None) -> list[int]:
+def _files(state: LakeState, step: DueStep, limit: int | None) -> list[int]:
     """Return the files of a step's layouts whose bytes are within the limit."""
     assert step.table is not None
     left = inf if limit is None else limit
@@ -306,7 +306,7 @@ def _flushed(noted: MaintenanceStep, table: Table) -> MaintenanceStep:
 
 
 def _rewritten(
-    noted: MaintenanceStep, done: Compacted, step: Step, limit: int | None
+    noted: MaintenanceStep, done: Compacted, step: DueStep, limit: int | None
 ) -> MaintenanceStep:
     if done.note or not done.files:
         over = limit is not None and step.bytes > limit

@@ -22,7 +22,7 @@ from shelduck.catalog.upkeep.known_files import KnownFiles
 from shelduck.model.files.place import Place, place_in, storage_path
 from shelduck.model.text.names import is_write_directory, write_time
 from shelduck.spark.files.s3_requests import Upload, abort_upload, unfinished_uploads
-from shelduck.spark.files.storage import Stored, delete_directory, delete_files, list_everything
+from shelduck.spark.files.storage import StoredFile, delete_directory, delete_files, list_everything
 from shelduck.spark.stores.store_errors import told_of_storage
 from shelduck.upkeep.cleanup import Cleaned
 
@@ -137,7 +137,7 @@ class _Search:
         """Return what no row of the catalog names, of writes that are old enough as a whole."""
         return [o for o in self._unknown if (o.place, o.write) not in self._young]
 
-    def _old(self, place: str, entry: Stored, uuids: Sequence[str]) -> _Orphan | None:
+    def _old(self, place: str, entry: StoredFile, uuids: Sequence[str]) -> _Orphan | None:
         """Return what may be an orphan, None if it is too young or of somebody else."""
         write = _write_of(entry.name, uuids)
         if write and max(entry.changed, _begun(write)) >= self.before:
@@ -216,7 +216,7 @@ def _may_be_at_work(write: str, uuids: Sequence[str], busy: Mapping[str, datetim
     return any(write_time(write) + _CLOCKS_DIFFER >= moment for moment in since)
 
 
-def _is_duckdb(entry: Stored) -> bool:
+def _is_duckdb(entry: StoredFile) -> bool:
     name = entry.name.rpartition("/")[2]
     is_data = name.startswith(_DUCKDB) and name.endswith((".parquet", ".puffin"))
     return is_data and not entry.is_directory

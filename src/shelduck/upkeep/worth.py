@@ -21,7 +21,7 @@ SEARCH_EVERY = timedelta(days=1)
 _KEPT_STATEMENTS = 10
 
 
-class Work(Enum):
+class DueWork(Enum):
     """A kind of maintenance; the value is the name of the call that does it."""
 
     EXPIRE = "expire_snapshots"
@@ -34,14 +34,14 @@ class Work(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DueStep:
     """One thing worth doing, and why.
 
     ``files`` and ``bytes`` are what it reads, as far as the catalog tells. Of COMPACT and
     REWRITE_DELETES, ``below`` limits the size of the files; of REWRITE, ``layouts`` chooses them.
     """
 
-    work: Work
+    work: DueWork
     reason: str
     table: TableId | None = None
     files: int = 0
@@ -50,27 +50,27 @@ class Step:
     layouts: tuple[int, ...] = ()
 
     @property
-    def key(self) -> tuple[Work, bool]:
+    def key(self) -> tuple[DueWork, bool]:
         """A key that tells two steps of one table apart."""
         return self.work, self.below is None
 
 
-def steps_of_lake(facts: LakeFacts, now: datetime) -> list[Step]:
+def steps_of_lake(facts: LakeFacts, now: datetime) -> list[DueStep]:
     """Return the steps that belong to no table; they rewrite nothing."""
     found = []
     if facts.expired:
         why = f"{facts.expired} snapshot(s) are older than expire_older_than"
-        found.append(Step(Work.EXPIRE, why))
+        found.append(DueStep(DueWork.EXPIRE, why))
     if facts.scheduled:
         why = "no snapshot has shown them for delete_older_than"
-        found.append(Step(Work.CLEAN_UP, why, files=facts.scheduled))
+        found.append(DueStep(DueWork.CLEAN_UP, why, files=facts.scheduled))
     if facts.searched is None or now - facts.searched >= SEARCH_EVERY:
         why = "nobody has looked for a day" if facts.searched else "nobody has looked yet"
-        found.append(Step(Work.REMOVE_ORPHANS, why))
+        found.append(DueStep(DueWork.REMOVE_ORPHANS, why))
     return found
 
 
-def steps_of_table(facts: TableFacts) -> list[Step]:
+def steps_of_table(facts: TableFacts) -> list[DueStep]:
     """Return the steps of a table, in the order in which they are done.
 
     With the option auto_compact false, its files are left alone. So is a table while a job of a
@@ -83,47 +83,47 @@ def steps_of_table(facts: TableFacts) -> list[Step]:
     kept = facts.kept + facts.kept_deletes
     flush = []
     if kept >= limit:
-        flush = [Step(Work.FLUSH, f"{kept} rows and deletes are in the catalog", facts.id)]
+        flush = [DueStep(DueWork.FLUSH, f"{kept} rows and deletes are in the catalog", facts.id)]
     elif facts.kept_deletes and rewrites:
         why = f"{facts.kept_deletes} deletes in the catalog keep files from being combined"
-        flush = [Step(Work.FLUSH, why, facts.id)]
+        flush = [DueStep(DueWork.FLUSH, why, facts.id)]
     return flush + rewrites
 
 
-def by_worth(facts: Iterable[TableFacts]) -> list[tuple[TableFacts, list[Step]]]:
+def by_worth(facts: Iterable[TableFacts]) -> list[tuple[TableFacts, list[DueStep]]]:
     """Return the tables that need something, with their steps; the best for its bytes first."""
     found = [(table, steps) for table in facts if (steps := steps_of_table(table))]
     return sorted(found, key=lambda one: (-_worth(one[1]), one[0].schema, one[0].name))
 
 
-def _worth(steps: Sequence[Step]) -> float:
-    if steps[0].work is Work.FLUSH:
+def _worth(steps: Sequence[DueStep]) -> float:
+    if steps[0].work is DueWork.FLUSH:
         return float("inf")
     return max(step.files / max(1, step.bytes) for step in steps)
 
 
-def _rewrites(facts: TableFacts) -> Iterable[Step]:
+def _rewrites(facts: TableFacts) -> Iterable[DueStep]:
     if facts.worn:
         share = facts.options.rewrite_delete_threshold
         why = f"{share:.0%} or more of their rows are deleted"
-        yield Step(Work.REWRITE_DELETES, why, facts.id, facts.worn, facts.worn_bytes)
+        yield DueStep(DueWork.REWRITE_DELETES, why, facts.id, facts.worn, facts.worn_bytes)
     for work, tiers, why in (
         (
-            Work.REWRITE_DELETES,
+            DueWork.REWRITE_DELETES,
             facts.small_with_deletes,
             "many small files of similar size, with deleted rows",
         ),
-        (Work.COMPACT, facts.small, "many small files of similar size"),
+        (DueWork.COMPACT, facts.small, "many small files of similar size"),
     ):
         tier = _full(tiers)
         if tier is not None:
-            yield Step(work, why, facts.id, tier.files, tier.bytes, tier.below)
+            yield DueStep(work, why, facts.id, tier.files, tier.bytes, tier.below)
     if len(facts.layouts) > LAYOUTS:
         chosen = _outdated(facts.layouts)
         why = f"files have {len(facts.layouts)} different layouts"
         files, size = sum(one.files for one in chosen), sum(one.bytes for one in chosen)
         ids = tuple(one.id for one in chosen)
-        yield Step(Work.REWRITE, why, facts.id, files, size, layouts=ids)
+        yield DueStep(DueWork.REWRITE, why, facts.id, files, size, layouts=ids)
 
 
 def _full(tiers: Sequence[Tier]) -> Tier | None:

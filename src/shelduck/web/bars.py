@@ -43,7 +43,7 @@ def bars(values: Sequence[tuple[str, int]], gap: float = 0.25) -> list[Bar]:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BarPart:
     """One part of a bar that lies: its place and width in percent."""
 
     label: str
@@ -52,7 +52,7 @@ class Part:
     width: float
 
 
-def parts(values: Sequence[tuple[str, int]]) -> list[Part]:
+def parts(values: Sequence[tuple[str, int]]) -> list[BarPart]:
     """Return what each value is of their sum, side by side; nothing if the sum is 0."""
     total = sum(value for _, value in values)
     if not total:
@@ -60,6 +60,6 @@ def parts(values: Sequence[tuple[str, int]]) -> list[Part]:
     found, at = [], 0
     for label, value in values:
         start, end = round(100 * at / total, 4), round(100 * (at + value) / total, 4)
-        found.append(Part(label, value, start, round(end - start, 4)))
+        found.append(BarPart(label, value, start, round(end - start, 4)))
         at += value
     return found

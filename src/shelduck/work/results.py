@@ -143,14 +143,5 @@ def table_name(parts: tuple[str, ...], default_schema: str) -> TableName:
     return TableName(schema_word(schema) if schema else default_schema, name)
 
 
-__all__ = [
-    "Committed",
-    "PlainRows",
-    "Result",
-    "Snapshot",
-    "Snapshots",
-    "Staged",
-    "TableName",
-    "Unchanged",
-    "table_name",
-]
+# Names of other modules that this one stands for.
+__all__ = ["Snapshot"]

@@ -36,11 +36,11 @@ class _Object(Protocol):
 
 
 V = TypeVar("V", bound=_Object)
-W = TypeVar("W", bound="Staged[Any]")
+W = TypeVar("W", bound="StagedObject[Any]")
 
 
 @dataclass
-class Staged(Generic[V]):
+class StagedObject(Generic[V]):
     """What happened to one object; ``original`` is None if the transaction made it."""
 
     original: V | None
@@ -70,7 +70,7 @@ class Staged(Generic[V]):
 
 
 @dataclass
-class StagedSchema(Staged[SchemaInfo]):
+class StagedSchema(StagedObject[SchemaInfo]):
     """What happened to a schema; ``uuid`` is that of a new one."""
 
     uuid: str = ""
@@ -83,7 +83,7 @@ class StagedSchema(Staged[SchemaInfo]):
 
 
 @dataclass
-class StagedMacro(Staged[MacroVersion]):
+class StagedMacro(StagedObject[MacroVersion]):
     """What happened to a macro."""
 
     def _made(self, made: MacroVersion) -> list[Change]:
@@ -94,7 +94,7 @@ class StagedMacro(Staged[MacroVersion]):
 
 
 @dataclass
-class StagedView(Staged[ViewVersion]):
+class StagedView(StagedObject[ViewVersion]):
     """What happened to a view, and to comments on its columns."""
 
     comments: Mapping[str, str | None] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class StagedView(Staged[ViewVersion]):
 
 
 @dataclass
-class StagedTable(Staged[TableVersion]):
+class StagedTable(StagedObject[TableVersion]):
     """What happened to a table and its rows."""
 
     excludes_inserts: bool = False
@@ -160,7 +160,7 @@ def copied(works: Mapping[Any, W]) -> dict[Any, W]:
     return {number: work.copied() for number, work in works.items()}
 
 
-def over(works: Mapping[Any, Staged[V]], present: Iterable[V]) -> list[V]:
+def over(works: Mapping[Any, StagedObject[V]], present: Iterable[V]) -> list[V]:
     """Return objects as the transaction left them, new ones last; ``present`` are the base's."""
     own = [work.current for work in works.values() if not work.dropped]
     return [each for each in present if each.id not in works] + own

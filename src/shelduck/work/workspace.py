@@ -39,7 +39,7 @@ from shelduck.model.text.names import directory, shown_schema, split_name
 from shelduck.model.text.quoting import schema_names, schema_word
 from shelduck.work import staged
 from shelduck.work.results import TableName
-from shelduck.work.staged import Staged, StagedMacro, StagedSchema, StagedTable, StagedView
+from shelduck.work.staged import StagedMacro, StagedObject, StagedSchema, StagedTable, StagedView
 from shelduck.work.state import LakeState
 
 
@@ -386,7 +386,7 @@ class Workspace:
 
     def changes(self) -> list[Change]:
         """Return everything that a commit must contain, schemas first."""
-        works: list[Staged[Any]] = [*self._tables.values(), *self._views.values()]
+        works: list[StagedObject[Any]] = [*self._tables.values(), *self._views.values()]
         works += self._macros.values()
         schemas = [change for work in self._schemas.values() for change in work.changes()]
         dropped = [change for change in schemas if isinstance(change, DropSchema)]

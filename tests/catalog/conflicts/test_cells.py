@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck.model.changes.change import FlushInlined, Verb
-from shelduck.model.changes.conflict import MATRIX, Rule
+from shelduck.model.changes.conflict import MATRIX, ConflictRule
 from shelduck.model.changes.definition import CommentViewColumns
 from tests.catalog.conflicts.expected import BY_WRITER
 
@@ -31,7 +31,9 @@ def test_every_cell_has_a_case(begun):
     assert {cell for cell, _ in tried(begun.mine)} == cells
 
 
-@pytest.mark.parametrize("cell", [c for c, rule in MATRIX.items() if rule is Rule.SAME_FILE])
+@pytest.mark.parametrize(
+    "cell", [c for c, rule in MATRIX.items() if rule is ConflictRule.SAME_FILE]
+)
 def test_what_depends_on_the_file_is_tried_with_the_same_and_with_another(cell, begun):
     alone = {name: changes for name, changes in begun.mine.items() if len(changes) == 1}
     outcomes = {refused for at, refused in tried(alone) if at == cell}

@@ -11,7 +11,7 @@ from sqlalchemy import text
 import shelduck
 from shelduck.catalog.upkeep.known_files import KnownFiles
 from shelduck.model.text.names import write_directory
-from shelduck.spark.files.storage import Stored
+from shelduck.spark.files.storage import StoredFile
 from shelduck.upkeep import orphans
 
 OLD = datetime(2020, 1, 1, tzinfo=UTC)
@@ -36,7 +36,7 @@ def test_memory_is_for_one_lot_and_for_what_is_found(tmp_path, monkeypatch, file
     def listing(directory):
         for n in range(files):
             write = write_directory(unique, n // 100, 0)
-            yield Stored(f"{write}/{n}.parquet", 1, OLD, is_directory=False)
+            yield StoredFile(f"{write}/{n}.parquet", 1, OLD, is_directory=False)
 
     def among(_, wanted):
         looked_up.append(len(wanted))
@@ -103,7 +103,7 @@ def test_each_row_of_the_catalog_is_read_once_however_many_lots_there_are(
     lake, unique, read = searched
     paths = of_one_write(unique, 500)
     add_files(lake, paths[:499], 1)
-    listed = [Stored(path, 1, OLD, is_directory=False) for path in paths]
+    listed = [StoredFile(path, 1, OLD, is_directory=False) for path in paths]
     monkeypatch.setattr(orphans, "list_everything", lambda _: iter(listed))
     found = lake.remove_orphans(dry_run=dry_run)
     assert [path.rpartition("/")[2] for path in found.files] == ["499.parquet"]
@@ -119,7 +119,7 @@ def test_files_that_are_committed_during_a_search_are_known(searched, monkeypatc
         for n, path in enumerate(paths):
             if n == 25:
                 add_files(lake, paths[20:40], 21)
-            yield Stored(path, 1, OLD, is_directory=False)
+            yield StoredFile(path, 1, OLD, is_directory=False)
 
     monkeypatch.setattr(orphans, "list_everything", listing)
     found = lake.remove_orphans(dry_run=True).files
@@ -147,7 +147,7 @@ def test_files_that_wait_for_deletion_are_known(searched, monkeypatch):
                 # They were added, merged and scheduled since the search began.
                 with lake._state.store.write() as connection:
                     wait(connection, 11, paths[10:29])
-            yield Stored(path, 1, OLD, is_directory=False)
+            yield StoredFile(path, 1, OLD, is_directory=False)
 
     with lake._state.store.write() as connection:
         wait(connection, 1, paths[:10])

@@ -26,7 +26,7 @@ from shelduck.catalog.commit.kinds import (
     repairs,
     rewrites,
 )
-from shelduck.catalog.commit.kinds.kind import Kind
+from shelduck.catalog.commit.kinds.kind import ChangeKind
 from shelduck.catalog.commit.names_in_use import check_names
 from shelduck.catalog.commit.opening import Opening, OpeningQuestions, opening_of
 from shelduck.catalog.commit.recorded_layouts import record_layouts
@@ -63,7 +63,7 @@ from shelduck.model.tables.table_version import Snapshot
 # changes of tables: only ALTER can still find a conflict, and new files are laid out by its
 # partitioning. Rows end before new ones begin. Files that hold older rows come last: they are
 # compared with the columns and the deletes that this commit leaves.
-KINDS: tuple[Kind, ...] = (
+KINDS: tuple[ChangeKind, ...] = (
     definitions.SCHEMAS,
     alter_tables.KIND,
     make_tables.KIND,
@@ -146,7 +146,7 @@ class _Making:
         return write_with_retries(self.store, partial(self._attempt, asked=asked, kinds=kinds))
 
     def _attempt(
-        self, connection: Connection, *, asked: OpeningQuestions, kinds: Sequence[Kind]
+        self, connection: Connection, *, asked: OpeningQuestions, kinds: Sequence[ChangeKind]
     ) -> Landed:
         changes, beside = self.changes, self.beside
         opening = asked.ask(connection)
@@ -227,7 +227,7 @@ def _check_others(
         raise Conflict(f"{found}; read the table again and repeat the change")
 
 
-def _carry_out(draft: Draft, work: Work, kinds: Sequence[Kind], info: CommitInfo) -> Landed:
+def _carry_out(draft: Draft, work: Work, kinds: Sequence[ChangeKind], info: CommitInfo) -> Landed:
     """Write the work of these kinds and the snapshot that it makes, unless a check objects."""
     if work.is_empty:
         return Landed(draft.head, is_new=False)
@@ -298,7 +298,7 @@ def _was_read_at(head: Snapshot, table: TableWork) -> bool:
     return seen is not None and seen.snapshot.id == head.id and table.new_name is None
 
 
-def kinds_of(changes: Sequence[Change]) -> list[Kind]:
+def kinds_of(changes: Sequence[Change]) -> list[ChangeKind]:
     """Return the kinds of some changes, in the order of writing."""
     found = {type(change) for change in changes}
     return [kind for kind in KINDS if not found.isdisjoint(kind.takes)]

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import FlushInlined, MergedDeletes, RewriteFiles
 from shelduck.model.changes.conflict import describe
-from shelduck.planning.conservation import Source, named, unequal_rows
+from shelduck.planning.conservation import CountedFile, named, unequal_rows
 
 
-def require_same_rows(change: RewriteFiles, counted: Mapping[int, Source]) -> None:
+def require_same_rows(change: RewriteFiles, counted: Mapping[int, CountedFile]) -> None:
     """Raise CorruptLake unless the results of a rewrite hold the live rows of its sources."""
     sources = [counted[s.data_file_id] for s in change.sources]
     found = unequal_rows(sources, change.results)
@@ -39,7 +39,7 @@ def require_flushed_rows(change: FlushInlined, seen: int, dead: int) -> None:
 
 
 def require_dead_rows(
-    doing: str, deletes: Iterable[MergedDeletes], counted: Mapping[int, Source]
+    doing: str, deletes: Iterable[MergedDeletes], counted: Mapping[int, CountedFile]
 ) -> None:
     """Raise CorruptLake unless merged delete files name what the catalog counts as deleted.
 

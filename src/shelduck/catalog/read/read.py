@@ -58,15 +58,12 @@ from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersi
 from shelduck.model.text.names import shown_schema
 from shelduck.model.text.quoting import INSIDE
 
+# Names of other modules that this one stands for.
 __all__ = [
     "FEW",
     "Connection",
-    "as_snapshot",
     "bucketed_by",
     "data_files",
-    "entries_between",
-    "entries_of",
-    "entries_since",
     "few_data_files",
     "file_bounds",
     "files_at_once",
@@ -74,16 +71,7 @@ __all__ = [
     "files_outside",
     "identity_values",
     "inlined_rows",
-    "logged_since",
-    "name_at",
     "name_mappings",
-    "newest_first",
-    "schemas",
-    "snapshot",
-    "snapshots",
-    "table",
-    "table_history",
-    "table_names",
 ]
 
 NO_NESTING = (

@@ -53,7 +53,7 @@ _FOOTERS = ("footer_size", "row_group_count")
 _d = tables.delete_file.c
 
 
-class FileSums(NamedTuple):
+class FileCounts(NamedTuple):
     """Files that may be rewritten: how many, their bytes, and how many ``new`` ones suffice.
 
     ``looked_at`` counts those, too, that are alone in their partition.
@@ -93,7 +93,7 @@ def small_files(
 
 def small_sums(
     connection: Connection, table: TableVersion, sizes: tuple[int, int], target: int
-) -> FileSums:
+) -> FileCounts:
     """Return how many small files without deleted rows are in partitions with several of them.
 
     Together they need ``new`` files of ``target`` bytes at least. Three statements.
@@ -113,7 +113,7 @@ def small_sums(
     filled = c.bytes + (target - c.bytes % target) % target
     sums = (total(case((is_several, what), else_=0)) for what in (c.files, c.bytes, filled))
     row = connection.execute(select(total(c.files), *sums)).one()
-    return FileSums(row[0], row[1], row[2], row[3] // target)
+    return FileCounts(row[0], row[1], row[2], row[3] // target)
 
 
 def worn_files(connection: Connection, table: TableVersion, threshold: float) -> list[int]:
@@ -127,12 +127,12 @@ def worn_files(connection: Connection, table: TableVersion, threshold: float) ->
     return list(connection.execute(query.order_by(_file.data_file_id)).scalars())
 
 
-def worn_sums(connection: Connection, table: TableVersion, threshold: float) -> FileSums:
+def worn_sums(connection: Connection, table: TableVersion, threshold: float) -> FileCounts:
     """Return the sums of `worn_files`, each of which becomes a file; two statements."""
     files = files_at(connection, table)
     query = select(total(literal(1)), total(_file.file_size_bytes)).select_from(files.source)
     row = connection.execute(query.where(files.is_there, _is_worn(files, threshold))).one()
-    return FileSums(row[0], row[0], row[1], row[0])
+    return FileCounts(row[0], row[0], row[1], row[0])
 
 
 def know_layouts(connection: Connection, ids: Collection[int]) -> bool:

@@ -22,7 +22,7 @@ from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.inlined_rows import require_inlined_tables, tables_with_rows
 from shelduck.catalog.read.queries import chunks
-from shelduck.catalog.upkeep.few_rows import Pace
+from shelduck.catalog.upkeep.few_rows import LotPace
 from shelduck.ducklake import tables
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.schema import SnapshotId
@@ -62,14 +62,14 @@ class Remaining:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ExpiryChoice:
     """The snapshots that expire, oldest first, and those that remain."""
 
     expired: Sequence[int]
     remaining: Remaining
 
 
-def choose(store: Store, request: ExpiryRequest) -> Choice:
+def choose(store: Store, request: ExpiryRequest) -> ExpiryChoice:
     """Return which snapshots expire; each transaction reads 10,000 of them.
 
     Raises NotFound for a version that does not exist, InvalidRequest for the newest.
@@ -86,7 +86,7 @@ def choose(store: Store, request: ExpiryRequest) -> Choice:
         is_old = at < last and (not times or times[at])
         goes = is_old and (wanted is None or number in wanted)
         (expired if goes else remaining).append(number)
-    return Choice(expired, Remaining(remaining))
+    return ExpiryChoice(expired, Remaining(remaining))
 
 
 def _snapshots(store: Store) -> Iterator[tuple[int, datetime]]:
@@ -114,7 +114,7 @@ def _known(versions: Sequence[int], ids: Sequence[int]) -> set[int]:
     return wanted
 
 
-def remove_snapshots(store: Store, ids: Iterable[int], pace: Pace) -> None:
+def remove_snapshots(store: Store, ids: Iterable[int], pace: LotPace) -> None:
     """Remove the rows of these snapshots, some in a transaction: nobody can read them any more.
 
     Each has two rows.
@@ -131,7 +131,7 @@ def _remove(ids: Sequence[int], connection: Connection) -> None:
             connection.execute(delete(source).where(source.c.snapshot_id.in_(some)))
 
 
-def remove_empty_tables(store: Store, pace: Pace) -> None:
+def remove_empty_tables(store: Store, pace: LotPace) -> None:
     """Drop replaced tables that have no rows; one statement if nothing was replaced.
 
     Raises CorruptLake for a registered table whose name is not one of DuckLake's.

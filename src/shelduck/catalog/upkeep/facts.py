@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.overview.lake_tables import KeptRows, kept_rows
+from shelduck.catalog.read.overview.lake_tables import RowsInCatalog, kept_rows
 from shelduck.catalog.read.overview.partitions import with_values
 from shelduck.catalog.read.queries import live, present_tables, total
 from shelduck.catalog.running.job_rows import tables_at_work
@@ -130,7 +130,7 @@ def _named(
 
 
 def _with_files(
-    table: TableFacts, kept: KeptRows, files: RowMapping | None, layouts: Sequence[LayoutFiles]
+    table: TableFacts, kept: RowsInCatalog, files: RowMapping | None, layouts: Sequence[LayoutFiles]
 ) -> TableFacts:
     found = replace(table, kept=kept.versions, kept_deletes=kept.deleted, layouts=tuple(layouts))
     if files is None:

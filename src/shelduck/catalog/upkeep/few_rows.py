@@ -34,7 +34,7 @@ _LONG, _SHORT = 0.05, 0.02
 R = TypeVar("R")
 
 
-class Pace:
+class LotPace:
     """How many rows the next transaction changes, so that nobody waits long for the lock.
 
     It learns from how long the transactions before it held the lock: on a slow or busy machine they
@@ -63,7 +63,7 @@ class Pace:
         return found
 
 
-class Budget:
+class RowBudget:
     """How many rows a transaction may still delete."""
 
     def __init__(self, rows: int) -> None:

@@ -50,7 +50,7 @@ from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.catalog.upkeep.expire import Remaining
-from shelduck.catalog.upkeep.few_rows import Budget, KeyPage, Pace, pages
+from shelduck.catalog.upkeep.few_rows import KeyPage, LotPace, RowBudget, pages
 from shelduck.ducklake import tables
 from shelduck.model.files.place import Place
 from shelduck.model.tables.schema import TableId
@@ -102,7 +102,7 @@ class Sweep:
         store: Store,
         lake: LakeInfo,
         remaining: Remaining,
-        pace: Pace,
+        pace: LotPace,
         *,
         removes: bool = True,
     ) -> None:
@@ -232,12 +232,12 @@ class Sweep:
             found[number] = gone, place_of(self._lake, gone)
         return found
 
-    def _in_steps(self, act: Callable[[Connection, Budget], None]) -> None:
+    def _in_steps(self, act: Callable[[Connection, RowBudget], None]) -> None:
         """Run ``act`` in transactions of their own until it does not use up its budget."""
         while self._removes:
 
             def step(connection: Connection) -> bool:
-                budget = Budget(self._pace.rows)
+                budget = RowBudget(self._pace.rows)
                 act(connection, budget)
                 return budget.is_spent
 
@@ -292,12 +292,12 @@ _OF_DELETES = select(
 
 
 def _remove_rows(
-    source: Table, wanted: ColumnElement[bool], connection: Connection, budget: Budget
+    source: Table, wanted: ColumnElement[bool], connection: Connection, budget: RowBudget
 ) -> None:
     budget.remove(connection, source, wanted)
 
 
-def _purge(ids: Sequence[int], connection: Connection, budget: Budget) -> None:
+def _purge(ids: Sequence[int], connection: Connection, budget: RowBudget) -> None:
     """Remove all rows about tables, and their tables of inlined rows."""
     registered = tables.inlined_data_tables.c
     names = []
@@ -319,7 +319,7 @@ def _purge(ids: Sequence[int], connection: Connection, budget: Budget) -> None:
 
 
 def _end(
-    source: Table, pairs: Sequence[tuple[int, int]], connection: Connection, budget: Budget
+    source: Table, pairs: Sequence[tuple[int, int]], connection: Connection, budget: RowBudget
 ) -> None:
     """Remove the rows of these intervals, and what belongs to them."""
     c = source.c

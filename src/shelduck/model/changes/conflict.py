@@ -53,7 +53,7 @@ from shelduck.model.tables.view import MacroKind
 from shelduck.model.text.quoting import INSIDE
 
 
-class Rule(Enum):
+class ConflictRule(Enum):
     """When a pair of changes is a conflict."""
 
     NEVER = "never"
@@ -69,16 +69,16 @@ class Rule(Enum):
 
 
 _LETTERS = {
-    ".": Rule.NEVER,
-    "n": Rule.SAME_NAME,
-    "s": Rule.SAME_SCHEMA,
-    "t": Rule.SAME_TABLE,
-    "v": Rule.SAME_VIEW,
-    "m": Rule.SAME_MACRO,
-    "r": Rule.CHECKED_TABLE,
-    "f": Rule.SAME_FILE,
-    "b": Rule.BROUGHT_BACK,
-    "c": Rule.SAME_COLUMNS,
+    ".": ConflictRule.NEVER,
+    "n": ConflictRule.SAME_NAME,
+    "s": ConflictRule.SAME_SCHEMA,
+    "t": ConflictRule.SAME_TABLE,
+    "v": ConflictRule.SAME_VIEW,
+    "m": ConflictRule.SAME_MACRO,
+    "r": ConflictRule.CHECKED_TABLE,
+    "f": ConflictRule.SAME_FILE,
+    "b": ConflictRule.BROUGHT_BACK,
+    "c": ConflictRule.SAME_COLUMNS,
 }
 
 _MINE: tuple[type[Change], ...] = (
@@ -147,13 +147,13 @@ _CELLS: dict[Verb, str] = {
 }
 # fmt: on
 
-MATRIX: dict[tuple[type[Change], Verb], Rule] = {
+MATRIX: dict[tuple[type[Change], Verb], ConflictRule] = {
     (mine, other): _LETTERS[letter]
     for other, letters in _CELLS.items()
     for mine, letter in zip(_MINE, letters.split(), strict=True)
 }
 
-_INSIDE = (Rule.NEVER, Rule.SAME_FILE)
+_INSIDE = (ConflictRule.NEVER, ConflictRule.SAME_FILE)
 
 
 def is_compared_inside(change: Change) -> bool:
@@ -270,15 +270,15 @@ def _are_names(names: Sequence[str], other: Entry) -> bool:
     return [n.lower() for n in names] == [n.lower() for n in other.names]
 
 
-_MATCHES: dict[Rule, Callable[[Any, Entry], bool]] = {
-    Rule.NEVER: lambda _mine, _other: False,
-    Rule.SAME_NAME: _is_same_name,
-    Rule.SAME_SCHEMA: _is_same_schema,
-    Rule.SAME_TABLE: _is_same_table,
-    Rule.SAME_VIEW: _is_same_view,
-    Rule.SAME_MACRO: _is_same_macro,
-    Rule.CHECKED_TABLE: _is_checked_table,
-    Rule.SAME_FILE: lambda _mine, _other: False,
-    Rule.BROUGHT_BACK: _is_without_columns,
-    Rule.SAME_COLUMNS: _is_for_other_columns,
+_MATCHES: dict[ConflictRule, Callable[[Any, Entry], bool]] = {
+    ConflictRule.NEVER: lambda _mine, _other: False,
+    ConflictRule.SAME_NAME: _is_same_name,
+    ConflictRule.SAME_SCHEMA: _is_same_schema,
+    ConflictRule.SAME_TABLE: _is_same_table,
+    ConflictRule.SAME_VIEW: _is_same_view,
+    ConflictRule.SAME_MACRO: _is_same_macro,
+    ConflictRule.CHECKED_TABLE: _is_checked_table,
+    ConflictRule.SAME_FILE: lambda _mine, _other: False,
+    ConflictRule.BROUGHT_BACK: _is_without_columns,
+    ConflictRule.SAME_COLUMNS: _is_for_other_columns,
 }

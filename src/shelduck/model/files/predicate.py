@@ -18,7 +18,7 @@ Value = bool | int | float | Number | str | bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class ComparedValue:
     """A value that is not NULL, with the type that the filter gives it.
 
     Integers are int, decimals `decimal.Decimal`, floats float (of float32 rounded to it), texts
@@ -47,7 +47,7 @@ class Comparison:
 
     operator: Operator
     path: Path
-    literal: Literal
+    literal: ComparedValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class In:
     """The column equals one of the literals; an empty list matches nothing."""
 
     path: Path
-    literals: tuple[Literal, ...]
+    literals: tuple[ComparedValue, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from shelduck.model.types.data_types import Text
 
 
-class Node(Protocol):
+class IndexNode(Protocol):
     """A field as an index needs it."""
 
     @property
@@ -37,7 +37,7 @@ class Node(Protocol):
         """Yield the field and all below it."""
 
 
-N = TypeVar("N", bound=Node)
+N = TypeVar("N", bound=IndexNode)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from shelduck.spark.write.write import Register
 ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION)
 
 
-class Choice(Protocol):
+class DeleteChoice(Protocol):
     """Says which rows of a frame to change."""
 
     def rows(self, frame: DataFrame) -> DataFrame:
@@ -29,7 +29,7 @@ class Choice(Protocol):
 def delete_rows(
     spark: SparkSession,
     rows: TableRows,
-    where: Choice,
+    where: DeleteChoice,
     *,
     few: int = 0,
     register: Register | None = None,

@@ -25,7 +25,7 @@ from shelduck.spark.merge.load_rows import (
     rows_of_keys,
     with_order,
 )
-from shelduck.spark.merge.merge_clauses import Action
+from shelduck.spark.merge.merge_clauses import MergeAction
 from shelduck.spark.merge.merge_rows import by_action
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.session import DataFrame, SparkSession
@@ -107,7 +107,7 @@ def _few(spark: SparkSession, rows: TableRows, folding: Folding, new: DataFrame)
     target = _near(spark, rows, folding, source, folded.count)
     met = bring(matched_rows(target, source, folding, folded.count, also=[NUMBER]))
     actions = met.values(ACTION)
-    updated, deleted = (actions.count(a.value) for a in (Action.UPDATE, Action.DELETE))
+    updated, deleted = (actions.count(a.value) for a in (MergeAction.UPDATE, MergeAction.DELETE))
     fresh = numbered.without(NUMBER, met.values(NUMBER))
     if folding.is_unique:
         fresh = fresh.without(GONE, [True])
@@ -131,9 +131,9 @@ def _versions(counts: Counts, matched: DataFrame, fresh: DataFrame | None) -> Ve
     changed = counts.updated or counts.deleted
     return Versions(
         counts,
-        updated=by_action(matched, Action.UPDATE) if counts.updated else None,
+        updated=by_action(matched, MergeAction.UPDATE) if counts.updated else None,
         inserted=fresh,
-        dead=by_action(matched, Action.UPDATE, Action.DELETE) if changed else None,
+        dead=by_action(matched, MergeAction.UPDATE, MergeAction.DELETE) if changed else None,
     )
 
 

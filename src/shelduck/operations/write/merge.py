@@ -19,7 +19,7 @@ from shelduck.operations.write.unique_keys import (
 from shelduck.operations.write.update import require_free_names, write_changed
 from shelduck.spark.bridge.named import unaliased
 from shelduck.spark.merge.key_ranges import near_source, small_source
-from shelduck.spark.merge.merge_clauses import Action, Merge, When
+from shelduck.spark.merge.merge_clauses import Merge, MergeAction, When
 from shelduck.spark.merge.merge_rows import by_action, merged_rows, tally
 from shelduck.spark.merge.merge_scopes import columns_of_match
 from shelduck.spark.session import DataFrame, SparkSession, has_jvm
@@ -98,11 +98,11 @@ def _versions(found: DataFrame, counts: Counts, *, is_contested: bool) -> Versio
     """Return what a merge makes of rows, each of which has its action."""
     dead = None
     if counts.updated or counts.deleted:
-        dead = by_action(found, Action.UPDATE, Action.DELETE)
+        dead = by_action(found, MergeAction.UPDATE, MergeAction.DELETE)
         dead = distinct(dead, ORIGINS) if is_contested else dead
     return Versions(
         counts,
-        updated=by_action(found, Action.UPDATE) if counts.updated else None,
-        inserted=by_action(found, Action.INSERT) if counts.inserted else None,
+        updated=by_action(found, MergeAction.UPDATE) if counts.updated else None,
+        inserted=by_action(found, MergeAction.INSERT) if counts.inserted else None,
         dead=dead,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import AppendFiles, DeleteRows, RowChange
@@ -25,21 +25,19 @@ from shelduck.sql.ddl.defaults import expression_for_spark
 Deleting = Callable[[tuple[NewDataFile, ...]], Done]
 
 
-def overwrite_table(
-    spark: SparkSession,
-    rows: TableRows,
-    new: DataFrame,
-    *,
-    by_position: bool = False,
-    limits: Limits = NOTHING_INLINED,
-    show_progress: bool | None = None,
-) -> Done:
+@dataclass(frozen=True, slots=True)
+class Replacing:
+    """How rows that replace others are written: matched, kept in the catalog if few, and told."""
+
+    by_position: bool = False
+    limits: Limits = NOTHING_INLINED
+    show_progress: bool | None = None
+
+
+def overwrite_table(spark: SparkSession, rows: TableRows, new: DataFrame, how: Replacing) -> Done:
     """Return the replacement of all rows; no row of the table is read."""
-    fitting = _fitting(new, rows, by_position=by_position)
-    done = _replaced(
-        spark, rows, fitting, lambda _: truncate_rows(spark, rows), show_progress=show_progress
-    )
-    return moved_to_catalog(done, limits.new)
+    fitting = _fitting(new, rows, how)
+    return _replaced(spark, rows, fitting, lambda _: truncate_rows(spark, rows), how)
 
 
 def overwrite_where(
@@ -47,13 +45,10 @@ def overwrite_where(
     rows: TableRows,
     new: DataFrame,
     where: Where,
-    *,
-    by_position: bool = False,
-    limits: Limits = NOTHING_INLINED,
-    show_progress: bool | None = None,
+    how: Replacing,
 ) -> Done:
     """Return the replacement of the rows that match; InvalidRequest if a new row does not match."""
-    fitting = _fitting(new, rows, by_position=by_position)
+    fitting = _fitting(new, rows, how)
     fitting = require_apart(spark, rows, fitting, where)
     fitting, misfits = counting_misfits(fitting, where)
 
@@ -65,20 +60,16 @@ def overwrite_where(
                 " the rows that they replace; nothing was replaced; filter the rows, or widen the"
                 " condition"
             )
-        return delete_rows(spark, rows, where, few=limits.deleted)
+        return delete_rows(spark, rows, where, few=how.limits.deleted)
 
-    done = _replaced(spark, rows, fitting, delete, show_progress=show_progress)
-    return moved_to_catalog(done, limits.new)
+    return _replaced(spark, rows, fitting, delete, how)
 
 
 def overwrite_partitions(
     spark: SparkSession,
     rows: TableRows,
     new: DataFrame,
-    *,
-    by_position: bool = False,
-    limits: Limits = NOTHING_INLINED,
-    show_progress: bool | None = None,
+    how: Replacing,
 ) -> Done:
     """Return the replacement of all rows in the partitions of new rows.
 
@@ -99,17 +90,16 @@ def overwrite_partitions(
         written = replace(rows, files=tuple(own), inlined=())
         names = {f.name for f in table.columns if f.id in {k.column_id for k in table.partition}}
         chosen = InPartitions(spark, table, written.frame(spark, sorted(names)), files)
-        return delete_rows(spark, rows, chosen, few=limits.deleted)
+        return delete_rows(spark, rows, chosen, few=how.limits.deleted)
 
-    fitting = _fitting(new, rows, by_position=by_position)
-    done = _replaced(spark, rows, fitting, delete, show_progress=show_progress)
-    return moved_to_catalog(done, limits.new)
+    fitting = _fitting(new, rows, how)
+    return _replaced(spark, rows, fitting, delete, how)
 
 
-def _fitting(new: DataFrame, rows: TableRows, *, by_position: bool) -> DataFrame:
+def _fitting(new: DataFrame, rows: TableRows, how: Replacing) -> DataFrame:
     render = expression_for_spark
     return folded_rows(
-        rows, assign(new, rows.table, render_expression=render, by_position=by_position)
+        rows, assign(new, rows.table, render_expression=render, by_position=how.by_position)
     )
 
 
@@ -118,11 +108,10 @@ def _replaced(
     rows: TableRows,
     fitting: DataFrame,
     delete: Deleting,
-    *,
-    show_progress: bool | None,
+    how: Replacing,
 ) -> Done:
     table = rows.table
-    with write_progress(spark, table.full_name, show=show_progress) as progress:
+    with write_progress(spark, table.full_name, show=how.show_progress) as progress:
         written = write_rows(spark, fitting, table, progress=progress)
     try:
         gone = delete(written.files)
@@ -130,10 +119,11 @@ def _replaced(
         discard(table, [f.path for f in written.files])
         raise
     if not written.files:
-        return gone
+        return moved_to_catalog(gone, how.limits.new)
     changes: tuple[RowChange, ...] = gone.changes or (DeleteRows(table),)
     counts = replace(
         gone.counts, inserted=written.rows, files=len(written.files), bytes=written.bytes
     )
     paths = (*(f.path for f in written.files), *gone.paths)
-    return Done(table, (*changes, AppendFiles(table.id, written.files, table)), paths, counts)
+    done = Done(table, (*changes, AppendFiles(table.id, written.files, table)), paths, counts)
+    return moved_to_catalog(done, how.limits.new)

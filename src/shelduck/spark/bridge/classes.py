@@ -87,21 +87,21 @@ _SERVICES = {
 _MUTABLE = "org.apache.spark.util.MutableURLClassLoader"
 _JAR = re.compile(r"shelduck-bridge-[^/\s]*\.jar")
 _adding = threading.Lock()
-_known: WeakKeyDictionary[SparkContext, Loaded] = WeakKeyDictionary()
+_known: WeakKeyDictionary[SparkContext, LoadedClasses] = WeakKeyDictionary()
 _GROUP, _OTHERS = 0o020, 0o002
 _ROOT = 0
 _SHARED = "LakeRule"
 _told: set[str] = set()
 
 
-class Loaded(NamedTuple):
+class LoadedClasses(NamedTuple):
     """The bridge in one Spark application: its class loader, and a ``LakePlans``."""
 
     loader: Any
     plans: Any
 
 
-def loaded(spark: SparkSession) -> Loaded:
+def loaded(spark: SparkSession) -> LoadedClasses:
     """Return the bridge's classes, available to this session and to its executors.
 
     Sessions of one SparkContext share them, so only the first call compiles or adds anything.
@@ -112,7 +112,7 @@ def loaded(spark: SparkSession) -> Loaded:
         if found is None:
             loader = _loader(spark)
             plans = loader.loadClass(f"{PACKAGE}.LakePlans").getConstructors()[0].newInstance(None)
-            found = _known[context] = Loaded(loader, plans)
+            found = _known[context] = LoadedClasses(loader, plans)
             tell_of_files()
         return found
 

@@ -29,7 +29,7 @@ from shelduck.spark.calls.lake_options import (
     refuse_written,
 )
 from shelduck.spark.calls.lake_table import LakeTable
-from shelduck.spark.merge.merge_clauses import Action, MergeClause, When
+from shelduck.spark.merge.merge_clauses import MergeAction, MergeClause, When
 from shelduck.spark.query import replaces_partitions
 from shelduck.spark.rows.assignments import SetValue
 from shelduck.spark.rows.store_rules import MARK, default_text
@@ -236,7 +236,7 @@ class _When:
         self._when = when
         self._condition = None if condition is None else _column(condition)
 
-    def _then(self, action: Action, values: tuple[SetValue, ...] | None = ()) -> LakeMerge:
+    def _then(self, action: MergeAction, values: tuple[SetValue, ...] | None = ()) -> LakeMerge:
         clause = MergeClause(self._when, action, values, self._condition)
         return self._writer._then(clause)  # noqa: SLF001 - the other half of the builder
 
@@ -244,25 +244,25 @@ class _When:
 class _Matched(_When):
     def updateAll(self) -> LakeMerge:  # noqa: N802 - Spark's own name
         """Set every column to the source's of the same name."""
-        return self._then(Action.UPDATE, None)
+        return self._then(MergeAction.UPDATE, None)
 
     def update(self, assignments: Mapping[str, Column]) -> LakeMerge:
         """Set some columns."""
-        return self._then(Action.UPDATE, _assigned(assignments))
+        return self._then(MergeAction.UPDATE, _assigned(assignments))
 
     def delete(self) -> LakeMerge:
         """Delete the rows."""
-        return self._then(Action.DELETE)
+        return self._then(MergeAction.DELETE)
 
 
 class _NotMatched(_When):
     def insertAll(self) -> LakeMerge:  # noqa: N802 - Spark's own name
         """Insert the rows, each column from the source's of the same name."""
-        return self._then(Action.INSERT, None)
+        return self._then(MergeAction.INSERT, None)
 
     def insert(self, assignments: Mapping[str, Column]) -> LakeMerge:
         """Insert rows of these values; other columns get their default."""
-        return self._then(Action.INSERT, _assigned(assignments))
+        return self._then(MergeAction.INSERT, _assigned(assignments))
 
 
 class _NotMatchedBySource(_Matched):

@@ -233,7 +233,7 @@ def _is_hidden(path: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredFile:
     """A file or directory by its path below another one, its bytes, and its last change."""
 
     name: str
@@ -242,7 +242,7 @@ class Stored:
     is_directory: bool
 
 
-def list_everything(directory: str) -> Iterator[Stored]:
+def list_everything(directory: str) -> Iterator[StoredFile]:
     """Yield all files and directories below a directory, including hidden ones; none without it.
 
     On S3 with boto3, and on local disks, they come a few at a time. Directories that a storage only
@@ -257,7 +257,7 @@ def list_everything(directory: str) -> Iterator[Stored]:
     if pages is not None:
         for page in pages:
             for name, size, changed in page:
-                yield Stored(name.rstrip("/"), size, changed, name.endswith("/"))
+                yield StoredFile(name.rstrip("/"), size, changed, name.endswith("/"))
         return
     files, name = filesystem(directory)
     root = name.rstrip("/")
@@ -265,7 +265,7 @@ def list_everything(directory: str) -> Iterator[Stored]:
     now = clock.now()
     for info in files.get_file_info(selector):
         if info.is_file or info.mtime is not None:
-            yield Stored(
+            yield StoredFile(
                 info.path.removeprefix(root).lstrip("/"),
                 info.size or 0,
                 now if info.mtime is None else info.mtime.astimezone(UTC),
@@ -273,7 +273,7 @@ def list_everything(directory: str) -> Iterator[Stored]:
             )
 
 
-def _walk(root: str, below: str) -> Iterator[Stored]:
+def _walk(root: str, below: str) -> Iterator[StoredFile]:
     """Yield what is in a local directory; what disappears meanwhile is left out."""
     try:
         entries = list(os.scandir(os.path.join(root, below)))  # noqa: PTH118
@@ -284,7 +284,7 @@ def _walk(root: str, below: str) -> Iterator[Stored]:
             found, is_directory = entry.stat(), entry.is_dir()
             changed = datetime.fromtimestamp(found.st_mtime, UTC)
             size = 0 if is_directory else found.st_size
-            yield Stored(below + entry.name, size, changed, is_directory)
+            yield StoredFile(below + entry.name, size, changed, is_directory)
             if is_directory:
                 yield from _walk(root, f"{below}{entry.name}/")
 

@@ -13,7 +13,7 @@ from shelduck.model.tables.schema import Field
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, select_named, select_names
 from shelduck.spark.merge.folding import GONE, ORDER, Folding
-from shelduck.spark.merge.merge_clauses import Action
+from shelduck.spark.merge.merge_clauses import MergeAction
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.write.kept import Kept, shared
 from shelduck.spark.write.origins import ACTION
@@ -57,11 +57,11 @@ def matched_rows(
     ours = select_named(target, before + origins)
     pairs = [(was[f.id], F.col(backticked(f.name))) for f in folding.key_fields]
     joined = ours.join(shared(source, loaded), _same(pairs))
-    action, gone = F.lit(Action.UPDATE.value), F.lit(False)
+    action, gone = F.lit(MergeAction.UPDATE.value), F.lit(False)
     columns = [Named(f.name, backticked(f.name)) for f in folding.columns]
     if folding.is_unique:
         gone = F.col(GONE)
-        action = F.when(gone, F.lit(Action.DELETE.value)).otherwise(action)
+        action = F.when(gone, F.lit(MergeAction.DELETE.value)).otherwise(action)
         sequence = folding.sequence
         if sequence is not None:
             newer = folding.is_newer(was[sequence.id], F.col(backticked(sequence.name)))
@@ -83,7 +83,7 @@ def dying(folding: Folding) -> tuple[Column, ...]:
 
 def outcomes() -> tuple[Column, Column, Column]:
     """Return which of `matched_rows` are updated, which deleted, and whose key the load deletes."""
-    updated, deleted = (F.col(ACTION) == a.value for a in (Action.UPDATE, Action.DELETE))
+    updated, deleted = (F.col(ACTION) == a.value for a in (MergeAction.UPDATE, MergeAction.DELETE))
     return updated, deleted, F.col(GONE)
 
 

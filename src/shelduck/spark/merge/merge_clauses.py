@@ -27,7 +27,7 @@ class When(Enum):
     NOT_MATCHED_BY_SOURCE = "NOT MATCHED BY SOURCE"
 
 
-class Action(Enum):
+class MergeAction(Enum):
     """The actions on a row."""
 
     UPDATE = UPDATED
@@ -48,7 +48,7 @@ class MergeClause:
     """
 
     when: When
-    action: Action
+    action: MergeAction
     values: tuple[SetValue, ...] | None = ()
     condition: Condition | None = None
     message: str = ""
@@ -111,7 +111,7 @@ class Merge:
     def may_match_twice(self) -> bool:
         """True if it does not matter how many rows of the source match one row of the table."""
         matched = self.of(When.MATCHED)
-        is_delete = [c.action is Action.DELETE and c.condition is None for c in matched]
+        is_delete = [c.action is MergeAction.DELETE and c.condition is None for c in matched]
         return not matched or is_delete == [True]
 
     def on_column(self, source: DataFrame) -> Column:

@@ -12,13 +12,13 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.spark.bridge import Named, Sql, column_of, select_named
 from shelduck.spark.merge.merge_clauses import (
-    Action,
     Merge,
+    MergeAction,
     MergeClause,
     assigned,
     lacking_columns,
 )
-from shelduck.spark.merge.merge_scopes import CLAUSE, Names, taken_rows, values_of
+from shelduck.spark.merge.merge_scopes import CLAUSE, ScopeNames, taken_rows, values_of
 from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression
 from shelduck.spark.rows.assignments import Assignments
 from shelduck.spark.types import spark_type
@@ -59,8 +59,8 @@ def merged_rows(
     """
     assignments = [Assignments(table, assigned(c, table, source, merge)) for c in merge.clauses]
     clauses = list(zip(merge.clauses, assignments, strict=True))
-    needs = {n for c, a in clauses if c.action is Action.UPDATE for n in a.needed()}
-    names = Names.of(table, [len(a.values) for a in assignments], needs)
+    needs = {n for c, a in clauses if c.action is MergeAction.UPDATE for n in a.needed()}
+    names = ScopeNames.of(table, [len(a.values) for a in assignments], needs)
     values = [a.struct(given) for a, given in zip(assignments, names.values, strict=True)]
     found = taken_rows(
         target, source, table, merge, names=names, values=values, origins=origins, shares=shares
@@ -72,7 +72,7 @@ def merged_rows(
     made = [
         (n, a.columns(assigning, schema, names.values[n], None if is_new else names.now))
         for n, (clause, a) in enumerate(clauses)
-        if (is_new := clause.action is Action.INSERT) or clause.action is Action.UPDATE
+        if (is_new := clause.action is MergeAction.INSERT) or clause.action is MergeAction.UPDATE
     ]
     assigning.finish()
     takes = {n: F.col(CLAUSE) == n for n in range(len(merge.clauses))}
@@ -89,7 +89,7 @@ def merged_rows(
 
 
 def _action(clause: MergeClause) -> Column:
-    if clause.action is Action.ERROR:
+    if clause.action is MergeAction.ERROR:
         return F.raise_error(clause.message).cast(T.LongType())
     return F.lit(clause.action.value)
 
@@ -105,13 +105,13 @@ def tally(rows: DataFrame, origins: Sequence[str]) -> Tally:
     )
     # Three rows of numbers.
     counts = {row[0]: row[1:] for row in found.collect()}
-    inserted, _, _ = counts.get(Action.INSERT.value, (0, 0, 0))
-    _, updated, twice_updated = counts.get(Action.UPDATE.value, (0, 0, 0))
-    _, deleted, twice_deleted = counts.get(Action.DELETE.value, (0, 0, 0))
+    inserted, _, _ = counts.get(MergeAction.INSERT.value, (0, 0, 0))
+    _, updated, twice_updated = counts.get(MergeAction.UPDATE.value, (0, 0, 0))
+    _, deleted, twice_deleted = counts.get(MergeAction.DELETE.value, (0, 0, 0))
     return Tally(inserted, updated, deleted, twice_updated + twice_deleted)
 
 
-def by_action(rows: DataFrame, *actions: Action) -> DataFrame:
+def by_action(rows: DataFrame, *actions: MergeAction) -> DataFrame:
     """Return the rows with one of these actions."""
     return rows.where(f"{ACTION} IN ({', '.join(str(a.value) for a in actions)})")
 

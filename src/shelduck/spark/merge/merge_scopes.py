@@ -19,7 +19,7 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, equal_columns, select_named
 from shelduck.spark.bridge.jvm import qualified
-from shelduck.spark.merge.merge_clauses import Action, Merge, When
+from shelduck.spark.merge.merge_clauses import Merge, MergeAction, When
 from shelduck.spark.scan.matching import as_condition
 from shelduck.spark.types import spark_type
 
@@ -32,7 +32,7 @@ _PLACES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ScopeNames:
     """The names of values after the join, where names of users are not used.
 
     Values are fields of a few structs: Spark's work for a filter grows with the square of the
@@ -46,7 +46,7 @@ class Names:
     needs: frozenset[int]
 
     @classmethod
-    def of(cls, table: TableVersion, assigned: Sequence[int], needs: Collection[int]) -> Names:
+    def of(cls, table: TableVersion, assigned: Sequence[int], needs: Collection[int]) -> ScopeNames:
         """Return names for a table and the number of values that each clause assigns."""
         places = range(len(table.columns.fields))
         now = tuple(f"{_NOW if n in needs else _REST}.c{n}" for n in places)
@@ -63,7 +63,7 @@ class Names:
 
 
 def values_of(found: DataFrame) -> dict[str, T.StructField]:
-    """Return the values of the clauses in `taken_rows` under the names that `Names` gives them."""
+    """Return the values of the clauses in `taken_rows` under the names of `ScopeNames`."""
     return {
         f"{struct.name}.{value.name}": T.StructField(
             f"{struct.name}.{value.name}", value.dataType, nullable=True
@@ -80,7 +80,7 @@ def taken_rows(
     table: TableVersion,
     merge: Merge,
     *,
-    names: Names,
+    names: ScopeNames,
     values: Sequence[Column | None],
     origins: Sequence[str],
     shares: bool = False,
@@ -104,7 +104,7 @@ def taken_rows(
     kept = (CLAUSE, *(name for name in names.structs(merge) if name == _NOW), *structs)
     back = [Named(o, _hidden(o)) for o in origins]
     found = select_named(frame, [*back, *(Named(n, n) for n in kept)])
-    idle = [n for n, c in enumerate(merge.clauses) if c.action is Action.NOTHING]
+    idle = [n for n, c in enumerate(merge.clauses) if c.action is MergeAction.NOTHING]
     return found.where(F.col(CLAUSE).isNotNull() & ~F.col(CLAUSE).isin(idle))
 
 
@@ -146,7 +146,7 @@ class _Scopes:
     merge: Merge
     values: Sequence[Column | None]
     table: TableVersion
-    names: Names
+    names: ScopeNames
     origins: Sequence[str]
     hidden: list[str] = field(default_factory=list)
 

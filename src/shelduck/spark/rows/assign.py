@@ -32,7 +32,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AssignStep:
     """How values become values of a field: ``convert`` None means that nothing has to be done.
 
     ``plain`` steps are one cast that cannot fail, so a cast of the whole value does all of them.
@@ -176,7 +176,9 @@ class Assigning:
             self.problems.append(f"column {path} is missing and its default fails: {error}")
             return F.lit(None)
 
-    def step(self, given: T.DataType, target: Field, path: str, now: Column | None = None) -> Step:
+    def step(
+        self, given: T.DataType, target: Field, path: str, now: Column | None = None
+    ) -> AssignStep:
         """Return how values of a Spark type become values of a field.
 
         With the value that the field has ``now``, fields that a struct lacks keep theirs.
@@ -185,26 +187,28 @@ class Assigning:
             if isinstance(given, T.NullType):
                 self.check_writable(target, path)
                 kind = self._spark_type(target)
-                return Step(lambda value: value.cast(kind))
+                return AssignStep(lambda value: value.cast(kind))
             return self._nested_step(given, target, path, now)
         assert not isinstance(target.shape, Kind)
         return self._leaf_step(given, target.shape, path)
 
-    def _leaf_step(self, given: T.DataType, leaf: Leaf, path: str) -> Step:
+    def _leaf_step(self, given: T.DataType, leaf: Leaf, path: str) -> AssignStep:
         if not is_writable(leaf):
             self.problems.append(_unwritable(path, leaf))
-            return Step()
+            return AssignStep()
         why = store_rules.refusal(given, leaf)
         if why:
             self.problems.append(f"column {path}: {why}")
-            return Step()
+            return AssignStep()
         place = f"{path} of {self.table}"
         convert = store_rules.conversion(given, leaf, place)
         if isinstance(leaf, Text):
-            return Step(store_rules.within(leaf, convert, place), plain=False)
-        return Step(convert, store_rules.is_plain_cast(given, leaf))
+            return AssignStep(store_rules.within(leaf, convert, place), plain=False)
+        return AssignStep(convert, store_rules.is_plain_cast(given, leaf))
 
-    def _nested_step(self, given: T.DataType, target: Field, path: str, now: Column | None) -> Step:
+    def _nested_step(
+        self, given: T.DataType, target: Field, path: str, now: Column | None
+    ) -> AssignStep:
         # Elements of lists and maps have no older value: nothing tells which one it would be.
         if isinstance(given, T.ArrayType) and target.shape is Kind.LIST:
             inner = self.step(given.elementType, target.children[0], f"{path}.element")
@@ -218,26 +222,28 @@ class Assigning:
         self.problems.append(
             f"column {path}: {given.simpleString()} cannot be stored as {target.type}"
         )
-        return Step()
+        return AssignStep()
 
-    def _whole(self, target: Field, inner: list[Step], build: Callable[[Column], Column]) -> Step:
+    def _whole(
+        self, target: Field, inner: list[AssignStep], build: Callable[[Column], Column]
+    ) -> AssignStep:
         if all(s.convert is None for s in inner):
-            return Step()
+            return AssignStep()
         if all(s.plain for s in inner):
             kind = self._spark_type(target)
-            return Step(lambda value: value.cast(kind))
-        return Step(build, plain=False)
+            return AssignStep(lambda value: value.cast(kind))
+        return AssignStep(build, plain=False)
 
     def _struct_step(
         self, given: T.StructType, target: Field, path: str, now: Column | None
-    ) -> Step:
+    ) -> AssignStep:
         places = {name.lower(): n for n, name in enumerate(given.names)}
         for name in given.names:
             if target.child(name) is None:
                 self.problems.append(f"column {path} has no field {quote_name(name)}")
         if len(places) < len(given):
             self.problems.append(f"column {path} has two fields with the same name")
-        steps: list[tuple[int | None, Step]] = []
+        steps: list[tuple[int | None, AssignStep]] = []
         for child in target.children:
             at = places.get(child.name.lower())
             below = f"{path}.{quote_name(child.name)}"
@@ -250,9 +256,9 @@ class Assigning:
             kind = self._spark_type(target)
             same_names = given.names == [c.name for c in target.children]
             if same_names and all(s.convert is None for _, s in steps):
-                return Step()
-            return Step(lambda value: value.cast(kind))
-        return Step(lambda value: _built(value, given, target, steps), plain=False)
+                return AssignStep()
+            return AssignStep(lambda value: value.cast(kind))
+        return AssignStep(lambda value: _built(value, given, target, steps), plain=False)
 
     def _lacked(self, target: Field, path: str, now: Column | None) -> Column:
         """Return the value of a field of a struct that lacks it."""
@@ -298,15 +304,15 @@ def _unwritable(path: str, leaf: Leaf) -> str:
     )
 
 
-def _constant(value: Column) -> Step:
-    return Step(lambda _: value, plain=False)
+def _constant(value: Column) -> AssignStep:
+    return AssignStep(lambda _: value, plain=False)
 
 
-def _applied(step: Step) -> Callable[[Column], Column]:
+def _applied(step: AssignStep) -> Callable[[Column], Column]:
     return lambda value: step.convert(value) if step.convert else value
 
 
-def _mapped(value: Column, key: Step, item: Step) -> Column:
+def _mapped(value: Column, key: AssignStep, item: AssignStep) -> Column:
     if key.convert:
         value = F.transform_keys(value, lambda k, _: _applied(key)(k))
     if item.convert:
@@ -315,7 +321,7 @@ def _mapped(value: Column, key: Step, item: Step) -> Column:
 
 
 def _built(
-    value: Column, given: T.StructType, target: Field, steps: list[tuple[int | None, Step]]
+    value: Column, given: T.StructType, target: Field, steps: list[tuple[int | None, AssignStep]]
 ) -> Column:
     members = []
     for child, (at, step) in zip(target.children, steps, strict=True):

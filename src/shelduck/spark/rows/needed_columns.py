@@ -22,7 +22,7 @@ Widens = Callable[[DataType, DataType], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class NeededChange:
     """A column or field of rows that the table does not have, or that has another type there.
 
     ``field`` is None if the table does not have it.
@@ -59,7 +59,7 @@ class Difference:
         return common_type(self.field.shape, wanted)
 
 
-def differences(columns: Schema, given: T.StructType) -> Iterator[Difference]:
+def differences(columns: Schema, given: T.StructType) -> Iterator[NeededChange]:
     """Yield what rows have and a table has not, at any depth; names are compared without case.
 
     The column keeps its type if that type holds the given one.
@@ -88,25 +88,25 @@ def schema_changes(
     return found
 
 
-def _has_type(difference: Difference) -> bool:
+def _has_type(difference: NeededChange) -> bool:
     try:
         return difference.type is not None
     except Unsupported:
         return False
 
 
-def _members(fields: tuple[Field, ...], given: T.StructType, path: Path) -> Iterator[Difference]:
+def _members(fields: tuple[Field, ...], given: T.StructType, path: Path) -> Iterator[NeededChange]:
     known = {f.name.lower(): f for f in fields}
     for member in given.fields:
         field = known.get(member.name.lower())
         if field is None:
             told = member.metadata.get("comment")
-            yield Difference((*path, member.name), None, member.dataType, told)
+            yield NeededChange((*path, member.name), None, member.dataType, told)
         else:
             yield from _below(field, member.dataType, (*path, field.name))
 
 
-def _below(field: Field, given: T.DataType, path: Path) -> Iterator[Difference]:
+def _below(field: Field, given: T.DataType, path: Path) -> Iterator[NeededChange]:
     if field.shape is Kind.STRUCT and isinstance(given, T.StructType):
         yield from _members(field.children, given, path)
     elif field.shape is Kind.LIST and isinstance(given, T.ArrayType):
@@ -115,7 +115,7 @@ def _below(field: Field, given: T.DataType, path: Path) -> Iterator[Difference]:
         yield from _below(field.children[0], given.keyType, (*path, "key"))
         yield from _below(field.children[1], given.valueType, (*path, "value"))
     elif not isinstance(given, T.NullType) and not _holds(field, given, path):
-        yield Difference(path, field, given)
+        yield NeededChange(path, field, given)
 
 
 def _holds(field: Field, given: T.DataType, path: Path) -> bool:

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from shelduck.model.tables.rollup import Measure
 from shelduck.model.tables.schema import FieldId
 from shelduck.planning.projection import Column
-from shelduck.planning.rollup_choice import Choice, MeasureKey, Wanted
+from shelduck.planning.rollup_choice import MeasureKey, RollupChoice, Wanted
 from shelduck.planning.scan import ScanPlan
 from shelduck.spark.bridge import Bridge, field_rows, has_jvm
 from shelduck.spark.bridge.classes import warn
@@ -44,7 +44,9 @@ class RollupFrame:
     groups: bool = False
 
     @classmethod
-    def of(cls, choice: Choice, frame: DataFrame, names: Mapping[FieldId, str]) -> RollupFrame:
+    def of(
+        cls, choice: RollupChoice, frame: DataFrame, names: Mapping[FieldId, str]
+    ) -> RollupFrame:
         """Return the frame of a choice; ``names`` are those of the rollup's columns in it."""
         return cls(
             frame,

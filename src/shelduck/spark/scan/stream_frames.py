@@ -8,12 +8,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.text.quoting import backticked
-from shelduck.planning.stream import Part
+from shelduck.planning.stream import StreamPart
 from shelduck.spark.bridge.jvm import has_jvm
 from shelduck.spark.scan.change_feed import ROW_ID, VERSION, Feed, arrivals
 
 
-def with_ids_of(rows: DataFrame, part: Part) -> DataFrame:
+def with_ids_of(rows: DataFrame, part: StreamPart) -> DataFrame:
     """Return the rows that the table held whose row ids are in a part."""
     row_id = F.col(ROW_ID)
     if part.low:
@@ -21,7 +21,9 @@ def with_ids_of(rows: DataFrame, part: Part) -> DataFrame:
     return rows if part.high is None else rows.where(row_id < part.high)
 
 
-def added_frame(spark: SparkSession, feed: Feed, part: Part, skipped: Collection[int]) -> DataFrame:
+def added_frame(
+    spark: SparkSession, feed: Feed, part: StreamPart, skipped: Collection[int]
+) -> DataFrame:
     """Return the rows of a part that snapshots added, without those of ``skipped``."""
     rows = arrivals(spark, feed, "")
     version, row_id = F.col(VERSION), F.col(ROW_ID)

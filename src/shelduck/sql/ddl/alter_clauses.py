@@ -40,10 +40,10 @@ from shelduck.sql.ddl.sorting import read_sort_keys
 from shelduck.sql.query.expressions import skip_expression
 from shelduck.sql.statements.statement_values import (
     AlterRollups,
-    AlterTable,
+    AlterTableStatement,
     CommentView,
-    RenameTable,
-    TableName,
+    NamedTable,
+    RenameTableStatement,
 )
 from shelduck.sql.statements.upkeep_statements import DropFeature
 from shelduck.sql.tokens.arguments import (
@@ -53,7 +53,7 @@ from shelduck.sql.tokens.arguments import (
     read_property_change,
 )
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.lexer import TokenKind
 
 _ACTIONS = ("ADD", "DROP", "RENAME", "ALTER", "CHANGE", "MODIFY")
 _OTHER_ACTIONS = {
@@ -81,7 +81,9 @@ _EXPECTED = {
 }
 
 
-def read_alter(cursor: Cursor) -> AlterTable | AlterRollups | RenameTable | DropFeature:
+def read_alter(
+    cursor: Cursor,
+) -> AlterTableStatement | AlterRollups | RenameTableStatement | DropFeature:
     """Read the statement behind ``ALTER TABLE``."""
     if_exists = cursor.accept_if("EXISTS")
     name = cursor.table_name()
@@ -95,7 +97,7 @@ def read_alter(cursor: Cursor) -> AlterTable | AlterRollups | RenameTable | Drop
         if cursor.sees(","):
             raise _not_alone(cursor, "RENAME TO")
         cursor.end()
-        return RenameTable(name, new_name, if_exists)
+        return RenameTableStatement(name, new_name, if_exists)
     changes = _action(cursor)
     properties = read_job_properties(cursor, {})
     while cursor.accept(","):
@@ -106,18 +108,18 @@ def read_alter(cursor: Cursor) -> AlterTable | AlterRollups | RenameTable | Drop
         changes += _action(cursor)
         properties = read_job_properties(cursor, properties)
     cursor.end()
-    return AlterTable(name, tuple(changes), if_exists, properties)
+    return AlterTableStatement(name, tuple(changes), if_exists, properties)
 
 
 def _drops_feature(cursor: Cursor) -> bool:
     """Tell DROP FEATURE and a name, which may be a text as in Delta, from a column of that name."""
     named = cursor.peek(2)
-    return cursor.sees("DROP", "FEATURE") and (named.may_name or named.kind is Kind.STRING)
+    return cursor.sees("DROP", "FEATURE") and (named.may_name or named.kind is TokenKind.STRING)
 
 
-def _drop_feature(cursor: Cursor, name: TableName, if_exists: bool) -> DropFeature:
+def _drop_feature(cursor: Cursor, name: NamedTable, if_exists: bool) -> DropFeature:
     cursor.expect("DROP", "FEATURE")
-    is_text = cursor.peek().kind is Kind.STRING
+    is_text = cursor.peek().kind is TokenKind.STRING
     feature = cursor.string("a feature") if is_text else cursor.name("a feature")
     if cursor.sees("TRUNCATE"):
         raise cursor.refusal(
@@ -134,7 +136,7 @@ def _not_alone(cursor: Cursor, what: str) -> Unsupported:
     return cursor.refusal(f"{what} together with other changes", "write two statements")
 
 
-def read_comment(cursor: Cursor) -> AlterTable | CommentView:
+def read_comment(cursor: Cursor) -> AlterTableStatement | CommentView:
     """Read the statement behind ``COMMENT ON``.
 
     The last part behind COLUMN is the column; a nested field's comment is set by ALTER COLUMN.
@@ -153,13 +155,13 @@ def read_comment(cursor: Cursor) -> AlterTable | CommentView:
         if len(parts) < 2:
             cursor.at = start
             raise cursor.failure("a column as table.column or schema.table.column")
-        name, column = TableName(parts[:-1]), parts[-1:]
+        name, column = NamedTable(parts[:-1]), parts[-1:]
     cursor.expect("IS")
     comment = None if cursor.accept("NULL") else cursor.string("the comment as a string, or NULL")
     cursor.end()
     if what == "VIEW":
         return CommentView(name, comment)
-    return AlterTable(name, (SetComment(column, comment),))
+    return AlterTableStatement(name, (SetComment(column, comment),))
 
 
 def _renames_table(cursor: Cursor) -> bool:
@@ -299,7 +301,7 @@ def _refuse_item(cursor: Cursor, item: Callable[[Cursor], object]) -> None:
     cursor.expect(",")
     try:
         item(cursor)
-        is_item = cursor.sees(",") or cursor.peek().kind is Kind.END
+        is_item = cursor.sees(",") or cursor.peek().kind is TokenKind.END
     except (InvalidRequest, Unsupported):
         is_item = False
     cursor.at = comma
@@ -401,7 +403,7 @@ def begins_detail(cursor: Cursor, *, or_name: bool) -> bool:
         return True
     if word not in _EXPECTED:
         return False
-    fits = {"COMMENT": behind.kind is Kind.STRING, "FIRST": behind.kind is Kind.END}
+    fits = {"COMMENT": behind.kind is TokenKind.STRING, "FIRST": behind.kind is TokenKind.END}
     if fits.get(word) or behind.key in _BEHIND.get(word, ()):
         return True
     if or_name:
@@ -413,7 +415,7 @@ def begins_detail(cursor: Cursor, *, or_name: bool) -> bool:
 def read_details(cursor: Cursor, path: Path) -> list[TableChange]:
     """Take all that is said of the column at a path, which may be nothing."""
     changes: list[TableChange] = []
-    while cursor.peek().kind is Kind.WORD and not cursor.sees("PROPERTIES", "("):
+    while cursor.peek().kind is TokenKind.WORD and not cursor.sees("PROPERTIES", "("):
         changes.append(_detail(cursor, path))
     return changes
 

@@ -9,7 +9,7 @@ from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.schema import Default
 from shelduck.sql.ddl.defaults import read_default
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.lexer import TokenKind
 
 CONSTRAINTS = frozenset(("PRIMARY", "FOREIGN", "UNIQUE", "CHECK", "REFERENCES", "CONSTRAINT"))
 _AGGREGATIONS = frozenset(how.value for how in Aggregation)
@@ -114,7 +114,7 @@ def _refuse_aggregation(cursor: Cursor, ahead: int = 0) -> None:
 
 
 def _default_ends(cursor: Cursor, start: int) -> bool:
-    if cursor.peek().kind is Kind.END:
+    if cursor.peek().kind is TokenKind.END:
         return True
     if cursor.at == start:
         return cursor.peek().key in (",", ")")

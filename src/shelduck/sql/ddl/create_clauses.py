@@ -17,19 +17,19 @@ from shelduck.sql.query.read_query import begins_query, read_query
 from shelduck.sql.statements.statement_values import (
     AlterRollups,
     ColumnDefinition,
-    CreateMacro,
-    CreateSchema,
-    CreateTable,
-    CreateView,
-    DropMacro,
-    DropSchema,
-    DropTable,
-    DropView,
+    CreateMacroStatement,
+    CreateSchemaStatement,
+    CreateTableStatement,
+    CreateViewStatement,
+    DropMacroStatement,
+    DropSchemaStatement,
+    DropTableStatement,
+    DropViewStatement,
     PinView,
 )
 from shelduck.sql.tokens.arguments import read_properties
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.lexer import TokenKind
 
 SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
 PROVIDERS = frozenset(("shelduck", "ducklake", "parquet"))
@@ -47,7 +47,14 @@ _CLAUSES = {
 
 def read_create(
     cursor: Cursor,
-) -> CreateSchema | CreateTable | CreateView | PinView | CreateMacro | AlterRollups:
+) -> (
+    CreateSchemaStatement
+    | CreateTableStatement
+    | CreateViewStatement
+    | PinView
+    | CreateMacroStatement
+    | AlterRollups
+):
     """Read the statement behind ``CREATE``."""
     if cursor.accept_any(*SCHEMA_WORDS):
         return _create_schema(cursor)
@@ -60,7 +67,7 @@ def read_create(
         return read_create_macro(cursor, or_replace)
     if cursor.accept("MATERIALIZED", "VIEW"):
         return read_create_rollup(cursor, or_replace)
-    if cursor.peek().kind is Kind.END:
+    if cursor.peek().kind is TokenKind.END:
         raise cursor.failure("SCHEMA, TABLE, VIEW or MACRO")
     raise cursor.refusal(
         f"CREATE {cursor.peek().text.upper()}",
@@ -68,19 +75,23 @@ def read_create(
     )
 
 
-def read_replace(cursor: Cursor) -> CreateTable:
+def read_replace(cursor: Cursor) -> CreateTableStatement:
     """Read the statement behind ``REPLACE TABLE``: CREATE OR REPLACE of a table that exists."""
     return replace(_create_table(cursor, or_replace=True), must_exist=True)
 
 
-def read_drop(cursor: Cursor) -> DropSchema | DropTable | DropView | DropMacro | AlterRollups:
+def read_drop(
+    cursor: Cursor,
+) -> (
+    DropSchemaStatement | DropTableStatement | DropViewStatement | DropMacroStatement | AlterRollups
+):
     """Read the statement behind ``DROP``."""
     if cursor.accept_any(*SCHEMA_WORDS):
         if_exists = cursor.accept_if("EXISTS")
         name = cursor.schema_name()
         cascade = cursor.accept_any("CASCADE", "RESTRICT") == "CASCADE"
         cursor.end()
-        return DropSchema(name, if_exists, cascade)
+        return DropSchemaStatement(name, if_exists, cascade)
     if cursor.accept("TABLE"):
         if_exists = cursor.accept_if("EXISTS")
         table = cursor.table_name()
@@ -91,14 +102,14 @@ def read_drop(cursor: Cursor) -> DropSchema | DropTable | DropView | DropMacro |
         # Views of a table stay, as they do in DuckDB: they are read by name.
         cursor.accept_any("CASCADE", "RESTRICT")
         cursor.end()
-        return DropTable(table, if_exists)
+        return DropTableStatement(table, if_exists)
     if cursor.accept("VIEW"):
         return read_drop_view(cursor)
     if cursor.accept_any(*MACRO_WORDS):
         return read_drop_macro(cursor)
     if cursor.accept("MATERIALIZED", "VIEW"):
         return read_drop_rollup(cursor)
-    if cursor.peek().kind is Kind.END:
+    if cursor.peek().kind is TokenKind.END:
         raise cursor.failure("SCHEMA, TABLE, VIEW or MACRO")
     raise cursor.refusal(
         f"DROP {cursor.peek().text.upper()}",
@@ -106,16 +117,16 @@ def read_drop(cursor: Cursor) -> DropSchema | DropTable | DropView | DropMacro |
     )
 
 
-def _create_schema(cursor: Cursor) -> CreateSchema:
+def _create_schema(cursor: Cursor) -> CreateSchemaStatement:
     if_not_exists = cursor.accept_if("NOT", "EXISTS")
     name = cursor.schema_name()
     if cursor.peek().key in ("COMMENT", "LOCATION", "WITH", "MANAGED"):
         raise cursor.refusal(f"CREATE SCHEMA ... {cursor.peek().key}", "leave it out")
     cursor.end()
-    return CreateSchema(name, if_not_exists)
+    return CreateSchemaStatement(name, if_not_exists)
 
 
-def _create_table(cursor: Cursor, or_replace: bool) -> CreateTable:
+def _create_table(cursor: Cursor, or_replace: bool) -> CreateTableStatement:
     if_not_exists = cursor.accept_if("NOT", "EXISTS")
     if if_not_exists and or_replace:
         cursor.at -= 3
@@ -133,7 +144,7 @@ def _create_table(cursor: Cursor, or_replace: bool) -> CreateTable:
         if columns:
             cursor.at = opening
             raise cursor.failure("AS (the query of CREATE TABLE AS defines the columns)")
-        return CreateTable(
+        return CreateTableStatement(
             name,
             if_not_exists=if_not_exists,
             or_replace=or_replace,
@@ -143,7 +154,9 @@ def _create_table(cursor: Cursor, or_replace: bool) -> CreateTable:
     if not columns:
         raise cursor.failure("the columns in brackets, or AS and a query")
     cursor.end()
-    return CreateTable(name, columns, if_not_exists=if_not_exists, or_replace=or_replace, **clauses)
+    return CreateTableStatement(
+        name, columns, if_not_exists=if_not_exists, or_replace=or_replace, **clauses
+    )
 
 
 def _columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:

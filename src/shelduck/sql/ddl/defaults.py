@@ -15,7 +15,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import DataType, Decimal, Primitive, parse_type
 from shelduck.model.types.literals import blob_text, integer_range
-from shelduck.sql.tokens.lexer import Kind, Token, in_brackets, string_of, tokenize
+from shelduck.sql.tokens.lexer import Token, TokenKind, in_brackets, string_of, tokenize
 from shelduck.sql.tokens.trees import parse_trees
 
 _SAME_IN_BOTH = frozenset(
@@ -55,14 +55,14 @@ def expression_for_spark(duckdb_text: str) -> str:
 
 def _literal(tokens: list[Token]) -> str | None:
     kinds = [t.kind for t in tokens]
-    if kinds and all(k is Kind.STRING for k in kinds):
+    if kinds and all(k is TokenKind.STRING for k in kinds):
         return "".join(string_of(t) for t in tokens)
     if len(tokens) == 1 and tokens[0].key in ("TRUE", "FALSE"):
         return tokens[0].text.lower()
     sign = tokens[0].key if tokens and tokens[0].key in ("+", "-") else ""
-    if kinds[bool(sign) :] == [Kind.NUMBER]:
+    if kinds[bool(sign) :] == [TokenKind.NUMBER]:
         return ("-" if sign == "-" else "") + _SUFFIX.sub("", tokens[-1].text)
-    if kinds == [Kind.WORD, Kind.STRING]:
+    if kinds == [TokenKind.WORD, TokenKind.STRING]:
         text = string_of(tokens[1])
         if tokens[0].key in _TYPED:
             return text
@@ -87,7 +87,7 @@ def _cast(tokens: list[Token]) -> str | None:
         value, words = tokens[0], tokens[2:]
     else:
         return None
-    if value.kind is not Kind.STRING or not words:
+    if value.kind is not TokenKind.STRING or not words:
         return None
     text = string_of(value)
     return text if _is_exact(text, parse_type(" ".join(t.text for t in words))) else None

@@ -11,7 +11,7 @@ from shelduck.model.tables.keys import KeyModel, KeySpec
 from shelduck.model.text.quoting import quote_name
 from shelduck.sql.statements.statement_values import ColumnDefinition
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.lexer import TokenKind
 
 _SEQUENCE = "function_column.sequence_col"
 
@@ -39,7 +39,7 @@ def read_distribution(cursor: Cursor) -> tuple[tuple[str, ...], str | None]:
     if cursor.accept("AUTO"):
         return columns, "AUTO"
     token = cursor.peek()
-    if token.kind is not Kind.NUMBER or not token.text.isdecimal():
+    if token.kind is not TokenKind.NUMBER or not token.text.isdecimal():
         raise cursor.failure("the number of buckets, or AUTO")
     cursor.take()
     return columns, token.text

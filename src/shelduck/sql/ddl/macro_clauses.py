@@ -5,10 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 
 from shelduck.model.tables.view import UNKNOWN, MacroKind, MacroParameter
-from shelduck.sql.statements.statement_values import CreateMacro, DropMacro, MacroText
+from shelduck.sql.statements.statement_values import (
+    CreateMacroStatement,
+    DropMacroStatement,
+    MacroText,
+)
 from shelduck.sql.tokens.arguments import read_literal
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.lexer import TokenKind
 from shelduck.sql.tokens.parts import TimestampText
 
 MACRO_WORDS = ("MACRO", "FUNCTION")
@@ -21,7 +25,7 @@ _TIMES = {
 _DEFAULT = "a constant: a number, a string, TRUE, FALSE, DATE '...' or TIMESTAMP '...'"
 
 
-def read_create_macro(cursor: Cursor, or_replace: bool) -> CreateMacro:
+def read_create_macro(cursor: Cursor, or_replace: bool) -> CreateMacroStatement:
     """Read the statement behind ``CREATE MACRO``."""
     if_not_exists = cursor.accept_if("NOT", "EXISTS")
     if if_not_exists and or_replace:
@@ -43,16 +47,16 @@ def read_create_macro(cursor: Cursor, or_replace: bool) -> CreateMacro:
             raise cursor.failure("another number of parameters: calls choose a form by it")
         forms.append(form)
     cursor.end()
-    return CreateMacro(name, kind, tuple(forms), if_not_exists, or_replace)
+    return CreateMacroStatement(name, kind, tuple(forms), if_not_exists, or_replace)
 
 
-def read_drop_macro(cursor: Cursor) -> DropMacro:
+def read_drop_macro(cursor: Cursor) -> DropMacroStatement:
     """Read the statement behind ``DROP MACRO``."""
     kind = MacroKind.TABLE if cursor.accept("TABLE") else MacroKind.SCALAR
     if_exists = cursor.accept_if("EXISTS")
     name = cursor.table_name()
     cursor.end()
-    return DropMacro(name, kind, if_exists)
+    return DropMacroStatement(name, kind, if_exists)
 
 
 def _form(cursor: Cursor) -> tuple[MacroKind, MacroText]:
@@ -61,9 +65,9 @@ def _form(cursor: Cursor) -> tuple[MacroKind, MacroText]:
     cursor.expect("AS")
     kind = MacroKind.TABLE if cursor.accept("TABLE") else MacroKind.SCALAR
     start = cursor.peek().start
-    if cursor.peek().kind is Kind.END or cursor.sees(","):
+    if cursor.peek().kind is TokenKind.END or cursor.sees(","):
         raise cursor.failure("a query" if kind is MacroKind.TABLE else "an expression")
-    while cursor.peek().kind is not Kind.END and not _another(cursor):
+    while cursor.peek().kind is not TokenKind.END and not _another(cursor):
         if cursor.peek().key in ("(", "[", "{"):
             cursor.skip_group()
         else:
@@ -93,7 +97,7 @@ def _parameters(cursor: Cursor) -> tuple[MacroParameter, ...]:
         start = cursor.at
         name = cursor.new_column(taken)
         kind = UNKNOWN
-        if cursor.peek().kind is Kind.WORD and not cursor.sees("DEFAULT"):
+        if cursor.peek().kind is TokenKind.WORD and not cursor.sees("DEFAULT"):
             kind = str(cursor.type())
         default, default_type = _default(cursor)
         if default is None and found and found[-1].default is not None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shelduck.model.tables.partition import BUCKET, CALENDAR, COUNTS, PartitionBy, Transform
 from shelduck.sql.foreign_words import foreign_transform
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind, tokenize
+from shelduck.sql.tokens.lexer import TokenKind, tokenize
 
 # Spark and Iceberg count months, days and hours from 1970, which takes several of DuckLake's keys:
 # its ``day`` alone is the day of the month.
@@ -42,7 +42,7 @@ def partition_keys(texts: Sequence[str]) -> tuple[PartitionBy, ...]:
 
 
 def _key(cursor: Cursor) -> list[PartitionBy]:
-    if cursor.peek().kind is Kind.WORD and cursor.peek(1).key == "(":
+    if cursor.peek().kind is TokenKind.WORD and cursor.peek(1).key == "(":
         return _transformed(cursor)
     column = _column(cursor)
     if cursor.peek().may_name:
@@ -77,7 +77,7 @@ def _transformed(cursor: Cursor) -> list[PartitionBy]:
 
 def _count(cursor: Cursor) -> int:
     token = cursor.peek()
-    if token.kind is not Kind.NUMBER or not token.text.isdecimal() or int(token.text) == 0:
+    if token.kind is not TokenKind.NUMBER or not token.text.isdecimal() or int(token.text) == 0:
         raise cursor.failure("the number of buckets, as in bucket(16, id)")
     cursor.take()
     cursor.expect(",")

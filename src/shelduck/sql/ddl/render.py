@@ -20,14 +20,14 @@ from shelduck.model.tables.schema import (
 from shelduck.model.text.quoting import quote_name, quote_text
 from shelduck.model.types.data_types import DataType, Primitive, type_text
 from shelduck.sql.ddl.defaults import expression_for_spark
-from shelduck.sql.tokens.parts import TableName
+from shelduck.sql.tokens.parts import NamedTable
 
 _BARE = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _NUMERIC = re.compile(r"u?int\d+|float\d+|decimal.*")
 
 
 def create_table_text(
-    name: TableName,
+    name: NamedTable,
     columns: Schema,
     comments: Mapping[FieldId | None, str],
     partitioned_by: Sequence[str] = (),
@@ -100,7 +100,7 @@ def _rollup(spec: RollupSpec) -> str:
     return text
 
 
-def _materialized_view(table: TableName, spec: RollupSpec) -> str:
+def _materialized_view(table: NamedTable, spec: RollupSpec) -> str:
     keys = ", ".join(map(quote_name, spec.columns))
     made = [
         f"{m.measure.value}({'*' if m.column is None else quote_name(m.column)})"

@@ -17,8 +17,8 @@ from shelduck.model.text.quoting import quote_name
 from shelduck.sql.statements.statement_values import AlterRollups
 from shelduck.sql.tokens.arguments import read_job_properties
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind
-from shelduck.sql.tokens.parts import TableName
+from shelduck.sql.tokens.lexer import TokenKind
+from shelduck.sql.tokens.parts import NamedTable
 
 _OTHER_ACTIONS = frozenset(
     "ADD ALTER CHANGE DROP MODIFY ORDER RENAME RESET REWRITE SET UNSET".split()
@@ -44,7 +44,7 @@ def mixed_changes(cursor: Cursor) -> InvalidRequest:
     )
 
 
-def read_rollup_changes(cursor: Cursor, name: TableName, if_exists: bool) -> AlterRollups:
+def read_rollup_changes(cursor: Cursor, name: NamedTable, if_exists: bool) -> AlterRollups:
     """Read the statement behind the name of the table, at its first ADD or DROP ROLLUP."""
     changes: list[RollupChange] = []
     properties: dict[str, str] = {}
@@ -97,7 +97,7 @@ def read_create_rollup(cursor: Cursor, or_replace: bool) -> AlterRollups:
     groups = _names(cursor) if cursor.accept("GROUP", "BY") else None
     order = _names(cursor) if cursor.accept("ORDER", "BY") else None
     properties = read_job_properties(cursor, properties)
-    if cursor.peek().kind is not Kind.END:
+    if cursor.peek().kind is not TokenKind.END:
         raise _refusal(cursor, repr(cursor.peek().text))
     if measures or groups is not None:
         _check_groups(cursor, columns, measures, groups)
@@ -163,7 +163,7 @@ def _selected(cursor: Cursor) -> tuple[list[str], list[MeasureSpec]]:
         taken.add(name.lower())
         if not cursor.accept(","):
             break
-    if not cursor.sees("FROM") and cursor.peek().kind is not Kind.END:
+    if not cursor.sees("FROM") and cursor.peek().kind is not TokenKind.END:
         raise _refusal(cursor, f"{cursor.peek().text!r} after an aggregate")
     return columns, measures
 
@@ -184,11 +184,11 @@ def _measure(cursor: Cursor) -> MeasureSpec:
 def _column(cursor: Cursor, ends: Sequence[str]) -> str:
     """Take a column before one of ``ends`` or the statement's end; all that is more is refused."""
     token, behind = cursor.peek(), cursor.peek(1)
-    if not token.may_name and token.kind is not Kind.END:
+    if not token.may_name and token.kind is not TokenKind.END:
         raise _refusal(cursor, repr(token.text))
     if behind.key == "(":
         raise _refusal(cursor, f"{token.text.upper()}()")
-    if behind.key not in ends and behind.kind is not Kind.END:
+    if behind.key not in ends and behind.kind is not TokenKind.END:
         if token.key == "DISTINCT":
             raise _refusal(cursor, "DISTINCT")
         raise _refusal(cursor, f"{behind.text!r} after a column")

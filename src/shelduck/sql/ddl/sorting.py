@@ -15,7 +15,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import SortKey
 from shelduck.model.text.quoting import backticked, double_quoted, quote_name
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind, tokenize
+from shelduck.sql.tokens.lexer import TokenKind, tokenize
 from shelduck.sql.tokens.trees import parse_trees
 
 _SAME_IN_BOTH = frozenset(
@@ -132,7 +132,7 @@ def _ends(cursor: Cursor) -> bool:
     is_order = key in ("ASC", "DESC") or cursor.sees("NULLS", "FIRST")
     return (
         key in (",", ")")
-        or cursor.peek().kind is Kind.END
+        or cursor.peek().kind is TokenKind.END
         or is_order
         or cursor.sees("NULLS", "LAST")
     )

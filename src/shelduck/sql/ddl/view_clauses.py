@@ -6,10 +6,10 @@ from shelduck.sql.query.read_query import read_query
 from shelduck.sql.query.travel import read_version
 from shelduck.sql.statements.statement_values import (
     AlterView,
-    CreateView,
-    DropView,
+    CreateViewStatement,
+    DropViewStatement,
     PinView,
-    RenameView,
+    RenameViewStatement,
     ViewColumn,
 )
 from shelduck.sql.tokens.cursor import Cursor
@@ -29,7 +29,7 @@ _ACTIONS = {
 }
 
 
-def read_create_view(cursor: Cursor, or_replace: bool) -> CreateView | PinView:
+def read_create_view(cursor: Cursor, or_replace: bool) -> CreateViewStatement | PinView:
     """Read the statement behind ``CREATE VIEW``."""
     if_not_exists = cursor.accept_if("NOT", "EXISTS")
     if if_not_exists and or_replace:
@@ -56,16 +56,16 @@ def read_create_view(cursor: Cursor, or_replace: bool) -> CreateView | PinView:
         cursor.end()
         return PinView(name, table, version, if_not_exists, or_replace, comment)
     query, text = _query(cursor)
-    return CreateView(name, query, text, columns, if_not_exists, or_replace, comment)
+    return CreateViewStatement(name, query, text, columns, if_not_exists, or_replace, comment)
 
 
-def read_alter_view(cursor: Cursor) -> AlterView | RenameView:
+def read_alter_view(cursor: Cursor) -> AlterView | RenameViewStatement:
     """Read the statement behind ``ALTER VIEW``."""
     name = cursor.table_name()
     if cursor.accept("RENAME", "TO"):
         new_name = cursor.table_name()
         cursor.end()
-        return RenameView(name, new_name)
+        return RenameViewStatement(name, new_name)
     if cursor.accept("AS"):
         return AlterView(name, *_query(cursor))
     word = cursor.peek().key
@@ -74,12 +74,12 @@ def read_alter_view(cursor: Cursor) -> AlterView | RenameView:
     raise cursor.failure("RENAME TO and a name, or AS and a query")
 
 
-def read_drop_view(cursor: Cursor) -> DropView:
+def read_drop_view(cursor: Cursor) -> DropViewStatement:
     """Read the statement behind ``DROP VIEW``."""
     if_exists = cursor.accept_if("EXISTS")
     name = cursor.table_name()
     cursor.end()
-    return DropView(name, if_exists)
+    return DropViewStatement(name, if_exists)
 
 
 def _query(cursor: Cursor) -> tuple[Query, str]:

@@ -15,7 +15,7 @@ from shelduck.sql.query.relations import JOINS, Found
 from shelduck.sql.query.rewriting import Rewriting, Span
 from shelduck.sql.statements.row_statements import Assignment
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.lexer import TokenKind
 from shelduck.sql.tokens.parts import Expression
 
 _OPERATORS = frozenset(
@@ -42,7 +42,7 @@ def skip_expression(
     """
     start = cursor.at
     cases = 0
-    while cursor.peek().kind is not Kind.END:
+    while cursor.peek().kind is not TokenKind.END:
         key = "" if cursor.at > start and _before(cursor) == "." else cursor.peek().key
         # IS DISTINCT FROM goes on: FROM closes only an expression that could end.
         closes = key in ends and (key not in _TAILS or ends_operand(cursor, cursor.at, start))
@@ -129,7 +129,7 @@ def take_assignments(cursor: Cursor, *ends: str) -> list[AssignmentSpan]:
 def take_value(cursor: Cursor, ends: tuple[str, ...]) -> Span | None:
     """Take an expression up to one of ``ends``; None for DEFAULT alone."""
     behind = cursor.peek(1)
-    if cursor.sees("DEFAULT") and (behind.key in ends or behind.kind is Kind.END):
+    if cursor.sees("DEFAULT") and (behind.key in ends or behind.kind is TokenKind.END):
         cursor.take()
         return None
     return skip_expression(cursor, ends, what="a value")
@@ -149,7 +149,7 @@ def ends_operand(cursor: Cursor, at: int, start: int = 0) -> bool:
     if at == start:
         return False
     before = cursor.tokens[at - 1]
-    if before.kind is Kind.SYMBOL:
+    if before.kind is TokenKind.SYMBOL:
         return before.key in (")", "]", "}")
     return before.key not in _OPERATORS
 

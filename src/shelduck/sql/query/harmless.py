@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from shelduck.errors import Unsupported
 from shelduck.sql.query.relations import FILE_FORMATS, QUERY_WORDS
-from shelduck.sql.tokens.lexer import Kind, Token, name_of, tokenize
+from shelduck.sql.tokens.lexer import Token, TokenKind, name_of, tokenize
 
 # Spark's own functions, without those that call Java (reflect), read a file (from_protobuf, XML
 # with a schema), or load a library (Avro). Types with a length are written like calls.
@@ -129,7 +129,7 @@ def _harm(text: str, is_macro: Names) -> str:
     tokens = tokenize(text)
     for at, token in enumerate(tokens[:-1]):
         behind = tokens[at + 1]
-        if token.key == "USING" and behind.kind is Kind.STRING:
+        if token.key == "USING" and behind.kind is TokenKind.STRING:
             return "runs a script"
         if _is_file(tokens, at):
             return f"reads the file {tokens[at + 2].text}"
@@ -152,11 +152,11 @@ def _is_file(tokens: Sequence[Token], at: int) -> bool:
 def _is_fine(tokens: Sequence[Token], at: int, is_macro: Names) -> bool:
     """Tell whether a token before a bracket is no call, or one of a function on the list."""
     token, before = tokens[at], tokens[at - 1].key if at else ""
-    if token.kind is Kind.SYMBOL or token.kind is Kind.NUMBER:
+    if token.kind is TokenKind.SYMBOL or token.kind is TokenKind.NUMBER:
         return True
     if before == "AS" or _names_query(tokens, at):
         return True
-    if token.kind is Kind.WORD and before != "." and token.key in _WORDS:
+    if token.kind is TokenKind.WORD and before != "." and token.key in _WORDS:
         return True
     if not token.may_name:
         return False

@@ -16,7 +16,7 @@ from shelduck.model.tables.view import MacroKind
 from shelduck.model.text.quoting import backticked, schema_names
 from shelduck.sql.query.relations import CLAUSES, NO_ALIAS, find_relations
 from shelduck.sql.query.rewriting import edited
-from shelduck.sql.tokens.lexer import Kind, Token, name_of, tokenize
+from shelduck.sql.tokens.lexer import Token, TokenKind, name_of, tokenize
 from shelduck.sql.tokens.trees import parse_trees
 
 _OPENING = ("(", "[", "{")
@@ -28,7 +28,7 @@ _AFTER_TABLE = NO_ALIAS | {"WHEN", "RETURNING"}
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class MacroForm:
     """One form of a macro in Spark's words.
 
     ``parameters`` are names with the type to which an argument is cast, or None; ``defaults`` are
@@ -45,7 +45,7 @@ class Macro:
     """A macro that a text may call: its full name, and its forms."""
 
     name: str
-    forms: tuple[Form, ...]
+    forms: tuple[MacroForm, ...]
 
 
 Lookup = Callable[[tuple[str, ...], MacroKind], Macro | None]
@@ -128,7 +128,7 @@ def _calls(tokens: Sequence[Token]) -> Iterator[_Call]:
             clauses.pop()
         elif before not in (".", "AS") and _begins_clause(token.key, before, clauses):
             clauses[-1] = "FROM" if token.key in _TABLES else token.key
-        is_name = token.kind in (Kind.WORD, Kind.QUOTED) and before != "."
+        is_name = token.kind in (TokenKind.WORD, TokenKind.QUOTED) and before != "."
         opening = _behind_name(tokens, at) if is_name else None
         if opening is None:
             continue
@@ -136,7 +136,7 @@ def _calls(tokens: Sequence[Token]) -> Iterator[_Call]:
         parts = tuple(name_of(t) for t in tokens[at:opening:2])
         listed = clauses[-1] == "FROM" and before in _BEFORE_TABLE
         behind = tokens[last + 1]
-        is_last = behind.kind is Kind.END or behind.key in _CLAUSES | {",", ")"}
+        is_last = behind.kind is TokenKind.END or behind.key in _CLAUSES | {",", ")"}
         is_item = clauses[-1] == "SELECT" and before in ("SELECT", "DISTINCT", "ALL", ",")
         yield _Call(parts, at, opening, last, listed, is_item and is_last)
 
@@ -157,7 +157,7 @@ def _behind_name(tokens: Sequence[Token], at: int) -> int | None:
         if tokens[opening].key == "(":
             return opening
         name = tokens[opening + 1] if opening + 1 < len(tokens) else tokens[opening]
-        if tokens[opening].key != "." or name.kind not in (Kind.WORD, Kind.QUOTED):
+        if tokens[opening].key != "." or name.kind not in (TokenKind.WORD, TokenKind.QUOTED):
             return None
     return None
 
@@ -228,14 +228,14 @@ def _columns(text: str) -> list[exp.Column]:
     return [column for tree in trees if tree is not None for column in tree.find_all(exp.Column)]
 
 
-def _shown(form: Form, number: int) -> str:
+def _shown(form: MacroForm, number: int) -> str:
     name, kind = form.parameters[number]
     at = number - len(form.parameters) + len(form.defaults)
     typed = name if kind is None else f"{name} {kind}"
     return typed if at < 0 else f"{typed} := {form.defaults[at]}"
 
 
-def _values(form: Form, given: Sequence[str]) -> dict[str, str] | None:
+def _values(form: MacroForm, given: Sequence[str]) -> dict[str, str] | None:
     """Return the argument of each parameter by its lower name, None if they do not fit."""
     names = [name.lower() for name, _ in form.parameters]
     values: dict[str, str] = {}
@@ -263,7 +263,7 @@ def _values(form: Form, given: Sequence[str]) -> dict[str, str] | None:
 def _named(argument: str) -> tuple[str | None, str]:
     """Split ``name := value`` or ``name => value``."""
     tokens = tokenize(argument)
-    if len(tokens) > 3 and tokens[0].kind in (Kind.WORD, Kind.QUOTED):
+    if len(tokens) > 3 and tokens[0].kind in (TokenKind.WORD, TokenKind.QUOTED):
         signs = [t.key for t in tokens[1:3]]
         if signs == [":", "="]:
             return name_of(tokens[0]).lower(), argument[tokens[2].end :].strip()
@@ -278,7 +278,7 @@ def _substituted(text: str, values: dict[str, str]) -> str:
     has_tables = any(token.key == "FROM" for token in tokens)
     edits = []
     for at, token in enumerate(tokens[:-1]):
-        if token.kind not in (Kind.WORD, Kind.QUOTED):
+        if token.kind not in (TokenKind.WORD, TokenKind.QUOTED):
             continue
         before, behind = tokens[at - 1].key if at else "", tokens[at + 1].key
         is_free = before not in (".", "AS") and behind != "(" and not (behind == "." and has_tables)
@@ -294,7 +294,7 @@ def _alias(call_text: str, tokens: Sequence[Token], call: _Call) -> str:
     if call.is_item:
         return f" AS {backticked(call_text)}"
     behind = tokens[call.last + 1]
-    has_alias = behind.kind is Kind.QUOTED or (
-        behind.kind is Kind.WORD and behind.key not in _AFTER_TABLE
+    has_alias = behind.kind is TokenKind.QUOTED or (
+        behind.kind is TokenKind.WORD and behind.key not in _AFTER_TABLE
     )
     return f" AS {backticked(call.parts[-1])}" if call.is_table and not has_alias else ""

@@ -12,11 +12,11 @@ from collections.abc import Collection
 from shelduck.errors import InvalidRequest
 from shelduck.model.files.predicate import (
     And,
+    ComparedValue,
     Comparison,
     In,
     IsNotNull,
     IsNull,
-    Literal,
     Operator,
     Or,
     Predicate,
@@ -26,7 +26,7 @@ from shelduck.model.files.predicate import (
 from shelduck.model.tables.schema import Path
 from shelduck.model.types.data_types import Primitive
 from shelduck.sql.tokens.filter_literals import literal_of
-from shelduck.sql.tokens.lexer import Kind, Token, in_brackets, name_of, tokenize
+from shelduck.sql.tokens.lexer import Token, TokenKind, in_brackets, name_of, tokenize
 
 _OPERATORS = {op.value: op for op in Operator} | {"<=>": Operator.EQ}
 _MIRRORED = {
@@ -44,7 +44,7 @@ _OPPOSITE = {
     Operator.GE: Operator.LT,
 }
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_TRUE = Literal(value=True, type=Primitive("boolean"))
+_TRUE = ComparedValue(value=True, type=Primitive("boolean"))
 _DEPTH = 200
 
 
@@ -141,7 +141,7 @@ class _Reader:
         path = self._path(parts.tokens)
         if path is None:
             return None
-        return Comparison(Operator.EQ, path, Literal(not negated, _TRUE.type))
+        return Comparison(Operator.EQ, path, ComparedValue(not negated, _TRUE.type))
 
     def _comparison(self, parts: _Parts, negated: bool, depth: int) -> Predicate:
         found = [(n, key) for n, key in enumerate(parts.keys) if key in _OPERATORS]
@@ -170,7 +170,7 @@ class _Reader:
         names, dots = tokens[::2], tokens[1::2]
         if len(names) != len(dots) + 1 or any(d.key != "." for d in dots):
             return None
-        if any(t.kind not in (Kind.WORD, Kind.QUOTED) for t in names):
+        if any(t.kind not in (TokenKind.WORD, TokenKind.QUOTED) for t in names):
             return None
         if len(names) == 1 and names[0].key in ("TRUE", "FALSE", "NULL"):
             return None
@@ -179,8 +179,8 @@ class _Reader:
             parts[n:]
             for n, token in enumerate(names)
             if parts[n] in self.columns
-            and all(t.kind is Kind.QUOTED for t in names[n + 1 :])
-            and (token.kind is Kind.WORD or not _PLAIN_NAME.fullmatch(parts[n]))
+            and all(t.kind is TokenKind.QUOTED for t in names[n + 1 :])
+            and (token.kind is TokenKind.WORD or not _PLAIN_NAME.fullmatch(parts[n]))
         ]
         return readings[0] if len(readings) == 1 else None
 
@@ -196,7 +196,9 @@ class _Parts:
             closes = token.key in (")", "]")
             depth -= closes
             behind_dot = n > 0 and tokens[n - 1].key == "."
-            self.keys.append("" if depth or (behind_dot and token.kind is Kind.WORD) else token.key)
+            self.keys.append(
+                "" if depth or (behind_dot and token.kind is TokenKind.WORD) else token.key
+            )
             depth += token.key in ("(", "[")
             if depth < 0:
                 raise InvalidRequest("a closing bracket has no opening bracket")

@@ -16,8 +16,8 @@ from shelduck.errors import InvalidRequest
 from shelduck.sql.query.travel import read_any_time
 from shelduck.sql.tokens.arguments import DUCKLAKE, read_call, read_properties
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind, Token, name_of, place, tokenize
-from shelduck.sql.tokens.parts import Call, TableName, TimeExpression
+from shelduck.sql.tokens.lexer import Token, TokenKind, name_of, place, tokenize
+from shelduck.sql.tokens.parts import Call, NamedTable, TimeExpression
 
 VIRTUAL_COLUMNS = frozenset(("rowid", "snapshot_id", "filename", "file_row_number"))
 """Columns that DuckLake gives every table, and that ``*`` does not show."""
@@ -53,7 +53,7 @@ class Found:
     which stay in the text.
     """
 
-    name: TableName | None
+    name: NamedTable | None
     start: int
     end: int
     alias_at: int | None = None
@@ -123,7 +123,7 @@ class _Finder:
         self.found: list[Found] = []
         self.stars: list[Star] = []
         self.named: set[str] = set()
-        named = {t.key.lower() for t in tokens if t.kind in (Kind.WORD, Kind.QUOTED)}
+        named = {t.key.lower() for t in tokens if t.kind in (TokenKind.WORD, TokenKind.QUOTED)}
         self.virtual = VIRTUAL_COLUMNS & named
 
     def scan(self, at: int, end: int, names: Names, *, listing: bool) -> None:
@@ -209,7 +209,7 @@ class _Finder:
     def _keyword(self, at: int) -> str:
         """Return the key of a token, '' for a word behind a dot or AS, which is a name."""
         token = self.tokens[at]
-        is_name = token.kind is Kind.WORD and at > 0 and self._key(at - 1) in (".", "AS")
+        is_name = token.kind is TokenKind.WORD and at > 0 and self._key(at - 1) in (".", "AS")
         return "" if is_name else token.key
 
     def _distinct_from(self, at: int) -> bool:
@@ -323,7 +323,7 @@ class _Finder:
                 raise self._failure(behind + 1, "an alias")
             called = name_of(word)
         start = self.tokens[at].start
-        name = TableName(parts)
+        name = NamedTable(parts)
         found = Found(
             name, start, end, alias_at, version, timestamp, None, options, computed, called
         )
@@ -331,9 +331,9 @@ class _Finder:
 
     def _has_alias(self, at: int) -> bool:
         token = self.tokens[at]
-        if token.key == "AS" or token.kind is Kind.QUOTED:
+        if token.key == "AS" or token.kind is TokenKind.QUOTED:
             return True
-        return token.kind is Kind.WORD and token.key not in NO_ALIAS
+        return token.kind is TokenKind.WORD and token.key not in NO_ALIAS
 
     def _rows(self, at: int, names: Names) -> int:
         """Walk over the rows of VALUES in a FROM list; a comma between rows begins no table."""
@@ -346,7 +346,7 @@ class _Finder:
         if self._key(at) == "(":
             self.scan(at + 1, self.closing[at], names, listing=False)
             return self.closing[at] + 1
-        while self.tokens[at].kind is not Kind.END and self._key(at) not in _ENDS_ROW:
+        while self.tokens[at].kind is not TokenKind.END and self._key(at) not in _ENDS_ROW:
             if at in self.closing:
                 self.scan(at + 1, self.closing[at], names, listing=False)
                 at = self.closing[at]
@@ -403,7 +403,7 @@ def is_function(parts: Sequence[str]) -> bool:
     return name.removeprefix(DUCKLAKE) in _OF_LAKE | _OF_TABLE and len(parts) < 4
 
 
-def read_function(cursor: Cursor, parts: Sequence[str]) -> tuple[Call, TableName | None]:
+def read_function(cursor: Cursor, parts: Sequence[str]) -> tuple[Call, NamedTable | None]:
     """Take the arguments of a table function; return its call and the table that it is about.
 
     The table is no argument of the call. Raises InvalidRequest for arguments that are no literals,
@@ -423,7 +423,7 @@ def read_function(cursor: Cursor, parts: Sequence[str]) -> tuple[Call, TableName
     cursor.at = at + 1 + 2 * (prefixed + ahead)
     if not isinstance(written, str) or not isinstance(schema, str | None):
         raise cursor.failure("the table's name as a string")
-    table = TableName((schema, written)) if schema is not None else _named(cursor, written)
+    table = NamedTable((schema, written)) if schema is not None else _named(cursor, written)
     cursor.at = behind
     call = replace(call, positional=given[ahead + 1 :])
     # DuckDB's own form has DuckDB's columns.
@@ -431,7 +431,7 @@ def read_function(cursor: Cursor, parts: Sequence[str]) -> tuple[Call, TableName
     return replace(call, procedure=name), table
 
 
-def _named(cursor: Cursor, written: str) -> TableName:
+def _named(cursor: Cursor, written: str) -> NamedTable:
     try:
         inside = Cursor(written, tokenize(written))
         name = inside.table_name()

@@ -11,7 +11,7 @@ from functools import cached_property
 from shelduck.model.text.quoting import backticked
 from shelduck.sql.query.relations import Found, find_relations
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind, Token, name_of, string_of, tokenize
+from shelduck.sql.tokens.lexer import Token, TokenKind, name_of, string_of, tokenize
 from shelduck.sql.tokens.parts import Expression, FunctionRelation, Query, Relation, Target
 
 Span = tuple[int, int]
@@ -182,7 +182,7 @@ def _start(at: Found) -> int:
 
 def _closed(tokens: list[Token], span: Span) -> list[Token]:
     place = tokens[min(span[1], len(tokens) - 1)].start
-    return [*tokens[span[0] : span[1]], Token(Kind.END, "", place, place)]
+    return [*tokens[span[0] : span[1]], Token(TokenKind.END, "", place, place)]
 
 
 def _relation(at: Found, word: str) -> Relation:
@@ -240,14 +240,16 @@ def _qualified_uses(tokens: list[Token], found: list[Found]) -> list[_Use]:
 
 
 def _begins_name(tokens: list[Token], n: int) -> bool:
-    return tokens[n].kind in (Kind.WORD, Kind.QUOTED) and (n == 0 or tokens[n - 1].key != ".")
+    return tokens[n].kind in (TokenKind.WORD, TokenKind.QUOTED) and (
+        n == 0 or tokens[n - 1].key != "."
+    )
 
 
 def _name_parts(tokens: list[Token], n: int, length: int) -> tuple[str, ...]:
     """Return ``length`` lower-case names joined by dots with one more behind them, else ()."""
     names = tokens[n : n + 2 * length : 2]
     dots = tokens[n + 1 : n + 2 * length : 2]
-    if len(names) < length or any(t.kind not in (Kind.WORD, Kind.QUOTED) for t in names):
+    if len(names) < length or any(t.kind not in (TokenKind.WORD, TokenKind.QUOTED) for t in names):
         return ()
     if len(dots) < length or any(t.key != "." for t in dots):
         return ()
@@ -262,7 +264,7 @@ def _variable_edits(tokens: list[Token]) -> list[_Edit]:
         for n, token in enumerate(tokens[:-3])
         if token.key == "GETVARIABLE"
         and (keys[n + 1], keys[n + 3]) == ("(", ")")
-        and tokens[n + 2].kind is Kind.STRING
+        and tokens[n + 2].kind is TokenKind.STRING
     ]
 
 

@@ -16,7 +16,7 @@ from sqlglot.optimizer.scope import traverse_scope
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.quoting import double_quoted
-from shelduck.sql.statements.statement_values import Query, Relation, TableName
+from shelduck.sql.statements.statement_values import NamedTable, Query, Relation
 from shelduck.sql.tokens.trees import parse_trees
 
 # What DuckLake puts where a view names its own catalog.
@@ -261,7 +261,7 @@ def _take_relation(
     identity = (tuple(p.lower() for p in parts), version)
     if identity not in found:
         word = f"__lake_{len(found)}__"
-        found[identity] = Relation(TableName(parts), word, version)
+        found[identity] = Relation(NamedTable(parts), word, version)
     if not table.alias:
         table.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
         owners.add((written.lower(), name.lower()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind, string_of, tokenize
+from shelduck.sql.tokens.lexer import TokenKind, string_of, tokenize
 from shelduck.sql.tokens.parts import TimeExpression
 
 _INSTANTS = frozenset(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMPTZ", "DATE"))
@@ -100,14 +100,14 @@ def _duckdb(cursor: Cursor) -> tuple[int | None, str | None]:
 
 def _may_be_literal(cursor: Cursor, ahead: int) -> bool:
     token = cursor.peek(ahead)
-    return token.kind is not Kind.WORD or token.key in _INSTANTS or token.key == "CAST"
+    return token.kind is not TokenKind.WORD or token.key in _INSTANTS or token.key == "CAST"
 
 
 def read_version(cursor: Cursor) -> int:
     """Take the id of a snapshot."""
     token = cursor.peek()
-    text = string_of(token) if token.kind is Kind.STRING else token.text
-    if token.kind not in (Kind.STRING, Kind.NUMBER) or not _is_id(text):
+    text = string_of(token) if token.kind is TokenKind.STRING else token.text
+    if token.kind not in (TokenKind.STRING, TokenKind.NUMBER) or not _is_id(text):
         raise cursor.failure("the id of a snapshot")
     cursor.take()
     return int(text)
@@ -123,9 +123,9 @@ def _timestamp(cursor: Cursor) -> str:
         cursor.type()
         cursor.expect(")")
         return text
-    if cursor.peek().key in _INSTANTS and cursor.peek(1).kind is Kind.STRING:
+    if cursor.peek().key in _INSTANTS and cursor.peek(1).kind is TokenKind.STRING:
         cursor.take()
-    if cursor.peek().kind is not Kind.STRING:
+    if cursor.peek().kind is not TokenKind.STRING:
         cursor.at = start
         raise cursor.failure(_WRITE)
     text = cursor.string()

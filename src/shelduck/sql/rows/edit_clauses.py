@@ -24,7 +24,7 @@ from shelduck.sql.statements.row_statements import (
     DeleteUsing,
     Insert,
     MatchedClause,
-    Merge,
+    MergeStatement,
     Returning,
     Truncate,
     Update,
@@ -33,7 +33,7 @@ from shelduck.sql.statements.row_statements import (
 )
 from shelduck.sql.statements.statement_values import Statement
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind, Token, tokenize
+from shelduck.sql.tokens.lexer import Token, TokenKind, tokenize
 from shelduck.sql.tokens.parts import Expression, Query, Selection, Target, query_over
 
 RETURNING_VERBS = ("INSERT", "UPDATE", "DELETE", "MERGE")
@@ -130,7 +130,7 @@ def returning_at(cursor: Cursor) -> int | None:
         if depth or n == 0 or token.key != "RETURNING":
             continue
         behind = cursor.tokens[n + 1]
-        starts = behind.key == "*" or behind.kind is not Kind.SYMBOL
+        starts = behind.key == "*" or behind.kind is not TokenKind.SYMBOL
         if starts and behind.key not in ("FROM", "WHERE", "AS") and ends_operand(cursor, n):
             return n
     return None
@@ -141,14 +141,16 @@ def with_returning(cursor: Cursor, at: int, read: Callable[[Cursor], Statement])
     tokens, word = cursor.tokens, cursor.tokens[at]
     inner = read(
         Cursor(
-            cursor.text, [*tokens[:at], Token(Kind.END, "", word.start, word.start)], ntz=cursor.ntz
+            cursor.text,
+            [*tokens[:at], Token(TokenKind.END, "", word.start, word.start)],
+            ntz=cursor.ntz,
         )
     )
-    if not isinstance(inner, Insert | Update | Delete | Merge):
+    if not isinstance(inner, Insert | Update | Delete | MergeStatement):
         raise cursor.refusal("RETURNING", "use it with INSERT, UPDATE, DELETE or MERGE")
     target = inner.name.parts[-1] if isinstance(inner, Insert) else _alias(inner)
     columns = cursor.text[tokens[at + 1].start : tokens[-2].end]
-    if type(inner) is Merge:
+    if type(inner) is MergeStatement:
         columns = without_column(columns, ACTION)
     text = f"SELECT {columns} FROM {_CHANGED} AS {backticked(target)}"
     return Returning(inner, read_query(Cursor(text, tokenize(text))), _CHANGED)
@@ -165,12 +167,16 @@ def without_column(columns: str, name: str) -> str:
     return edited(columns, 0, len(columns), edits)
 
 
-def _alias(statement: Update | Delete | Merge) -> str:
-    return statement.target.alias if isinstance(statement, Merge) else statement.rows.target.alias
+def _alias(statement: Update | Delete | MergeStatement) -> str:
+    return (
+        statement.target.alias
+        if isinstance(statement, MergeStatement)
+        else statement.rows.target.alias
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RowSource:
     """A table, or the tokens of a query, with the alias as written and names for its columns."""
 
     alias: str | None
@@ -198,7 +204,7 @@ class Source:
         return query, alias
 
 
-def take_source(cursor: Cursor, end: str) -> Source:
+def take_source(cursor: Cursor, end: str) -> RowSource:
     """Take a table or a query in brackets, and its alias; ``end`` is the word that may follow.
 
     Raises Unsupported for several, joined or listed.
@@ -224,4 +230,4 @@ def take_source(cursor: Cursor, end: str) -> Source:
     columns = cursor.columns() if alias is not None and cursor.sees("(") else ()
     if cursor.sees(",") or cursor.peek().key in JOINS - {"ON", "USING"}:
         raise cursor.refusal("more than one source", "write them as a query: (SELECT ... ) AS s")
-    return Source(alias, columns, table, query)
+    return RowSource(alias, columns, table, query)

@@ -15,7 +15,7 @@ from shelduck.sql.query.rewriting import Rewriting, Span, edited
 from shelduck.sql.statements.row_statements import DefaultCell, Insert, PartitionValue
 from shelduck.sql.tokens.arguments import literal_text
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind, Token, string_of, tokenize
+from shelduck.sql.tokens.lexer import Token, TokenKind, string_of, tokenize
 from shelduck.sql.tokens.parts import Query, Selection
 
 _TIMES = {"date": "DATE", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
@@ -71,7 +71,7 @@ def read_insert(cursor: Cursor) -> Insert:
 
 def _refuse_directory(cursor: Cursor) -> None:
     ahead = 1 if cursor.sees("LOCAL") else 0
-    if cursor.peek(ahead).key == "DIRECTORY" and cursor.peek(ahead + 1).kind is Kind.STRING:
+    if cursor.peek(ahead).key == "DIRECTORY" and cursor.peek(ahead + 1).kind is TokenKind.STRING:
         raise cursor.refusal("INSERT OVERWRITE DIRECTORY", "use df.write")
 
 
@@ -147,14 +147,14 @@ def as_time(text: str, field: Field | None) -> str:
     if kind is None:
         return text
     tokens = tokenize(text)
-    is_text = len(tokens) == 2 and tokens[0].kind is Kind.STRING
+    is_text = len(tokens) == 2 and tokens[0].kind is TokenKind.STRING
     return f"CAST({text} AS {kind})" if is_text else text
 
 
 def text_of(literal: str) -> str | None:
     """Return the text that a literal means, None if it is none, such as a number."""
     first, *rest = tokenize(literal)
-    return string_of(first) if first.kind is Kind.STRING and len(rest) == 1 else None
+    return string_of(first) if first.kind is TokenKind.STRING and len(rest) == 1 else None
 
 
 def is_values(source: Query) -> bool:
@@ -171,7 +171,7 @@ def with_times(text: str, types: Sequence[str | None]) -> str:
     edits = [
         (token.start, token.end, f"CAST({token.text} AS {types[position]})")
         for position, token in _cells(text)
-        if token.kind is Kind.STRING and position < len(types) and types[position]
+        if token.kind is TokenKind.STRING and position < len(types) and types[position]
     ]
     return edited(text, 0, len(text), edits)
 
@@ -246,7 +246,7 @@ def literal_rows(text: str, most: int) -> list[list[Cell]] | None:
             return None
         rows.append(row)
         at = end + 1
-        if tokens[at].kind is Kind.END:
+        if tokens[at].kind is TokenKind.END:
             return rows
         if tokens[at].key != ",":
             return None
@@ -278,16 +278,16 @@ def _row(tokens: Sequence[Token]) -> list[Cell] | None:
 
 def _cell(tokens: Sequence[Token]) -> Cell | None:
     kinds = [t.kind for t in tokens]
-    if kinds == [Kind.WORD] and tokens[0].key in _WORDS:
+    if kinds == [TokenKind.WORD] and tokens[0].key in _WORDS:
         return Cell(_WORDS[tokens[0].key], tokens[0].key.lower())
-    if kinds == [Kind.STRING]:
+    if kinds == [TokenKind.STRING]:
         value = _plain_string(tokens[0])
         return None if value is None else Cell("string", value)
-    if kinds == [Kind.WORD, Kind.STRING] and tokens[0].key in _MOMENTS:
+    if kinds == [TokenKind.WORD, TokenKind.STRING] and tokens[0].key in _MOMENTS:
         value = _plain_string(tokens[1])
         return None if value is None else Cell(tokens[0].key.lower(), value)
     sign = "-" if tokens and tokens[0].key == "-" else ""
-    if kinds[len(sign) :] != [Kind.NUMBER]:
+    if kinds[len(sign) :] != [TokenKind.NUMBER]:
         return None
     return _number(sign, tokens[-1].text)
 

@@ -21,14 +21,14 @@ from shelduck.sql.statements.row_statements import (
     InsertAll,
     InsertRow,
     MatchedClause,
-    Merge,
+    MergeStatement,
     NotMatchedClause,
     RaiseError,
     UpdateAll,
     UpdateSet,
 )
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.lexer import TokenKind
 
 _MATCHED, _NOT_MATCHED, _BY_SOURCE = "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"
 
@@ -65,7 +65,7 @@ class _Clause:
         return NotMatchedClause(InsertRow(tuple(self.columns), values), condition)
 
 
-def read_merge(cursor: Cursor) -> Merge:
+def read_merge(cursor: Cursor) -> MergeStatement:
     """Read the statement behind ``MERGE``."""
     evolution = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
     cursor.expect("INTO")
@@ -79,7 +79,7 @@ def read_merge(cursor: Cursor) -> Merge:
     spans = [*source.spans, (behind + 1, cursor.at)]
     texts = Rewriting(cursor, spans, target=target, source=source.table)
     query, source_alias = source.rewritten(texts)
-    return Merge(
+    return MergeStatement(
         texts.target(alias),
         query,
         source_alias,
@@ -137,7 +137,7 @@ def _clause(cursor: Cursor, kind: str) -> _Clause:
     if cursor.accept("DO", "NOTHING"):
         clause.whole = DoNothing()
     elif cursor.accept("ERROR"):
-        has_text = cursor.peek().kind is Kind.STRING
+        has_text = cursor.peek().kind is TokenKind.STRING
         clause.whole = RaiseError(cursor.string() if has_text else f"MERGE: WHEN {kind}")
     elif kind == _NOT_MATCHED:
         if not cursor.accept("INSERT"):

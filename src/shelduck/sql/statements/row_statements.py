@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shelduck.model.tables.schema import Path
-from shelduck.sql.tokens.parts import Expression, Query, Selection, TableName, Target
+from shelduck.sql.tokens.parts import Expression, NamedTable, Query, Selection, Statement, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class PartitionValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Insert:
+class Insert(Statement):
     """INSERT INTO, INSERT OVERWRITE or INSERT INTO ... REPLACE WHERE.
 
     ``columns`` is None when the text lists none. With ``by_name`` the source's columns go to the
@@ -40,7 +40,7 @@ class Insert:
     defaults instead of a source.
     """
 
-    name: TableName
+    name: NamedTable
     source: Query
     columns: tuple[str, ...] | None = None
     by_name: bool = False
@@ -69,22 +69,22 @@ class Insert:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Statement):
     """DELETE FROM."""
 
     rows: Selection
 
     @property
-    def name(self) -> TableName:
+    def name(self) -> NamedTable:
         """The table."""
         return self.rows.target.name
 
 
 @dataclass(frozen=True, slots=True)
-class Truncate:
+class Truncate(Statement):
     """TRUNCATE TABLE."""
 
-    name: TableName
+    name: NamedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +99,14 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class Update(Statement):
     """UPDATE; no path of ``assignments`` is equal to another one or within it."""
 
     rows: Selection
     assignments: tuple[Assignment, ...]
 
     @property
-    def name(self) -> TableName:
+    def name(self) -> NamedTable:
         """The table."""
         return self.rows.target.name
 
@@ -177,7 +177,7 @@ class NotMatchedClause:
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class MergeStatement(Statement):
     """MERGE INTO: the clauses of each kind in order, at least one in all.
 
     A row takes the first clause of its kind whose condition is true; only the last of a kind may be
@@ -195,28 +195,28 @@ class Merge:
     schema_evolution: bool = False
 
     @property
-    def name(self) -> TableName:
+    def name(self) -> NamedTable:
         """The table that is changed."""
         return self.target.name
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateFrom(Merge):
+class UpdateFrom(MergeStatement):
     """UPDATE … FROM: a MERGE with nothing but an update of the rows that match."""
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteUsing(Merge):
+class DeleteUsing(MergeStatement):
     """DELETE … USING: a MERGE with nothing but a deletion of the rows that match."""
 
 
 @dataclass(frozen=True, slots=True)
-class Returning:
+class Returning(Statement):
     """A statement with RETURNING; ``rows`` is the query over the rows that it changed.
 
     ``changed`` is the placeholder of these rows in the query.
     """
 
-    statement: Insert | Update | Delete | Merge
+    statement: Insert | Update | Delete | MergeStatement
     rows: Query
     changed: str

@@ -14,67 +14,16 @@ from shelduck.model.tables.view import MacroKind, MacroParameter
 from shelduck.model.types.data_types import DataType
 from shelduck.sql.statements.row_statements import (
     DefaultCell,
-    Delete,
     Insert,
-    Merge,
-    Returning,
-    Truncate,
-    Update,
 )
-from shelduck.sql.statements.upkeep_statements import (
-    BeginTransaction,
-    CancelJob,
-    Checkpoint,
-    CommitTransaction,
-    DescribeHistory,
-    DropFeature,
-    Optimize,
-    Restore,
-    RollbackTransaction,
-    SetVariable,
-    ShowJobs,
-    Vacuum,
-)
-from shelduck.sql.tokens.parts import Call, Query, Relation, SchemaName, TableName
+from shelduck.sql.tokens.parts import NamedTable, Query, Relation, SchemaName, Statement
 
-__all__ = [
-    "AlterRollups",
-    "AlterTable",
-    "AlterView",
-    "ColumnDefinition",
-    "CommentView",
-    "CreateSchema",
-    "CreateTable",
-    "CreateView",
-    "DefaultCell",
-    "Describe",
-    "DropSchema",
-    "DropTable",
-    "DropView",
-    "Explain",
-    "Insert",
-    "PinView",
-    "Query",
-    "Relation",
-    "RenameTable",
-    "RenameView",
-    "SchemaName",
-    "ShowColumns",
-    "ShowCreateTable",
-    "ShowPartitions",
-    "ShowProperties",
-    "ShowSchemas",
-    "ShowTables",
-    "ShowViews",
-    "Statement",
-    "TableName",
-    "UseSchema",
-    "ViewColumn",
-]
+# Names of other modules that this one stands for.
+__all__ = ["DefaultCell", "Insert", "NamedTable", "Query", "Relation", "SchemaName", "Statement"]
 
 
 @dataclass(frozen=True, slots=True)
-class CreateSchema:
+class CreateSchemaStatement(Statement):
     """CREATE SCHEMA."""
 
     name: SchemaName
@@ -82,7 +31,7 @@ class CreateSchema:
 
 
 @dataclass(frozen=True, slots=True)
-class DropSchema:
+class DropSchemaStatement(Statement):
     """DROP SCHEMA; ``cascade`` drops its tables too."""
 
     name: SchemaName
@@ -91,7 +40,7 @@ class DropSchema:
 
 
 @dataclass(frozen=True, slots=True)
-class UseSchema:
+class UseSchema(Statement):
     """USE: the schema in which names without one are looked up from now on."""
 
     name: SchemaName
@@ -99,7 +48,7 @@ class UseSchema:
 
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
-    """One column of CREATE TABLE; `CreateTable.keys` has ``key`` and ``aggregation`` too."""
+    """One column of CREATE TABLE; the statement's keys have ``key`` and ``aggregation`` too."""
 
     name: str
     type: DataType
@@ -111,7 +60,7 @@ class ColumnDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateTable:
+class CreateTableStatement(Statement):
     """CREATE TABLE, with columns or with a query that gives them.
 
     ``must_exist`` says that it is REPLACE TABLE: there must be a table to replace.
@@ -119,7 +68,7 @@ class CreateTable:
     those of PROPERTIES, but for the sequence column, which ``keys`` has.
     """
 
-    name: TableName
+    name: NamedTable
     columns: tuple[ColumnDefinition, ...] = ()
     if_not_exists: bool = False
     or_replace: bool = False
@@ -135,46 +84,46 @@ class CreateTable:
 
 
 @dataclass(frozen=True, slots=True)
-class DropTable:
+class DropTableStatement(Statement):
     """DROP TABLE."""
 
-    name: TableName
+    name: NamedTable
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class AlterTable:
+class AlterTableStatement(Statement):
     """ALTER TABLE or COMMENT ON: the changes of one statement, in order.
 
     ``properties`` are those of the job that it may take, such as its timeout.
     """
 
-    name: TableName
+    name: NamedTable
     changes: tuple[TableChange, ...]
     if_exists: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class AlterRollups:
+class AlterRollups(Statement):
     """ADD ROLLUP, DROP ROLLUP, and CREATE and DROP MATERIALIZED VIEW: rollups of one table.
 
     With ``if_exists`` neither the table nor a rollup to drop has to be there. ``properties`` are
     those of the jobs that fill rollups.
     """
 
-    name: TableName
+    name: NamedTable
     changes: tuple[RollupChange, ...]
     if_exists: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class RenameTable:
+class RenameTableStatement(Statement):
     """ALTER TABLE ... RENAME TO; ``new_name`` may name a schema, which must be the table's own."""
 
-    name: TableName
-    new_name: TableName
+    name: NamedTable
+    new_name: NamedTable
     if_exists: bool = False
 
 
@@ -187,13 +136,13 @@ class ViewColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateView:
+class CreateViewStatement(Statement):
     """CREATE VIEW; ``text`` is the query as it was written, ``query`` the same with placeholders.
 
     ``columns`` is empty when the query's own names stay.
     """
 
-    name: TableName
+    name: NamedTable
     query: Query
     text: str
     columns: tuple[ViewColumn, ...] = ()
@@ -203,11 +152,11 @@ class CreateView:
 
 
 @dataclass(frozen=True, slots=True)
-class PinView:
+class PinView(Statement):
     """CREATE VIEW … AS SCHEMA VERSION n OF t: a table in its columns of that snapshot."""
 
-    name: TableName
-    table: TableName
+    name: NamedTable
+    table: NamedTable
     version: int
     if_not_exists: bool = False
     or_replace: bool = False
@@ -215,40 +164,40 @@ class PinView:
 
 
 @dataclass(frozen=True, slots=True)
-class AlterView:
+class AlterView(Statement):
     """ALTER VIEW ... AS: another query for a view that is there."""
 
-    name: TableName
+    name: NamedTable
     query: Query
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class RenameView:
+class RenameViewStatement(Statement):
     """ALTER VIEW ... RENAME TO."""
 
-    name: TableName
-    new_name: TableName
+    name: NamedTable
+    new_name: NamedTable
 
 
 @dataclass(frozen=True, slots=True)
-class CommentView:
+class CommentView(Statement):
     """COMMENT ON VIEW; None takes the comment away."""
 
-    name: TableName
+    name: NamedTable
     comment: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class DropView:
+class DropViewStatement(Statement):
     """DROP VIEW."""
 
-    name: TableName
+    name: NamedTable
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class ShowSchemas:
+class ShowSchemas(Statement):
     """SHOW SCHEMAS of the lake, or of those in ``schema``.
 
     ``like`` is Spark's pattern: ``*`` for anything, ``|`` for or.
@@ -259,7 +208,7 @@ class ShowSchemas:
 
 
 @dataclass(frozen=True, slots=True)
-class ShowTables:
+class ShowTables(Statement):
     """SHOW TABLES of a schema, None for the current one."""
 
     schema: SchemaName | None = None
@@ -267,7 +216,7 @@ class ShowTables:
 
 
 @dataclass(frozen=True, slots=True)
-class ShowViews:
+class ShowViews(Statement):
     """SHOW VIEWS of a schema, None for the current one."""
 
     schema: SchemaName | None = None
@@ -275,53 +224,53 @@ class ShowViews:
 
 
 @dataclass(frozen=True, slots=True)
-class ShowPartitions:
+class ShowPartitions(Statement):
     """SHOW PARTITIONS."""
 
-    name: TableName
+    name: NamedTable
 
 
 @dataclass(frozen=True, slots=True)
-class ShowColumns:
+class ShowColumns(Statement):
     """SHOW COLUMNS."""
 
-    name: TableName
+    name: NamedTable
 
 
 @dataclass(frozen=True, slots=True)
-class ShowCreateTable:
+class ShowCreateTable(Statement):
     """SHOW CREATE TABLE."""
 
-    name: TableName
+    name: NamedTable
 
 
 @dataclass(frozen=True, slots=True)
-class ShowProperties:
+class ShowProperties(Statement):
     """SHOW TBLPROPERTIES, all of a table or the one called ``key``."""
 
-    name: TableName
+    name: NamedTable
     key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Describe:
+class Describe(Statement):
     """DESCRIBE a table, or one column of it; ``indexes``: with its rollups, as DESC t ALL."""
 
-    name: TableName
+    name: NamedTable
     extended: bool = False
     column: Path | None = None
     indexes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Help:
+class Help(Statement):
     """HELP and the words of a statement."""
 
     topic: str
 
 
 @dataclass(frozen=True, slots=True)
-class Explain:
+class Explain(Statement):
     """EXPLAIN a query; ``mode`` is simple, extended, formatted, cost, codegen or analyze."""
 
     query: Query
@@ -337,10 +286,10 @@ class MacroText:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateMacro:
+class CreateMacroStatement(Statement):
     """CREATE MACRO; the forms differ in their number of parameters."""
 
-    name: TableName
+    name: NamedTable
     kind: MacroKind
     forms: tuple[MacroText, ...]
     if_not_exists: bool = False
@@ -348,68 +297,17 @@ class CreateMacro:
 
 
 @dataclass(frozen=True, slots=True)
-class DropMacro:
+class DropMacroStatement(Statement):
     """DROP MACRO, or DROP MACRO TABLE."""
 
-    name: TableName
+    name: NamedTable
     kind: MacroKind
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class ShowMacros:
+class ShowMacros(Statement):
     """SHOW MACROS, also IN a schema and LIKE a pattern."""
 
     schema: SchemaName | None = None
     like: str | None = None
-
-
-Statement = (
-    CreateSchema
-    | DropSchema
-    | UseSchema
-    | CreateTable
-    | DropTable
-    | AlterTable
-    | AlterRollups
-    | RenameTable
-    | CreateView
-    | PinView
-    | AlterView
-    | RenameView
-    | CommentView
-    | DropView
-    | CreateMacro
-    | DropMacro
-    | Insert
-    | Delete
-    | Truncate
-    | Update
-    | Merge
-    | Returning
-    | Query
-    | BeginTransaction
-    | CommitTransaction
-    | RollbackTransaction
-    | Call
-    | SetVariable
-    | DropFeature
-    | ShowJobs
-    | CancelJob
-    | Optimize
-    | Vacuum
-    | Restore
-    | Checkpoint
-    | ShowSchemas
-    | ShowTables
-    | ShowViews
-    | ShowMacros
-    | ShowPartitions
-    | ShowColumns
-    | ShowCreateTable
-    | ShowProperties
-    | Describe
-    | Help
-    | DescribeHistory
-    | Explain
-)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shelduck.sql.tokens.parts import Expression, SchemaName, Selection, TableName
+from shelduck.sql.tokens.parts import Expression, NamedTable, SchemaName, Selection, Statement
 
 
 @dataclass(frozen=True, slots=True)
-class ShowJobs:
+class ShowJobs(Statement):
     """SHOW ALTER TABLE COLUMN; ``tail`` is WHERE, ORDER BY and LIMIT as text.
 
     With ``rollups`` it is SHOW ALTER TABLE ROLLUP, which MATERIALIZED VIEW is another word for.
@@ -20,43 +20,43 @@ class ShowJobs:
 
 
 @dataclass(frozen=True, slots=True)
-class CancelJob:
+class CancelJob(Statement):
     """CANCEL ALTER TABLE COLUMN: the open job of a table, or only if it is one of these.
 
     With ``rollups`` it is CANCEL ALTER TABLE ROLLUP or MATERIALIZED VIEW.
     """
 
-    name: TableName
+    name: NamedTable
     jobs: tuple[int, ...] = ()
     rollups: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class DropFeature:
+class DropFeature(Statement):
     """ALTER TABLE … DROP FEATURE."""
 
-    name: TableName
+    name: NamedTable
     feature: str
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class BeginTransaction:
+class BeginTransaction(Statement):
     """BEGIN or START TRANSACTION."""
 
 
 @dataclass(frozen=True, slots=True)
-class CommitTransaction:
+class CommitTransaction(Statement):
     """COMMIT."""
 
 
 @dataclass(frozen=True, slots=True)
-class RollbackTransaction:
+class RollbackTransaction(Statement):
     """ROLLBACK."""
 
 
 @dataclass(frozen=True, slots=True)
-class SetVariable:
+class SetVariable(Statement):
     """SET VARIABLE; without a value RESET VARIABLE."""
 
     name: str
@@ -64,43 +64,43 @@ class SetVariable:
 
 
 @dataclass(frozen=True, slots=True)
-class Optimize:
+class Optimize(Statement):
     """OPTIMIZE: compaction of a table, or of the files in which the condition can be true."""
 
     rows: Selection
 
     @property
-    def name(self) -> TableName:
+    def name(self) -> NamedTable:
         """The table."""
         return self.rows.target.name
 
 
 @dataclass(frozen=True, slots=True)
-class Vacuum:
+class Vacuum(Statement):
     """VACUUM of a table, or of the lake when ``name`` is None."""
 
-    name: TableName | None = None
+    name: NamedTable | None = None
     retain_hours: float | None = None
     dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Restore:
+class Restore(Statement):
     """RESTORE TABLE to a snapshot id or to a time; exactly one of both is set."""
 
-    name: TableName
+    name: NamedTable
     version: int | None = None
     timestamp: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeHistory:
+class DescribeHistory(Statement):
     """DESCRIBE HISTORY; ``limit`` is the number of snapshots, newest first."""
 
-    name: TableName
+    name: NamedTable
     limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(Statement):
     """CHECKPOINT: all maintenance of the lake."""

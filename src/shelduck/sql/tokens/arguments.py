@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from shelduck.model.tables.properties import PropertyChange, SetProperties, UnsetProperties
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.lexer import TokenKind
 from shelduck.sql.tokens.parts import Argument, Call, IntervalText, Scalar, TimestampText
 
 _INSTANTS = frozenset(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIMESTAMPTZ", "DATE"))
@@ -93,7 +93,7 @@ def read_argument(cursor: Cursor) -> Argument:
 def read_literal(cursor: Cursor) -> Scalar:
     """Take a literal and return its value; a number with a point is a Decimal."""
     token = cursor.peek()
-    if token.kind is Kind.STRING:
+    if token.kind is TokenKind.STRING:
         text = cursor.string()
         return TimestampText(text) if _is_instant(cursor, "::") else text
     if cursor.accept("CAST", "("):
@@ -102,9 +102,9 @@ def read_literal(cursor: Cursor) -> Scalar:
             raise cursor.failure("AS TIMESTAMP")
         cursor.expect(")")
         return TimestampText(text)
-    if token.kind is Kind.NUMBER or token.key in ("-", "+"):
+    if token.kind is TokenKind.NUMBER or token.key in ("-", "+"):
         return _number(cursor)
-    if token.key in _INSTANTS and cursor.peek(1).kind is Kind.STRING:
+    if token.key in _INSTANTS and cursor.peek(1).kind is TokenKind.STRING:
         cursor.take()
         return TimestampText(cursor.string())
     if token.key == "INTERVAL":
@@ -134,7 +134,7 @@ def literal_text(cursor: Cursor) -> str:
 def _number(cursor: Cursor) -> int | float | Decimal:
     sign = "-" if cursor.accept_any("-", "+") == "-" else ""
     token = cursor.peek()
-    if token.kind is not Kind.NUMBER:
+    if token.kind is not TokenKind.NUMBER:
         raise cursor.failure("a number")
     cursor.take()
     text = sign + re.sub(r"(?i)(?:BD|[LSYDF])$", "", token.text)
@@ -147,11 +147,11 @@ def _number(cursor: Cursor) -> int | float | Decimal:
 
 def _interval(cursor: Cursor) -> IntervalText:
     parts: list[str] = []
-    while cursor.peek().kind in (Kind.NUMBER, Kind.STRING) or cursor.sees("-"):
+    while cursor.peek().kind in (TokenKind.NUMBER, TokenKind.STRING) or cursor.sees("-"):
         sign = "-" if cursor.accept("-") else ""
-        if cursor.peek().kind is Kind.STRING:
+        if cursor.peek().kind is TokenKind.STRING:
             parts.append(sign + cursor.string())
-        elif cursor.peek().kind is Kind.NUMBER:
+        elif cursor.peek().kind is TokenKind.NUMBER:
             parts.append(sign + cursor.take().text)
         if _UNIT.fullmatch(cursor.peek().key):
             parts.append(cursor.take().text)
@@ -194,9 +194,9 @@ def read_properties(cursor: Cursor) -> dict[str, str]:
             cursor.at = start
             raise cursor.failure("each property only once")
         cursor.accept("=")
-        if cursor.peek().kind is Kind.STRING:
+        if cursor.peek().kind is TokenKind.STRING:
             found[key] = cursor.string()
-        elif cursor.peek().kind is Kind.NUMBER or cursor.peek().key in ("TRUE", "FALSE"):
+        elif cursor.peek().kind is TokenKind.NUMBER or cursor.peek().key in ("TRUE", "FALSE"):
             found[key] = cursor.take().text
         else:
             raise cursor.failure("the property's value")
@@ -218,6 +218,6 @@ def read_job_properties(cursor: Cursor, before: dict[str, str]) -> dict[str, str
 
 def read_property_key(cursor: Cursor) -> str:
     """Read the name of a property, as a string or a dotted name."""
-    if cursor.peek().kind is Kind.STRING:
+    if cursor.peek().kind is TokenKind.STRING:
         return cursor.string()
     return ".".join(cursor.path("a property"))

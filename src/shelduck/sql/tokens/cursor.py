@@ -8,8 +8,8 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Path
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, declared_type
-from shelduck.sql.tokens.lexer import Kind, Token, name_of, place, string_of
-from shelduck.sql.tokens.parts import SchemaName, TableName
+from shelduck.sql.tokens.lexer import Token, TokenKind, name_of, place, string_of
+from shelduck.sql.tokens.parts import NamedTable, SchemaName
 
 _OPENING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _ANGLES = {"<": 1, ">": -1}
@@ -45,7 +45,7 @@ class Cursor:
     def take(self) -> Token:
         """Return the next token and go on."""
         token = self.peek()
-        if token.kind is Kind.END:
+        if token.kind is TokenKind.END:
             raise self.failure("more")
         self.at += 1
         return token
@@ -87,20 +87,24 @@ class Cursor:
 
     def end(self) -> None:
         """Raise InvalidRequest unless the statement ends here."""
-        if self.peek().kind is not Kind.END:
+        if self.peek().kind is not TokenKind.END:
             raise self.failure("the end of the statement")
 
     def failure(self, expected: str) -> InvalidRequest:
         """Return the error that something else was expected here."""
         token = self.peek()
-        found = "the statement ends" if token.kind is Kind.END else f"found {token.text!r}"
+        found = "the statement ends" if token.kind is TokenKind.END else f"found {token.text!r}"
         where = place(self.text, token.start)
         return self.error(f"expected {expected} at {where}, but {found}{self.spelling()}")
 
     def spelling(self) -> str:
         """Return ``; did you mean COLUMN?`` if a word next to the cursor is nearly a keyword."""
         for token in reversed(self.tokens[max(0, self.at - 2) : self.at + 1]):
-            if token.kind is Kind.WORD and 2 < len(token.key) < 20 and token.key not in _KEYWORDS:
+            if (
+                token.kind is TokenKind.WORD
+                and 2 < len(token.key) < 20
+                and token.key not in _KEYWORDS
+            ):
                 near = difflib.get_close_matches(token.key, _KEYWORDS, n=1, cutoff=0.75)
                 if near:
                     return f"; did you mean {near[0]} instead of {token.text}?"
@@ -116,7 +120,7 @@ class Cursor:
 
     def excerpt(self) -> str:
         """Return the statement's text, shortened, in quotes."""
-        if self.tokens[0].kind is Kind.END:
+        if self.tokens[0].kind is TokenKind.END:
             return "an empty statement"
         last = self.tokens[-2]
         first = self.tokens[0].start
@@ -170,9 +174,9 @@ class Cursor:
             parts.append(self.name(what))
         return tuple(parts)
 
-    def table_name(self) -> TableName:
+    def table_name(self) -> NamedTable:
         """Take the name of a table with its schema and catalog, if they are written."""
-        return TableName(self._identifier() or self.path("a table"))
+        return NamedTable(self._identifier() or self.path("a table"))
 
     def _identifier(self) -> Path:
         """Take ``IDENTIFIER('name')``, which Spark has for names in parameters; else nothing."""
@@ -190,14 +194,14 @@ class Cursor:
 
     def string(self, what: str = "a string") -> str:
         """Take a string literal and return its value."""
-        if self.peek().kind is not Kind.STRING:
+        if self.peek().kind is not TokenKind.STRING:
             raise self.failure(what)
         return string_of(self.take())
 
     def type(self) -> DataType:
         """Take a data type in the words of Spark, DuckDB or DuckLake."""
         start = self.at
-        if self.peek().kind is not Kind.WORD:
+        if self.peek().kind is not TokenKind.WORD:
             raise self.failure("a data type")
         word = self.take().key
         if word == "DOUBLE":
@@ -226,7 +230,7 @@ class Cursor:
         """Go behind the bracket that closes the one that comes next."""
         depth = 0
         while True:
-            if self.peek().kind is Kind.END:
+            if self.peek().kind is TokenKind.END:
                 raise self.failure("a closing bracket")
             depth += _OPENING.get(self.take().key, 0)
             if depth == 0:
@@ -235,10 +239,10 @@ class Cursor:
     def _skip_angles(self) -> None:
         depth = 0
         while True:
-            if self.peek().kind is Kind.END:
+            if self.peek().kind is TokenKind.END:
                 raise self.failure("'>'")
             token = self.take()
-            if token.kind is Kind.SYMBOL:
+            if token.kind is TokenKind.SYMBOL:
                 depth += sum(_ANGLES.get(c, 0) for c in token.text)
             if depth <= 0:
                 return

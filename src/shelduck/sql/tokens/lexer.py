@@ -20,7 +20,7 @@ from shelduck.model.text.names import LONGEST
 from shelduck.model.text.quoting import LONE_SURROGATE, unquoted_text
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """The kinds of tokens."""
 
     WORD = "word"
@@ -39,7 +39,7 @@ class Token:
     strings and numbers.
     """
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
     end: int
@@ -48,8 +48,8 @@ class Token:
     @property
     def may_name(self) -> bool:
         """True when the token can stand where a statement wants a name."""
-        return self.kind in (Kind.WORD, Kind.QUOTED) or (
-            self.kind is Kind.STRING and self.text.startswith('"')
+        return self.kind in (TokenKind.WORD, TokenKind.QUOTED) or (
+            self.kind is TokenKind.STRING and self.text.startswith('"')
         )
 
 
@@ -68,11 +68,11 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _KINDS = {
-    "quoted": Kind.QUOTED,
-    "string": Kind.STRING,
-    "number": Kind.NUMBER,
-    "word": Kind.WORD,
-    "symbol": Kind.SYMBOL,
+    "quoted": TokenKind.QUOTED,
+    "string": TokenKind.STRING,
+    "number": TokenKind.NUMBER,
+    "word": TokenKind.WORD,
+    "symbol": TokenKind.SYMBOL,
 }
 _UNCLOSED = {"'": "string", '"': "string", "`": "quoted name"}
 _BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
@@ -82,7 +82,7 @@ DEPTH = 200
 DIGITS = 300
 """How many characters a number may have: Python's floats take a whole number of so many digits."""
 
-_LONGEST = {Kind.NUMBER: DIGITS, Kind.STRING: sys.maxsize}
+_LONGEST = {TokenKind.NUMBER: DIGITS, TokenKind.STRING: sys.maxsize}
 
 
 def tokenize(text: str) -> list[Token]:
@@ -109,13 +109,13 @@ def tokenize(text: str) -> list[Token]:
             raise _unclosed(_UNCLOSED[match[0]], text, start)
         written = text[start:at]
         kind = _KINDS[group or "symbol"]
-        if kind is Kind.SYMBOL:
+        if kind is TokenKind.SYMBOL:
             depth = 0 if written == ";" else max(0, depth + _BRACKETS.get(written, 0))
         if depth > DEPTH or len(written) > _LONGEST.get(kind, LONGEST):
             raise _excess(kind, text, start)
-        key = written.upper() if kind in (Kind.WORD, Kind.SYMBOL) else ""
+        key = written.upper() if kind in (TokenKind.WORD, TokenKind.SYMBOL) else ""
         tokens.append(Token(kind, written, start, at, key))
-    tokens.append(Token(Kind.END, "", len(text), len(text)))
+    tokens.append(Token(TokenKind.END, "", len(text), len(text)))
     return tokens
 
 
@@ -139,7 +139,7 @@ def in_brackets(tokens: Sequence[Token]) -> bool:
 
 def name_of(token: Token) -> str:
     """Return the name that a token with ``may_name`` stands for."""
-    if token.kind is Kind.WORD:
+    if token.kind is TokenKind.WORD:
         return token.text
     quote = token.text[0]
     if quote in "rR" or (quote == '"' and '\\"' in token.text):
@@ -193,14 +193,14 @@ def _require_characters(text: str) -> None:
         )
 
 
-def _excess(kind: Kind, text: str, at: int) -> InvalidRequest:
-    if kind is Kind.SYMBOL:
+def _excess(kind: TokenKind, text: str, at: int) -> InvalidRequest:
+    if kind is TokenKind.SYMBOL:
         return InvalidRequest(
             f"the brackets at {place(text, at)} are nested more than {DEPTH} deep; write parts of"
             " the statement as views or as names in WITH",
             about="text",
         )
-    what = "number" if kind is Kind.NUMBER else "name"
+    what = "number" if kind is TokenKind.NUMBER else "name"
     most = _LONGEST.get(kind, LONGEST)
     return InvalidRequest(
         f"the {what} at {place(text, at)} is longer than {most} characters; use a shorter one",

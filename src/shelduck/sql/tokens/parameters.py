@@ -11,7 +11,7 @@ from typing import Any
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.text.quoting import quote_text
-from shelduck.sql.tokens.lexer import Kind, Token, tokenize
+from shelduck.sql.tokens.lexer import Token, TokenKind, tokenize
 
 Values = Mapping[str, Any] | Sequence[Any]
 
@@ -63,7 +63,7 @@ def _named(text: str) -> Iterator[tuple[int, int]]:
     tokens = tokenize(text)
     for n, token in enumerate(tokens[:-1]):
         name = tokens[n + 1]
-        begins = token.key == ":" and name.kind is Kind.WORD and name.start == token.end
+        begins = token.key == ":" and name.kind is TokenKind.WORD and name.start == token.end
         # A path into a variant, v:name, is none.
         if begins and not (n and _is_value(tokens[n - 1]) and tokens[n - 1].end == token.start):
             yield token.start, name.end
@@ -74,7 +74,7 @@ def _positional(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_value(token: Token) -> bool:
-    return token.kind is not Kind.SYMBOL or token.key in (")", "]")
+    return token.kind is not TokenKind.SYMBOL or token.key in (")", "]")
 
 
 def _signed(text: str) -> str:

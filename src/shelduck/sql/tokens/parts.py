@@ -11,8 +11,14 @@ from shelduck.model.tables.schema import Path
 from shelduck.model.text.quoting import backticked, quote_name, schema_word
 
 
+class Statement:
+    """What one statement asks for, as a value."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class TableName:
+class NamedTable:
     """A table as it was written: ``table``, ``schema.table`` or ``catalog.schema.table``.
 
     A schema may have several parts itself. A metadata table is written with one part more:
@@ -36,7 +42,7 @@ class TableName:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionName(TableName):
+class SessionName(NamedTable):
     """A table of the Spark session, which no lake is asked for."""
 
 
@@ -74,7 +80,7 @@ Argument = Scalar | tuple[Scalar, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Statement):
     """A procedure's or table function's name in lower case and its arguments as Python values.
 
     ``named`` holds pairs of a name in lower case and a value, each name once. An array is a tuple.
@@ -104,7 +110,7 @@ class Relation:
     columns that the query may name, such as ``rowid``.
     """
 
-    name: TableName
+    name: NamedTable
     placeholder: str
     version: int | None = None
     timestamp: str | None = None
@@ -123,11 +129,11 @@ class FunctionRelation:
 
     call: Call
     placeholder: str
-    table: TableName | None = None
+    table: NamedTable | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class Query(Statement):
     """Spark SQL text in which each table is replaced by the placeholder of one of ``relations``.
 
     ``functions`` are the table functions of the lake among them. The rest of the text is as it was
@@ -176,7 +182,7 @@ class Target:
     before its columns: the alias as written, else the table's own name.
     """
 
-    name: TableName
+    name: NamedTable
     placeholder: str
     alias: str
 

@@ -12,6 +12,7 @@ from shelduck.sql.statements.statement_values import (
     Describe,
     Explain,
     Help,
+    NamedTable,
     SchemaName,
     ShowColumns,
     ShowCreateTable,
@@ -21,13 +22,12 @@ from shelduck.sql.statements.statement_values import (
     ShowSchemas,
     ShowTables,
     ShowViews,
-    TableName,
     UseSchema,
 )
 from shelduck.sql.statements.upkeep_statements import DescribeHistory
 from shelduck.sql.tokens.arguments import read_property_key
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.lexer import TokenKind
 from shelduck.sql.upkeep.upkeep_clauses import read_history
 
 Show = (
@@ -80,7 +80,7 @@ def read_show(cursor: Cursor) -> Show:
         return ShowCreateTable(name)
     if cursor.accept("TBLPROPERTIES"):
         return _properties(cursor)
-    if cursor.peek().kind is Kind.END:
+    if cursor.peek().kind is TokenKind.END:
         raise cursor.failure(f"{', '.join(_SHOWN)} or CREATE TABLE")
     raise cursor.refusal(
         f"SHOW {cursor.peek().text.upper()}",
@@ -114,7 +114,7 @@ def read_describe(cursor: Cursor) -> Describe | DescribeHistory:
         cursor.accept("TABLE")
     extended = cursor.peek(1).may_name and bool(cursor.accept_any("EXTENDED", "FORMATTED"))
     name = cursor.table_name()
-    if not extended and cursor.sees("ALL") and cursor.peek(1).kind is Kind.END:
+    if not extended and cursor.sees("ALL") and cursor.peek(1).kind is TokenKind.END:
         # A column of that name is written in quotes.
         return Describe(name, indexes=True)
     column: Path | None = cursor.path() if cursor.peek().may_name else None
@@ -124,12 +124,12 @@ def read_describe(cursor: Cursor) -> Describe | DescribeHistory:
 
 def read_help(cursor: Cursor) -> Help:
     """Read the topic behind ``HELP``: words, or a text of them."""
-    if cursor.peek().kind is Kind.STRING:
+    if cursor.peek().kind is TokenKind.STRING:
         topic = cursor.string("a topic")
         cursor.end()
         return Help(topic)
     words = []
-    while cursor.peek().kind is not Kind.END:
+    while cursor.peek().kind is not TokenKind.END:
         words.append(cursor.take().text)
     return Help(" ".join(words))
 
@@ -157,7 +157,7 @@ def _like(cursor: Cursor) -> str | None:
     pattern = None
     if cursor.accept("LIKE"):
         pattern = cursor.string("a pattern as a string")
-    elif cursor.peek().kind is Kind.STRING:
+    elif cursor.peek().kind is TokenKind.STRING:
         pattern = cursor.string()
     cursor.end()
     return pattern
@@ -173,7 +173,7 @@ def _properties(cursor: Cursor) -> ShowProperties:
     return ShowProperties(name, key)
 
 
-def _columns_of(cursor: Cursor) -> TableName:
+def _columns_of(cursor: Cursor) -> NamedTable:
     if not cursor.accept_any("IN", "FROM"):
         raise cursor.failure("IN or FROM and a table")
     name = cursor.table_name()
@@ -183,6 +183,6 @@ def _columns_of(cursor: Cursor) -> TableName:
         if name.schema is not None:
             cursor.at = start - 1
             raise cursor.failure("the end of the statement (the schema is given twice)")
-        name = TableName((*schema.parts, *name.parts))
+        name = NamedTable((*schema.parts, *name.parts))
     cursor.end()
     return name

@@ -24,7 +24,7 @@ from shelduck.sql.statements.upkeep_statements import (
 )
 from shelduck.sql.tokens.arguments import read_argument, read_call
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Kind
+from shelduck.sql.tokens.lexer import TokenKind
 from shelduck.sql.tokens.parts import Call
 
 
@@ -70,7 +70,7 @@ def read_optimize(cursor: Cursor) -> Optimize:
 def read_vacuum(cursor: Cursor) -> Vacuum:
     """Read the statement behind ``VACUUM``."""
     name = None
-    retains = cursor.sees("RETAIN") and cursor.peek(1).kind is Kind.NUMBER
+    retains = cursor.sees("RETAIN") and cursor.peek(1).kind is TokenKind.NUMBER
     if cursor.peek().may_name and not retains and not cursor.sees("DRY", "RUN"):
         name = cursor.table_name()
     hours = None
@@ -150,10 +150,10 @@ def read_show_jobs(cursor: Cursor) -> ShowJobs:
     """
     rollups = _are_rollups(cursor)
     schema = cursor.schema_name() if cursor.accept_any("FROM", "IN") else None
-    if cursor.peek().kind is not Kind.END and cursor.peek().key not in _TAILS:
+    if cursor.peek().kind is not TokenKind.END and cursor.peek().key not in _TAILS:
         raise cursor.failure("FROM and a schema, WHERE, ORDER BY or LIMIT")
     start = cursor.peek().start
-    while cursor.peek().kind is not Kind.END:
+    while cursor.peek().kind is not TokenKind.END:
         cursor.take()
     tail = cursor.text[start : cursor.peek().start].strip()
     return ShowJobs(schema, _LIMIT.sub(r"LIMIT \2 OFFSET \1", tail), rollups)
@@ -187,6 +187,6 @@ def _are_rollups(cursor: Cursor) -> bool:
 
 def _job(cursor: Cursor) -> int:
     token = cursor.peek()
-    if token.kind is not Kind.NUMBER or not token.text.isdigit():
+    if token.kind is not TokenKind.NUMBER or not token.text.isdigit():
         raise cursor.failure("the id of a job")
     return int(cursor.take().text)

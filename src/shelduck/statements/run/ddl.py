@@ -30,7 +30,7 @@ from shelduck.work.results import Result, Unchanged
 from shelduck.work.unit import UnitOfWork, carry_out
 
 
-def create_schema(runner: Runner, statement: st.CreateSchema) -> Result:
+def create_schema(runner: Runner, statement: st.CreateSchemaStatement) -> Result:
     """CREATE SCHEMA."""
 
     def stage(unit: UnitOfWork) -> None:
@@ -40,7 +40,7 @@ def create_schema(runner: Runner, statement: st.CreateSchema) -> Result:
     return carry_out(runner.state, runner.unit, stage)
 
 
-def drop_schema(runner: Runner, statement: st.DropSchema) -> Result:
+def drop_schema(runner: Runner, statement: st.DropSchemaStatement) -> Result:
     """DROP SCHEMA."""
 
     def stage(unit: UnitOfWork) -> None:
@@ -58,7 +58,7 @@ def use_schema(runner: Runner, statement: st.UseSchema) -> Result:
     return Unchanged(workspace.base.id)
 
 
-def create_table(runner: Runner, statement: st.CreateTable) -> Result:
+def create_table(runner: Runner, statement: st.CreateTableStatement) -> Result:
     """CREATE TABLE, also OR REPLACE and AS SELECT; always one snapshot."""
     name = runner.name(statement.name)
     view = runner.view().workspace
@@ -104,12 +104,12 @@ def create_table(runner: Runner, statement: st.CreateTable) -> Result:
         raise
 
 
-def drop_table(runner: Runner, statement: st.DropTable) -> Result:
+def drop_table(runner: Runner, statement: st.DropTableStatement) -> Result:
     """DROP TABLE."""
     return runner.verbs.drop_table(str(runner.name(statement.name)), if_exists=statement.if_exists)
 
 
-def alter_table(runner: Runner, statement: st.AlterTable) -> Result:
+def alter_table(runner: Runner, statement: st.AlterTableStatement) -> Result:
     """ALTER TABLE and COMMENT ON: all changes in one snapshot; waits for a job if one is needed.
 
     ``PROPERTIES ("wait" = "false")`` leaves the job to a worker.
@@ -133,7 +133,7 @@ def alter_table(runner: Runner, statement: st.AlterTable) -> Result:
     return Unchanged(done.look().base) if isinstance(done, SchemaChangeJob) else done
 
 
-def rename_table(runner: Runner, statement: st.RenameTable) -> Result:
+def rename_table(runner: Runner, statement: st.RenameTableStatement) -> Result:
     """ALTER TABLE … RENAME TO, inside one schema."""
     old = runner.name(statement.name)
     if statement.if_exists and not runner.view().workspace.has_table(old):
@@ -147,7 +147,9 @@ def rename_table(runner: Runner, statement: st.RenameTable) -> Result:
     return runner.table(statement.name).rename(new.name)
 
 
-def _described(statement: st.CreateTable, columns: Schema) -> tuple[dict[str, str], Arrangement]:
+def _described(
+    statement: st.CreateTableStatement, columns: Schema
+) -> tuple[dict[str, str], Arrangement]:
     table = str(statement.name)
     wanted = checked_properties(statement.properties, table)
     refuse_doris(statement.doris_properties, table)
@@ -156,7 +158,7 @@ def _described(statement: st.CreateTable, columns: Schema) -> tuple[dict[str, st
 
 
 def _columns(
-    statement: st.CreateTable, rows: DataFrame | None
+    statement: st.CreateTableStatement, rows: DataFrame | None
 ) -> tuple[Schema, dict[FieldId | None, str]]:
     if rows is not None and statement.columns:
         raise InvalidRequest(
@@ -179,11 +181,11 @@ def _columns(
 
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    st.CreateSchema: create_schema,
-    st.DropSchema: drop_schema,
+    st.CreateSchemaStatement: create_schema,
+    st.DropSchemaStatement: drop_schema,
     st.UseSchema: use_schema,
-    st.CreateTable: create_table,
-    st.DropTable: drop_table,
-    st.AlterTable: alter_table,
-    st.RenameTable: rename_table,
+    st.CreateTableStatement: create_table,
+    st.DropTableStatement: drop_table,
+    st.AlterTableStatement: alter_table,
+    st.RenameTableStatement: rename_table,
 }

@@ -16,7 +16,7 @@ from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.update import update_rows
 from shelduck.rows.edit_verbs import merge_into
 from shelduck.rows.keyed import changed_rows, settled_rows
-from shelduck.spark.merge.merge_clauses import Action, Merge, MergeClause, When
+from shelduck.spark.merge.merge_clauses import Merge, MergeAction, MergeClause, When
 from shelduck.spark.rows.assignments import SetValue
 from shelduck.spark.scan.images import CAME, nothing, rows_of, with_action
 from shelduck.spark.scan.matching import Where
@@ -36,7 +36,7 @@ from shelduck.work.unit import UnitOfWork
 NAMELESS = "__shelduck_source__"
 """The alias of a source without one: its columns are referred to by name alone."""
 _ACTIONS = {"insert": "INSERT", "update_postimage": "UPDATE", "delete": "DELETE"}
-Changing = st.Insert | st.Update | st.Delete | st.Merge
+Changing = st.Insert | st.Update | st.Delete | st.MergeStatement
 
 
 def delete(runner: Runner, statement: st.Delete) -> Result:
@@ -84,7 +84,7 @@ def update(runner: Runner, statement: st.Update) -> Result:
     return carry_out_rows(runner.state, runner.unit, prepare)
 
 
-def merge(runner: Runner, statement: st.Merge) -> Result:
+def merge(runner: Runner, statement: st.MergeStatement) -> Result:
     """MERGE INTO."""
 
     def prepare(unit: UnitOfWork) -> Done:
@@ -114,14 +114,14 @@ RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     st.Delete: delete,
     st.Truncate: truncate,
     st.Update: update,
-    st.Merge: merge,
+    st.MergeStatement: merge,
     st.UpdateFrom: merge,
     st.DeleteUsing: merge,
     Restore: restore,
 }
 
 
-def expressions_of(statement: st.Merge) -> Iterator[Expression | None]:
+def expressions_of(statement: st.MergeStatement) -> Iterator[Expression | None]:
     """Yield all expressions of a MERGE."""
     if isinstance(statement.condition, Expression):
         yield statement.condition
@@ -136,7 +136,7 @@ def expressions_of(statement: st.Merge) -> Iterator[Expression | None]:
 
 
 def clauses_of(
-    statement: st.Merge,
+    statement: st.MergeStatement,
     table: TableVersion,
     given: Sequence[str],
     named: Callable[[str], str],
@@ -156,7 +156,7 @@ def clauses_of(
 
 @dataclass(frozen=True, slots=True)
 class _Clauses:
-    statement: st.Merge
+    statement: st.MergeStatement
     table: TableVersion
     given: Sequence[str]
     named: Callable[[str], str]
@@ -166,13 +166,13 @@ class _Clauses:
         condition = self._text(clause.condition)
         match clause.action:
             case st.DeleteRow():
-                return MergeClause(when, Action.DELETE, condition=condition)
+                return MergeClause(when, MergeAction.DELETE, condition=condition)
             case st.UpdateAll(by_position):
                 values = self._in_places() if by_position else None
-                return MergeClause(when, Action.UPDATE, values, condition)
+                return MergeClause(when, MergeAction.UPDATE, values, condition)
             case st.UpdateSet(assignments):
                 found = set_values(self.statement.target, assignments, self.table, self.named)
-                return MergeClause(when, Action.UPDATE, tuple(found), condition)
+                return MergeClause(when, MergeAction.UPDATE, tuple(found), condition)
             case other:
                 return _without_values(when, other, condition)
 
@@ -182,10 +182,10 @@ class _Clauses:
         match clause.action:
             case st.InsertAll(by_position):
                 values = self._in_places() if by_position else None
-                return MergeClause(when, Action.INSERT, values, condition)
+                return MergeClause(when, MergeAction.INSERT, values, condition)
             case st.InsertRow(columns, cells):
                 texts = [self._text(cell) for cell in cells]
-                return MergeClause(when, Action.INSERT, self._row(columns, texts), condition)
+                return MergeClause(when, MergeAction.INSERT, self._row(columns, texts), condition)
             case other:
                 return _without_values(when, other, condition)
 
@@ -216,8 +216,8 @@ def _without_values(
     when: When, action: st.DoNothing | st.RaiseError, condition: str | None
 ) -> MergeClause:
     if isinstance(action, st.RaiseError):
-        return MergeClause(when, Action.ERROR, condition=condition, message=action.message)
-    return MergeClause(when, Action.NOTHING, condition=condition)
+        return MergeClause(when, MergeAction.ERROR, condition=condition, message=action.message)
+    return MergeClause(when, MergeAction.NOTHING, condition=condition)
 
 
 def set_values(
@@ -263,7 +263,7 @@ def _shown(
     runner: Runner, table: TableVersion, snapshot: int | None, statement: Changing
 ) -> DataFrame:
     """Return the rows that a statement changed in a snapshot, none without one."""
-    is_merge = type(statement) is st.Merge
+    is_merge = type(statement) is st.MergeStatement
     if snapshot is None:
         return nothing(runner.table(statement.name).read(), ACTION if is_merge else None)
     feed = changes_of(runner.state, table, snapshot, snapshot)

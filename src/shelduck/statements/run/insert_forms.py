@@ -15,6 +15,7 @@ from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.load import Loaded
 from shelduck.operations.write.overwrite import (
+    Replacing,
     overwrite_partitions,
     overwrite_table,
     overwrite_where,
@@ -72,19 +73,20 @@ def _written(
     limits = limits_of(runner.state.store, rows.table)
     if statement.mode == "append":
         return append_rows(spark, new, rows.table, limits=limits, show_progress=show)
+    how = Replacing(limits=limits, show_progress=show)
     if statement.replaced is not None:
         condition = statement.replaced.condition
         assert condition is not None
         with inside.views(condition) as named:
             where = Where(named(condition.text), statement.replaced.target.alias)
-            return overwrite_where(spark, rows, new, where, limits=limits, show_progress=show)
+            return overwrite_where(spark, rows, new, where, how)
     if rows.table.partition and replaces_partitions(spark):
-        return overwrite_partitions(spark, rows, new, limits=limits, show_progress=show)
+        return overwrite_partitions(spark, rows, new, how)
     fixed = _fixed(statement, rows.table)
     if fixed:
         same = " AND ".join(f"{backticked(name)} <=> {value}" for name, value in fixed.items())
-        return overwrite_where(spark, rows, new, Where(same), limits=limits, show_progress=show)
-    return overwrite_table(spark, rows, new, limits=limits, show_progress=show)
+        return overwrite_where(spark, rows, new, Where(same), how)
+    return overwrite_table(spark, rows, new, how)
 
 
 def _named(statement: st.Insert, table: TableVersion, rows: DataFrame) -> DataFrame:

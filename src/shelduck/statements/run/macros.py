@@ -24,7 +24,7 @@ from shelduck.spark.values import literal_text
 from shelduck.sql.catalogs import inside
 from shelduck.sql.parse import parse
 from shelduck.sql.query.harmless import refuse_harmful
-from shelduck.sql.query.macro_calls import Form, Macro, expanded, qualified
+from shelduck.sql.query.macro_calls import Macro, MacroForm, expanded, qualified
 from shelduck.sql.query.translate import refusal_expression, refusal_query, translated_macro
 from shelduck.sql.statements import statement_values as st
 from shelduck.statements.run.show import is_like
@@ -33,7 +33,7 @@ from shelduck.work.results import PlainRows, Result, TableName, Unchanged, table
 from shelduck.work.unit import UnitOfWork, carry_out
 
 
-def create_macro(runner: Runner, statement: st.CreateMacro) -> Result:
+def create_macro(runner: Runner, statement: st.CreateMacroStatement) -> Result:
     """CREATE MACRO, also OR REPLACE and IF NOT EXISTS."""
     name = runner.name(statement.name)
     unit = runner.view()
@@ -61,7 +61,7 @@ def create_macro(runner: Runner, statement: st.CreateMacro) -> Result:
     return carry_out(runner.state, runner.unit, stage)
 
 
-def drop_macro(runner: Runner, statement: st.DropMacro) -> Result:
+def drop_macro(runner: Runner, statement: st.DropMacroStatement) -> Result:
     """DROP MACRO, and DROP MACRO TABLE of a table macro."""
     name = runner.name(statement.name)
 
@@ -137,7 +137,7 @@ def _form(
     names: set[str],
     is_macro: Callable[[tuple[str, ...]], bool],
     whole: Callable[[str], str],
-) -> Form:
+) -> MacroForm:
     try:
         text = body.spark_sql
         if text is not None:
@@ -156,7 +156,7 @@ def _form(
             f"macro {macro.full_name}{body}: {error}; DuckDB created it as {body.sql!r}; call it"
             " there, or create it again with lake.sql('CREATE OR REPLACE MACRO …')"
         ) from error
-    return Form(parameters, defaults, whole(text))
+    return MacroForm(parameters, defaults, whole(text))
 
 
 def _spark_type(text: str) -> str | None:
@@ -202,7 +202,7 @@ def _analyze(
     """Raise InvalidRequest for a body that names what does not exist, or that is none."""
     nulls = ", ".join("NULL" for _ in form.parameters)
     parameters = tuple((p.name, _spark_type(p.type)) for p in form.parameters)
-    tried = Macro(str(name), (Form(parameters, (), form.text),))
+    tried = Macro(str(name), (MacroForm(parameters, (), form.text),))
     others = _lookup(runner, known)
     word = "shelduck_macro"
 
@@ -247,7 +247,7 @@ def _not_found(unit: UnitOfWork, name: TableName, kind: MacroKind) -> ShelduckEr
 
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    st.CreateMacro: create_macro,
-    st.DropMacro: drop_macro,
+    st.CreateMacroStatement: create_macro,
+    st.DropMacroStatement: drop_macro,
     st.ShowMacros: show_macros,
 }

@@ -131,7 +131,7 @@ def describe(runner: Runner, statement: st.Describe) -> PlainRows:
     return PlainRows(_DESCRIBED, lines)
 
 
-def _table_or_view(runner: Runner, name: st.TableName) -> TableVersion | ViewVersion:
+def _table_or_view(runner: Runner, name: st.NamedTable) -> TableVersion | ViewVersion:
     """Return a table or a view; NotFound for all else."""
     try:
         return runner.version(name)

@@ -14,7 +14,7 @@ from shelduck.sql.statements import statement_values as st
 from shelduck.sql.tokens.parts import SessionName
 from shelduck.statements.run.show import is_like
 from shelduck.statements.runner import Answer, Runner
-from shelduck.statements.targets import Scope, frame_of, query_frame, require_harmless
+from shelduck.statements.targets import QueryScope, frame_of, query_frame, require_harmless
 from shelduck.verbs.metadata_tables import TABLES
 from shelduck.work.instants import Zone, instant
 from shelduck.work.pinned_views import pin_view
@@ -22,7 +22,7 @@ from shelduck.work.results import PlainRows, Result, TableName, Unchanged, table
 from shelduck.work.unit import UnitOfWork, carry_out
 
 
-def create_view(runner: Runner, statement: st.CreateView) -> Result:
+def create_view(runner: Runner, statement: st.CreateViewStatement) -> Result:
     """CREATE VIEW, also OR REPLACE and IF NOT EXISTS."""
     name = runner.name(statement.name)
     if any(column.comment is not None for column in statement.columns):
@@ -114,7 +114,7 @@ def _require_single(columns: Sequence[str], column: str, view: TableName) -> Non
         )
 
 
-def rename_view(runner: Runner, statement: st.RenameView) -> Result:
+def rename_view(runner: Runner, statement: st.RenameViewStatement) -> Result:
     """ALTER VIEW … RENAME TO, inside one schema."""
     old = runner.name(statement.name)
     new = runner.name(statement.new_name, default=old.home)
@@ -130,7 +130,7 @@ def rename_view(runner: Runner, statement: st.RenameView) -> Result:
     return carry_out(runner.state, runner.unit, stage)
 
 
-def drop_view(runner: Runner, statement: st.DropView) -> Result:
+def drop_view(runner: Runner, statement: st.DropViewStatement) -> Result:
     """DROP VIEW; views that read it stay, and fail."""
     name = runner.name(statement.name)
 
@@ -206,7 +206,7 @@ def _define(
             )
     schema = runner.state.default_schema
     # The view's own name counts as being read: a query that reaches it would never end.
-    scope = Scope(schema, views=(str(name).lower(),))
+    scope = QueryScope(schema, views=(str(name).lower(),))
     # Spark first: what it does not know may be a macro, for which its text is put in place.
     columns = frame_of(unit, query, scope).columns
     try:
@@ -293,11 +293,11 @@ def _moment(text: str, zone: Zone) -> str:
 
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    st.CreateView: create_view,
+    st.CreateViewStatement: create_view,
     st.PinView: pin,
     st.AlterView: alter_view,
-    st.RenameView: rename_view,
+    st.RenameViewStatement: rename_view,
     st.CommentView: comment_view,
-    st.DropView: drop_view,
+    st.DropViewStatement: drop_view,
     st.ShowViews: show_views,
 }

@@ -67,7 +67,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PictureStep:
     """A snapshot that changed the columns, with the room up to the next change."""
 
     snapshot: int
@@ -83,7 +83,7 @@ class Picture:
 
     axis: Axis
     rows: tuple[Row, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[PictureStep, ...]
     height: int
 
 
@@ -195,7 +195,7 @@ def _marks(marks: Iterable[Mark], axis: Axis) -> Iterable[MarkShape]:
         yield MarkShape(mine, x, words if following - x >= _MARK_TEXT else "")
 
 
-def _steps(axis: Axis, chosen: int | None) -> Iterable[Step]:
+def _steps(axis: Axis, chosen: int | None) -> Iterable[PictureStep]:
     places = [axis.place(n) for n in axis.changes]
     nexts = [*places, 100.0][1:]
     labelled = -_LABEL_APART
@@ -206,4 +206,4 @@ def _steps(axis: Axis, chosen: int | None) -> Iterable[Step]:
         crowds = kept is not None and abs(x - kept) < _LABEL_APART
         has_label = is_chosen or (x - labelled >= _LABEL_APART and not crowds)
         labelled = x if has_label else labelled
-        yield Step(snapshot, x, round(following - x, 4), has_label, is_chosen)
+        yield PictureStep(snapshot, x, round(following - x, 4), has_label, is_chosen)

@@ -11,14 +11,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shelduck.catalog.read import read
-from shelduck.catalog.read.overview.lake_tables import KeptRows, kept_rows
+from shelduck.catalog.read.overview.lake_tables import RowsInCatalog, kept_rows
 from shelduck.catalog.read.overview.partitions import (
     PartitionSums,
     inlined_partitions,
     largest_partitions,
 )
 from shelduck.catalog.read.overview.table_files import (
-    FileSums,
+    SizeSums,
     deletes,
     newest_files,
     sizes,
@@ -56,11 +56,11 @@ def show(site: Site, request: Request) -> Response:
         table = site.table(connection, head, number)
         sized = sizes(connection, number, EDGES)
         deleted = deletes(connection, number)
-        kept = kept_rows(connection, [number]).get(number, KeptRows())
+        kept = kept_rows(connection, [number]).get(number, RowsInCatalog())
         partitions, partitioned = _partitions(connection, table)
         in_catalog = _kept_partitions(connection, table) if kept.rows else []
         overlapping = _overlap(connection, table)
-    total = FileSums(*(sum(getattr(s, n) for s in sized) for n in ("files", "rows", "bytes")))
+    total = SizeSums(*(sum(getattr(s, n) for s in sized) for n in ("files", "rows", "bytes")))
     compaction, why = None, ""
     reads = "plan" in request.query_params
     try:
@@ -110,7 +110,7 @@ def _overlap(connection: Connection, table: TableVersion) -> Overlap | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class FileSpan:
     """One file in the picture: from where to where its values go, in percent."""
 
     x: float
@@ -131,7 +131,7 @@ class Overlap:
     unknown: int
     deepest: int
     mean: float
-    spans: tuple[Span, ...]
+    spans: tuple[FileSpan, ...]
 
 
 def sort_column(table: TableVersion) -> Field | None:
@@ -176,7 +176,7 @@ def _bounds(field: Field, stats: ColumnStats) -> tuple[Any, Any] | None:
     return None if low is None or high is None else (low, high)
 
 
-def _spans(known: list[tuple[Any, Any, int]]) -> tuple[Span, ...]:
+def _spans(known: list[tuple[Any, Any, int]]) -> tuple[FileSpan, ...]:
     """Return files by rank of their bounds, which exists for every type."""
     ranks = sorted({v for low, high, _ in known for v in (low, high)})
     width = max(1, len(ranks))
@@ -186,6 +186,6 @@ def _spans(known: list[tuple[Any, Any, int]]) -> tuple[Span, ...]:
         start, end = bisect_left(ranks, low), bisect_left(ranks, high)
         x = round(100 * start / width, 4)
         spans.append(
-            Span(x, round(100 * (end + 1) / width - x, 4), f"file {number}: {low} to {high}")
+            FileSpan(x, round(100 * (end + 1) / width - x, 4), f"file {number}: {low} to {high}")
         )
     return tuple(spans)

@@ -20,7 +20,7 @@ LISTED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class JobLine:
     """A job as the list shows it; ``rate`` is files per second, None if it is not known."""
 
     job: Job
@@ -57,13 +57,13 @@ def cancel(site: Site, request: Request) -> Response:
     return RedirectResponse("/jobs", 303)
 
 
-def _lines(site: Site, found: Sequence[Job]) -> list[Line]:
+def _lines(site: Site, found: Sequence[Job]) -> list[JobLine]:
     now = datetime.now(UTC)
     lines = []
     for job in found:
         rate = pace_of(site.pace, job, now) if job.state is JobState.RUNNING else None
         left = timedelta(seconds=max(0, job.total - job.done) / rate) if rate else None
-        lines.append(Line(job, _does(job), rate, left, job.is_held(now)))
+        lines.append(JobLine(job, _does(job), rate, left, job.is_held(now)))
     return lines
 
 

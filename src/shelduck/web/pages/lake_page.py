@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from shelduck.catalog.read.overview.commits import commits_between, count_snapshots, times_of
 from shelduck.catalog.read.overview.lake_tables import (
-    KeptRows,
+    RowsInCatalog,
     TableNumbers,
     kept_rows,
     newest_changes,
@@ -29,11 +29,11 @@ DAYS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TableLine:
     """A table as the list shows it; ``touched`` is the newest snapshot that changed it."""
 
     table: TableNumbers
-    kept: KeptRows
+    kept: RowsInCatalog
     touched: int | None
     time: datetime | None
     open_jobs: int
@@ -100,15 +100,15 @@ def _lines(
     connection: Connection,
     chosen: list[TableNumbers],
     newest: dict[int, int],
-    kept: Mapping[int, KeptRows],
-) -> list[Line]:
+    kept: Mapping[int, RowsInCatalog],
+) -> list[TableLine]:
     ids = [t.id for t in chosen]
     newest = newest or newest_changes(connection, ids)
     times = times_of(connection, (newest[n] for n in ids if n in newest))
     open_jobs = Counter(j.table_id for j in catalog_jobs.jobs(connection) if j.is_open)
     return [
-        Line(
-            *(t, kept.get(t.id, KeptRows()), newest.get(t.id)),
+        TableLine(
+            *(t, kept.get(t.id, RowsInCatalog()), newest.get(t.id)),
             *(times.get(newest.get(t.id, -1)), open_jobs[t.id]),
         )
         for t in chosen

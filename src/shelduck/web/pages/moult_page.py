@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shelduck.catalog.read import read
-from shelduck.catalog.read.overview.lake_tables import KeptRows, kept_rows
-from shelduck.catalog.read.overview.table_files import FileSums, LayoutFiles, by_layout
+from shelduck.catalog.read.overview.lake_tables import RowsInCatalog, kept_rows
+from shelduck.catalog.read.overview.table_files import LayoutCount, SizeSums, by_layout
 from shelduck.errors import ShelduckError
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.model.changes.modify import RewriteOlderFiles
@@ -36,7 +36,7 @@ def show(site: Site, request: Request) -> Response:
         groups = by_layout(connection, number)
         named = {g.mapping_id for g in groups if g.mapping_id is not None}
         mappings = read.name_mappings(connection, named)
-        kept = kept_rows(connection, [number]).get(number, KeptRows())
+        kept = kept_rows(connection, [number]).get(number, RowsInCatalog())
     found = coats(groups, table, mappings)
     older = [c for c in found if not c.is_current]
     plan, why = None, ""
@@ -71,7 +71,7 @@ class Coat:
     """
 
     number: int
-    sums: FileSums
+    sums: SizeSums
     first: int
     last: int
     is_known: bool = True
@@ -87,14 +87,14 @@ class Coat:
 
 
 def coats(
-    groups: Iterable[LayoutFiles], table: TableVersion, mappings: dict[int, NameMapping]
+    groups: Iterable[LayoutCount], table: TableVersion, mappings: dict[int, NameMapping]
 ) -> list[Coat]:
     """Return what each group of files is like, the newest first."""
     return [_coat(at, group, table, mappings) for at, group in enumerate(groups, 1)]
 
 
 def _coat(
-    number: int, group: LayoutFiles, table: TableVersion, mappings: dict[int, NameMapping]
+    number: int, group: LayoutCount, table: TableVersion, mappings: dict[int, NameMapping]
 ) -> Coat:
     same = (number, group.sums, group.first, group.last)
     if group.layout is None:

@@ -39,7 +39,7 @@ def _beginning(site: Site, number: int | None) -> str:
 def plan_of(site: Site, text: str) -> AlterPlan:
     """Return the plan of one ALTER TABLE; InvalidRequest for any other text."""
     found = parse(text, ntz=site.state.ntz)
-    if len(found) != 1 or not isinstance(found[0], st.AlterTable):
+    if len(found) != 1 or not isinstance(found[0], st.AlterTableStatement):
         raise InvalidRequest(
             "only one ALTER TABLE that changes columns, properties or the layout of files can be"
             " planned; write ALTER TABLE t ADD COLUMN c INT, or the like"

@@ -54,7 +54,7 @@ class Deed:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SnapshotLine:
     """A snapshot of the log."""
 
     snapshot: Snapshot
@@ -78,7 +78,7 @@ def show(site: Site, request: Request) -> Response:
         tables = named_tables(connection, head.id)
         ids = {e.id for _, entries in found for e in entries if e.id is not None}
         names = names_of_tables(connection, ids)
-    lines = [Line(s, tuple(_deeds(entries, names))) for s, entries in found[:PAGE]]
+    lines = [SnapshotLine(s, tuple(_deeds(entries, names))) for s, entries in found[:PAGE]]
     return site.render(
         request,
         "snapshots.html",
@@ -105,7 +105,7 @@ def _deeds(entries: Iterable[Entry], names: Mapping[int, str]) -> Iterable[Deed]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ShownDifference:
     """A table in two snapshots: its names, None where it is not there, and what differs."""
 
     id: int
@@ -138,7 +138,7 @@ def compare(site: Site, request: Request) -> Response:
     )
 
 
-def _differences(connection: Connection, a: int, b: int) -> list[Difference]:
+def _differences(connection: Connection, a: int, b: int) -> list[ShownDifference]:
     old, new = named_tables(connection, a), named_tables(connection, b)
     files = row_changes(connection, old.keys() | new.keys(), a, b)
     changed = tables_with_other_columns(connection, a, b)
@@ -149,7 +149,7 @@ def _differences(connection: Connection, a: int, b: int) -> list[Difference]:
         changes = _columns(connection, number, a, b) if is_there and number in changed else ()
         if before != after or changes or number in files:
             differs = files.get(number, FileChanges())
-            found.append(Difference(number, before, after, differs, changes))
+            found.append(ShownDifference(number, before, after, differs, changes))
     return sorted(found, key=lambda d: d.name.lower())
 
 

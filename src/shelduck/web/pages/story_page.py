@@ -40,7 +40,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ShownColumn:
     """A column of the schema at a snapshot, with its depth."""
 
     state: ColumnState
@@ -160,14 +160,14 @@ class Events:
         return old, new
 
 
-def _schema(history: Sequence[ColumnState], at: int) -> list[Column]:
+def _schema(history: Sequence[ColumnState], at: int) -> list[ShownColumn]:
     there = sorted((s for s in history if s.is_at(at)), key=lambda s: (s.order, s.id))
-    found: list[Column] = []
+    found: list[ShownColumn] = []
 
     def add(parent: int | None, depth: int) -> None:
         for state in there:
             if state.parent == parent:
-                found.append(Column(state, depth))
+                found.append(ShownColumn(state, depth))
                 add(state.id, depth + 1)
 
     add(None, 0)

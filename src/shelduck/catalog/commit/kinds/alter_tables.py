@@ -21,7 +21,7 @@ from shelduck.catalog.commit.adoptions import refuse_other_numbers
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.follow_pins import ASK_PINS
 from shelduck.catalog.commit.kept_places import ASK_PLACES, keep_places
-from shelduck.catalog.commit.kinds.kind import Kind
+from shelduck.catalog.commit.kinds.kind import ChangeKind
 from shelduck.catalog.commit.rows.delete_file_rows import require_as_seen
 from shelduck.catalog.commit.rows.described import (
     ASK_TAGGED,
@@ -119,7 +119,7 @@ def write(draft: Draft, work: Work) -> None:
     draft.opening.altered.update(table.id for table in altered)
 
 
-KIND = Kind(
+KIND = ChangeKind(
     (AlterTable,),
     fold,
     write,

@@ -8,7 +8,7 @@ from typing import Any
 
 from shelduck.catalog.commit.adoptions import mapping_ids, refuse_adopted
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kinds.kind import Kind
+from shelduck.catalog.commit.kinds.kind import ChangeKind
 from shelduck.catalog.commit.rows.delete_file_rows import insert_delete_files
 from shelduck.catalog.commit.rows.file_rows import (
     file_row,
@@ -67,7 +67,7 @@ def write(draft: Draft, work: Work) -> None:
     grow_stats(draft, totals, growth)
 
 
-KIND = Kind((AppendFiles, InlineRows), fold, write, asks=(*ASK_STATS, *ASK_INLINED))
+KIND = ChangeKind((AppendFiles, InlineRows), fold, write, asks=(*ASK_STATS, *ASK_INLINED))
 
 
 def _append_files(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Table, bindparam, func, select, update
 
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kinds.kind import Kind
+from shelduck.catalog.commit.kinds.kind import ChangeKind
 from shelduck.catalog.commit.rows.versions import begin, end
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read.queries import live
@@ -172,10 +172,10 @@ def _write_macros(draft: Draft, work: Work) -> None:
     draft.has_schema_change = True
 
 
-SCHEMAS = Kind((CreateSchema, DropSchema), Work.keep, _write_schemas)
-VIEWS = Kind(
+SCHEMAS = ChangeKind((CreateSchema, DropSchema), Work.keep, _write_schemas)
+VIEWS = ChangeKind(
     (CreateView, DropView, RenameView, CommentViewColumns),
     *(Work.keep, _write_views),
     check=_check_views,
 )
-MACROS = Kind((CreateMacro, DropMacro), Work.keep, _write_macros, check=_check_macros)
+MACROS = ChangeKind((CreateMacro, DropMacro), Work.keep, _write_macros, check=_check_macros)

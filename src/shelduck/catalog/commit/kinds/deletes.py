@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kinds.kind import Kind
+from shelduck.catalog.commit.kinds.kind import ChangeKind
 from shelduck.catalog.commit.rows.delete_file_rows import (
     ASK_FILES,
     end_delete_files,
@@ -44,7 +44,7 @@ def write(draft: Draft, work: Work) -> None:
                 _delete_from_files(draft, table, change)
 
 
-KIND = Kind((DeleteRows,), fold, write, asks=ASK_FILES)
+KIND = ChangeKind((DeleteRows,), fold, write, asks=ASK_FILES)
 
 
 def _delete_from_files(draft: Draft, work: TableWork, change: DeleteRows) -> None:

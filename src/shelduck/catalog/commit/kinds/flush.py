@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, bindparam, case, delete, func, select, update
 
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kinds.kind import Kind
+from shelduck.catalog.commit.kinds.kind import ChangeKind
 from shelduck.catalog.commit.rows.delete_file_rows import (
     forget_merged,
     insert_delete_files,
@@ -43,7 +43,7 @@ def write(draft: Draft, work: Work) -> None:
             _insert(draft, change)
 
 
-KIND = Kind((FlushInlined,), Work.keep_of_rows, write)
+KIND = ChangeKind((FlushInlined,), Work.keep_of_rows, write)
 
 
 def _remove_rows(

@@ -17,7 +17,7 @@ def _nothing(_given: Any, _taken: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ChangeKind:
     """One kind of change: its classes, and how a commit carries them out.
 
     A commit calls only the kinds of its own changes: ``fold`` for each change, then every other

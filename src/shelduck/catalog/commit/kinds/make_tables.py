@@ -9,7 +9,7 @@ from sqlalchemy import select
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.follow_pins import ASK_PINS
 from shelduck.catalog.commit.kept_places import keep_places
-from shelduck.catalog.commit.kinds.kind import Kind
+from shelduck.catalog.commit.kinds.kind import ChangeKind
 from shelduck.catalog.commit.rows.described import (
     begin_columns,
     begin_tags,
@@ -82,7 +82,7 @@ def write(draft: Draft, work: Work) -> None:
             _rename(draft, table, table.new_name)
 
 
-KIND = Kind((CreateTable, DropTable, RenameTable), fold, write, check=check, asks=ASK_PINS)
+KIND = ChangeKind((CreateTable, DropTable, RenameTable), fold, write, check=check, asks=ASK_PINS)
 
 
 def _drop(draft: Draft, ids: Sequence[TableId]) -> None:

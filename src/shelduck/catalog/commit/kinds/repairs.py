@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kinds.kind import Kind
+from shelduck.catalog.commit.kinds.kind import ChangeKind
 from shelduck.catalog.commit.rows.table_stats import widen_column_stats
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.known import misnamed_tables, renaming
@@ -72,7 +72,7 @@ def write(draft: Draft, work: Work) -> None:
     draft.has_stats_change = True
 
 
-KIND = Kind((RepairCatalog,), Work.keep, write)
+KIND = ChangeKind((RepairCatalog,), Work.keep, write)
 
 
 def _names(draft: Draft) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import BindParameter, bindparam, func, select
 
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kinds.kind import Kind
+from shelduck.catalog.commit.kinds.kind import ChangeKind
 from shelduck.catalog.commit.rows.delete_file_rows import (
     ASK_FILES,
     end_files,
@@ -59,7 +59,7 @@ def write(draft: Draft, work: Work) -> None:
             _rewrite(draft, table, changes)
 
 
-KIND = Kind((RewriteFiles,), Work.keep_of_rows, write, asks=(*ASK_FILES, *_ASK_COLUMNS))
+KIND = ChangeKind((RewriteFiles,), Work.keep_of_rows, write, asks=(*ASK_FILES, *_ASK_COLUMNS))
 
 
 def _rewrite(draft: Draft, work: TableWork, changes: Sequence[RewriteFiles]) -> None:

@@ -27,7 +27,7 @@ from shelduck.model.changes.conflict import describe
 from shelduck.model.files.data_file import DeletesSeen, NewDeleteFile
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.planning.conservation import Source
+from shelduck.planning.conservation import CountedFile
 
 # Each id is a parameter of two questions.
 _AT_ONCE = 5_000
@@ -44,7 +44,7 @@ _SEEN = Together(dict(ASK_FILES))
 
 def require_as_seen(
     draft: Draft, table: TableId, doing: str, seen: Mapping[int, DeletesSeen]
-) -> dict[int, Source]:
+) -> dict[int, CountedFile]:
     """Return the row counts of data files that are live and have only the deletes ``seen``.
 
     Raises Conflict for any others. ``doing`` follows "cannot" in the message.
@@ -60,7 +60,7 @@ def require_as_seen(
     if source in draft.opening.present:
         found = draft.connection.execute(inlined_delete_counts(source))
         inlined = {row[0]: row[1] for row in found}
-    counted: dict[int, Source] = {}
+    counted: dict[int, CountedFile] = {}
     for number, then in seen.items():
         delete_id, dead = deletes.get(number, (None, 0))
         more = inlined.get(number, 0)
@@ -69,7 +69,7 @@ def require_as_seen(
         elif then != DeletesSeen(delete_id, more):
             what = f"deleted rows from data file {number}"
         else:
-            counted[number] = Source(*alive[number], dead + more)
+            counted[number] = CountedFile(*alive[number], dead + more)
             continue
         raise Conflict(
             f"cannot {doing}: another commit {what}; read the table again and repeat the change"
@@ -152,7 +152,7 @@ def forget_merged(draft: Draft, table: TableVersion, merged: Sequence[MergedDele
 
 
 def keep_past(
-    draft: Draft, change: DeleteRows | RewriteFiles, counted: Mapping[int, Source]
+    draft: Draft, change: DeleteRows | RewriteFiles, counted: Mapping[int, CountedFile]
 ) -> None:
     """Write merged delete files, live until this snapshot, in place of older ones and positions."""
     parts = change.files if isinstance(change, DeleteRows) else change.sources

@@ -132,7 +132,7 @@ def _sums(source: Table, at: int, rows: ColumnElement[Any]) -> Subquery:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRows:
+class RowsInCatalog:
     """The catalog's own part of a table: rows, and deleted positions of its live files.
 
     ``versions`` also counts the rows that only older snapshots show.
@@ -143,7 +143,7 @@ class KeptRows:
     versions: int = 0
 
 
-def kept_rows(connection: Connection, ids: Collection[int]) -> dict[int, KeptRows]:
+def kept_rows(connection: Connection, ids: Collection[int]) -> dict[int, RowsInCatalog]:
     """Return the rows and the deletes that the catalog keeps, by table; NotFound never.
 
     Three statements, and one more for each two hundred tables of rows.
@@ -160,7 +160,7 @@ def kept_rows(connection: Connection, ids: Collection[int]) -> dict[int, KeptRow
                 versions[number] += count
             else:
                 deleted[number] += count
-    return {n: KeptRows(rows[n], deleted[n], versions[n]) for n in ids}
+    return {n: RowsInCatalog(rows[n], deleted[n], versions[n]) for n in ids}
 
 
 def _count(name: str, number: int) -> Select[Any]:

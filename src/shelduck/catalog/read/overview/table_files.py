@@ -21,7 +21,7 @@ _file, _delete = tables.data_file, tables.delete_file
 
 
 @dataclass(frozen=True, slots=True)
-class FileSums:
+class SizeSums:
     """A group of data files: how many, their rows and bytes."""
 
     files: int = 0
@@ -39,7 +39,7 @@ class DeleteSums:
 
 
 @dataclass(frozen=True, slots=True)
-class LayoutFiles:
+class LayoutCount:
     """The files of one layout and one name mapping, with the snapshots in which they began.
 
     ``layout`` is None for files whose layout the catalog does not know.
@@ -48,12 +48,12 @@ class LayoutFiles:
     layout_id: int | None
     mapping_id: int | None
     layout: Layout | None
-    sums: FileSums
+    sums: SizeSums
     first: int
     last: int
 
 
-def sizes(connection: Connection, table: int, edges: Sequence[int]) -> list[FileSums]:
+def sizes(connection: Connection, table: int, edges: Sequence[int]) -> list[SizeSums]:
     """Return the live files below the first edge, between edges, and from the last; one statement.
 
     Edges are bytes, in order; a file of exactly an edge belongs above it.
@@ -71,8 +71,8 @@ def sizes(connection: Connection, table: int, edges: Sequence[int]) -> list[File
     query = select(
         sized.c.place, counted, total(sized.c.record_count), total(sized.c.file_size_bytes)
     ).group_by(sized.c.place)
-    found = {row[0]: FileSums(*row[1:]) for row in connection.execute(query)}
-    return [found.get(at, FileSums()) for at in range(len(edges) + 1)]
+    found = {row[0]: SizeSums(*row[1:]) for row in connection.execute(query)}
+    return [found.get(at, SizeSums()) for at in range(len(edges) + 1)]
 
 
 def deletes(connection: Connection, table: int) -> DeleteSums:
@@ -83,7 +83,7 @@ def deletes(connection: Connection, table: int) -> DeleteSums:
     return DeleteSums(*row)
 
 
-def stored_rows(connection: Connection, table: TableVersion) -> FileSums:
+def stored_rows(connection: Connection, table: TableVersion) -> SizeSums:
     """Return the files of a table at its snapshot, with the rows that are left; two statements."""
     return _stored(connection, table)[0]
 
@@ -97,7 +97,7 @@ def live_rows(connection: Connection, table: TableVersion) -> int | None:
     return found.rows if counted == found.files else None
 
 
-def _stored(connection: Connection, table: TableVersion) -> tuple[FileSums, int]:
+def _stored(connection: Connection, table: TableVersion) -> tuple[SizeSums, int]:
     """Return sums of files, and of how many the catalog has the number of rows."""
     files = files_at(connection, table)
     c = _file.c
@@ -106,7 +106,7 @@ def _stored(connection: Connection, table: TableVersion) -> tuple[FileSums, int]
     query = select(counted, *sums, func.count(c.record_count))
     query = query.select_from(files.source).where(files.is_there)
     count, rows, size, dead, known = connection.execute(query).one()
-    return FileSums(count, rows - dead, size), known
+    return SizeSums(count, rows - dead, size), known
 
 
 def newest_files(connection: Connection, table: int, most: int) -> list[int]:
@@ -116,7 +116,7 @@ def newest_files(connection: Connection, table: int, most: int) -> list[int]:
     return list(connection.execute(query.order_by(number.desc()).limit(most)).scalars())
 
 
-def by_layout(connection: Connection, table: int) -> list[LayoutFiles]:
+def by_layout(connection: Connection, table: int) -> list[LayoutCount]:
     """Return the live files by layout and name mapping, the layout of the newest file first.
 
     Three statements.
@@ -141,9 +141,9 @@ def by_layout(connection: Connection, table: int) -> list[LayoutFiles]:
     if ids:
         texts.update((row[0], row[1]) for row in connection.execute(queries.layouts(ids)))
     return [
-        LayoutFiles(
+        LayoutCount(
             *(number, mapping, Layout.from_json(texts[number]) if number in texts else None),
-            *(FileSums(files, records, size), first, last),
+            *(SizeSums(files, records, size), first, last),
         )
         for number, mapping, files, records, size, first, last, _ in rows
     ]
