@@ -12,6 +12,7 @@ from hypothesis import settings
 from pyspark import SparkContext
 
 from shelduck.ducklake.format import FORMATS
+from tests.support.compiled import share_compiled_statements
 from tests.support.cover import left_out_tests
 from tests.support.lengths import SOAKS, commits
 from tests.support.postgres import PostgresServer, running_postgres
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 # How long an example takes says how busy the machine is. In CI, too, examples are new ones.
 settings.register_profile("shelduck", settings.get_profile("default"), deadline=None)
 settings.load_profile("shelduck")
+share_compiled_statements()
 
 CATALOGS = ("sqlite", "postgres", "duckdb")
 VERSIONS = ("1.0", "1.1")

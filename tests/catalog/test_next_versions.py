@@ -146,7 +146,6 @@ def _looked_up(lake, name="t"):
     return took
 
 
-@pytest.mark.every_database
 def test_a_table_that_this_process_alters_is_not_read_again(lake, lake_url):
     lake.close()
     # A DuckDB file that is opened for each statement costs more than all statements.

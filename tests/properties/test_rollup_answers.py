@@ -181,7 +181,7 @@ def tell(
 def test_a_few_queries_have_one_answer(spark, tmp_path, model, seed):
     folder = tmp_path / "law"
     folder.mkdir()
-    world = tell(random.Random(seed).randrange, print, spark, folder, model, count=12)
+    world = tell(random.Random(seed).randrange, print, spark, folder, model, count=6)
     assert world.taken
 
 

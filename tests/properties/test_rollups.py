@@ -386,7 +386,7 @@ def tell(draw: Draw, note: Note, model: str, spark: SparkSession, folder: Path, 
 def test_a_few_events_leave_rollups_as_their_base(spark, tmp_path, model, seed):
     folder = tmp_path / "story"
     folder.mkdir()
-    tell(random.Random(seed).randrange, print, model, spark, folder, n=5)
+    tell(random.Random(seed).randrange, print, model, spark, folder, n=2)
 
 
 @pytest.mark.slow

@@ -53,6 +53,16 @@ class Base:
         shutil.copy(self.catalog, catalog)
         return catalog, self.connect(catalog)
 
+    def copy_with_files(self, folder: Path) -> shelduck.Lake:
+        """The lake again, with files of its own: ``lake.db`` and ``data`` in a folder."""
+        data = f"{folder}/data/"
+        shutil.copytree(self.data_path, data)
+        shutil.copy(self.catalog, folder / "lake.db")
+        with closing(sqlite3.connect(folder / "lake.db")) as connection, connection:
+            moved = "UPDATE ducklake_metadata SET value = ? WHERE key = 'data_path'"
+            connection.execute(moved, [data])
+        return shelduck.connect(f"sqlite:///{folder}/lake.db", data, self.spark)
+
 
 def rows(found: DataFrame) -> list[Row]:
     """The rows as plain tuples, structs and maps inside them too."""

@@ -53,6 +53,18 @@ METADATA_TABLES = (
 )
 
 
+# Statements that change a DuckDB for whoever comes next.
+_TRACES = ("SET", "RESET", "PRAGMA", "LOAD", "ATTACH", "DETACH", "USE", "CREATE SECRET")
+# What an oracle has left in a DuckDB beside its lake.
+_LEFT = (
+    "SELECT database_name FROM duckdb_databases() WHERE NOT internal AND database_name <> 'memory'"
+    " UNION ALL SELECT table_name FROM duckdb_tables()"
+    " UNION ALL SELECT view_name FROM duckdb_views() WHERE NOT internal"
+)
+# DuckDBs without a lake, which have the extensions.
+_IDLE: list[duckdb.DuckDBPyConnection] = []
+
+
 class DuckDBOracle:
     """A DuckDB connection that has a lake attached as `lake` and in use.
 
@@ -63,6 +75,9 @@ class DuckDBOracle:
 
     A lake in a DuckDB file can be open in one place only: close the oracle before Shelduck opens
     it, and the other way round.
+
+    To start a DuckDB costs twice as much as to attach a lake: the next oracle gets one that an
+    oracle before it has left as it was.
     """
 
     def __init__(
@@ -72,11 +87,23 @@ class DuckDBOracle:
         options: Mapping[str, str | int | bool] | None = None,
         store: S3Server | None = None,
     ) -> None:
-        self._connection = duckdb_with(EXTENSIONS if store is None else (*EXTENSIONS, "httpfs"))
-        if store is not None:
-            self._connection.execute(store.duckdb_secret)
-        self._connection.execute(duckdb_attach_string(url, data_path, options=options))
-        self._connection.execute("USE lake")
+        self._leaves_no_trace = store is None
+        if store is None:
+            self._home: duckdb.DuckDBPyConnection | None = (
+                _IDLE.pop() if _IDLE else duckdb_with(EXTENSIONS)
+            )
+        else:
+            self._home = duckdb_with((*EXTENSIONS, "httpfs"))
+            self._home.execute(store.duckdb_secret)
+        self._connection = self._home.cursor()
+        try:
+            self._connection.execute("SET TimeZone = 'UTC'")
+            self._connection.execute(duckdb_attach_string(url, data_path, options=options))
+            self._connection.execute("USE lake")
+        except duckdb.Error:
+            self._leaves_no_trace = False
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -86,10 +113,23 @@ class DuckDBOracle:
 
     def close(self) -> None:
         """Releases the lake."""
+        if self._home is None:
+            return
+        home, self._home = self._home, None
         self._connection.close()
+        if self._leaves_no_trace:
+            try:
+                home.execute("DETACH lake")
+                if home.execute(_LEFT).fetchall() == []:
+                    _IDLE.append(home)
+                    return
+            except duckdb.Error:
+                pass  # whatever holds the lake goes with its DuckDB
+        home.close()
 
     def execute(self, statement: str, parameters: Sequence[object] | None = None) -> None:
         """Runs a statement whose rows do not matter."""
+        self._leaves_no_trace &= not statement.lstrip().upper().startswith(_TRACES)
         self._connection.execute(statement, parameters)
 
     def sql(self, query: str, parameters: Sequence[object] | None = None) -> list[Row]:

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py4j.java_gateway import java_import
+from py4j.java_gateway import JavaObject, java_import
+from py4j.protocol import DEFAULT_JVM_ID, REFERENCE_TYPE
 from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
@@ -52,6 +53,12 @@ QUICK = {
 }
 # PySpark names these classes without their package: the JVM then looks for each in every JAR.
 _OFTEN_NAMED = ("org.apache.spark.api.python.PythonUtils", "org.apache.spark.sql.functions")
+# These it names in full, and py4j looks for each below every package that is imported whole.
+_NAMED_IN_FULL = (
+    "org.apache.spark.sql.classic.SparkSession",
+    "org.apache.spark.sql.expressions.Window",
+    "org.apache.spark.sql.functions",
+)
 
 _started: list[object] = []
 
@@ -79,23 +86,42 @@ def local_session(folder: Path, more: Mapping[str, str] | None = None) -> Iterat
     session = builder.getOrCreate()
     _started.append(session.sparkContext._gateway)
     session.sparkContext.setLogLevel("ERROR")
-    for name in _OFTEN_NAMED:
-        java_import(session._jvm, name)
+    _let_names_be_found(session)
     if os.environ.get("SHELDUCK_TEST_SPARK") != "compiled":
-        _let_files_be_quick(session)
+        _let_files_be_quick(session, is_local="spark.driver.extraClassPath" not in (more or {}))
     try:
         yield session
     finally:
         session.stop()
 
 
-def _let_files_be_quick(session: SparkSession) -> None:
-    """Hadoop starts a process for each chmod of a local file, ten of them for a small write."""
+def _let_names_be_found(session: SparkSession) -> None:
+    """The JVM looks through all JARs for a class, and through the stack for the line of a job."""
+    for name in _OFTEN_NAMED:
+        java_import(session._jvm, name)
+    gateway = session.sparkContext._gateway
+    imports = JavaObject(DEFAULT_JVM_ID.removeprefix(REFERENCE_TYPE), gateway._gateway_client)
+    # Were it collected, py4j would drop the imports themselves.
+    _started.append(imports)
+    for name in _NAMED_IN_FULL:
+        imports.getSingleImportsMap().put(name, name)
+    for part in ("short", "long"):
+        session.sparkContext.setLocalProperty(f"callSite.{part}", "a test")
+
+
+def _let_files_be_quick(session: SparkSession, *, is_local: bool) -> None:
+    """Hadoop starts a process for each chmod of a local file, ten of them for a small write.
+
+    And it sends 1,100 settings with each scan and each write, most of which no local file needs.
+    """
     compiler = session._jvm.org.codehaus.janino.SimpleCompiler()
     thread = session._jvm.java.lang.Thread.currentThread()
     compiler.setParentClassLoader(thread.getContextClassLoader())
     compiler.cook(Path(__file__).with_name("LocalFiles.java").read_text())
     settings = session._jvm.org.apache.hadoop.conf.Configuration(session._jsc.hadoopConfiguration())
+    if is_local:
+        small = compiler.getClassLoader().loadClass("shelduck.tests.LocalFiles$Small").newInstance()
+        small.accept(session._jsc.hadoopConfiguration())
     settings.setClassLoader(compiler.getClassLoader())
     settings.set("fs.file.impl", "shelduck.tests.LocalFiles")
     files = session._jvm.org.apache.hadoop.fs.FileSystem

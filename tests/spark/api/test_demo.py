@@ -16,7 +16,7 @@ from tests.support.oracle import DuckDBOracle
 
 
 def test_the_demo_changes_a_type_while_others_write_and_read(spark, tmp_path):
-    found = CliRunner().invoke(app, ["demo", "--rows", "20000", "--keep", str(tmp_path / "kept")])
+    found = CliRunner().invoke(app, ["demo", "--rows", "2000", "--keep", str(tmp_path / "kept")])
 
     assert found.exit_code == 0, found.output
     told = {k.strip(): v for k, v in re.findall(r"│ (.+?) +│ (\S+)", found.output)}
@@ -29,11 +29,11 @@ def test_the_demo_changes_a_type_while_others_write_and_read(spark, tmp_path):
     assert re.fullmatch(r"\d+ rows, amount is (VARCHAR|DECIMAL\(10,2\))", looks["during the job"])
     assert re.fullmatch(r"\d+ rows, amount is DECIMAL\(10,2\)", looks["now"])
     assert "Files changed: none" in found.output
-    assert "after the load: 20,000 rows" in found.output
+    assert "after the load: 2,000 rows" in found.output
     url = f"sqlite:///{tmp_path}/kept/lake.db"
     with DuckDBOracle(url) as oracle:
         assert oracle.sql("SELECT count(*), count(DISTINCT id) FROM events") == [
-            (20000 + written, 20000 + written)
+            (2000 + written, 2000 + written)
         ]
     with shelduck.connect(url, spark=spark) as lake:
         assert [job.state.value for job in lake.jobs()] == ["FINISHED"]

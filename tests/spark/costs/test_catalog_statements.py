@@ -86,7 +86,6 @@ def test_rows_are_written_with_few_statements(lake, costs, spark, more):
     within("statements.update", update.statements - more)
 
 
-@pytest.mark.every_database
 def test_a_small_load_by_key_asks_no_more_after_others(lake, costs, spark, more):
     lake.sql("CREATE TABLE t (id BIGINT, v STRING) UNIQUE KEY (id)")
     lake.table("t").append(rows(spark))

@@ -130,8 +130,12 @@ def test_a_file_of_several_deletion_vectors_is_read_at_each_snapshot(theirs, our
     theirs.flush_inlined_data("main.t")
     ours.execute("DELETE FROM t WHERE id IN (0, 15)")
 
-    counts = [asked(f"SELECT count(*), sum(id) FROM t VERSION AS OF {n}")[0] for n in range(2, 8)]
-    assert counts == [(20, 190), (19, 187), (18, 180), (17, 169), (17, 169), (15, 154)]
+    then = "SELECT {n} AS n, count(*), sum(id) FROM t VERSION AS OF {n}"
+    counts = asked(" UNION ALL ".join(then.format(n=n) for n in range(2, 8)))
+    assert sorted(counts) == [
+        *((2, 20, 190), (3, 19, 187), (4, 18, 180)),
+        *((5, 17, 169), (6, 17, 169), (7, 15, 154)),
+    ]
     died = "SELECT _commit_version, id FROM table_changes('t', 3, 7) WHERE _change_type = 'delete'"
     assert sorted(asked(died)) == [(3, 3), (4, 7), (5, 11), (7, 0), (7, 15)]
     assert len(theirs.load_table("main.t").scan().to_arrow()) == 15
@@ -239,8 +243,9 @@ def test_files_that_were_merged_across_versions_of_the_columns_are_read(spark, t
         return [tuple(row) for row in lake.execute(text).collect()]
 
     assert rows("SELECT * FROM t ORDER BY id") == [(1, 7), (2, 7), (3, 4)]
-    seen = [rows(f"SELECT count(*) FROM t VERSION AS OF {at}")[0][0] for at in range(1, 5)]
-    assert seen == [0, 2, 2, 3]
+    then = "SELECT {n} AS n, count(*) FROM t VERSION AS OF {n}"
+    seen = rows(" UNION ALL ".join(then.format(n=n) for n in range(1, 5)))
+    assert sorted(seen) == [(1, 0), (2, 2), (3, 2), (4, 3)]
     lake.execute("UPDATE t SET c = 8 WHERE id = 1")
     lake.execute("ALTER TABLE t RENAME COLUMN c TO d")
     assert rows("SELECT d, id FROM t ORDER BY id") == [(8, 1), (7, 2), (4, 3)]

@@ -28,11 +28,9 @@ IDS = [(n,) for n in range(60)]
 
 
 @pytest.fixture
-def lake(tmp_path, spark):
-    """A lake of its own with its own files: tests here delete some."""
-    with shelduck.connect(f"sqlite:///{tmp_path}/lake.db", f"{tmp_path}/data/", spark) as made:
-        for statement in STATEMENTS:
-            made.sql(statement)
+def lake(base, tmp_path):
+    """A lake with its own files: tests here delete some."""
+    with base.copy_with_files(tmp_path) as made:
         yield made
 
 
