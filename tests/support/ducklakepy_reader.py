@@ -196,9 +196,7 @@ class LakeReader:
         """The name of a local table with what a function of DuckDB lists."""
         schemas = self.catalog.list_namespaces()
         tables = [self.catalog.load_table(i) for s in schemas for i in self.catalog.list_tables(s)]
-        views = [
-            self.catalog.load_view((s, v)) for s in schemas for v in self.catalog.list_views(s)
-        ]
+        views = [self.catalog.load_view(v) for s in schemas for v in self.catalog.list_views(s)]
         rows = {
             "schemas": [(s, None, None, 0, None) for s in schemas],
             "tables": [(t.namespace, t.name, None, 0, t.comment()) for t in tables],

@@ -109,7 +109,9 @@ def test_odd_schemas_and_tables_are_made_read_and_renamed(lake, sqlite_url):
         for name in ODD:
             tx.sql(f"ALTER TABLE {ticked(name)}.{ticked(name)} RENAME TO {ticked(name + ' new')}")
 
-    assert {(t.schema, t.name) for t in lake.tables()} == {(n, f"{n} new") for n in ODD}
+    # A dot in a name is not one between names.
+    marked = {n: ticked(n) if set(n) & set('.`"') else n for n in ODD}
+    assert {(t.schema, t.name) for t in lake.tables()} == {(marked[n], f"{n} new") for n in ODD}
     for name in ODD[:5]:
         assert rows(lake.sql(f"SELECT * FROM {ticked(name)}.{ticked(name + ' new')}")) == [(1,)]
     with DuckDBOracle(sqlite_url) as duckdb:

@@ -225,7 +225,7 @@ def test_what_is_there_or_gone_already_makes_no_snapshot(copied, base, statement
         ("DESCRIBE people age", NotFound, "column 'age' does not exist in main.people"),
         ("SHOW CREATE TABLE q", NotFound, "table 'q' does not exist in schema 'main'"),
         ("", InvalidRequest, "the text contains no statement"),
-        ("GRANT ALL ON people TO me", Unsupported, "GRANT is not a statement for a lake"),
+        ("GRANT ALL ON people TO me", Unsupported, "give rights on the catalog's database"),
     ],
 )
 def test_a_statement_that_cannot_be_changes_nothing(copied, base, statement, kind, message):
