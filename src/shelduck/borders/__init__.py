@@ -1,5 +1,5 @@
 """The borders of a lake: import and export of tables of other formats, without copying files.
 
-Each format has a separate package. An import checks everything before `api` commits the first
+Each format has a separate package. An import checks everything before it commits the first
 snapshot; an export begins with a report (`report`).
 """

@@ -224,11 +224,7 @@ class ExportVerbs(DeltaExportVerbs):
         )
 
 
-def _iceberg_report(rows: TableRows) -> ExportReport:
-    return survey_for_iceberg(rows).report
-
-
 _REPORTS: dict[str, Callable[[TableRows], ExportReport]] = {
     "delta": delta_report,
-    "iceberg": _iceberg_report,
+    "iceberg": lambda rows: survey_for_iceberg(rows).report,
 }

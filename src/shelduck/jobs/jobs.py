@@ -260,12 +260,9 @@ def run_jobs(state: LakeState) -> list[SchemaChangeJob]:
     """
     with Turns() as turns:
         open_jobs = [job for job in reversed(jobs_of(state)) if job.is_open]
-        done = turns.each(sorted(open_jobs, key=_is_taken), partial(_work, state), _told)
+        told = "while running job {0.id} on {0.table_name}".format
+        done = turns.each(sorted(open_jobs, key=_is_taken), partial(_work, state), told)
         return [job for job in done if job is not None]
-
-
-def _told(job: Job) -> str:
-    return f"while running job {job.id} on {job.table_name}"
 
 
 def _work(state: LakeState, job: Job) -> SchemaChangeJob | None:

@@ -1,1 +1,5 @@
-"""Rows of a table: read, added, changed, deleted and restored, with key models on their way."""
+"""Rows of a table: read, added, changed, deleted and restored, with key models on their way.
+
+In come a table, DataFrames and conditions; out come DataFrames, or changes of one commit that
+`shelduck.work.hooks` stages. Nothing here writes the catalog, and no other table is changed.
+"""

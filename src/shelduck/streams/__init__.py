@@ -1,1 +1,1 @@
-"""A table as the source and the sink of streaming queries."""
+"""A table as the source and the sink of streaming queries: batches end at snapshots."""

@@ -1,1 +1,4 @@
-"""The verbs of tables and lakes, the same for Python and SQL."""
+"""`Table`, put together from the verbs of each subject, and tables and schemas by name.
+
+The same for Python and SQL: a statement calls the verb that a user of Python would.
+"""

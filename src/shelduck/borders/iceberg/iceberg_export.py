@@ -211,7 +211,8 @@ class _IcebergExport:
         """Write the positions as deletion vectors, replacing the files in which they were."""
         puffin = PuffinWriter()
         for number, file in written.items():
-            puffin.add(names[number], _read_positions(f"{self.deletes}/{file.name}"))
+            read = read_columns(f"{self.deletes}/{file.name}", [POSITION], "delete file")
+            puffin.add(names[number], read[POSITION].to_numpy())
         delete_directory(self.deletes_place)
         place = f"{self.deletes}/vectors.puffin"
         content = puffin.bytes()
@@ -280,10 +281,6 @@ def _parsed(schema: JsonObject, table: str) -> Schema:
             " to a field of a struct as column.field, so rename the column that clashes"
         ) from error
     return parsed
-
-
-def _read_positions(path: str) -> Any:
-    return read_columns(path, [POSITION], "delete file")[POSITION].to_numpy()
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,11 +93,8 @@ def name_to_set(connection: Connection, setting: OptionSetting) -> str:
     if setting.name != LIMIT:
         return setting.name
     assert setting.scope_id is not None
-    return HELD if _is_held(connection, TableId(setting.scope_id)) else LIMIT
-
-
-def _is_held(connection: Connection, table: TableId) -> bool:
-    return connection.execute(_FIND, {"wanted": HELD, "of_table": table}).first() is not None
+    found = connection.execute(_FIND, {"wanted": HELD, "of_table": setting.scope_id})
+    return LIMIT if found.first() is None else HELD
 
 
 def _hold(draft: Draft, table: TableId) -> None:

@@ -103,14 +103,10 @@ def _below(directory: str, *, hidden: bool = False) -> Iterator[FoundFile]:
     base = name.rstrip("/")
     prefix = directory.rstrip("/")
     selected = pyarrow.fs.FileSelector(base or "/", allow_not_found=True, recursive=True)
-    for info in _files_of(files.get_file_info(selected)):
+    for info in filter(lambda each: each.is_file, files.get_file_info(selected)):
         inside = info.path[len(base) :].lstrip("/")
         if hidden or _is_shown(inside):
             yield FoundFile(f"{prefix}/{inside}", info.size)
-
-
-def _files_of(infos: Iterable[pyarrow.fs.FileInfo]) -> Iterator[pyarrow.fs.FileInfo]:
-    return (info for info in infos if info.is_file)
 
 
 def _is_shown(inside: str) -> bool:

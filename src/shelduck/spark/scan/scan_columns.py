@@ -116,7 +116,11 @@ def _checked(source: SparkColumn, target: Leaf, where: str) -> SparkColumn:
     limits = integer_range(target)
     fits = found.isNotNull()
     if limits is not None and limits[1] < 10**38:
-        fits = fits & (found >= F.lit(limits[0])) & (found <= _big(limits[1]))
+        fits = (
+            fits
+            & (found >= F.lit(limits[0]))
+            & (found <= F.lit(str(limits[1])).cast("decimal(38,0)"))
+        )
     elif limits is not None and limits[0] == 0:
         fits = fits & (found >= F.lit(0))
     return (
@@ -124,10 +128,6 @@ def _checked(source: SparkColumn, target: Leaf, where: str) -> SparkColumn:
         .when(fits, found)
         .otherwise(_refusal(source, target, where))
     )
-
-
-def _big(value: int) -> SparkColumn:
-    return F.lit(str(value)).cast("decimal(38,0)")
 
 
 def _unless(

@@ -210,10 +210,6 @@ def _clauses(cursor: Cursor) -> dict[str, Any]:
     return found
 
 
-def _comment(cursor: Cursor) -> str:
-    return cursor.string("the comment as a string")
-
-
 def _provider(cursor: Cursor) -> str:
     provider = cursor.name("a format")
     if provider.lower() not in PROVIDERS:
@@ -224,7 +220,7 @@ def _provider(cursor: Cursor) -> str:
 
 
 _READERS: dict[tuple[str, ...], tuple[str, Callable[[Cursor], object]]] = {
-    ("COMMENT",): ("comment", _comment),
+    ("COMMENT",): ("comment", lambda cursor: cursor.string("the comment as a string")),
     ("USING",): ("using", _provider),
     ("ENGINE", "="): ("engine", read_engine),
     ("PARTITIONED", "BY"): ("partitioned_by", read_partition_keys),

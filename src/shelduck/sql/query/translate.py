@@ -161,10 +161,6 @@ def _is_plain_like(node: exp.Expr, _dialect: str) -> bool:
     return isinstance(pattern, exp.Literal) and pattern.is_string and "\\" not in pattern.name
 
 
-def _is_spark(_node: exp.Expr, dialect: str) -> bool:
-    return dialect == "spark"
-
-
 def _has_plain_divisor(node: exp.Expr, _dialect: str) -> bool:
     divisor = node.expression
     if not isinstance(divisor, exp.Literal) or divisor.is_string:
@@ -188,7 +184,7 @@ _JUDGES: dict[str, Callable[[exp.Expr, str], bool]] = {
     "like": _is_plain_like,
     "mod": _has_plain_divisor,
     # Spark's concat() is NULL when a part is, DuckDB's is not; sqlglot writes || for the first.
-    "concat": _is_spark,
+    "concat": lambda _node, dialect: dialect == "spark",
     "dot": _names_table,
     # DuckLake replaces that word wherever it stands.
     "literal": lambda node, _dialect: CATALOG not in node.name,
