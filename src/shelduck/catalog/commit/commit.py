@@ -156,7 +156,8 @@ class _Making:
         if batch is not None and landed_in(connection, batch, opening.present) is not None:
             return Landed(head, is_new=False, is_repeat=True)
         others = opening.others
-        _check_others(connection, changes, others)
+        if others:
+            _check_others(connection, changes, others)
         work = fold(rebased(connection, self.lake, changes, others, head) if others else changes)
         if isinstance(beside.job, JobStep):
             at = SnapshotId(head.id + (not work.is_empty))
@@ -233,7 +234,8 @@ def _carry_out(draft: Draft, work: Work, kinds: Sequence[ChangeKind], info: Comm
         return Landed(draft.head, is_new=False)
     _check_tables(draft, work)
     for kind in kinds:
-        kind.check(draft, work)
+        if kind.check is not None:
+            kind.check(draft, work)
     check_names(draft.connection, work)
     for kind in kinds:
         kind.write(draft, work)

@@ -76,6 +76,8 @@ def write_rows(
     If columns of a job no longer exist, or its expression names such a column, nothing is written
     for it: the job ends by itself.
     """
+    if not table.conversions:
+        return write_files(spark, rows, table, how=how, progress=progress)
     shadows = known_shadows(table, table.conversions)
     write = partial(write_files, spark, how=how, progress=progress)
     behind = (*how.lineage, *MARKS) if how.changes else how.lineage
@@ -97,8 +99,6 @@ def write_rows(
 def _with_shadows(
     rows: DataFrame, table: TableVersion, shadows: Sequence[Shadow], behind: Sequence[str]
 ) -> DataFrame | None:
-    if not shadows:
-        return None
     names = (*table.columns.names, *(shadow_name(s.field) for s in shadows), *behind)
     try:
         found = add_shadows(rows, shadows).select(*map(backticked, names))

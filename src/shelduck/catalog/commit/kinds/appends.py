@@ -81,8 +81,10 @@ def _append_files(
     numbered: list[tuple[TableId, int, NewDataFile]] = []
     for table, files in appended.items():
         next_row = totals[table].next_row_id
-        refuse_adopted(draft, table, files)
-        mappings = mapping_ids(draft, table, files)
+        mappings: dict[int, int] = {}
+        if any(file.names is not None for file in files):
+            refuse_adopted(draft, table, files)
+            mappings = mapping_ids(draft, table, files)
         for number, file in zip(draft.file_ids(len(files)), files, strict=True):
             draft.layouts[number] = file.layout
             numbered.append((table, number, file))

@@ -12,10 +12,6 @@ from shelduck.catalog.read.together import Questions
 from shelduck.model.changes.change import Change
 
 
-def _nothing(_given: Any, _taken: Any) -> None:
-    """Do nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class ChangeKind:
     """One kind of change: its classes, and how a commit carries them out.
@@ -29,7 +25,7 @@ class ChangeKind:
     """Adds a change to the work, without I/O; the last change of a table wins."""
     write: Callable[[Draft, Work], None]
     """Writes its rows. Conflicts over the rows of a table are found here at the latest."""
-    check: Callable[[Draft, Work], None] = _nothing
+    check: Callable[[Draft, Work], None] | None = None
     """Raises Conflict if another commit changed what the changes were based on."""
     asks: Questions = ()
     """What it asks the catalog in the opening of the commit, about :of_tables and :of_files."""
