@@ -30,11 +30,6 @@ def _shared(key: Any) -> Any:
 
 
 def share_compiled_statements() -> None:
-    """Let all engines that are made from now on have one cache."""
-    real = Engine.__init__
-
-    def made(engine: Engine, *arguments: Any, **named: Any) -> None:
-        real(engine, *arguments, **named)
-        engine._compiled_cache = SharedCache()  # type: ignore[assignment]
-
-    Engine.__init__ = made  # type: ignore[method-assign]
+    """Let all engines have one cache."""
+    shared = SharedCache()
+    Engine._compiled_cache = property(lambda _: shared, lambda _, given: None)  # type: ignore[assignment]

@@ -78,7 +78,10 @@ def test_all_promotions_of_delta_and_of_the_specification_are_metadata_only():
     specified = {Engine.DUCKLAKE, Engine.DELTA}
     found = {pair: promotion(*pair) for pair in PAIRS}
 
-    assert [p for p, f in found.items() if specified & f.accepted_by and not f.is_light] == []
+    # Spark can read no values of these types, and writes none.
+    unread = "geometry interval time_ns timestamp_ns timestamptz_ns unknown".split()
+    heavy = {p for p, f in found.items() if specified & f.accepted_by and not f.is_light}
+    assert {(str(source), str(target)) for source, target in heavy} == {("null", t) for t in unread}
 
 
 @pytest.mark.parametrize(
