@@ -1,5 +1,5 @@
 """The public objects: `connect`, `Lake`, `Table`, `Transaction` and the values that they return.
 
-Thin and typed: names are resolved here, work is done by operations and evolution, and every change
-goes through one transaction to the one door of commits.
+Thin and typed: in come calls of users, and the verbs and subjects below do the work. Nothing here
+commits in a way of its own, and nothing below knows it.
 """

@@ -1,1 +1,1 @@
-"""Verbs over schemas: from requested schema changes to the change for a commit."""
+"""A table and schema changes in, a plan with one change for a commit out; no I/O, and no commit."""

@@ -1,1 +1,1 @@
-"""Schema as code: tables as files of SQL, what differs from a lake, and how it is applied."""
+"""Schema as code: a lake as files of SQL, and the plan back; only `SchemaPlan.apply` commits."""

@@ -1,4 +1,4 @@
-"""Schema as code: tables as files of SQL, what differs from the lake, and how it is applied."""
+"""The steps from a lake to its files of SQL, as values that print well, and their application."""
 
 from __future__ import annotations
 

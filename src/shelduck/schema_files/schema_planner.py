@@ -1,4 +1,4 @@
-"""The way from a lake to files of SQL."""
+"""The plan by which a lake becomes what files of SQL declare: the steps of `schema_plan`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""SQL statements carried out through the verbs: one runner for each kind of statement.
+"""SQL statements carried out: `run` has a function for each kind, and `calls` the procedures.
 
-In come values of `shelduck.sql`, out come rows or what a command did. No text is parsed here, and
-nothing is done that a verb cannot do.
+In comes a text, which `shelduck.sql` parses; out come rows, or what a command did. A function calls
+a verb, or stages in the same unit of work what no verb does; none commits in another way.
 """

@@ -1,1 +1,1 @@
-"""A table as the source and the sink of streaming queries: batches end at snapshots."""
+"""A table as the source and the sink of streams: batches end at snapshots, and commit only once."""

@@ -1,4 +1,4 @@
 """`Table`, put together from the verbs of each subject, and tables and schemas by name.
 
-The same for Python and SQL: a statement calls the verb that a user of Python would.
+The same for Python and SQL: statements call these verbs, or stage the same changes themselves.
 """

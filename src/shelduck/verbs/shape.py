@@ -1,4 +1,4 @@
-"""Verbs over the shape of a table."""
+"""ALTER, its plan, RENAME and DROP of a table: light changes are committed, heavy ones are jobs."""
 
 from __future__ import annotations
 

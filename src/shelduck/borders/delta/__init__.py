@@ -1,1 +1,1 @@
-"""Delta tables: read into a lake with their history (`plan`), and written over a lake's files."""
+"""Delta tables: read into a lake with history (`import_plan`), or written (`delta_export`)."""

@@ -1,5 +1,5 @@
 """Iceberg metadata over the Parquet files of a table.
 
-`survey` checks the files and lists the problems; `export` writes. Only `manifests` needs PyIceberg,
-and only an export imports it.
+`iceberg_survey` checks the files and lists the problems; `iceberg_export` writes. Only an export
+imports PyIceberg.
 """

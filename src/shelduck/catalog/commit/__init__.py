@@ -1,1 +1,1 @@
-"""Changes in, one snapshot out."""
+"""Changes in, one snapshot out, in one transaction; no file of rows is read or written here."""

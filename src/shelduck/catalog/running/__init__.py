@@ -1,1 +1,1 @@
-"""Work that is running on a lake: jobs and registered writers."""
+"""What goes on beside commits: jobs, writers, shapes of pinned views, and places of rollups."""

@@ -1,1 +1,1 @@
-"""The tables of a catalog database: DuckLake's, Shelduck's own, and those of inlined rows."""
+"""A new lake in a database, an existing one opened, and Shelduck's own tables beside DuckLake's."""

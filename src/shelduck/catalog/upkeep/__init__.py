@@ -1,1 +1,1 @@
-"""Maintenance of the catalog itself: expired snapshots and options."""
+"""Maintenance of the catalog: audits, expiry, sweeps, migrations, options; it makes no snapshot."""

@@ -1,1 +1,1 @@
-"""The rows of a table for one reader."""
+"""Which files, deletes and inlined rows one reader of a table sees; nothing is committed."""

@@ -1,1 +1,1 @@
-"""Verbs over rows: changes prepared for one commit."""
+"""A table and rows in, new files and the changes that name them out; nothing is committed."""

@@ -1,1 +1,1 @@
-"""Rows into new files: clustered, partitioned, encoded, measured."""
+"""Rows into new files: clustered, partitioned, encoded, measured; no commit names them yet."""

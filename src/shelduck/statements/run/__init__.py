@@ -1,1 +1,1 @@
-"""The functions that run each kind of statement."""
+"""One function for each kind of statement; `RUN` at the end of a module says which."""

@@ -1,4 +1,4 @@
-"""Statements over rows."""
+"""INSERT of values or of a query; `insert_forms` has its other forms, `edits` other statements."""
 
 from __future__ import annotations
 
