@@ -225,7 +225,7 @@ def told_as_lakes(error: Exception) -> ShelduckError | None:
         condition = error.getCondition() or ""
         kind = ColumnNotFound if condition.startswith("UNRESOLVED_COLUMN.") else InvalidQuery
         return _with_condition(kind(first_line(error)), error)
-    fault = data_fault(error) if isinstance(error, SparkError) else None
+    fault = data_fault(error)
     return None if fault is None else InvalidValue(fault)
 
 

@@ -22,9 +22,8 @@ from shelduck.statements.runner import Runner
 from shelduck.statements.sql_session import SqlSession
 from shelduck.work.results import PlainRows, Staged
 
-_RUN = ddl.RUN | dml.RUN | edits.RUN | edits.RETURNING | show.RUN | upkeep.UPKEEP
-_RUN |= upkeep.RUN | views.RUN | transactions.RUN
-_RUN |= macros.RUN
+_RUN = ddl.RUN | dml.RUN | edits.RUN | edits.RETURNING | show.RUN
+_RUN |= upkeep.RUN | views.RUN | transactions.RUN | macros.RUN
 
 
 @dataclass(frozen=True, slots=True)

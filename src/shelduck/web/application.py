@@ -37,7 +37,6 @@ from shelduck.web.site import ASSETS, Site
 from shelduck.work.state import LakeState
 
 Page = Callable[[Site, Request], Response]
-_CANCEL = "/jobs/{job:int}/cancel"
 _PAGES: dict[str, Page] = {
     "/": lake_page.show,
     "/tables/{table:int}": story_page.show,

@@ -1,7 +1,7 @@
 """Which snapshots expire, and their rows; `shelduck.catalog.upkeep.sweep` removes what they saw.
 
 The effect of both is that of DuckDB's ``expire_snapshots``, row by row; it makes no snapshot.
-`shelduck.catalog.upkeep.expire` drops tables that DuckDB leaves.
+Empty tables for inlined rows that an ALTER has replaced go as well: DuckDB leaves them.
 """
 
 from __future__ import annotations

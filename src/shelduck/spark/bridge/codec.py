@@ -165,7 +165,7 @@ class Reports:
     name: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def taken(self) -> dict[str, Report]:
-        """Return what was reported, by the name of the file; a second call returns nothing.
+        """Return the reports by the names of their files, and forget them.
 
         A file in its last place has a path below the directory of the table for a name.
         """

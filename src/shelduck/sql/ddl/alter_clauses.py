@@ -394,7 +394,7 @@ def _alter_column(cursor: Cursor) -> list[TableChange]:
 
 
 def begins_detail(cursor: Cursor, *, or_name: bool) -> bool:
-    """Tell what is said of a column from a name that stands in its place.
+    """Return whether a detail of a column begins here, not a name that looks like its first word.
 
     Raises InvalidRequest for a word of this module that can only be a name, unless ``or_name``.
     """

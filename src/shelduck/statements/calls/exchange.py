@@ -100,16 +100,6 @@ def _table(runner: Runner, table: str, schema: str | None) -> Table:
     return Table(runner.state, table_name(runner, table, schema), runner.unit)
 
 
-PROCEDURES: dict[str, Callable[..., Answer]] = {
-    "add_files": add_files,
-    "add_data_files": add_files,
-    "import_delta": import_delta,
-    "plan_export": plan_export,
-    "export_delta": export_delta,
-    "export_iceberg": export_iceberg,
-}
-
-
 def set_option(
     runner: Runner,
     option: str,
@@ -150,4 +140,13 @@ def options(runner: Runner) -> PlainRows:
     return PlainRows(columns, rows)
 
 
-OPTIONS: dict[str, Callable[..., Answer]] = {"set_option": set_option, "options": options}
+PROCEDURES: dict[str, Callable[..., Answer]] = {
+    "add_files": add_files,
+    "add_data_files": add_files,
+    "import_delta": import_delta,
+    "plan_export": plan_export,
+    "export_delta": export_delta,
+    "export_iceberg": export_iceberg,
+    "set_option": set_option,
+    "options": options,
+}

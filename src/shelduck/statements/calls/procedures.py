@@ -20,8 +20,6 @@ from shelduck.statements.runner import Answer, Runner
 Procedure = Callable[..., Answer]
 
 PROCEDURES: dict[str, Procedure] = {
-    **exchange.OPTIONS,
-    **upkeep_calls.FLUSHES,
     **exchange.PROCEDURES,
     **transactions.PROCEDURES,
     **functions.PROCEDURES,

@@ -224,21 +224,6 @@ def _in_turn(
         return compacted_rows(turns.each(names, made))
 
 
-PROCEDURES: dict[str, Callable[..., Answer]] = {
-    "compact": compact,
-    "merge_adjacent_files": compact,
-    "rewrite_data_files": rewrite_data_files,
-    "expire_snapshots": expire_snapshots,
-    "cleanup_old_files": cleanup_old_files,
-    "delete_orphaned_files": delete_orphaned_files,
-    "remove_orphans": delete_orphaned_files,
-    "checkpoint": checkpoint,
-    "maintain": maintain,
-    "migrate": migrate,
-    "check": check,
-}
-
-
 def flush_inlined_data(
     runner: Runner, table_name: str | None = None, *, schema: str | None = None
 ) -> PlainRows:
@@ -279,7 +264,18 @@ def refresh_rollups(runner: Runner, table_name: str, *, schema: str | None = Non
     return Table(runner.state, name, runner.unit).refresh_rollups()
 
 
-FLUSHES: dict[str, Callable[..., Answer]] = {
+PROCEDURES: dict[str, Callable[..., Answer]] = {
+    "compact": compact,
+    "merge_adjacent_files": compact,
+    "rewrite_data_files": rewrite_data_files,
+    "expire_snapshots": expire_snapshots,
+    "cleanup_old_files": cleanup_old_files,
+    "delete_orphaned_files": delete_orphaned_files,
+    "remove_orphans": delete_orphaned_files,
+    "checkpoint": checkpoint,
+    "maintain": maintain,
+    "migrate": migrate,
+    "check": check,
     "flush_inlined_data": flush_inlined_data,
     "fold": fold,
     "refresh_rollups": refresh_rollups,

@@ -184,13 +184,6 @@ def _time(when: datetime | None) -> str:
     return "N/A" if when is None else when.isoformat(" ", "milliseconds").partition("+")[0]
 
 
-RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    up.ShowJobs: show_jobs,
-    up.CancelJob: cancel_job,
-    st.AlterRollups: alter_rollups,
-}
-
-
 def optimize(runner: Runner, statement: up.Optimize) -> PlainRows:
     """OPTIMIZE a table, or only its files with rows for which the condition is true."""
     table = runner.table(statement.name)
@@ -228,7 +221,10 @@ def checkpoint(runner: Runner, _: up.Checkpoint) -> PlainRows:
     return do_checkpoint(runner)
 
 
-UPKEEP: dict[type, Callable[[Runner, Any], Answer]] = {
+RUN: dict[type, Callable[[Runner, Any], Answer]] = {
+    up.ShowJobs: show_jobs,
+    up.CancelJob: cancel_job,
+    st.AlterRollups: alter_rollups,
     Call: call,
     up.DropFeature: drop_feature,
     up.Optimize: optimize,
