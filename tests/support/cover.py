@@ -5,8 +5,8 @@
 A way is a step from one line of `src` to the next. Tests are taken by the seconds that they cost
 for each way that none before them goes, and what a module shares costs its first test. Tests that
 cost almost nothing, guards, and those that look at no code of `src` are all taken.
-tests/left_out.txt gets the others: they are slow. tests/seconds.json gets what a case of each test
-function and the fixtures of each module cost; shares are cut by it.
+tests/left_out.txt gets the others: they are slow. tests/seconds.json gets the seconds by the clock
+of a case of each test function and of the fixtures of each module; shares are cut by it.
 """
 
 from __future__ import annotations
@@ -37,13 +37,15 @@ class Recorded:
 
     def __init__(self, folder: Path) -> None:
         self.costs: dict[str, float] = {}
+        self.times: dict[str, float] = {}
         self.guards: set[str] = set()
         self.ways: dict[str, set[Way]] = defaultdict(set)
         for path in sorted(folder.glob("*.json")):
             told = json.loads(path.read_text())
             self.guards |= set(told["guards"])
-            for name, cost in told["costs"].items():
-                self.costs[name] = max(cost, self.costs.get(name, 0))
+            for kept, seconds in ((self.costs, told["costs"]), (self.times, told["times"])):
+                for name, each in seconds.items():
+                    kept[name] = max(each, kept.get(name, 0))
         query = (
             "SELECT context, path, fromno, tono FROM arc"
             " JOIN context ON context.id = context_id JOIN file ON file.id = file_id"
@@ -52,7 +54,7 @@ class Recorded:
             with closing(sqlite3.connect(path)) as connection:
                 for context, *way in connection.execute(query):
                     self.ways[context].add(tuple(way))
-        self.tests = sorted(name for name in self.costs if "::" in name and not _is_shared(name))
+        self.tests = sorted(name for name in self.times if "::" in name and not _is_shared(name))
         self._shared: dict[str, list[str]] = defaultdict(list)
         for name in filter(_is_shared, self.costs):
             self._shared[module_of(name)].append(name)
@@ -122,15 +124,15 @@ def write_seconds(recorded: Recorded) -> None:
     fresh: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     # A fixture of a module is named by itself, a test without its parameters.
     parts = {test: test.partition("[")[0].partition("::")[2] for test in recorded.tests}
-    for name in filter(_is_shared, recorded.costs):
+    for name in filter(_is_shared, recorded.times):
         module, _, fixture = name.partition("::")
         if module and fixture.startswith("<"):
             parts[name] = fixture
     for name, part in parts.items():
-        fresh[module_of(name)][part].append(recorded.costs[name])
+        fresh[module_of(name)][part].append(recorded.times[name])
     told = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
     for module, functions in fresh.items():
-        means = {name: round(sum(costs) / len(costs), 2) for name, costs in functions.items()}
+        means = {name: round(sum(each) / len(each), 2) for name, each in functions.items()}
         told[module] = told.get(module, {}) | means
     SECONDS.write_text(json.dumps(told, indent=0, sort_keys=True) + "\n")
 

@@ -4,12 +4,14 @@
 
 Costs are seconds of CPU of the process and all that it started: the JVM, DuckDB, servers. What a
 fixture of a module or a session does is its own, since another test would pay for it as well.
+Seconds by the clock are kept too: a process that a test kills takes its seconds of CPU with it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -32,10 +34,11 @@ class Recording:
     def __init__(self, folder: Path, name: str, *, lines: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._costs: Counter[str] = Counter()
+        self._times: Counter[str] = Counter()
         self._guards: list[str] = []
         self._path = folder / f"{name}.json"
         self._at = ["between"]
-        self._since = cpu_seconds()
+        self._since = cpu_seconds(), time.monotonic()
         self._coverage = None
         if lines:
             self._coverage = coverage.Coverage(
@@ -60,9 +63,10 @@ class Recording:
             self._turn()
 
     def _charge(self) -> None:
-        now = cpu_seconds()
-        self._costs[self._at[-1]] += now - self._since
-        self._since = now
+        cpu, clock = cpu_seconds(), time.monotonic()
+        self._costs[self._at[-1]] += cpu - self._since[0]
+        self._times[self._at[-1]] += clock - self._since[1]
+        self._since = cpu, clock
 
     def _turn(self) -> None:
         if self._coverage is not None:
@@ -88,9 +92,16 @@ class Recording:
         if self._coverage is not None:
             self._coverage.stop()
             self._coverage.save()
-        rounded = {name: round(cost, 3) for name, cost in self._costs.items()}
-        told = {"costs": rounded, "guards": self._guards}
+        told = {
+            "costs": _rounded(self._costs),
+            "times": _rounded(self._times),
+            "guards": self._guards,
+        }
         self._path.write_text(json.dumps(told, indent=0))
+
+
+def _rounded(seconds: Counter[str]) -> dict[str, float]:
+    return {name: round(each, 3) for name, each in seconds.items()}
 
 
 def cpu_seconds() -> float:

@@ -126,7 +126,7 @@ def test_make_test_runs_each_fast_test_either_with_the_jvms_or_beside_them():
 def test_seconds_of_cases_and_of_what_a_module_shares_are_written(tmp_path, monkeypatch):
     told = tmp_path / "seconds.json"
     told.write_text('{"tests/a.py": {"test_1": 9.0, "test_2": 1.0}, "tests/b.py": {"test_1": 3.0}}')
-    costs = {
+    times = {
         "tests/a.py::test_1[x]": 2.0,
         "tests/a.py::test_1[y]": 4.0,
         "tests/a.py::test_1[x]::<other>": 7.0,
@@ -136,7 +136,7 @@ def test_seconds_of_cases_and_of_what_a_module_shares_are_written(tmp_path, monk
     }
     recorded = tmp_path / "recorded"
     recorded.mkdir()
-    (recorded / "only-1.json").write_text(json.dumps({"costs": costs, "guards": []}))
+    (recorded / "only-1.json").write_text(json.dumps({"costs": {}, "times": times, "guards": []}))
     monkeypatch.setattr(cover, "SECONDS", told)
     monkeypatch.setattr(cover, "LEFT_OUT", tmp_path / "left_out.txt")
 
