@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 
 from shelduck.errors import NewerFormat
-from shelduck.model.changes import stored_job
-from shelduck.model.changes.definition import Position
+from shelduck.model.changes import modify
+from shelduck.model.changes.definition import TYPE_FORM, Position
 from shelduck.model.changes.job import JobIndex, JobState, JobWork
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns, RewriteOlderFiles, TableChange
 from shelduck.model.changes.schema_change import (
@@ -270,8 +270,9 @@ def test_what_a_job_is_to_do(work, text, before):
 
 def test_every_clause_and_type_has_a_name():
     assert {type(clause) for clause, _, _ in CLAUSES} == set(get_args(TableChange))
+    assert set(modify.CLAUSES) == set(get_args(TableChange))
     names = {"primitive", "decimal", "struct", "list", "map"}
-    written = stored_job._TYPE.write(NESTED)
+    written = TYPE_FORM.write(NESTED)
     assert len(names) == len(get_args(DataType))
     assert all(f'"is": "{name}"' in json.dumps(written) for name in names)
 

@@ -11,7 +11,6 @@ from shelduck.evolution.alter_plan import (
     AlterPlan,
     AlterStep,
     Simple,
-    Weight,
     converting,
     weight_of,
     weight_of_conversion,
@@ -27,8 +26,9 @@ from shelduck.evolution.arrangement import (
 )
 from shelduck.evolution.key_draft import KeyDraft
 from shelduck.model.changes.change import AlterTable, alteration, differs
-from shelduck.model.changes.definition import Definition, with_default
+from shelduck.model.changes.definition import Definition, Weight, with_default
 from shelduck.model.changes.modify import (
+    CLAUSES,
     ArrangementChange,
     ModifyColumn,
     OrderColumns,
@@ -40,13 +40,9 @@ from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
     DropColumn,
-    MoveColumn,
     RenameColumn,
     SchemaChange,
     SchemaDraft,
-    SetComment,
-    SetDefault,
-    SetNullable,
     apply_change,
     refuse_empty,
 )
@@ -81,12 +77,6 @@ from shelduck.model.tables.writable import Conversion, require_writable
 from shelduck.model.types.data_types import Primitive, type_text
 from shelduck.model.types.promotions import promotion
 from shelduck.planning.shadows import Shadow, kept_parts, known_shadow, plan_shadow
-
-_BESIDE_NO_KEY = (
-    *(AddColumn, RenameColumn, MoveColumn, SetNullable, SetDefault, SetComment),
-    *(ModifyColumn, OrderColumns, ChangeType),
-)
-"""Changes to which combined rows would have to be fitted; dropped columns are left out of them."""
 
 
 def plan_alter(
@@ -203,7 +193,7 @@ class _Fold:
                 f"ALTER TABLE {name}: dropping a key combines rows, but other changes in the"
                 " statement need the rows as they are; write two statements"
             )
-        if self.rows_fold and any(isinstance(c, _BESIDE_NO_KEY) for c in self._clauses):
+        if self.rows_fold and any(CLAUSES[type(c)].needs_rows for c in self._clauses):
             raise Unsupported(
                 f"ALTER TABLE {name}: a key cannot be dropped together with other changes of"
                 " columns; write two statements"

@@ -5,23 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from shelduck.model.changes.change import AlterTable
-from shelduck.model.changes.modify import ArrangementChange, RewriteOlderFiles
+from shelduck.model.changes.definition import Weight
+from shelduck.model.changes.modify import CLAUSES, ArrangementChange, RewriteOlderFiles
 from shelduck.model.changes.schema_change import (
-    AddColumn,
     ChangeType,
-    DropColumn,
-    MoveColumn,
-    RenameColumn,
     SchemaChange,
-    SetComment,
-    SetDefault,
     SetNullable,
-)
-from shelduck.model.tables.partition import (
-    ResetPartitioning,
-    ResetSorting,
-    SetPartitioning,
-    SetSorting,
 )
 from shelduck.model.tables.properties import SetProperties, UnsetProperties
 from shelduck.model.tables.schema import Field, FieldId
@@ -161,20 +150,6 @@ class AlterPlan:
         return replace(self, steps=steps, cores=max(1, cores), speed=speed)
 
 
-@dataclass(frozen=True, slots=True)
-class Weight:
-    """Whether a change needs new bytes, and the reason in words for people."""
-
-    is_heavy: bool
-    reason: str
-
-    def __str__(self) -> str:
-        return "heavy" if self.is_heavy else "light"
-
-
-_BY_ID = Weight(False, "metadata only: columns are found by id")
-_NEW_FILES = Weight(False, "applies to new files; existing files stay as they are")
-_PROPERTY = Weight(False, "a property of the table")
 _NOT_NULL = Weight(False, "metadata only, after a check that no row holds NULL")
 
 REFOLDING = Weight(True, "rows that differ only in this key become one; a job combines them")
@@ -184,30 +159,14 @@ REMAKING = Weight(
     "its types, values or rows would change; a job rebuilds it for the same snapshot",
 )
 
-WEIGHTS: dict[type, Weight] = {
-    AddColumn: Weight(False, "files without the new id are read with its initial default"),
-    DropColumn: _BY_ID,
-    RenameColumn: _BY_ID,
-    MoveColumn: _BY_ID,
-    SetComment: _BY_ID,
-    SetDefault: _BY_ID,
-    SetNullable: _BY_ID,
-    SetPartitioning: _NEW_FILES,
-    ResetPartitioning: _NEW_FILES,
-    SetSorting: _NEW_FILES,
-    ResetSorting: _NEW_FILES,
-    SetProperties: _PROPERTY,
-    UnsetProperties: _PROPERTY,
-    RewriteOlderFiles: Weight(True, "a job rewrites the existing files in the layout of the table"),
-}
-"""All changes except type changes, by their class."""
-
 
 def weight_of(change: Simple) -> Weight:
     """Return the weight of a change other than a type change."""
     if isinstance(change, SetNullable) and not change.nullable:
         return _NOT_NULL
-    return WEIGHTS[type(change)]
+    weight = CLAUSES[type(change)].weight
+    assert weight is not None  # a type change has its own
+    return weight
 
 
 def weight_of_conversion(change: ChangeType, column: Field) -> Weight | None:

@@ -1,16 +1,65 @@
-"""Definitions: of a column that is added or redefined, its DEFAULT, and macros."""
+"""Definitions: of a kind of change, of a column that is added or redefined, and of macros."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.schema import NO_DEFAULT, Default, Field, Kind, Path, path_text
 from shelduck.model.tables.view import MacroVersion, ViewVersion
 from shelduck.model.text.quoting import quote_text
-from shelduck.model.types.data_types import DataType
+from shelduck.model.text.stored import (
+    FLAG,
+    NUMBER,
+    TEXT,
+    Form,
+    each,
+    later,
+    maybe,
+    one_of,
+    record,
+    word,
+)
+from shelduck.model.types.data_types import (
+    DataType,
+    Decimal,
+    List,
+    Map,
+    Member,
+    Primitive,
+    Struct,
+    Text,
+)
 from shelduck.model.types.literals import canonical_text, fitted
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """Whether a change needs new bytes, and the reason in words for people."""
+
+    is_heavy: bool
+    reason: str
+
+    def __str__(self) -> str:
+        return "heavy" if self.is_heavy else "light"
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One kind of change: its name and ``form`` in the texts of jobs, its weight, what it does.
+
+    ``weight`` is None where the table decides, and ``apply`` where the change is not one of
+    columns. ``needs_rows``: it cannot stand beside the drop of a key, which combines rows.
+    """
+
+    stored: str
+    form: Form
+    weight: Weight | None = None
+    apply: Callable[..., Any] | None = None
+    needs_rows: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +103,46 @@ class Definition:
         if self.comment is not None:
             text += f" COMMENT {quote_text(self.comment)}"
         return f"{text} {self.position}" if self.position else text
+
+
+PATH_FORM = each(TEXT)
+
+
+def _type() -> Form:
+    return TYPE_FORM
+
+
+TYPE_FORM = one_of(
+    primitive=record(Primitive, name=TEXT),
+    text=record(Text, name=TEXT, length=NUMBER),
+    decimal=record(Decimal, precision=NUMBER, scale=NUMBER),
+    struct=record(
+        Struct,
+        members=each(
+            record(
+                Member,
+                name=TEXT,
+                type=later(_type),
+                nullable=FLAG,
+                comment=maybe(TEXT),
+            )
+        ),
+    ),
+    list=record(List, element=later(_type)),
+    map=record(Map, key=later(_type), value=later(_type)),
+)
+DEFAULT_FORM = record(Default, text=TEXT, literal=FLAG)
+POSITION_FORM = record(Position, after=maybe(TEXT))
+DEFINITION_PARTS = {
+    "path": PATH_FORM,
+    "type": TYPE_FORM,
+    "default": maybe(DEFAULT_FORM),
+    "nullable": FLAG,
+    "comment": maybe(TEXT),
+    "position": maybe(POSITION_FORM),
+    "key": FLAG,
+    "aggregation": maybe(word(Aggregation)),
+}
 
 
 @dataclass(frozen=True, slots=True)

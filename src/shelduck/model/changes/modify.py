@@ -9,8 +9,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.changes.definition import Definition, Position
+from shelduck.model.changes.definition import DEFINITION_PARTS, Clause, Definition, Position, Weight
 from shelduck.model.changes.schema_change import (
+    SCHEMA_CLAUSES,
     ChangeType,
     MoveColumn,
     SchemaChange,
@@ -18,12 +19,15 @@ from shelduck.model.changes.schema_change import (
     SetNullable,
 )
 from shelduck.model.tables.partition import (
+    PartitionBy,
     ResetPartitioning,
     ResetSorting,
     SetPartitioning,
     SetSorting,
+    SortKey,
+    Transform,
 )
-from shelduck.model.tables.properties import PropertyChange
+from shelduck.model.tables.properties import PropertyChange, SetProperties, UnsetProperties
 from shelduck.model.tables.schema import (
     Default,
     Field,
@@ -32,6 +36,7 @@ from shelduck.model.tables.schema import (
     Schema,
     path_text,
 )
+from shelduck.model.text.stored import FLAG, NUMBER, TEXT, each, maybe, pair, record
 from shelduck.model.types.data_types import DataType, List, Map, Primitive, Struct, type_text
 from shelduck.model.types.literals import canonical_text
 
@@ -187,3 +192,53 @@ class RewriteOlderFiles:
 
 
 TableChange = SchemaChange | ArrangementChange | PropertyChange | Restatement | RewriteOlderFiles
+
+_PARTITION_KEY = record(
+    PartitionBy,
+    column=TEXT,
+    transform=record(Transform, kind=TEXT, buckets=NUMBER),
+)
+_SORT_KEY = record(SortKey, expression=TEXT, descending=FLAG, nulls_first=FLAG)
+_NEW_FILES = Weight(False, "applies to new files; existing files stay as they are")
+_PROPERTY = Weight(False, "a property of the table")
+_OF_TABLE = {
+    ModifyColumn: Clause(
+        "modify_column", record(ModifyColumn, **DEFINITION_PARTS, rollup=maybe(TEXT))
+    ),
+    OrderColumns: Clause(
+        "order_columns", record(OrderColumns, names=each(TEXT), rollup=maybe(TEXT))
+    ),
+    SetPartitioning: Clause(
+        "set_partitioning",
+        record(SetPartitioning, keys=each(_PARTITION_KEY)),
+        _NEW_FILES,
+        needs_rows=False,
+    ),
+    ResetPartitioning: Clause(
+        "reset_partitioning", record(ResetPartitioning), _NEW_FILES, needs_rows=False
+    ),
+    SetSorting: Clause(
+        "set_sorting", record(SetSorting, keys=each(_SORT_KEY)), _NEW_FILES, needs_rows=False
+    ),
+    ResetSorting: Clause("reset_sorting", record(ResetSorting), _NEW_FILES, needs_rows=False),
+    SetProperties: Clause(
+        "set_properties",
+        record(SetProperties, values=each(pair(TEXT, TEXT))),
+        _PROPERTY,
+        needs_rows=False,
+    ),
+    UnsetProperties: Clause(
+        "unset_properties",
+        record(UnsetProperties, keys=each(TEXT), if_exists=FLAG),
+        _PROPERTY,
+        needs_rows=False,
+    ),
+    RewriteOlderFiles: Clause(
+        "rewrite",
+        record(RewriteOlderFiles),
+        Weight(True, "a job rewrites the existing files in the layout of the table"),
+        needs_rows=False,
+    ),
+}
+CLAUSES: dict[type, Clause] = SCHEMA_CLAUSES | _OF_TABLE
+"""All that the code knows of each kind of change of a table."""

@@ -6,13 +6,23 @@ build and read the same values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
-from shelduck.model.changes.definition import Definition, Position, checked_default
+from shelduck.model.changes.definition import (
+    DEFAULT_FORM,
+    DEFINITION_PARTS,
+    PATH_FORM,
+    POSITION_FORM,
+    TYPE_FORM,
+    Clause,
+    Definition,
+    Position,
+    Weight,
+    checked_default,
+)
 from shelduck.model.changes.retype import Retyping
 from shelduck.model.tables.properties import Properties
 from shelduck.model.tables.schema import (
@@ -30,6 +40,7 @@ from shelduck.model.tables.schema import (
 )
 from shelduck.model.text.names import require_storable
 from shelduck.model.text.quoting import quote_text
+from shelduck.model.text.stored import FLAG, TEXT, maybe, record
 from shelduck.model.types.data_types import DataType
 
 
@@ -184,12 +195,14 @@ def apply_changes(draft: SchemaDraft, changes: Sequence[SchemaChange], table: st
 
 def apply_change(draft: SchemaDraft, change: SchemaChange, table: str) -> SchemaDraft:
     """Return the draft after one of several changes; `refuse_empty` judges the last one."""
-    if type(change) not in _APPLY:
+    clause = SCHEMA_CLAUSES.get(type(change))
+    if clause is None or clause.apply is None:
         raise InvalidRequest(
             f"cannot alter {table}: expected a change such as add_column(...) or"
             f" drop_column(...), got {change!r}"
         )
-    return _APPLY[type(change)](draft, change, table)
+    applied: SchemaDraft = clause.apply(draft, change, table)
+    return applied
 
 
 def refuse_empty(draft: SchemaDraft, table: str) -> None:
@@ -326,16 +339,51 @@ def _set_comment(draft: SchemaDraft, change: SetComment, table: str) -> SchemaDr
     return replace(draft, comments=comments)
 
 
-_APPLY: dict[type, Callable[[SchemaDraft, Any, str], SchemaDraft]] = {
-    AddColumn: _add,
-    DropColumn: _drop,
-    RenameColumn: _rename,
-    ChangeType: _change_type,
-    SetDefault: _set_default,
-    SetNullable: _set_nullable,
-    MoveColumn: _move,
-    SetComment: _set_comment,
+_BY_ID = Weight(False, "metadata only: columns are found by id")
+
+SCHEMA_CLAUSES: dict[type, Clause] = {
+    AddColumn: Clause(
+        "add_column",
+        record(AddColumn, **DEFINITION_PARTS, if_not_exists=FLAG, rollup=maybe(TEXT)),
+        Weight(False, "files without the new id are read with its initial default"),
+        _add,
+    ),
+    DropColumn: Clause(
+        "drop_column",
+        record(DropColumn, path=PATH_FORM, if_exists=FLAG, rollup=maybe(TEXT)),
+        _BY_ID,
+        _drop,
+        needs_rows=False,
+    ),
+    RenameColumn: Clause(
+        "rename_column", record(RenameColumn, path=PATH_FORM, new_name=TEXT), _BY_ID, _rename
+    ),
+    ChangeType: Clause(
+        "change_type",
+        record(ChangeType, path=PATH_FORM, type=TYPE_FORM, using=maybe(TEXT), on_error_null=FLAG),
+        None,
+        _change_type,
+    ),
+    SetDefault: Clause(
+        "set_default",
+        record(SetDefault, path=PATH_FORM, default=maybe(DEFAULT_FORM)),
+        _BY_ID,
+        _set_default,
+    ),
+    SetNullable: Clause(
+        "set_nullable", record(SetNullable, path=PATH_FORM, nullable=FLAG), _BY_ID, _set_nullable
+    ),
+    MoveColumn: Clause(
+        "move_column", record(MoveColumn, path=PATH_FORM, position=POSITION_FORM), _BY_ID, _move
+    ),
+    SetComment: Clause(
+        "set_comment",
+        record(SetComment, path=PATH_FORM, comment=maybe(TEXT)),
+        _BY_ID,
+        _set_comment,
+    ),
 }
+"""All that the code knows of each kind of change of columns."""
 
 
 def _of_rollup(word: str, rollup: str | None) -> str:
