@@ -9,7 +9,7 @@ from tests.concurrency.test_kills import run_victim
 from tests.support.lakes import rows
 from tests.support.s3 import BUCKET
 
-pytestmark = pytest.mark.s3
+pytestmark = [pytest.mark.s3, pytest.mark.slow]
 
 WRITTEN = "shelduck.spark.write.rewrite.write_together"
 FILES = 12

@@ -64,6 +64,7 @@ class Group:
 
 
 _STORIES = ("tests/stories",)
+_ON_S3 = tuple(f"tests/object_store/test_{name}.py" for name in ("killed_job", "places_attacked"))
 # Spark compiles the queries of a third of the fast tests, and of another third in the next round.
 _THIRD = turns(range(3), 1)[0][0]
 _COMPILED = (
@@ -82,6 +83,7 @@ BUNDLES = (
     (
         Group("connect", "connect and slow", 3, _STORIES),
         Group("browser", "browser and slow", 1, ("tests/web",), targets=("chromium",)),
+        Group("s3", "s3 and slow", 1.5, _ON_S3, targets=("jars-s3",)),
     ),
     (
         Group("spark41", "spark41", 4, options=_PAIR, repeats=True, **_ON_41),
