@@ -102,6 +102,9 @@ class SchemaChangeJob(TellsOfSpark, in_parts=True):
     def cancel(self, message: str = "user cancelled") -> None:
         """Cancel the job. The table stays as it is; later compaction removes converted values.
 
+        Args:
+            message: Why, as `look` and SHOW ALTER TABLE tell it.
+
         Raises InvalidRequest if it has ended, and NewerFormat if a newer Shelduck made it.
         """
         job = self.look()

@@ -232,18 +232,23 @@ def when_matched_update(
 ) -> MergeClause:
     """Set columns and struct fields of a row that a row of the source matches.
 
-    ``values`` are as in `Table.update`; ``{"n": "t.n + s.n"}`` uses both rows.
+    Args:
+        values: As in `Table.update`; ``{"n": "t.n + s.n"}`` uses both rows.
+        condition: Also true of the row, as SQL or a Column over both rows.
     """
     return _clause(When.MATCHED, MergeAction.UPDATE, assignments(values), condition)
 
 
 def when_matched_update_all(*, condition: Condition | None = None) -> MergeClause:
-    """Set every column of a matched row to the source's column of the same name."""
+    """Set every column of a matched row to the source's column of the same name.
+
+    With ``condition``, only where it is true of both rows.
+    """
     return _clause(When.MATCHED, MergeAction.UPDATE, None, condition)
 
 
 def when_matched_delete(*, condition: Condition | None = None) -> MergeClause:
-    """Delete a row that a row of the source matches."""
+    """Delete a row that a row of the source matches and, with ``condition``, that this selects."""
     return _clause(When.MATCHED, MergeAction.DELETE, (), condition)
 
 
@@ -252,25 +257,35 @@ def when_not_matched_insert(
 ) -> MergeClause:
     """Insert a row of the source that matches none; columns without a value get their default.
 
-    Values and condition see the source alone.
+    Args:
+        values: As in `Table.update`, over the source alone.
+        condition: Also true of the row of the source.
     """
     return _clause(When.NOT_MATCHED, MergeAction.INSERT, assignments(values), condition)
 
 
 def when_not_matched_insert_all(*, condition: Condition | None = None) -> MergeClause:
-    """Insert a row of the source that matches none, each column from that of the same name."""
+    """Insert a row of the source that matches none, each column from that of the same name.
+
+    With ``condition``, only where it is true of the row of the source.
+    """
     return _clause(When.NOT_MATCHED, MergeAction.INSERT, None, condition)
 
 
 def when_not_matched_by_source_update(
     values: Mapping[str, Value], *, condition: Condition | None = None
 ) -> MergeClause:
-    """Set columns of a row that no row of the source matches; values see the table alone."""
+    """Set columns of a row that no row of the source matches.
+
+    Args:
+        values: As in `Table.update`, over the table alone.
+        condition: Also true of the row of the table.
+    """
     return _clause(When.NOT_MATCHED_BY_SOURCE, MergeAction.UPDATE, assignments(values), condition)
 
 
 def when_not_matched_by_source_delete(*, condition: Condition | None = None) -> MergeClause:
-    """Delete a row that no row of the source matches."""
+    """Delete a row that no row of the source matches and, with ``condition``, that this selects."""
     return _clause(When.NOT_MATCHED_BY_SOURCE, MergeAction.DELETE, (), condition)
 
 
