@@ -18,7 +18,7 @@ from shelduck.rollups.altered_bases import parted
 from shelduck.rollups.following import make_anew, remake
 from shelduck.rollups.rollup_plan import has_other_values, is_current, renumbered
 from shelduck.rollups.rollup_tables import create_rollup, rollups_of, spec_for
-from shelduck.rows.keyed import settled_rows
+from shelduck.work.hooks import settled_rows
 from shelduck.work.lookup import require_checked, table_of_id
 from shelduck.work.results import Committed, TableName
 from shelduck.work.state import LakeState

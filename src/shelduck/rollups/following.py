@@ -11,9 +11,8 @@ from shelduck.model.changes.change import AppendFiles, DeleteRows, RowChange
 from shelduck.model.changes.records import Settling
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.operations.done import Done
+from shelduck.operations.done import Done, Loaded
 from shelduck.operations.read.table_rows import TableRows, table_rows
-from shelduck.operations.write.load import Loaded
 from shelduck.rollups.rollup_plan import is_current
 from shelduck.rollups.rollup_rows import RollupRows, added, followed, made_anew, touched_rows
 from shelduck.rollups.rollup_tables import redefined, rollups_of, settling

@@ -22,7 +22,7 @@ from shelduck.rollups.rollup_tables import (
     rollups_of,
     settling,
 )
-from shelduck.rows.keyed import settled_rows
+from shelduck.work.hooks import settled_rows
 from shelduck.work.lookup import table_of_id
 from shelduck.work.results import Result, TableName
 from shelduck.work.state import LakeState

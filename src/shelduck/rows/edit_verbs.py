@@ -14,14 +14,12 @@ from shelduck.operations.write.delete import delete_rows, truncate_rows
 from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.merge import merge_rows
 from shelduck.operations.write.overwrite import (
-    Replacing,
     overwrite_partitions,
     overwrite_table,
     overwrite_where,
 )
-from shelduck.operations.write.update import update_rows
+from shelduck.operations.write.update import Replacing, update_rows
 from shelduck.rows.evolving import evolved_rows, telling_plan
-from shelduck.rows.keyed import changed_rows, settled_rows
 from shelduck.spark.merge.merge_clauses import (
     Merge,
     MergeAction,
@@ -33,7 +31,7 @@ from shelduck.spark.rows.assignments import SetValue, Value
 from shelduck.spark.scan.matching import Column, Condition, Where, require_condition
 from shelduck.spark.session import DataFrame, StructType
 from shelduck.work.handle import TableHandle
-from shelduck.work.hooks import carry_out_rows
+from shelduck.work.hooks import carry_out_rows, changed_rows, settled_rows
 from shelduck.work.results import Result
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork

@@ -21,7 +21,7 @@ from shelduck.model.changes.change import (
 )
 from shelduck.model.files.data_file import DataFile, InlinedRows, deletes_seen
 from shelduck.model.files.layout import SNAPSHOT_FIELD
-from shelduck.model.tables.rollup import ROLLUPS
+from shelduck.model.tables.rollup import ROLLUPS, refuse_rollup
 from shelduck.model.tables.schema import retyped
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import Counts, Done, discard
@@ -32,7 +32,6 @@ from shelduck.operations.read.table_rows import TableRows, table_rows
 from shelduck.operations.write.delete import file_deletes
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, limits_of, moved_to_catalog
 from shelduck.planning.feed_plan import ChangePlan, FeedSnapshots, Span
-from shelduck.rows.keyed import refuse_rollup
 from shelduck.spark.deletes.delete_files import write_delete_files
 from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.scan.change_feed import Feed

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement, new_arrangement
-from shelduck.evolution.key_draft import keyed_table
+from shelduck.keys.key_draft import keyed_table
+from shelduck.keys.key_verbs import with_aggregates
 from shelduck.model.tables.keys import KeySpec
 from shelduck.model.tables.properties import checked_properties
 from shelduck.model.tables.schema import FieldId, Schema, comments_of, new_schema
@@ -19,7 +20,6 @@ from shelduck.spark.session import StructType
 from shelduck.spark.types import members_of
 from shelduck.sql.ddl.partitioning import partition_keys
 from shelduck.sql.ddl.sorting import sort_keys
-from shelduck.verbs.key_verbs import with_aggregates
 from shelduck.verbs.table import Table
 from shelduck.work.handle import LakeHandle
 from shelduck.work.pinned_views import pin_view
@@ -105,12 +105,12 @@ class CatalogVerbs(LakeHandle):
         comments = comments_of(made, members)
         if comment:
             comments[None] = comment
-        arrangement = new_arrangement(
-            made, partition_keys(partitioned_by), sort_keys(sorted_by), name
-        )
-        model = with_aggregates(keys, aggregates, name)
-        given = checked_properties(properties or {}, name)
-        wanted, arrangement = keyed_table(made, model, given, arrangement, name)
+        parts, order = partition_keys(partitioned_by), sort_keys(sorted_by)
+        arrangement = new_arrangement(made, parts, order, name)
+        model = with_aggregates(keys, aggregates, name) if aggregates else keys
+        wanted = checked_properties(properties or {}, name)
+        if model is not None:
+            wanted, arrangement = keyed_table(made, model, wanted, arrangement, name)
         found = (self._name(name), made, comments, arrangement)
         self._create(*found, if_not_exists=if_not_exists, properties=wanted)
         return Table(self._state, self._name(name), self._unit)

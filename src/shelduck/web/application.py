@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+import shelduck.subjects  # noqa: F401 - lets subjects take part in plans
 from shelduck.errors import (
     CatalogUnavailable,
     Conflict,

@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "architecture.md"
 SOURCE = f"{Path(shelduck.__file__).parent}/"
 
 # Folders of subjects, which a table without their feature does not enter.
-SUBJECTS = ("rollups/",)
+SUBJECTS = ("keys/", "rollups/")
 
 # What each walk does; budgets.toml says how many files it may enter.
 WALKS = {

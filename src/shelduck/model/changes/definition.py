@@ -52,14 +52,13 @@ class Clause:
     """One kind of change: its name and ``form`` in the texts of jobs, its weight, what it does.
 
     ``weight`` is None where the table decides, and ``apply`` where the change is not one of
-    columns. ``needs_rows``: it cannot stand beside the drop of a key, which combines rows.
+    columns.
     """
 
     stored: str
     form: Form
     weight: Weight | None = None
     apply: Callable[..., Any] | None = None
-    needs_rows: bool = True
 
 
 @dataclass(frozen=True, slots=True)

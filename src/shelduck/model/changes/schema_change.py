@@ -353,7 +353,6 @@ SCHEMA_CLAUSES: dict[type, Clause] = {
         record(DropColumn, path=PATH_FORM, if_exists=FLAG, rollup=maybe(TEXT)),
         _BY_ID,
         _drop,
-        needs_rows=False,
     ),
     RenameColumn: Clause(
         "rename_column", record(RenameColumn, path=PATH_FORM, new_name=TEXT), _BY_ID, _rename

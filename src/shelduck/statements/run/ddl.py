@@ -7,19 +7,19 @@ from typing import Any
 
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.arrangement import Arrangement, new_arrangement
-from shelduck.evolution.key_draft import keyed_table
 from shelduck.jobs.jobs import SchemaChangeJob, job_properties
+from shelduck.keys.key_draft import keyed_table
 from shelduck.model.changes.definition import with_default
 from shelduck.model.changes.schema_change import SetComment
+from shelduck.model.tables.keys import folds
 from shelduck.model.tables.properties import checked_properties, refuse_doris
 from shelduck.model.tables.schema import FieldId, Schema, comments_of, new_schema
 from shelduck.model.types.data_types import Member
-from shelduck.operations.done import Done
+from shelduck.operations.done import Done, Loaded
 from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.inlining import limits_of
-from shelduck.operations.write.load import Loaded
 from shelduck.rollups.rollup_shape import create_with_rollups, drop_with_rollups
-from shelduck.rows.keyed import folds, load
+from shelduck.rows.appending import load
 from shelduck.spark.session import DataFrame
 from shelduck.spark.types import members_of
 from shelduck.sql.statements import statement_values as st
@@ -154,6 +154,8 @@ def _described(
     wanted = checked_properties(statement.properties, table)
     refuse_doris(statement.doris_properties, table)
     arrangement = new_arrangement(columns, statement.partitioned_by, statement.sorted_by, table)
+    if statement.keys is None:
+        return wanted, arrangement
     return keyed_table(columns, statement.keys, wanted, arrangement, table)
 
 

@@ -10,8 +10,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Schema
 from shelduck.operations.done import inlined
 from shelduck.operations.write.inlining import limits_of, literal_batch
-from shelduck.rows.appending import Manner, append
-from shelduck.rows.keyed import is_plain
+from shelduck.rows.appending import Manner, append, is_plain
 from shelduck.spark.named_errors import AnalysisException, first_line
 from shelduck.spark.session import DataFrame
 from shelduck.spark.values import default_sql

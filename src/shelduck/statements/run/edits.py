@@ -15,7 +15,6 @@ from shelduck.operations.write.delete import delete_rows
 from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.update import update_rows
 from shelduck.rows.edit_verbs import merge_into
-from shelduck.rows.keyed import changed_rows, settled_rows
 from shelduck.spark.merge.merge_clauses import Merge, MergeAction, MergeClause, When
 from shelduck.spark.rows.assignments import SetValue
 from shelduck.spark.scan.images import CAME, nothing, rows_of, with_action
@@ -28,7 +27,7 @@ from shelduck.sql.statements.upkeep_statements import Restore
 from shelduck.sql.tokens.parts import Expression, Target
 from shelduck.statements.run import dml
 from shelduck.statements.runner import Answer, Runner
-from shelduck.work.hooks import carry_out_rows
+from shelduck.work.hooks import carry_out_rows, changed_rows, settled_rows
 from shelduck.work.results import Committed, Result
 from shelduck.work.table_changes import changes_of
 from shelduck.work.unit import UnitOfWork

@@ -6,22 +6,22 @@ from dataclasses import replace
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
+from shelduck.model.tables.keys import folds
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
-from shelduck.operations.done import Done
+from shelduck.operations.done import Done, Loaded
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.inlining import limits_of
-from shelduck.operations.write.load import Loaded
 from shelduck.operations.write.overwrite import (
-    Replacing,
     overwrite_partitions,
     overwrite_table,
     overwrite_where,
 )
+from shelduck.operations.write.update import Replacing
+from shelduck.rows.appending import Manner, load
 from shelduck.rows.evolving import evolved_rows, telling_plan
-from shelduck.rows.keyed import folds, load, settled_rows
 from shelduck.spark.query import replaces_partitions, with_values
 from shelduck.spark.rows.store_rules import TEXTS, require_text
 from shelduck.spark.scan.matching import Where
@@ -31,7 +31,7 @@ from shelduck.sql.statements import row_statements as st
 from shelduck.sql.tokens.parts import Query
 from shelduck.statements.describe import spark_text
 from shelduck.statements.runner import Runner
-from shelduck.work.hooks import carry_out_rows
+from shelduck.work.hooks import carry_out_rows, settled_rows
 from shelduck.work.results import Result
 from shelduck.work.unit import UnitOfWork
 
@@ -51,7 +51,7 @@ def insert_over(runner: Runner, statement: st.Insert, source: Query) -> Result:
         rows = settled_rows(unit, inside.name(statement.name))
         new = _named(statement, rows.table, _values(inside, source))
         if statement.mode == "append" and folds(rows.table):
-            return load(unit, inside.name(statement.name), new, evolution=evolution)
+            return load(unit, inside.name(statement.name), new, Manner(evolution=evolution))
         rows, alter = evolved_rows(rows, new.schema, evolution)
         with telling_plan(runner.state, rows.table, new.schema, evolution):
             done = _written(runner, inside, statement, rows, new)
