@@ -26,12 +26,12 @@ from shelduck.spark.bridge.lake_catalog import (
     remove_catalog,
     token_of,
 )
-from shelduck.spark.calls.latest_views import replace_views
 from shelduck.spark.calls.replaced_calls import (
     give_methods_back,
     replace_calls,
     replace_load,
     replace_method,
+    replace_views,
 )
 from shelduck.spark.session import DataFrame, SparkSession, session_for
 
