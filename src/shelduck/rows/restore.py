@@ -26,7 +26,6 @@ from shelduck.model.tables.schema import retyped
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.progress import write_progress
-from shelduck.operations.read.feed import look_up
 from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.table_rows import TableRows, table_rows
 from shelduck.operations.write.delete import file_deletes
@@ -44,6 +43,7 @@ from shelduck.work.handle import TableHandle
 from shelduck.work.hooks import carry_out_rows
 from shelduck.work.instants import instant
 from shelduck.work.results import Result, TableName
+from shelduck.work.table_changes import look_up
 from shelduck.work.unit import UnitOfWork
 
 

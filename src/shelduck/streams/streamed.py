@@ -13,7 +13,6 @@ from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.changes.change import Entry
 from shelduck.model.files.data_file import DataFile
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.operations.read.feed import look_up, read_changes
 from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.table_rows import table_rows
 from shelduck.planning.feed_plan import classify
@@ -37,6 +36,7 @@ from shelduck.work.instants import instant
 from shelduck.work.lookup import version_at
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
+from shelduck.work.table_changes import look_up, read_changes
 
 # A batch without rows moves a query on when so many snapshots did not touch its table: they may
 # expire, and a query must not need them.
