@@ -21,9 +21,14 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.spark.bridge.jvm import options_of, session_copy
 from shelduck.spark.bridge.lake_catalog import follow_lakes
 from shelduck.spark.calls.lake_options import ReadOptions, read_options
-from shelduck.spark.calls.lake_stream import to_table
 from shelduck.spark.calls.lake_table import FindTable, LakeTable, read_as
-from shelduck.spark.calls.lake_writer import LakeMerge, LakeWriter, insert_into, save_as_table
+from shelduck.spark.calls.lake_writer import (
+    LakeMerge,
+    LakeWriter,
+    insert_into,
+    save_as_table,
+    to_table,
+)
 
 Call = Callable[..., Any]
 FORMAT = "shelduck"
