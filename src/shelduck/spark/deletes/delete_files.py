@@ -18,6 +18,7 @@ from shelduck.model.files.data_file import DataFile, NewDeleteFile
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.spark.bridge import Named, select_named
+from shelduck.spark.bridge.relation import EXACT_PATH
 from shelduck.spark.deletes.position_files import (
     FILE,
     PATH,
@@ -31,7 +32,6 @@ from shelduck.spark.files.footers import metadata_of, read_columns
 from shelduck.spark.files.plain_deletes import may_be_later
 from shelduck.spark.files.storage import delete_directory, make_directory
 from shelduck.spark.query import is_local
-from shelduck.spark.reader_options import EXACT_PATH
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.stores.homes import spark_options, spark_path
 from shelduck.spark.stores.store_errors import told_of_storage
