@@ -74,8 +74,7 @@ def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) 
     for number, spec in enumerate(specs, 1):
         step = JobStep(job.id, _RUNNING, JobState.RUNNING, worker=worker)
         _fill(state, job, table, spec, replace(step, done=number, total=len(specs)))
-    unit = _unit(state, job)
-    try:
+    with _unit(state, job) as unit:
         base = table_of_id(unit, table)
         for spec in specs:
             found = _complete(unit, job, base, spec.name)
@@ -86,9 +85,6 @@ def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) 
         state_after = JobState.RUNNING if job.work.refolds else JobState.FINISHED
         unit.job = JobStep(job.id, _RUNNING, state_after, worker=worker)
         snapshot = unit.commit().snapshot
-    except BaseException:
-        unit.rollback()
-        raise
     if job.work.refolds:
         return None
     # Catch up now with what others wrote since, rather than at the next write.
@@ -109,8 +105,7 @@ def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Co
     Both are one snapshot, so that columns and rows always match. Raises Conflict if a load was
     committed in between, and InvalidRequest for a sum that its column cannot hold.
     """
-    unit = _unit(state, job)
-    try:
+    with _unit(state, job) as unit:
         base = table_of_id(unit, table)
         [spec] = job.work.rollups
         found = _complete(unit, job, base, spec.name)
@@ -137,9 +132,6 @@ def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Co
         drop_rollup(unit, unit.workspace.table(TableName.of(base)), spec.name)
         unit.job = JobStep(job.id, _RUNNING, JobState.FINISHED, worker=worker)
         return Committed(unit.commit().snapshot)
-    except BaseException:
-        unit.rollback()
-        raise
 
 
 def is_taken(unit: UnitOfWork, base: TableVersion, name: str) -> bool:
@@ -170,8 +162,7 @@ def drop_unlisted(state: LakeState, job: Job) -> None:
 
 
 def _fill(state: LakeState, job: Job, table: TableVersion, spec: RollupSpec, step: JobStep) -> None:
-    unit = _unit(state, job)
-    try:
+    with _unit(state, job) as unit:
         base = table_of_id(unit, table)
         found = _adopted(unit, base, spec.name)
         unique = uuid_of_job(base.uuid, job.id, spec.name)
@@ -191,9 +182,6 @@ def _fill(state: LakeState, job: Job, table: TableVersion, spec: RollupSpec, ste
         catch_up(unit, base, create_rollup(unit, base, wanted, unique=unique))
         unit.job = step
         unit.commit()
-    except BaseException:
-        unit.rollback()
-        raise
 
 
 def _unit(state: LakeState, job: Job) -> UnitOfWork:
