@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.feed_files import (
     Bound,
@@ -21,12 +20,11 @@ from shelduck.catalog.running.job_rows import first_conversion
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.changes.job import Job
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.pruning import Pruner
 from shelduck.planning.feed_plan import FeedSnapshots, Span, classify, plan_changes
 from shelduck.spark.files.layouts import read_layouts
 from shelduck.spark.scan.change_feed import Feed, change_frame
-from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.session import DataFrame
 from shelduck.work.handle import TableHandle
 from shelduck.work.instants import Zone, instant
 from shelduck.work.results import TableName
@@ -76,7 +74,7 @@ def changes_between(
         converting = first_conversion(connection, table.id, first, found.last.id)
     if converting is not None:
         raise _between(table, converting, first)
-    return read_changes(unit.state.spark, unit.state.store, table, unit.state.layouts, found)
+    return read_changes(unit.state, table, found)
 
 
 def changes_of(state: LakeState, table: TableVersion, first: int, last: int) -> DataFrame:
@@ -96,13 +94,7 @@ def changes_of(state: LakeState, table: TableVersion, first: int, last: int) -> 
     return changes_between(view_of(state, None), name, first, last)
 
 
-def read_changes(
-    spark: SparkSession,
-    store: Store,
-    table: TableVersion,
-    layouts: LayoutMemory,
-    found: FeedRange,
-) -> DataFrame:
+def read_changes(state: LakeState, table: TableVersion, found: FeedRange) -> DataFrame:
     """Return the changes of a range of snapshots; ``table`` is the version of its last snapshot.
 
     Raises NotFound if rows that were deleted in the range have expired, and all errors of reading
@@ -110,27 +102,23 @@ def read_changes(
     """
     snapshots = classify(((s.id, entries) for s, entries in found.snapshots), table.id)
     require_closed(found, table)
-    feed = look_up(store, table, layouts, found.span, snapshots)
-    return change_frame(spark, feed, {int(s.id): s.time for s, _ in found.snapshots})
+    feed = look_up(state, table, found.span, snapshots)
+    return change_frame(state.spark, feed, {int(s.id): s.time for s, _ in found.snapshots})
 
 
-def look_up(
-    store: Store,
-    table: TableVersion,
-    layouts: LayoutMemory,
-    span: Span,
-    snapshots: FeedSnapshots,
-) -> Feed:
+def look_up(state: LakeState, table: TableVersion, span: Span, snapshots: FeedSnapshots) -> Feed:
     """Return where the changes of a span are, with the columns of ``table``."""
-    with store.read() as connection:
+    with state.store.read() as connection:
         files = feed_files(connection, table, span)
         wanted = {f.file.mapping_id for f in files if f.file.mapping_id is not None}
         mappings = name_mappings(connection, wanted)
         came, went = inlined_changes(connection, table, span.first, span.last)
-    known = layouts.fill([f.file for f in files], partial(read_layouts, table=table.full_name))
+    known = state.layouts.fill(
+        [f.file for f in files], partial(read_layouts, table=table.full_name)
+    )
     files = [replace(f, file=file) for f, file in zip(files, known, strict=True)]
     plan = plan_changes(span, snapshots, files)
-    return Feed(table, plan, mappings, came, went, Pruner(store, table, knows_values=False))
+    return Feed(table, plan, mappings, came, went, Pruner(state.store, table, knows_values=False))
 
 
 def _between(table: TableVersion, job: Job, first: int) -> Unsupported:
