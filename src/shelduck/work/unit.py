@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
-from typing import Self, TypedDict
+from typing import Any, Self
 
 from shelduck.catalog.commit.batches import landed_in
 from shelduck.catalog.commit.commit import Landed, commit
@@ -251,27 +251,9 @@ def view_of(state: LakeState, unit: UnitOfWork | None) -> UnitOfWork:
     return view
 
 
-class Counted(TypedDict):
-    """Counts as the arguments of a result."""
-
-    rows: int
-    files: int
-    bytes: int
-    inserted: int
-    updated: int
-    deleted: int
-
-
-def counted(counts: Counts) -> Counted:
+def counted(counts: Counts) -> dict[str, Any]:
     """Return counts as the arguments of a result."""
-    return {
-        "rows": counts.rows,
-        "files": counts.files,
-        "bytes": counts.bytes,
-        "inserted": counts.inserted,
-        "updated": counts.updated,
-        "deleted": counts.deleted,
-    }
+    return {"rows": counts.rows, **asdict(counts)}
 
 
 def carry_out(
