@@ -356,7 +356,7 @@ def session(
 
     Raises what `attach` raises.
     """
-    spark = session_for(None, config)
+    spark = session_for(config)
     version = ducklake_version
     attach(spark, name, url, data_path, default=True, storage=storage, ducklake_version=version)
     return spark

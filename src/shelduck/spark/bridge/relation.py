@@ -278,20 +278,17 @@ class Bridge:
 
     def chosen(self, found: DataFrame, columns: Iterable[Iterable[str]], reason: str) -> Any:
         """Return the answer of a chooser: what to read, which columns it has, and why."""
-        answer = self._class("java.util.ArrayList")()
+        answer = java_class(self.spark, "java.util.ArrayList")()
         for part in (analyzed_plan(found), rows_of(columns), reason):
             answer.add(part)
         return answer
 
     def _new(self, name: str, *arguments: Any) -> Any:
-        values = self._class("java.util.ArrayList")()
+        values = java_class(self.spark, "java.util.ArrayList")()
         for argument in arguments:
             values.add(argument)
         constructor = self.loader.loadClass(f"{PACKAGE}.{name}").getConstructors()[0]
         return constructor.newInstance(values.toArray())
-
-    def _class(self, name: str) -> Any:
-        return java_class(self.spark, name)
 
 
 class _Listing:
