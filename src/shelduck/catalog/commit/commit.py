@@ -14,7 +14,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from shelduck.catalog.commit.batches import landed_in, record_batch
-from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.follow_pins import follow_pins
 from shelduck.catalog.commit.kinds import (
     alter_tables,
@@ -26,7 +26,6 @@ from shelduck.catalog.commit.kinds import (
     repairs,
     rewrites,
 )
-from shelduck.catalog.commit.kinds.kind import ChangeKind
 from shelduck.catalog.commit.names_in_use import check_names
 from shelduck.catalog.commit.opening import Opening, OpeningQuestions, opening_of
 from shelduck.catalog.commit.recorded_layouts import record_layouts

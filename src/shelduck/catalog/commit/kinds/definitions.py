@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Table, bindparam, func, select, update
 
-from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kinds.kind import ChangeKind
+from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.rows.versions import begin, end, renew
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read.queries import live
