@@ -77,9 +77,7 @@ def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) 
     with _unit(state, job) as unit:
         base = table_of_id(unit, table)
         for spec in specs:
-            found = _complete(unit, job, base, spec.name)
-            if not is_fresh(unit, base, found):
-                catch_up(unit, base, found)
+            _caught_up(unit, job, base, spec.name)
         names = (*rollup_names(base), *(spec.name for spec in specs))
         list_rollups(unit, base, tuple(dict.fromkeys(names)))
         state_after = JobState.RUNNING if job.work.refolds else JobState.FINISHED
@@ -108,9 +106,7 @@ def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Co
     with _unit(state, job) as unit:
         base = table_of_id(unit, table)
         [spec] = job.work.rollups
-        found = _complete(unit, job, base, spec.name)
-        if not is_fresh(unit, base, found):
-            catch_up(unit, base, found)
+        found = _caught_up(unit, job, base, spec.name)
         folded = rows_of(unit, TableName.of(found)).frame(state.spark)
         change = plan_alter(base, job.work.clauses).change
         assert change is not None
@@ -190,11 +186,13 @@ def _unit(state: LakeState, job: Job) -> UnitOfWork:
     return unit
 
 
-def _complete(unit: UnitOfWork, job: Job, base: TableVersion, name: str) -> TableVersion:
-    """Return what a job has filled; raises Conflict if it has to be filled again."""
+def _caught_up(unit: UnitOfWork, job: Job, base: TableVersion, name: str) -> TableVersion:
+    """Return what a job has filled, up to date; raises Conflict if it has to be filled again."""
     found = _adopted(unit, base, name)
     if found is None or not _is_complete(job, base, found):
         raise Conflict(f"rollup {name} of {base.full_name} has to be rebuilt")
+    if not is_fresh(unit, base, found):
+        catch_up(unit, base, found)
     return found
 
 
