@@ -110,8 +110,7 @@ def look_up(state: LakeState, table: TableVersion, span: Span, snapshots: FeedSn
     """Return where the changes of a span are, with the columns of ``table``."""
     with state.store.read() as connection:
         files = feed_files(connection, table, span)
-        wanted = {f.file.mapping_id for f in files if f.file.mapping_id is not None}
-        mappings = name_mappings(connection, wanted)
+        mappings = name_mappings(connection, (f.file.mapping_id for f in files))
         came, went = inlined_changes(connection, table, span.first, span.last)
     known = state.layouts.fill(
         [f.file for f in files], partial(read_layouts, table=table.full_name)
