@@ -256,8 +256,5 @@ def _by_id(state: LakeState, job: Job, version: int) -> TableVersion | None:
     """Return the table of a job as of a snapshot, None if it did not exist there."""
     with state.store.read() as connection, suppress(NotFound):
         at = catalog_read.snapshot(connection, version)
-        name = catalog_read.name_at(connection, job.table_id, at)
-        if name is not None:
-            found = catalog_read.table(connection, at, *name, state.info)
-            return found if found.id == job.table_id else None
+        return catalog_read.table_by_id(connection, job.table_id, at, state.info)
     return None

@@ -174,10 +174,10 @@ class RestoreVerbs(TableHandle):
                     " transaction reads",
                     about="snapshot",
                 )
-            name = read.name_at(connection, now.id, at)
-            if name is None:
-                raise InvalidRequest(f"{now.full_name} did not exist at snapshot {at.id}")
-            return read.table(connection, at, *name, self._state.info)
+            found = read.table_by_id(connection, now.id, at, self._state.info)
+        if found is None:
+            raise InvalidRequest(f"{now.full_name} did not exist at snapshot {at.id}")
+        return found
 
 
 def _with_todays_rollups(change: AlterTable) -> AlterTable:

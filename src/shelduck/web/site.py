@@ -112,15 +112,13 @@ class Site:
 
     def table(self, connection: Connection, at: Snapshot, number: int) -> TableVersion:
         """Return a table at a snapshot by its id; NotFound if it is not there."""
-        name = read.name_at(connection, number, at)
-        if name is not None:
-            found = read.table(connection, at, *name, self.state.info)
-            if found.id == number:
-                return found
-        raise NotFound(
-            f"table {number} does not exist at snapshot {at.id}; look for it on the first page",
-            about="table",
-        )
+        found = read.table_by_id(connection, number, at, self.state.info)
+        if found is None:
+            raise NotFound(
+                f"table {number} does not exist at snapshot {at.id}; look for it on the first page",
+                about="table",
+            )
+        return found
 
 
 def pace_of(pace: Pace, job: Job, now: datetime) -> float | None:

@@ -348,7 +348,10 @@ def rebased(
             found.append(change)
             continue
         if planned.id not in now:
-            now[planned.id] = _table(connection, lake, planned, head)
+            table = read.table_by_id(connection, planned.id, head, lake)
+            if table is None:
+                raise Conflict(f"table {planned.full_name} was dropped by another commit")
+            now[planned.id] = table
         seen = moved(planned, now[planned.id])
         match change:
             case AppendFiles():
@@ -364,12 +367,3 @@ def _is_altered(planned: TableVersion, others: Sequence[tuple[SnapshotId, Entry]
         for snapshot, entry in others
         if snapshot > planned.snapshot.id
     )
-
-
-def _table(
-    connection: Connection, lake: LakeInfo, planned: TableVersion, head: Snapshot
-) -> TableVersion:
-    name = read.name_at(connection, planned.id, head)
-    if name is None:
-        raise Conflict(f"table {planned.full_name} was dropped by another commit")
-    return read.table(connection, head, *name, lake)

@@ -13,15 +13,15 @@ from sqlalchemy import Select, delete, select, update
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.versions import begin, end, renew
 from shelduck.catalog.commit.work import Work
+from shelduck.catalog.read import read
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.read.together import Questions
-from shelduck.catalog.running.pinned_shapes import shape_of, table_of
+from shelduck.catalog.running.pinned_shapes import shape_of
 from shelduck.ducklake import tables
 from shelduck.ducklake.format import Format
 from shelduck.ducklake.traits import tag_rows
 from shelduck.errors import CorruptLake, NewerFormat, Unsupported
 from shelduck.model.changes.change import CreateView, Entry, Verb
-from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.view import PINNED, SPARK_SQL, STORED_PIN, Pin
 from shelduck.sql.pins.pin_queries import pin_texts
 from shelduck.sql.query.translate import refusal_query
@@ -91,7 +91,7 @@ def _texts(draft: Draft, pin: Pin, view: str) -> tuple[str, str | None]:
     """Return the view's query for DuckDB and for Spark, as the table will be."""
     at = replace(draft.head, id=draft.id)
     shape = shape_of(draft.connection, pin, at, draft.lake)
-    now = table_of(draft.connection, TableId(pin.table_id), at, draft.lake)
+    now = read.table_by_id(draft.connection, pin.table_id, at, draft.lake)
     names = shape.names if shape is not None else ["gone"]
     if shape is None or now is None:
         told = f"view {view} is pinned to a table that was dropped"
