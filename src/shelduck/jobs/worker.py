@@ -229,7 +229,7 @@ class JobWorker:
         renewal = renew(self._state.store, found, job.base)
         change = replace(change, postponed=renewal.postponed)
         copies = renewal.copies
-        unit = UnitOfWork(self._state, self._state.commit_info())
+        unit = UnitOfWork(self._state)
         unit.is_of_job = True
         try:
             change = stage_converted(unit, found.rows, change, job.work.conversions)

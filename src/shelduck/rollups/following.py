@@ -83,20 +83,15 @@ def make_anew(
 
 
 def remake(
-    unit: UnitOfWork,
-    base: TableVersion,
-    table: TableVersion,
-    now: TableRows | None = None,
-    *,
-    required: bool = False,
+    unit: UnitOfWork, base: TableVersion, table: TableVersion, *, required: bool = False
 ) -> None:
     """Stage a rollup with the columns that fit its current base, and with all of its rows.
 
-    A rollup that is no longer possible is dropped. ``now`` and ``required`` are as in `make_anew`.
+    A rollup that is no longer possible is dropped. ``required`` is as in `make_anew`.
     """
     made = redefined(unit, base, table)
     if made is not None:
-        make_anew(unit, base, made, now, required=required)
+        make_anew(unit, base, made, required=required)
 
 
 def catch_up(

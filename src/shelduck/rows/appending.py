@@ -59,7 +59,7 @@ def append(
 ) -> Result:
     """Append rows, in a separate commit or in the open unit."""
     # The commit compares with what others did since: the table need not be read again for it.
-    first = unit or UnitOfWork(state, state.commit_info())
+    first = unit or UnitOfWork(state)
     first.require_open()
     planned = first.workspace.table(name)
     rows = NamedRows(df, planned, how.by_position, how.delete_sign or DELETE_SIGN)
@@ -68,7 +68,7 @@ def append(
     for each in tries():
         with each.may_lose(_Outdated, LeaseLost):
             return _append(state, unit, rows, how, first)
-        first = UnitOfWork(state, state.commit_info())
+        first = UnitOfWork(state)
         rows = _under(first, rows)
         if not is_plain(rows.planned):
             return _load(state, unit, rows, how)

@@ -51,10 +51,7 @@ class EditVerbs(TableHandle):
         chosen = Where(where)
 
         def prepare(unit: UnitOfWork) -> Done:
-            rows = changed_rows(unit, self.name)
-            few = limits_of(self._state.store, rows.table).deleted
-            register = unit.writer.register
-            return delete_rows(self._state.spark, rows, chosen, few=few, register=register)
+            return delete_from(unit, changed_rows(unit, self.name), chosen)
 
         return carry_out_rows(self._state, self._unit, prepare)
 
@@ -78,15 +75,7 @@ class EditVerbs(TableHandle):
         chosen = None if where is None else Where(where)
 
         def prepare(unit: UnitOfWork) -> Done:
-            rows = settled_rows(unit, self.name)
-            return update_rows(
-                self._state.spark,
-                rows,
-                set_values,
-                chosen,
-                limits=limits_of(self._state.store, rows.table),
-                show_progress=self._state.show_progress,
-            )
+            return update_in(self._state, settled_rows(unit, self.name), set_values, chosen)
 
         return carry_out_rows(self._state, self._unit, prepare)
 
@@ -194,6 +183,26 @@ class EditVerbs(TableHandle):
             return truncate_rows(self._state.spark, changed_rows(unit, self.name))
 
         return carry_out_rows(self._state, self._unit, prepare)
+
+
+def delete_from(unit: UnitOfWork, rows: TableRows, where: Where) -> Done:
+    """Delete the rows for which a condition is true."""
+    few = limits_of(unit.state.store, rows.table).deleted
+    return delete_rows(unit.state.spark, rows, where, few=few, register=unit.writer.register)
+
+
+def update_in(
+    state: LakeState,
+    rows: TableRows,
+    values: Sequence[SetValue],
+    where: Where | None,
+    alias: str | None = None,
+) -> Done:
+    """Set values in the rows for which a condition is true; ``alias`` is what values call them."""
+    limits, show = limits_of(state.store, rows.table), state.show_progress
+    return update_rows(
+        state.spark, rows, values, where, alias=alias, limits=limits, show_progress=show
+    )
 
 
 def merge_into(state: LakeState, rows: TableRows, source: DataFrame, merge: Merge) -> Done:

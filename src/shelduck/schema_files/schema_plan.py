@@ -187,14 +187,11 @@ class SchemaPlan:
                 f"the schema of the lake changed since the plan was made (version"
                 f" {self.schema_version}, now {found}); make a new plan"
             )
-        try:
+        with unit:
             for table in self.tables:
                 if not table.is_heavy and table.action is not Action.SET_OPTION:
                     _apply(self.state, unit, table)
             unit.commit()
-        except BaseException:
-            unit.rollback()
-            raise
         for table in self.tables:
             if table.action is Action.SET_OPTION:
                 run_plain(SqlSession(self.state), table.text)

@@ -133,11 +133,7 @@ def carry_out_rows(
 
 
 def _alone(state: LakeState, prepare: Prepare) -> Result:
-    own = UnitOfWork(state, state.commit_info())
-    try:
+    with UnitOfWork(state) as own:
         with unknown_columns(), stopped_on_error(state.given_spark):
             stage_rows(own, prepare(own))
         return own.commit()
-    except BaseException:
-        own.rollback()
-        raise

@@ -112,9 +112,9 @@ def test_the_table_that_a_new_job_knows_is_the_one_in_the_catalog(lake, monkeypa
     known = []
     real = record.survey
 
-    def looked(store, table, *arguments, **more):
+    def looked(state, table, **more):
         known.append(table)
-        return real(store, table, *arguments, **more)
+        return real(state, table, **more)
 
     monkeypatch.setattr(record, "survey", looked)
     before = newest(lake)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, Select, and_, or_, select
 
 from shelduck.catalog.commit.recorded_layouts import ASK_LAYOUTS, layouts_of
 from shelduck.catalog.commit.work import Work
@@ -49,10 +49,6 @@ _OPTIONS = select(_option.scope_id.label("table_id"), _option.key, _option.value
         ),
     )
 )
-_t = tables.table.c
-_LIVE_TABLES = select(
-    *(_t.table_id, _t.table_uuid, _t.schema_id, _t.table_name, _t.path, _t.path_is_relative)
-).where(_t.table_id.in_(OF_TABLES), queries.live(tables.table))
 _WITH_FILES = (AppendFiles, RewriteFiles, FlushInlined)
 _OWN = frozenset(own_tables.OWN.tables)
 
@@ -195,10 +191,16 @@ def _together(questions: Questions, dialect: str, of: Format) -> Together:
             "options": _OPTIONS,
             "log": queries.changes_after(),
             "present": queries.present_of(dialect),
-            "tables": _LIVE_TABLES,
+            "tables": _live_tables(of),
             **{name: of.asked(query) for name, query in questions},
         }
     )
+
+
+def _live_tables(of: Format) -> Select[Any]:
+    """Ask for whole rows: a rename writes each column again that the version has."""
+    source = of.table(tables.table)
+    return select(source).where(source.c.table_id.in_(OF_TABLES), queries.live(source))
 
 
 def _files_of(changes: Iterable[Change]) -> frozenset[int]:

@@ -49,7 +49,6 @@ _CHUNK = 10_000
 t_option = tables.metadata.c
 t_snapshot = tables.snapshot
 t_changes = tables.snapshot_changes
-t_schema = tables.schema
 t_table = tables.table
 t_column = tables.column
 t_file = tables.data_file

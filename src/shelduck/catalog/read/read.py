@@ -306,6 +306,23 @@ def name_at(connection: Connection, table_id: int, at: Snapshot) -> tuple[str, s
     return max(known)[1:] if known else None
 
 
+def table_by_id(
+    connection: Connection, number: int, at: Snapshot, lake: LakeInfo
+) -> TableVersion | None:
+    """Return a table at a snapshot by its id, None if it does not exist there.
+
+    The snapshot may have expired: columns of a table stay in the catalog as long as the table.
+    """
+    name = name_at(connection, number, at)
+    if name is None:
+        return None
+    try:
+        found = table(connection, at, *name, lake)
+    except NotFound:
+        return None
+    return found if found.id == number else None
+
+
 def table_history(
     connection: Connection,
     table: TableVersion,

@@ -42,9 +42,7 @@ def put_catalog(spark: SparkSession, name: str, answer: Answer) -> str:
     Returns the token for `remove_catalog`.
     """
     loader = loader_of(spark)
-    let_java_call(java_gateway(spark))
-    token = uuid.uuid4().hex
-    _of_calls(loader, "ASKED").put(token, _Answering(spark, answer))
+    token = _asked(spark, answer)
     spark.conf.set(f"{_SETTING}{name}.attached", token)
     spark.conf.set(f"{_SETTING}{name}", CLASS)
     loader.loadClass(_STRATEGY).getConstructors()[0].newInstance(None).install(java_session(spark))
@@ -64,11 +62,15 @@ def put_catalog(spark: SparkSession, name: str, answer: Answer) -> str:
 
 def put_source(spark: SparkSession, answer: Answer) -> None:
     """Make ``format("shelduck")`` known to a session; a function answers the requests."""
-    loader = loader_of(spark)
+    spark.conf.set(_SOURCE, _asked(spark, answer))
+
+
+def _asked(spark: SparkSession, answer: Answer) -> str:
+    """Return the token by which Java asks a function."""
     let_java_call(java_gateway(spark))
     token = uuid.uuid4().hex
-    _of_calls(loader, "ASKED").put(token, _Answering(spark, answer))
-    spark.conf.set(_SOURCE, token)
+    _of_calls(loader_of(spark), "ASKED").put(token, _Answering(spark, answer))
+    return token
 
 
 def has_source(spark: SparkSession) -> bool:

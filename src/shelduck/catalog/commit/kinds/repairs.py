@@ -20,8 +20,7 @@ from sqlalchemy import (
     update,
 )
 
-from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kinds.kind import ChangeKind
+from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.rows.table_stats import widen_column_stats
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.known import misnamed_tables, renaming

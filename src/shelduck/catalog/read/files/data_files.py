@@ -369,8 +369,12 @@ def _unreadable(table: TableVersion, path: str, kind: str, key: str | None) -> U
     )
 
 
-def name_mappings(connection: Connection, ids: Collection[int]) -> dict[int, NameMapping]:
-    """Return name mappings by id; at most one statement. CorruptLake if one is missing."""
+def name_mappings(connection: Connection, named: Iterable[int | None]) -> dict[int, NameMapping]:
+    """Return name mappings by id; at most one statement. CorruptLake if one is missing.
+
+    ``named`` are the mappings of files, None where a file has none.
+    """
+    ids = {number for number in named if number is not None}
     if not ids:
         return {}
     nodes: dict[int, list[Any]] = defaultdict(list)
@@ -380,7 +384,7 @@ def name_mappings(connection: Connection, ids: Collection[int]) -> dict[int, Nam
         if row.type != "map_by_name":
             raise Unsupported(f"column mapping {row.mapping_id} has the unknown type {row.type!r}")
         nodes[row.mapping_id].append(row)
-    missing = sorted(set(ids) - set(nodes))
+    missing = sorted(ids - set(nodes))
     if missing:
         raise CorruptLake(f"data files refer to column mapping {missing[0]}, which does not exist")
     for number, rows in nodes.items():

@@ -80,7 +80,7 @@ def tables_at(connection: Connection, at: int, search: str = "") -> list[TableNu
     deletes = _sums(_delete, at, _delete.c.delete_count)
     schemas = schemas_of(connection)
     query = (
-        _named(schemas, at)
+        with_schemas(schemas, at)
         .add_columns(*(files.c[n] for n in ("files", "rows", "bytes")))
         .add_columns(deletes.c.bytes, deletes.c.rows)
         .outerjoin(files, files.c.table_id == _t.table_id)
@@ -102,16 +102,21 @@ def named_tables(connection: Connection, at: int) -> dict[int, str]:
 
     By name; one statement.
     """
-    rows = connection.execute(_named(schemas_of(connection), at))
+    rows = connection.execute(with_schemas(schemas_of(connection), at))
     return {number: f"{shown_schema(schema)}.{name}" for number, schema, name in rows}
 
 
-def _named(schemas: FromClause, at: int) -> Select[Any]:
+def with_schemas(schemas: FromClause, at: int | None) -> Select[Any]:
+    """Ask for the tables of a snapshot, None for now: id, name of the schema, and name, by name."""
     s = schemas.c
+
+    def is_there(source: FromClause) -> ColumnElement[bool]:
+        return queries.live(source) if at is None else visible(source, at)
+
     return (
         select(_t.table_id, s.schema_name, _t.table_name)
         .join_from(tables.table, schemas, _t.schema_id == s.schema_id)
-        .where(visible(tables.table, at), visible(schemas, at), queries.has_columns(at))
+        .where(is_there(tables.table), is_there(schemas), queries.has_columns(at))
         .order_by(s.schema_name, _t.table_name)
     )
 
