@@ -76,7 +76,8 @@ def create_table(runner: Runner, statement: st.CreateTableStatement) -> Result:
         unit.workspace.create_table(
             name, columns, comments, arrangement=arrangement, properties=properties
         )
-        create_with_rollups(unit, name, statement.rollups)
+        if statement.rollups:
+            create_with_rollups(unit, name, statement.rollups)
 
     if rows is None:
         return carry_out(runner.state, runner.unit, stage)
