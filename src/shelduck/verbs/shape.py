@@ -1,7 +1,4 @@
-"""ALTER, its plan, RENAME and DROP of a table, and its rollups.
-
-Light changes are committed, heavy ones and new rollups are jobs.
-"""
+"""ALTER, its plan, RENAME and DROP of a table, and its rollups: heavy changes are jobs."""
 
 from __future__ import annotations
 
