@@ -36,8 +36,8 @@ from sqlalchemy import (
 from sqlalchemy import table as sql_table
 
 from shelduck.ducklake import tables
+from shelduck.ducklake.checked import check_columns
 from shelduck.ducklake.column_types import BIGINT, TEXT
-from shelduck.ducklake.rules import check_columns
 from shelduck.ducklake.tables import columns_of, table_of
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import COUNTS

@@ -5,29 +5,12 @@ A name means the same in every table, but for the exceptions below.
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable
-from datetime import datetime
-from typing import Any
-
-from sqlalchemy import MetaData
-from sqlalchemy.types import TypeEngine
-
-from shelduck.ducklake.checked import Checked
-from shelduck.ducklake.column_types import BIGINT, BOOLEAN, KEY_TEXT, TEXT, TIMESTAMP, UUID
+from dataclasses import dataclass
 
 MOST = 2**53
 """The largest number of any column; even the sum of a hundred of them fits into 64 bits."""
 MOST_BYTES = 2**50
 """The largest file."""
-_KINDS: tuple[tuple[TypeEngine[Any], type], ...] = (
-    (BIGINT, int),
-    (TEXT, str),
-    (KEY_TEXT, str),
-    (BOOLEAN, bool),
-    (UUID, uuid.UUID),
-    (TIMESTAMP, datetime),
-)
 
 # Which clients may leave NULL: there is no such thing, it is unknown, or it has a default.
 _OPTIONAL = frozenset(
@@ -86,19 +69,16 @@ _LIMITS_OF = {
 }
 
 
-def checked_numbers(table: str, names: Iterable[str]) -> dict[str, Checked]:
-    """Return the types of columns that hold numbers, never NULL, in a table outside of these."""
-    return {name: Checked(BIGINT, (table, name), int, (0, MOST), False) for name in names}
+@dataclass(frozen=True, slots=True)
+class ValueRule:
+    """What a column may hold: the range of a number or of the length of a text, NULL or not."""
+
+    limits: tuple[int, int]
+    optional: bool
 
 
-def check_columns(metadata: MetaData) -> None:
-    """Give each column of these tables the type that checks what statements return."""
-    for table in metadata.tables.values():
-        for column in table.c:
-            if isinstance(column.type, Checked):
-                continue
-            place = (table.name, column.name)
-            kind = next(kind for stored, kind in _KINDS if stored is column.type)
-            limits = _LIMITS_OF.get(place) or _LIMITS.get(column.name, (0, MOST))
-            optional = _EXCEPTIONS.get(place, column.name in _OPTIONAL)
-            column.type = Checked(column.type, place, kind, limits, optional)
+def rule_of(table: str, column: str) -> ValueRule:
+    """Return the rule of a column."""
+    place = (table, column)
+    limits = _LIMITS_OF.get(place) or _LIMITS.get(column, (0, MOST))
+    return ValueRule(limits, _EXCEPTIONS.get(place, column in _OPTIONAL))

@@ -35,14 +35,12 @@ from sqlalchemy.sql.elements import ColumnElement, quoted_name
 from shelduck.catalog.databases.dialect import Dialect, flag, interval, moment, refused_variant
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.broken_intervals import is_broken
 from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.catalog.read.queries import chunks
-from shelduck.ducklake.checked import RESTORE
+from shelduck.ducklake.checked import RESTORE, checked_numbers, guard, is_broken
 from shelduck.ducklake.column_rows import begin_under, rows_at, schema_of
 from shelduck.ducklake.column_types import TEXT
 from shelduck.ducklake.format import format_of
-from shelduck.ducklake.rules import MOST
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_file import InlinedHistory, InlinedRows
 from shelduck.model.files.duckdb_text import parse_nested
@@ -279,18 +277,13 @@ def _fetch(
 
 def _sound(name: str, rows: list[Any]) -> list[Any]:
     """Return rows whose own columns are numbers and an interval, or raise CorruptLake."""
-    for row in rows:
-        number, begin, end = row[0], row[1], row[2]
-        if (
-            (number.__class__, begin.__class__) != (int, int)
-            or not (0 <= number <= MOST and 0 <= begin <= MOST)
-            or (end is not None and (end.__class__ is not int or not begin <= end <= MOST))
-        ):
-            raise CorruptLake(
-                f"{name} has a row with row_id {number!r}, from snapshot {begin!r} to {end!r};"
-                f" {RESTORE}"
-            )
+    guard([*numbered(name).c], more=True)(rows)
     return rows
+
+
+def numbered(name: str) -> TableClause:
+    """Return a table for inlined rows with the columns that each has, to check their values."""
+    return checked_numbers(name, ("row_id", "begin_snapshot", "end_snapshot"))
 
 
 def require_inlined_tables(table_id: int, names: Sequence[str]) -> None:

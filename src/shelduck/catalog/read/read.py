@@ -27,7 +27,6 @@ from sqlalchemy import (
 )
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.broken_intervals import begin_of
 from shelduck.catalog.read.files.data_files import (
     FEW,
     data_files,
@@ -44,6 +43,7 @@ from shelduck.catalog.read.together import Together
 from shelduck.catalog.read.views_and_macros import require_distinct, resolve, schema_of_row, view
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
+from shelduck.ducklake.checked import begin_of
 from shelduck.ducklake.column_rows import schema_of
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.ducklake.format import Format, first_with, follow, format_of, schemas_of

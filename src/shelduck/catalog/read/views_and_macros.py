@@ -24,11 +24,10 @@ from sqlalchemy import (
     union_all,
 )
 
-from shelduck.catalog.read.broken_intervals import begin_of
 from shelduck.catalog.read.queries import about_schema, shown_or_broken, visible
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import RESTORE, or_null
+from shelduck.ducklake.checked import RESTORE, begin_of, or_null
 from shelduck.ducklake.column_types import BIGINT, TEXT
 from shelduck.ducklake.definition_rows import VIEW_TAGS, bodies_of, definition_of
 from shelduck.ducklake.format import format_of, schemas_of

@@ -27,14 +27,13 @@ from sqlalchemy import table as sql_table
 from shelduck.catalog.commit.kinds.repairs import equal_rows, low_counters
 from shelduck.catalog.commit.schedule import directory_by_table, table_directories
 from shelduck.catalog.databases.known import Misnamed, dialect_of, misnamed_tables
-from shelduck.catalog.read.broken_intervals import is_broken
 from shelduck.catalog.read.inlined_rows import source_of
 from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import RESTORE, BrokenValue, row_text
+from shelduck.ducklake.checked import RESTORE, BrokenValue, is_broken, row_text
 from shelduck.ducklake.format import format_of
 from shelduck.ducklake.rules import MOST
 from shelduck.errors import CorruptLake
