@@ -21,6 +21,7 @@ from uuid import UUID
 from sqlalchemy import (
     BigInteger,
     Column,
+    ColumnClause,
     ColumnElement,
     Connection,
     Dialect,
@@ -56,6 +57,7 @@ _WORDS = {
     datetime: "a time",
     UUID: "a UUID",
 }
+_OF_ROWS = ("row_id", "begin_snapshot", "end_snapshot")
 _KINDS: tuple[tuple[TypeEngine[Any], type], ...] = (
     (BIGINT, int),
     (TEXT, str),
@@ -76,14 +78,14 @@ class BrokenValue(CorruptLake):
 
     def locate(self, connection: Connection) -> None:
         """Add to the message which row has the value; one statement."""
-        if self.table.startswith("ducklake_inlined_data_"):
-            return  # whoever fetched it has said which row it is, and other columns are a user's
         try:
             row = connection.execute(self._wrong_row()).mappings().first()
         except (DBAPIError, OverflowError):
             return
         if row is not None:
-            self.locate_in(dict(row))
+            # Other columns of rows in the catalog are a user's.
+            is_users = self.table.startswith("ducklake_inlined_data_")
+            self.locate_in({n: v for n, v in row.items() if not is_users or n in _OF_ROWS})
 
     def locate_in(self, row: Mapping[str, Any]) -> None:
         """Add to the message which row has the value."""
@@ -181,8 +183,8 @@ def _sound(kind: type, rule: ValueRule, name: str) -> str:
     test = f"{name} in (0, 1)" if kind is bool else f"{name}.__class__ is {kind.__name__}"
     if kind is int:
         test += f" and {least} <= {name} <= {most}"
-    elif kind is str and least:
-        test += f" and {name}"
+    elif kind is str and (rule.words or least):
+        test += f" and {name} in {rule.words!r}" if rule.words else f" and {name}"
     return f"({name} is None or {test})" if rule.optional else f"({test})"
 
 
@@ -208,8 +210,8 @@ def guard(
     time of a call for each value.
     """
     kinds = [_kind_of(each) for each in columns]
-    names = {kind.column[1]: f"v{at}" for at, kind in enumerate(kinds)}
-    tests = [_sound(kind.kind, kind.rule, names[kind.column[1]]) for kind in kinds]
+    names = {str(each.key): f"v{at}" for at, each in enumerate(columns)}
+    tests = [_sound(k.kind, k.rule, name) for k, name in zip(kinds, names.values(), strict=True)]
     begin, end = names.get("begin_snapshot"), names.get("end_snapshot")
     if begin and end:
         tests.append(f"({end} is None or {begin} <= {end})")
@@ -229,7 +231,7 @@ def _compiled(text: str) -> CodeType:
 def require_row(columns: Sequence[ColumnElement[Any]], row: Iterable[Any]) -> None:
     """Raise `BrokenValue` for a wrong value or interval in a row of these columns, as stored."""
     kinds = [_kind_of(each) for each in columns]
-    values = {kind.column[1]: value for kind, value in zip(kinds, row, strict=False)}
+    values = {str(each.key): value for each, value in zip(columns, row, strict=False)}
     try:
         for kind, value in zip(kinds, values.values(), strict=True):
             kind.require(value)
@@ -245,6 +247,8 @@ def _words(kind: Checked) -> str:
     found = _WORDS[kind.kind]
     if kind.kind is int:
         found += " from {} to {}".format(*kind.rule.limits)
+    elif kind.rule.words:
+        found = " or ".join(repr(word) for word in kind.rule.words if word)
     elif kind.kind is str and kind.rule.limits[0]:
         found += " that is not empty"
     return found + " or NULL" * kind.rule.optional
@@ -357,6 +361,15 @@ def _checked(stored: TypeEngine[Any], place: tuple[str, str], kind: type) -> Che
     return Checked(stored, place, kind, rule_of(*place))
 
 
-def checked_numbers(table: str, names: Iterable[str]) -> TableClause:
-    """Return a table of numbers that is outside of a catalog's own."""
-    return sql_table(table, *(column(n, _checked(BIGINT, (table, n), int)) for n in names))
+def checked_numbers(table: str, names: Mapping[str, str]) -> TableClause:
+    """Return a table of numbers outside of a catalog's own: its columns by key, as they are stored.
+
+    Rules go by the keys.
+    """
+    made = []
+    for key, stored in names.items():
+        kind = Checked(BIGINT, (table, stored), int, rule_of(table, key))
+        each: ColumnClause[Any] = column(stored, kind)
+        each.key = key
+        made.append(each)
+    return sql_table(table, *made)

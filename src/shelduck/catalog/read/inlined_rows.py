@@ -37,7 +37,7 @@ from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.catalog.read.queries import chunks
-from shelduck.ducklake.checked import RESTORE, checked_numbers, guard, is_broken
+from shelduck.ducklake.checked import RESTORE, guard, is_broken, unchecked
 from shelduck.ducklake.column_rows import begin_under, rows_at, schema_of
 from shelduck.ducklake.column_types import TEXT
 from shelduck.ducklake.format import format_of
@@ -264,6 +264,7 @@ def _fetch(
         result = connection.execute(_query(connection, name, columns, chosen))
     except ProgrammingError as error:
         raise CorruptLake(f"{name} does not have the columns of {table.full_name}") from error
+    rows: list[Any] = list(result)
     if not dialect_of(connection).knows_columns:
         stored = [str(key).lower() for key in tuple(result.keys())]
         wanted = [*format_of(connection).system_columns, *(n.lower() for n in columns.names)]
@@ -271,19 +272,9 @@ def _fetch(
             raise CorruptLake(f"{name} has the columns {stored}, expected {wanted}")
         if stored != wanted:
             places = [stored.index(n) for n in wanted]
-            return _sound(name, [tuple(row[n] for n in places) for row in result])
-    return _sound(name, list(result))
-
-
-def _sound(name: str, rows: list[Any]) -> list[Any]:
-    """Return rows whose own columns are numbers and an interval, or raise CorruptLake."""
-    guard([*numbered(name).c], more=True)(rows)
+            rows = [tuple(row[n] for n in places) for row in rows]
+    guard([*source_of(connection, name).c], more=True)(rows)
     return rows
-
-
-def numbered(name: str) -> TableClause:
-    """Return a table for inlined rows with the columns that each has, to check their values."""
-    return checked_numbers(name, ("row_id", "begin_snapshot", "end_snapshot"))
 
 
 def require_inlined_tables(table_id: int, names: Sequence[str]) -> None:
@@ -304,7 +295,7 @@ def _query(
     connection: Connection, name: str, columns: Schema, chosen: Callable[[TableClause], Conditions]
 ) -> Select[Any]:
     dialect, source = dialect_of(connection), source_of(connection, name)
-    values: list[ColumnElement[Any]] = list(source.c)
+    values: list[ColumnElement[Any]] = list(map(unchecked, source.c))
     if not dialect.knows_columns:
         values = [literal_column("*")]
     else:
