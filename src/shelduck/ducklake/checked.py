@@ -30,6 +30,7 @@ from sqlalchemy import (
     MetaData,
     Select,
     String,
+    Table,
     TableClause,
     case,
     cast,
@@ -84,8 +85,9 @@ class BrokenValue(CorruptLake):
             return
         if row is not None:
             # Other columns of rows in the catalog are a user's.
-            is_users = self.table.startswith("ducklake_inlined_data_")
-            self.locate_in({n: v for n, v in row.items() if not is_users or n in _OF_ROWS})
+            is_all = not self.table.startswith("ducklake_inlined_data_")
+            shown = (n for n in row if is_all or n.removeprefix("_ducklake_") in _OF_ROWS)
+            self.locate_in({name: row[name] for name in shown})
 
     def locate_in(self, row: Mapping[str, Any]) -> None:
         """Add to the message which row has the value."""
@@ -120,6 +122,13 @@ class BrokenInterval(BrokenValue):
         begin, end, where = row["begin_snapshot"], row["end_snapshot"], row_text(row, self.column)
         told = f"{self.table} has a row from snapshot {begin!r} to {end!r}, with {where}"
         return f"{told}, which is not an interval; {RESTORE}"
+
+
+def two_rows(source: Table, what: str, snapshot: int) -> CorruptLake:
+    """Return the error for rows of which a snapshot must have one (`rules.ONCE_IN_A_SNAPSHOT`)."""
+    return CorruptLake(
+        f"{source.name} has two rows of {what} for snapshot {snapshot}; end one of them"
+    )
 
 
 def row_text(row: Mapping[str, Any], without: str = "") -> str:

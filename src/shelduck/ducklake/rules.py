@@ -74,51 +74,80 @@ _LIMITS_OF = {
 _WORDS = {
     ("ducklake_metadata", "scope"): ("", "schema", "table"),
     ("ducklake_macro_impl", "type"): ("scalar", "table"),
-    ("ducklake_sort_expression", "sort_direction"): ("ASC", "DESC"),
-    ("ducklake_sort_expression", "null_order"): ("NULLS_FIRST", "NULLS_LAST"),
 }
 
 SNAPSHOTS = ("begin_snapshot", "end_snapshot", "partial_max")
 """Columns with numbers of snapshots up to the newest."""
 
+# In the rules below, names of tables are without ``ducklake_``.
 # Of these columns, no two rows of a table may have the same values.
 ONCE = {
-    "ducklake_metadata": "key scope scope_id",
-    "ducklake_table_stats": "table_id",
-    "ducklake_table_column_stats": "table_id column_id",
-    "ducklake_file_column_stats": "data_file_id column_id",
-    "ducklake_file_partition_value": "data_file_id partition_key_index",
-    "ducklake_inlined_data_tables": "table_id schema_version",
-    "ducklake_column_mapping": "mapping_id",
-    "ducklake_name_mapping": "mapping_id column_id",
-    "ducklake_schema_versions": "table_id schema_version",
-    "ducklake_macro_impl": "macro_id impl_id",
-    "ducklake_macro_parameters": "macro_id impl_id column_id",
-    "ducklake_files_scheduled_for_deletion": "path",
+    "metadata": "key scope scope_id",
+    "table_stats": "table_id",
+    "table_column_stats": "table_id column_id",
+    "file_column_stats": "data_file_id column_id",
+    "file_partition_value": "data_file_id partition_key_index",
+    "inlined_data_tables": "table_id schema_version",
+    "column_mapping": "mapping_id",
+    "name_mapping": "mapping_id column_id",
+    "schema_versions": "table_id schema_version",
+    "macro_impl": "macro_id impl_id",
+    "macro_parameters": "macro_id impl_id column_id",
+    "files_scheduled_for_deletion": "path",
 }
 # Of these, no two rows of one snapshot; of names, in any case.
 ONCE_IN_A_SNAPSHOT = (
-    ("ducklake_schema", "schema_id"),
-    ("ducklake_schema", "parent_schema_id schema_name"),
-    ("ducklake_table", "table_id"),
-    ("ducklake_view", "view_id"),
-    ("ducklake_view", "schema_id view_name"),
-    ("ducklake_macro", "macro_id"),
-    ("ducklake_column", "table_id column_id"),
-    ("ducklake_column", "table_id parent_column column_name"),
-    ("ducklake_partition_info", "table_id"),
-    ("ducklake_sort_info", "table_id"),
-    ("ducklake_tag", "object_id key"),
-    ("ducklake_column_tag", "table_id column_id key"),
-    ("ducklake_view_column_tag", "view_id column_name key"),
-    ("ducklake_data_file", "table_id path"),
-    ("ducklake_delete_file", "table_id path"),
-    ("ducklake_delete_file", "data_file_id"),
+    ("schema", "schema_id"),
+    ("schema", "parent_schema_id schema_name"),
+    ("table", "table_id"),
+    ("view", "view_id"),
+    ("view", "schema_id view_name"),
+    ("macro", "macro_id"),
+    ("column", "table_id column_id"),
+    ("column", "table_id parent_column column_name"),
+    ("partition_info", "table_id"),
+    ("sort_info", "table_id"),
+    ("tag", "object_id key"),
+    ("column_tag", "table_id column_id key"),
+    ("view_column_tag", "view_id column_name key"),
+    ("data_file", "table_id path"),
+    ("delete_file", "table_id path"),
+    ("delete_file", "data_file_id"),
 )
 # The keys of a partitioning or a sort order count from 0 on.
 COUNTED = (
-    ("ducklake_partition_column", "partition_id", "partition_key_index"),
-    ("ducklake_sort_expression", "sort_id", "sort_key_index"),
+    ("partition_column", "partition_id", "partition_key_index"),
+    ("sort_expression", "sort_id", "sort_key_index"),
+)
+# Columns by whose values a row of another table exists: of which tables, and of which others.
+REFERENCES: tuple[tuple[str, str, Mapping[str, str]], ...] = (
+    (
+        "table_id",
+        (
+            "column column_tag data_file delete_file partition_info sort_info table_stats"
+            " table_column_stats inlined_data_tables file_column_stats"
+        ),
+        {"table": "table_id"},
+    ),
+    (
+        "data_file_id",
+        "delete_file file_column_stats file_partition_value",
+        {"data_file": "data_file_id"},
+    ),
+    ("schema_id", "table view macro", {"schema": "schema_id"}),
+    (
+        "object_id",
+        "tag",
+        {"table": "table_id", "schema": "schema_id", "view": "view_id", "macro": "macro_id"},
+    ),
+    ("macro_id", "macro_impl macro_parameters", {"macro": "macro_id"}),
+    ("view_id", "view_column_tag", {"view": "view_id"}),
+    ("mapping_id", "data_file name_mapping", {"column_mapping": "mapping_id"}),
+    ("mapping_id parent_column", "name_mapping", {"name_mapping": "mapping_id column_id"}),
+    ("partition_id", "data_file partition_column", {"partition_info": "partition_id"}),
+    ("sort_id", "sort_expression", {"sort_info": "sort_id"}),
+    ("table_id column_id", "file_column_stats", {"column": "table_id column_id"}),
+    ("table_id parent_column", "column", {"column": "table_id column_id"}),
 )
 
 
@@ -134,51 +163,9 @@ class ValueRule:
     words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """Columns of tables, by whose values a row of another table exists, or of one of several.
-
-    ``columns`` and those of each target are names in one text.
-    """
-
-    columns: str
-    sources: str
-    targets: Mapping[str, str]
-
-
 def rule_of(table: str, column: str) -> ValueRule:
     """Return the rule of a column."""
     place = (table, column)
     limits = _LIMITS_OF.get(place) or _LIMITS.get(column, (0, MOST))
     optional = _EXCEPTIONS.get(place, column in _OPTIONAL)
     return ValueRule(limits, optional, _WORDS.get(place, ()))
-
-
-REFERENCES = (
-    Reference(
-        "table_id",
-        "column column_tag data_file delete_file partition_info sort_info table_stats"
-        " table_column_stats inlined_data_tables file_column_stats",
-        {"table": "table_id"},
-    ),
-    Reference(
-        "data_file_id",
-        "delete_file file_column_stats file_partition_value",
-        {"data_file": "data_file_id"},
-    ),
-    Reference("schema_id", "table view macro", {"schema": "schema_id"}),
-    Reference(
-        "object_id",
-        "tag",
-        {"table": "table_id", "schema": "schema_id", "view": "view_id", "macro": "macro_id"},
-    ),
-    Reference("macro_id", "macro_impl macro_parameters", {"macro": "macro_id"}),
-    Reference("view_id", "view_column_tag", {"view": "view_id"}),
-    Reference("mapping_id", "data_file name_mapping", {"column_mapping": "mapping_id"}),
-    Reference("mapping_id parent_column", "name_mapping", {"name_mapping": "mapping_id column_id"}),
-    Reference("partition_id", "data_file partition_column", {"partition_info": "partition_id"}),
-    Reference("sort_id", "sort_expression", {"sort_info": "sort_id"}),
-    Reference("table_id column_id", "file_column_stats", {"column": "table_id column_id"}),
-    Reference("table_id parent_column", "column", {"column": "table_id column_id"}),
-)
-"""Names of tables here are without ``ducklake_``."""

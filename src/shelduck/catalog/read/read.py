@@ -43,7 +43,7 @@ from shelduck.catalog.read.together import Together
 from shelduck.catalog.read.views_and_macros import require_distinct, resolve, schema_of_row, view
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import begin_of
+from shelduck.ducklake.checked import begin_of, two_rows
 from shelduck.ducklake.column_rows import schema_of
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.ducklake.format import Format, first_with, follow, format_of, schemas_of
@@ -239,7 +239,7 @@ def schemas(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[Schema
 def table_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list[str]:
     """Return the names of a schema's tables at a snapshot, sorted."""
     found = list(connection.execute(queries.table_names_at(at.id, schema.id)).scalars())
-    require_distinct("table", schema.text, found)
+    require_distinct(tables.table, schema, at, found)
     return found
 
 
@@ -256,9 +256,7 @@ def table(
     if not found:
         raise _no_such_table(connection, at, schema, name, lake)
     if len(found) > 1:
-        ids = ", ".join(str(row.table_id) for row in found)
-        twice = f"{shown_schema(schema)}.{name}"
-        raise CorruptLake(f"tables {ids} have the same name {twice} at snapshot {at.id}")
+        raise two_rows(tables.table, f"{shown_schema(schema)}.{name}", at.id)
     row = found[0]
     home = schema_of_row(row, lake.data_path, "schema_")
     full_name = f"{home.text}.{row.table_name}"

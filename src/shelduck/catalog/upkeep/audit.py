@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -27,16 +27,24 @@ from shelduck.catalog.commit.kinds.repairs import equal_rows, low_counters
 from shelduck.catalog.commit.schedule import directory_by_table, table_directories
 from shelduck.catalog.databases.known import Misnamed, dialect_of, misnamed_tables
 from shelduck.catalog.read import queries
+from shelduck.catalog.read.inlined_rows import require_inlined_tables
 from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import rules, tables
 from shelduck.ducklake.checked import RESTORE, BrokenValue, is_broken, row_text
+from shelduck.ducklake.column_rows import column_of
+from shelduck.ducklake.definition_rows import column_names
 from shelduck.ducklake.format import format_of
+from shelduck.ducklake.traits import setting_of, sort_key_of
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import parse_entries
 from shelduck.model.changes.problem import Problem
+from shelduck.model.tables.options import table_options
+from shelduck.model.tables.partition import parse_sort_key
 
+_inlined = tables.inlined_data_tables
+_ROWS = re.compile(r"ducklake_inlined_data_\d+_\d+")
 _REPAIR = "run shelduck check --repair"
 _SHOWN = 20
 """How many rows with one fault are listed."""
@@ -60,7 +68,8 @@ def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
         # Statements that compare values need numbers where numbers belong.
         return found
     misnamed = misnamed_tables(connection)
-    kept = _kept(connection, names - {each.table for each in misnamed})
+    registered = set(connection.execute(select(_inlined.c.table_name)).scalars())
+    kept = _kept(connection, names - {each.table for each in misnamed}, registered)
     found = [_misnamed(each, format_of(connection).version) for each in misnamed]
     wrong = [p for source in kept for p in _values(connection, source)]
     if wrong:
@@ -68,16 +77,15 @@ def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
     found += _equal(connection, None if every else _SHOWN)
     for source in (*ducklake, *kept):
         found += _intervals(connection, source)
-    checks = (_versions, _twice, _dangling, _homeless, _numbers, _early, _logs)
+    checks = (_versions, _twice, _dangling, _homeless, _numbers, _early, _logs, _texts)
     found += [problem for check in checks for problem in check(connection)]
-    return found + list(_unregistered(connection, names))
+    return found + list(_unregistered(connection, names - registered))
 
 
-def _kept(connection: Connection, names: set[str]) -> list[TableClause]:
+def _kept(connection: Connection, names: set[str], registered: set[str]) -> list[TableClause]:
     """Return the tables of inlined rows, and those of deleted positions, that are there."""
-    registered = connection.execute(select(tables.inlined_data_tables.c.table_name)).scalars()
     known = format_of(connection)
-    rows = [known.inlined(name) for name in sorted(names & set(registered))]
+    rows = [known.inlined(n) for n in sorted(names & registered) if _ROWS.fullmatch(n)]
     deletes = sorted(n for n in names if re.fullmatch(r"ducklake_inlined_delete_\d+", n))
     return rows + [queries.inlined_deletes(name) for name in deletes]
 
@@ -153,29 +161,23 @@ def _twice(connection: Connection) -> Iterator[Problem]:
 
 
 def _dangling(connection: Connection) -> Iterator[Problem]:
-    for reference in rules.REFERENCES:
-        for source, names in _ruled(
-            connection, ((f"ducklake_{n}", reference.columns) for n in reference.sources.split())
-        ):
-            columns = [source.c[name] for name in names]
-            targets = (
-                [target.c[name] for name in of]
-                for target, of in _ruled(
-                    connection, ((f"ducklake_{n}", of) for n, of in reference.targets.items())
-                )
-            )
-            known = or_(*(_is_in(columns, target) for target in targets))
-            given = and_(*(column.is_not(None) for column in columns))
+    for columns, sources, others in rules.REFERENCES:
+        targets = list(_ruled(connection, others.items()))
+        for source, names in _ruled(connection, ((name, columns) for name in sources.split())):
+            values = [source.c[name] for name in names]
+            known = or_(*(_is_in(values, target, of) for target, of in targets))
+            given = and_(*(value.is_not(None) for value in values))
             for row in _rows(connection, source, and_(given, not_(known))):
                 wrong = " of ".join(f"{n} {row[n]}" for n in reversed(names))
                 yield _problem("reference", source, row, f"{wrong} does not exist")
 
 
-def _is_in(columns: Sequence[ColumnElement[Any]], of: Sequence[ColumnElement[Any]]) -> Any:
-    """Return the condition that a row of another table, or of the same one, has these values."""
-    other = {each.name: each for each in of[0].table.alias("known").c}
-    pairs = zip(columns, of, strict=True)
-    return exists().where(*(other[each.name] == column for column, each in pairs))
+def _is_in(
+    values: Sequence[ColumnElement[Any]], target: Table, names: Sequence[str]
+) -> ColumnElement[bool]:
+    """Return the condition that a row of a table, which may be their own, has these values."""
+    known = target.alias("known").c
+    return exists().where(*(known[n] == value for n, value in zip(names, values, strict=True)))
 
 
 def _ruled(
@@ -184,8 +186,8 @@ def _ruled(
     """Return the tables of rules that this version has, each with the columns that it has."""
     known = format_of(connection).metadata.tables
     for name, *columns in ruled:
-        if name in known:
-            source = known[name]
+        source = known.get(f"ducklake_{name}")
+        if source is not None:
             yield source, [each for each in " ".join(columns).split() if each in source.c]
 
 
@@ -224,10 +226,9 @@ def _numbers(connection: Connection) -> Iterator[Problem]:
 
 
 def _unregistered(connection: Connection, names: Iterable[str]) -> Iterator[Problem]:
-    """Find tables of inlined rows that hold rows, and that no row registers."""
-    registered = connection.execute(select(tables.inlined_data_tables.c.table_name)).scalars()
-    for name in sorted(set(names) - set(registered)):
-        if re.fullmatch(r"ducklake_inlined_data_\d+_\d+", name):
+    """Find tables of inlined rows that hold rows, of those that no row registers."""
+    for name in sorted(names):
+        if _ROWS.fullmatch(name):
             count = connection.execute(select(func.count()).select_from(sql_table(name))).scalar()
             if count:
                 wrong = f"it has {count} row(s), and ducklake_inlined_data_tables has no row of it"
@@ -249,12 +250,33 @@ def _logs(connection: Connection) -> Iterator[Problem]:
     told = exists().where(c.snapshot_id == tables.snapshot.c.snapshot_id)
     for row in _rows(connection, tables.snapshot, not_(told)):
         yield _problem("log", tables.snapshot, row, "ducklake_snapshot_changes has no row of it")
-    for number, made in connection.execute(select(c.snapshot_id, c.changes_made)):
-        try:
-            parse_entries(made)
-        except CorruptLake as error:
-            name = f"ducklake_snapshot_changes (snapshot_id {number})"
-            yield Problem("", "log", name, str(error), RESTORE)
+
+
+def _texts(connection: Connection) -> Iterator[Problem]:
+    """Find rows with a text that cannot be read, or with values that contradict each other."""
+    for source, kind, read in _READ:
+        for row in connection.execute(select(source)):
+            try:
+                read(row)
+            except CorruptLake as error:
+                wrong, _, remedy = str(error).partition("; ")
+                name = f"{source.name} ({row_text(dict(row._mapping))})"  # noqa: SLF001 - it is public
+                yield Problem("", kind, name, wrong, remedy or RESTORE)
+
+
+def _option(row: Any) -> None:
+    setting = setting_of(row)
+    table_options([setting], schema_id=setting.scope_id, table_id=setting.scope_id)
+
+
+_READ: tuple[tuple[Table, str, Callable[[Any], object]], ...] = (
+    (tables.snapshot_changes, "log", lambda row: parse_entries(row.changes_made)),
+    (tables.column, "value", lambda row: column_of(row, f"table {row.table_id}")),
+    (tables.sort_expression, "value", lambda row: parse_sort_key(sort_key_of(row))),
+    (tables.view, "value", lambda row: column_names(row.column_aliases)),
+    (tables.metadata, "value", _option),
+    (_inlined, "reference", lambda r: require_inlined_tables(r.table_id, [r.table_name])),
+)
 
 
 def _distinct(source: Table) -> Mapping[str, ColumnElement[Any]]:
