@@ -133,7 +133,7 @@ def two_rows(source: Table, what: str, snapshot: int) -> CorruptLake:
 
 def row_text(row: Mapping[str, Any], without: str = "") -> str:
     """Return the columns that identify a row, with their values."""
-    names = [n for n in row if n.endswith("_id") or n in ("key", "begin_snapshot")]
+    names = [n for n in row if n.endswith(("_id", "begin_snapshot")) or n == "key"]
     return ", ".join(f"{n} {row[n]!r}" for n in names if n != without and row[n] is not None)
 
 

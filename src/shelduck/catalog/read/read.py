@@ -212,7 +212,7 @@ def logged_since(connection: Connection, base: int, last: int) -> dict[SnapshotI
 
 
 def _logged(rows: Iterable[Any]) -> dict[SnapshotId, list[Entry]]:
-    return {SnapshotId(number): _entries(number, text) for number, text in sorted(rows)}
+    return {SnapshotId(number): entries_in(number, text) for number, text in sorted(rows)}
 
 
 def logged(connection: Connection, first: int, last: int) -> list[tuple[Snapshot, list[Entry]]]:
@@ -227,7 +227,7 @@ def logged(connection: Connection, first: int, last: int) -> list[tuple[Snapshot
 
 def entries_of(snapshot: Snapshot) -> list[Entry]:
     """Return what a snapshot changed."""
-    return _entries(snapshot.id, snapshot.changes_made)
+    return entries_in(snapshot.id, snapshot.changes_made)
 
 
 def schemas(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[SchemaInfo]:
@@ -345,7 +345,7 @@ def _touches(found: Snapshot, table_id: int, name: tuple[str, ...] | None) -> bo
     # Schemas, tables and views get their ids from one counter, so an id identifies the kind.
     return any(
         entry.id == table_id or (entry.verb is Verb.CREATED_TABLE and entry.names == name)
-        for entry in _entries(found.id, found.changes_made)
+        for entry in entries_in(found.id, found.changes_made)
     )
 
 
@@ -356,7 +356,8 @@ def newest(rows: list[Any]) -> Snapshot:
     return as_snapshot(rows[0])
 
 
-def _entries(snapshot_id: int, text: str | None) -> list[Entry]:
+def entries_in(snapshot_id: int, text: str | None) -> list[Entry]:
+    """Return what a snapshot changed according to a text of its log."""
     try:
         return parse_entries(text)
     except CorruptLake as error:

@@ -82,8 +82,8 @@ def few_data_files(
         return []
     if at_most is not None and len(rows) > at_most:
         return None
-    rows.sort(key=itemgetter(0))
     queries.require_file_rows(rows)
+    rows.sort(key=itemgetter(0))
     of_mappings, of_layouts = _others(rows, 7), _others(rows, 11)
     deletes: Iterable[Any] = ()
     if known.has_delete_files:
