@@ -20,7 +20,7 @@ from shelduck.spark.bridge.classes import PACKAGE, loaded, loader_of
 from shelduck.spark.bridge.codec import field_rows, rows_of
 from shelduck.spark.bridge.jvm import current_thread, has_jvm, java_gateway, java_session
 from shelduck.spark.bridge.relation import let_java_call
-from shelduck.spark.named_errors import InvalidValue, condition_of, thrown_by_java
+from shelduck.spark.named_errors import InvalidValue, condition_of, thrown_by_java, told_to_java
 
 Answer = Callable[[list[str], DataFrame | None], Iterable[Iterable[str]]]
 """Answers a request; rows to write are passed with it.
@@ -164,7 +164,7 @@ class _Answering:
         own = error.__cause__ if isinstance(error, InvalidValue) else error
         thrown = None if own is None else thrown_by_java(own)
         if thrown is None:
-            return condition_of(error), f"{type(error).__name__}: {error}"
+            return condition_of(error), told_to_java(error)
         token = uuid.uuid4().hex
         _of_calls(loader_of(self._spark), "THROWN").put(token, thrown)
         return "THROWN", token

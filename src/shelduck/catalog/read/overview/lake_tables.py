@@ -27,12 +27,12 @@ from sqlalchemy import table as sql_table
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.inlined_rows import AT_ONCE
 from shelduck.catalog.read.queries import chunks, total, visible
+from shelduck.catalog.read.read import entries_in
 from shelduck.catalog.read.row_counts import dead_positions, tables_of_rows
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.ducklake.format import schemas_of
-from shelduck.errors import CorruptLake
-from shelduck.model.changes.change import Verb, parse_entries
+from shelduck.model.changes.change import Verb
 from shelduck.model.tables.schema import TableId
 from shelduck.model.text.names import shown_schema
 from shelduck.model.text.quoting import INSIDE
@@ -209,10 +209,8 @@ def newest_changes(connection: Connection, wanted: Iterable[int]) -> dict[int, i
 
 
 def _of_log(number: int, text: str | None) -> set[int]:
-    try:
-        return {e.id for e in parse_entries(text) if e.id is not None and e.verb in _OF_TABLES}
-    except CorruptLake as error:
-        raise CorruptLake(f"snapshot {number}: {error}") from error
+    entries = entries_in(number, text)
+    return {e.id for e in entries if e.id is not None and e.verb in _OF_TABLES}
 
 
 _OF_TABLES = frozenset(
