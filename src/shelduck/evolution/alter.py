@@ -120,7 +120,7 @@ def plan_alter(
     Heavy changes of types are planned as shadows: new ones, or, if a job publishes them, those of
     the conversions that it ``known`` has made.
 
-    Raises what `apply_changes`, `apply_arrangement` and `plan_shadow` raise, Unsupported for a
+    Raises what `apply_change`, `apply_arrangement` and `plan_shadow` raise, Unsupported for a
     change that would leave the table partitioned or sorted by a column that is gone, before
     anything happens, and NewerFormat if only a newer Shelduck understands the table.
     """

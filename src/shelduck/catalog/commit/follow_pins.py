@@ -8,38 +8,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Select, delete, select, update
+from sqlalchemy import delete, update
 
 from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.opening import pinned_views
 from shelduck.catalog.commit.rows.versions import begin, end, renew
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read import read
 from shelduck.catalog.read.queries import live
-from shelduck.catalog.read.together import Questions
 from shelduck.catalog.running.pinned_shapes import shape_of
 from shelduck.ducklake import tables
-from shelduck.ducklake.format import Format
 from shelduck.ducklake.traits import tag_rows
 from shelduck.errors import CorruptLake, NewerFormat, Unsupported
 from shelduck.model.changes.change import CreateView, Entry, Verb
-from shelduck.model.tables.view import PINNED, SPARK_SQL, STORED_PIN, Pin
+from shelduck.model.tables.view import SPARK_SQL, STORED_PIN, Pin
 from shelduck.sql.pins.pin_queries import pin_texts
 from shelduck.sql.query.translate import refusal_query
 
 _v, _t = tables.view, tables.tag
-
-
-def _pins(of: Format) -> Select[Any]:
-    """Ask for the pinned views as whole rows, and what they are pinned to."""
-    view = of.table(_v)
-    return (
-        select(view, _t.c.value.label("pin"))
-        .join(_t, _t.c.object_id == view.c.view_id)
-        .where(_t.c.key == PINNED, live(_t), live(view))
-    )
-
-
-ASK_PINS: Questions = (("pins", _pins),)
 
 
 def follow_pins(draft: Draft, work: Work) -> None:
@@ -66,7 +52,7 @@ def _pinned(draft: Draft, work: Work) -> list[dict[str, Any]]:
     """Return the pinned views as the commit leaves them; one statement if it changes views."""
     if not work.changes:
         return [row._asdict() for row in draft.opening.answers["pins"]]
-    return [dict(row) for row in draft.connection.execute(_pins(draft.format)).mappings()]
+    return [dict(row) for row in draft.connection.execute(pinned_views(draft.format)).mappings()]
 
 
 def _follow(draft: Draft, row: dict[str, Any], pin: Pin) -> None:

@@ -36,6 +36,7 @@ from shelduck.model.changes.job import JobStep, NewJob
 from shelduck.model.tables.options import SKIPPED, Scope, column_ids
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table_version import Snapshot
+from shelduck.model.tables.view import PINNED
 
 # More files than that are asked for in parts.
 _MOST_FILES = 5_000
@@ -212,3 +213,16 @@ def _files_of(changes: Iterable[Change]) -> frozenset[int]:
         elif isinstance(change, RewriteFiles):
             found.update(s.data_file_id for s in change.sources)
     return frozenset(found)
+
+
+def pinned_views(of: Format) -> Select[Any]:
+    """Ask for the pinned views as whole rows, and what they are pinned to."""
+    view, tag = of.table(tables.view), tables.tag
+    return (
+        select(view, tag.c.value.label("pin"))
+        .join(tag, tag.c.object_id == view.c.view_id)
+        .where(tag.c.key == PINNED, queries.live(tag), queries.live(view))
+    )
+
+
+ASK_PINS: Questions = (("pins", pinned_views),)

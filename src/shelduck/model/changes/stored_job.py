@@ -43,30 +43,13 @@ _ROLLUP = record(
     measures=each(_MEASURE),
     duplicate_keys=maybe(each(TEXT)),
 )
-_CLASSES = {
-    "Primitive": "primitive",
-    "Decimal": "decimal",
-    "Struct": "struct",
-    "List": "list",
-    "Map": "map",
-    "AddColumn": "add_column",
-    "DropColumn": "drop_column",
-    "RenameColumn": "rename_column",
-    "ChangeType": "change_type",
-    "SetDefault": "set_default",
-    "SetNullable": "set_nullable",
-    "MoveColumn": "move_column",
-    "SetComment": "set_comment",
-    "ModifyColumn": "modify_column",
-    "OrderColumns": "order_columns",
-    "SetPartitioning": "set_partitioning",
-    "ResetPartitioning": "reset_partitioning",
-    "SetSorting": "set_sorting",
-    "ResetSorting": "reset_sorting",
-    "SetProperties": "set_properties",
-    "UnsetProperties": "unset_properties",
-    "RewriteOlderFiles": "rewrite",
-}
+_EARLIER = (
+    *("primitive", "decimal", "struct", "list", "map", "add_column", "drop_column"),
+    *("rename_column", "change_type", "set_default", "set_nullable", "move_column", "set_comment"),
+    *("modify_column", "order_columns", "set_partitioning", "reset_partitioning", "set_sorting"),
+    *("reset_sorting", "set_properties", "unset_properties"),
+)
+_CLASSES = {name.title().replace("_", ""): name for name in _EARLIER}
 
 STORED_WORK: Stored[JobWork] = Stored(
     "work",
@@ -80,5 +63,5 @@ STORED_WORK: Stored[JobWork] = Stored(
         remakes=FLAG,
         indexes=each(record(JobIndex, name=TEXT, table_id=NUMBER)),
     ),
-    without_classes(_CLASSES),
+    without_classes(_CLASSES | {"RewriteOlderFiles": "rewrite"}),
 )

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sqlalchemy import select
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
-from shelduck.catalog.commit.follow_pins import ASK_PINS
 from shelduck.catalog.commit.kept_places import keep_places
+from shelduck.catalog.commit.opening import ASK_PINS
 from shelduck.catalog.commit.rows.described import (
     begin_columns,
     begin_tags,
