@@ -11,7 +11,7 @@ from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.alter_plan import AlterPlan
-from shelduck.jobs.record import Begun
+from shelduck.jobs.job_record import Begun
 from shelduck.jobs.shares import help_job
 from shelduck.jobs.worker import JobWorker
 from shelduck.leases import is_gone, new_identity

@@ -26,7 +26,7 @@ from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.update import Replacing, row_rules
 from shelduck.planning.rebase import moved
-from shelduck.rows.evolving import evolved, evolved_rows, telling_plan
+from shelduck.rows.schema_evolution import evolved, evolved_rows, telling_plan
 from shelduck.spark.merge.load_rows import ordered
 from shelduck.spark.rows.assign import assign
 from shelduck.spark.rows.needed_columns import NamedRows

@@ -19,7 +19,7 @@ from shelduck.operations.write.overwrite import (
     overwrite_where,
 )
 from shelduck.operations.write.update import Replacing, update_rows
-from shelduck.rows.evolving import evolved_rows, telling_plan
+from shelduck.rows.schema_evolution import evolved_rows, telling_plan
 from shelduck.spark.merge.merge_clauses import (
     Merge,
     MergeAction,

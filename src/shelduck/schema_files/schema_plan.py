@@ -14,8 +14,8 @@ from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.text.quoting import schema_word
 from shelduck.model.text.shown import html_table, html_text
+from shelduck.statements.execution import run_plain
 from shelduck.statements.sql_session import SqlSession
-from shelduck.statements.statements import run_plain
 from shelduck.verbs.catalog_verbs import CatalogVerbs
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState

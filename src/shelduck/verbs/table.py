@@ -16,8 +16,8 @@ from shelduck.rows.restore import RestoreVerbs
 from shelduck.spark.session import StructType
 from shelduck.spark.types import struct_type
 from shelduck.streams.stream_verbs import StreamVerbs
+from shelduck.verbs.alter_verbs import RollupVerbs, ShapeVerbs
 from shelduck.verbs.metadata_tables import MetadataVerbs
-from shelduck.verbs.shape import RollupVerbs, ShapeVerbs
 from shelduck.widening import WideningVerbs
 from shelduck.work.results import Snapshots, require_limit
 from shelduck.work.table_changes import ChangeVerbs

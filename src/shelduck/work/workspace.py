@@ -36,9 +36,15 @@ from shelduck.model.tables.view import (
 )
 from shelduck.model.text.names import directory, shown_schema, split_name
 from shelduck.model.text.quoting import schema_names, schema_word
-from shelduck.work import staged
+from shelduck.work import staged_objects as staged
 from shelduck.work.results import TableName
-from shelduck.work.staged import StagedMacro, StagedObject, StagedSchema, StagedTable, StagedView
+from shelduck.work.staged_objects import (
+    StagedMacro,
+    StagedObject,
+    StagedSchema,
+    StagedTable,
+    StagedView,
+)
 from shelduck.work.state import LakeState
 
 

@@ -22,7 +22,7 @@ from shelduck.sql.rows.insert import as_time
 from shelduck.sql.statements import row_statements as st
 from shelduck.sql.statements.upkeep_statements import Restore
 from shelduck.sql.tokens.parts import Expression, Target
-from shelduck.statements.run import dml
+from shelduck.statements.run import inserts
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.hooks import carry_out_rows, changed_rows, settled_rows
 from shelduck.work.results import Committed, Result
@@ -223,7 +223,7 @@ def set_values(
     return found
 
 
-_EDITS = dml.RUN | RUN
+_EDITS = inserts.RUN | RUN
 
 
 def returning(runner: Runner, statement: st.Returning) -> DataFrame:

@@ -23,7 +23,7 @@ from shelduck.operations.write.overwrite import (
 )
 from shelduck.operations.write.update import Replacing
 from shelduck.rows.appending import Manner, append, is_plain, load
-from shelduck.rows.evolving import evolved_rows, telling_plan
+from shelduck.rows.schema_evolution import evolved_rows, telling_plan
 from shelduck.spark.named_errors import AnalysisException, first_line
 from shelduck.spark.query import replaces_partitions, with_values
 from shelduck.spark.rows.store_rules import TEXTS, require_text

@@ -13,7 +13,6 @@ from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, refuse_rollup
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.rollups.altered_bases import parted, plan_with_rollups
-from shelduck.rollups.altering import stage_alter
 from shelduck.rollups.rollup_shape import (
     drop_with_rollups,
     refresh,
@@ -22,6 +21,7 @@ from shelduck.rollups.rollup_shape import (
     rename_with_rollups,
 )
 from shelduck.rollups.rollup_tables import drop_rollup, rollups_of
+from shelduck.rollups.staged_alters import stage_alter
 from shelduck.work.handle import TableHandle
 from shelduck.work.lookup import require_checked, with_cost
 from shelduck.work.results import Committed, Result, Staged
