@@ -351,8 +351,7 @@ SCHEMA_CLAUSES: dict[type, Clause] = {
     ChangeType: Clause(
         "change_type",
         record(ChangeType, path=PATH_FORM, type=TYPE_FORM, using=maybe(TEXT), on_error_null=FLAG),
-        None,
-        _change_type,
+        apply=_change_type,
     ),
     SetDefault: Clause(
         "set_default",

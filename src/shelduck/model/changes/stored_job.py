@@ -36,12 +36,9 @@ _CONVERSION = record(
     may_be_null=FLAG,
 )
 _MEASURE = record(MeasureSpec, name=TEXT, measure=word(Measure), column=maybe(TEXT))
+_TEXTS = each(TEXT)
 _ROLLUP = record(
-    RollupSpec,
-    name=TEXT,
-    columns=each(TEXT),
-    measures=each(_MEASURE),
-    duplicate_keys=maybe(each(TEXT)),
+    RollupSpec, name=TEXT, columns=_TEXTS, measures=each(_MEASURE), duplicate_keys=maybe(_TEXTS)
 )
 _EARLIER = (
     *("primitive", "decimal", "struct", "list", "map", "add_column", "drop_column"),
