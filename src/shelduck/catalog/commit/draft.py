@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, select
@@ -53,7 +54,7 @@ class Draft:
     has_schema_change: bool = False
     has_stats_change: bool = False
 
-    @property
+    @cached_property
     def format(self) -> Format:
         """The version of DuckLake that the lake has."""
         return format_of(self.connection)

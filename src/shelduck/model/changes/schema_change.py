@@ -192,8 +192,7 @@ def apply_change(draft: SchemaDraft, change: SchemaChange, table: str) -> Schema
             f"cannot alter {table}: expected a change such as add_column(...) or"
             f" drop_column(...), got {change!r}"
         )
-    applied: SchemaDraft = clause.apply(draft, change, table)
-    return applied
+    return clause.apply(draft, change, table)  # type: ignore[no-any-return]
 
 
 def refuse_empty(draft: SchemaDraft, table: str) -> None:
