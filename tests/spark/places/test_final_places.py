@@ -88,8 +88,10 @@ def test_files_of_tasks_that_ended_before_another_one_failed_are_deleted(lake, s
     before = files_in(folder)
     (folder / "k=9").write_text("")
     version = version_of(lake, "ended")
-    # Three tasks, of which the last one fails.
-    new = spark.range(0, 12, 1, 3).selectExpr("id", "CAST(id div 4 * 4 + id div 11 AS STRING) k")
+    # Three tasks, of which the last one fails behind many rows: the others have ended by then.
+    few, many = spark.range(0, 8, 1, 2), spark.range(8, 30_000, 1, 1)
+    key = "CAST(IF(id = 29999, 9, least(id div 4 * 4, 8)) AS STRING) k"
+    new = few.union(many).selectExpr("id", key)
 
     with pytest.raises(StorageUnavailable):
         write_files(spark, new.selectExpr("*", "5L d"), version, Writing(spreads=False))
