@@ -12,9 +12,9 @@ Statements that look for the rows of a snapshot also find such rows, and select 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from functools import cache, partial
-from types import CodeType
+from functools import cache, lru_cache, partial
 from typing import Any, NoReturn
 from uuid import UUID
 
@@ -209,8 +209,9 @@ def _checking(
     return eval(made)  # type: ignore[no-any-return]  # noqa: S307 - made of numbers and names
 
 
+@lru_cache(1024)
 def guard(
-    columns: Sequence[ColumnElement[Any]], *, more: bool = False
+    columns: tuple[ColumnElement[Any], ...], *, more: bool = False
 ) -> Callable[[Iterable[Any]], None]:
     """Return what raises `BrokenValue` for the first of many rows with a wrong value or interval.
 
@@ -228,13 +229,8 @@ def guard(
     lines = ("def guard(rows):", " for row in rows:", f"  {fetched} = row")
     known: dict[str, Any] = {"refuse": partial(require_row, columns)}
     made = "\n".join([*lines, f"  if not ({' and '.join(tests)}):", "   refuse(row)"])
-    exec(_compiled(made), known)  # noqa: S102 - made of numbers and names
+    exec(made, known)  # noqa: S102 - made of numbers and names
     return known["guard"]  # type: ignore[no-any-return]
-
-
-@cache
-def _compiled(text: str) -> CodeType:
-    return compile(text, "<guard>", "exec")
 
 
 def require_row(columns: Sequence[ColumnElement[Any]], row: Iterable[Any]) -> None:
@@ -340,7 +336,7 @@ def begin_of(source: FromClause) -> ColumnElement[Any]:
 def or_null(value: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return a column, or an aggregate of one, that is NULL if no row exists."""
     kind = _kind_of(value)
-    rule = ValueRule(kind.rule.limits, optional=True)
+    rule = replace(kind.rule, optional=True)
     return type_coerce(value, Checked(kind.stored, kind.column, kind.kind, rule))
 
 
@@ -370,13 +366,14 @@ def _checked(stored: TypeEngine[Any], place: tuple[str, str], kind: type) -> Che
     return Checked(stored, place, kind, rule_of(*place))
 
 
-def checked_numbers(table: str, names: Mapping[str, str]) -> TableClause:
+@lru_cache(1024)
+def checked_numbers(table: str, *names: tuple[str, str]) -> TableClause:
     """Return a table of numbers outside of a catalog's own: its columns by key, as they are stored.
 
     Rules go by the keys.
     """
     made = []
-    for key, stored in names.items():
+    for key, stored in names:
         kind = Checked(BIGINT, (table, stored), int, rule_of(table, key))
         each: ColumnClause[Any] = column(stored, kind)
         each.key = key

@@ -139,7 +139,7 @@ class Format:
 
     def inlined(self, name: str) -> TableClause:
         """Return a table for inlined rows; its columns have the keys of `_KEYS` in any version."""
-        return checked_numbers(name, dict(zip(_KEYS, self.system_columns, strict=True)))
+        return checked_numbers(name, *zip(_KEYS, self.system_columns, strict=True))
 
     def is_reserved(self, name: str) -> bool:
         """Return whether DuckLake uses a name of a column for itself."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 MOST = 2**53
 """The largest number of any column; even the sum of a hundred of them fits into 64 bits."""
@@ -164,7 +163,6 @@ class ValueRule:
     words: tuple[str, ...] = ()
 
 
-@lru_cache(1024)
 def rule_of(table: str, column: str) -> ValueRule:
     """Return the rule of a column."""
     place = (table, column)

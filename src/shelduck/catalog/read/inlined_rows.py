@@ -273,7 +273,7 @@ def _fetch(
         if stored != wanted:
             places = [stored.index(n) for n in wanted]
             rows = [tuple(row[n] for n in places) for row in rows]
-    guard([*source_of(connection, name).c], more=True)(rows)
+    guard(tuple(source_of(connection, name).c), more=True)(rows)
     return rows
 
 

@@ -302,7 +302,7 @@ def inlined_delete_table(table_id: int) -> str:
 
 def inlined_deletes(name: str) -> TableClause:
     """Return a table with deleted positions, for statements."""
-    return checked_numbers(name, {n: n for n in ("file_id", "row_id", "begin_snapshot")})
+    return checked_numbers(name, *((n, n) for n in ("file_id", "row_id", "begin_snapshot")))
 
 
 def inlined_deletes_at(name: str, snapshot: int) -> Select[Any]:
