@@ -147,7 +147,8 @@ def _loaded(
 ) -> Loaded:
     spark, show, table = unit.state.spark, unit.state.show_progress, rows.table
     limits = limits_of(unit.state.store, table)
-    if not folds(table):
+    rules = row_rules(table)
+    if rules is None:
         done = append_rows(
             spark,
             df,
@@ -160,8 +161,6 @@ def _loaded(
         return Loaded(done)
     keep, render = () if sign is None else (sign,), expression_for_spark
     fitting = assign(df, table, render_expression=render, by_position=how.by_position, keep=keep)
-    rules = row_rules(table)
-    assert rules is not None
     return rules.load(spark, rows, ordered(fitting, sign), Replacing(how.by_position, limits, show))
 
 

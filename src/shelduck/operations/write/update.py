@@ -215,9 +215,8 @@ def write_versions(
         batch = _in_catalog(table, versions)
         if batch.can_be_kept:
             gone = _deletes(spark, rows, versions, limits.deleted)
-            changes = gone.changes or (DeleteRows(table),)
-            changes = (*changes, InlineRows(table.id, batch, table))
-            return Done(table, changes, gone.paths, versions.counts)
+            done = with_new_files(gone, (), versions.counts)
+            return replace(done, changes=(*done.changes, InlineRows(table.id, batch, table)))
     files: list[NewDataFile] = []
     with write_progress(spark, table.full_name, show=show_progress) as progress:
         try:
