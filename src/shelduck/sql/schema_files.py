@@ -87,7 +87,7 @@ def _read(text: str) -> SchemaFile:
             return ViewFile(pieces(text)[0].strip(), view)
         case [CreateTableStatement(as_query=None) as created, *more]:
             texts = [p for p, s in zip(pieces(text), statements, strict=True) if s not in options]
-            return _table(text, ";\n".join(t.strip() for t in texts), created, more, options)
+            return _table(text, [t.strip() for t in texts], created, more, options)
     raise InvalidRequest(
         "the first statement must be CREATE TABLE with columns, or the only one CREATE VIEW, or all"
         " of them CALL set_option"
@@ -96,7 +96,7 @@ def _read(text: str) -> SchemaFile:
 
 def _table(
     text: str,
-    made: str,
+    told_apart: Sequence[str],
     created: CreateTableStatement,
     others: Sequence[object],
     options: tuple[Call, ...],
@@ -104,12 +104,12 @@ def _table(
     rollups = list(created.rollups)
     defaults: dict[Path, Default | None] = {}
     comments: dict[Path, str | None] = {}
-    for statement, told in zip(others, pieces(made)[1:], strict=True):
+    for statement, told in zip(others, told_apart[1:], strict=True):
         # CREATE MATERIALIZED VIEW makes a rollup.
         changes = getattr(statement, "changes", ())
         if not changes or not all(isinstance(c, _DECLARING) for c in changes):
             raise InvalidRequest(
-                f"{told.strip()!r} declares nothing; behind CREATE TABLE are rollups, and the"
+                f"{told!r} declares nothing; behind CREATE TABLE are rollups, and the"
                 " defaults and comments of struct fields"
             )
         rollups += [change.spec for change in changes if isinstance(change, AddRollup)]
@@ -125,7 +125,9 @@ def _table(
             )
     ids = {path: int(value) for path, value in _told(text, _ID, paths)}
     older = {path: split_name(value)[0] for path, value in _told(text, _WAS, paths)}
-    return TableFile(made, created, tuple(rollups), ids, older, defaults, comments, options)
+    return TableFile(
+        ";\n".join(told_apart), created, tuple(rollups), ids, older, defaults, comments, options
+    )
 
 
 def _declared(kind: DataType, path: Path) -> Iterator[Path]:
