@@ -119,7 +119,7 @@ def slowness(known: dict[str, float], found: dict[str, float]) -> float:
 
 
 def over(known: dict[str, float], found: dict[str, float], slow: float | None) -> list[str]:
-    """A sentence for each number that is over its budget; `slow` is told for seconds only."""
+    """Return a sentence for each number over its budget; counts have None as `slow`."""
     wrong = []
     for name, number in sorted(found.items()):
         if name not in known:

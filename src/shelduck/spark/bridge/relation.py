@@ -77,8 +77,7 @@ _starting = threading.Lock()
 # Sessions whose planner has a rule or strategy of the bridge, by its class.
 _installed: dict[str, WeakSet[SparkSession]] = {}
 # What every scan sets, whatever the session's settings are. Files come from writers that use the
-# Gregorian calendar. If a file of a snapshot is missing or
-# damaged, the query must fail.
+# Gregorian calendar. If a file of a snapshot is missing or damaged, the query must fail.
 READER_OPTIONS = {
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
