@@ -33,12 +33,7 @@ from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.spark.stopping import SparkJobs, stopped_on_error
 from shelduck.spark.write.partition_keys import directory_beside, place_files
-from shelduck.spark.write.rewrite import (
-    at_once,
-    write_arranged,
-    write_together,
-    writes_several,
-)
+from shelduck.spark.write.rewrite import at_once, write_arranged, write_together, writes_several
 from shelduck.work.state import LakeState
 
 Report = Callable[[Bin], None]

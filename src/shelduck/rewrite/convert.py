@@ -11,14 +11,7 @@ from shelduck.model.files.data_file import DataFile
 from shelduck.operations.done import discard
 from shelduck.planning.compaction import NO_PARTITION, Bin
 from shelduck.planning.shadows import Shadow, with_shadows
-from shelduck.rewrite.compact import (
-    Derived,
-    Report,
-    RewrittenBin,
-    Survey,
-    embeds,
-    write_bins,
-)
+from shelduck.rewrite.compact import Derived, Report, RewrittenBin, Survey, embeds, write_bins
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.rows.shadow_rows import (
     add_shadows,
