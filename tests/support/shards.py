@@ -143,7 +143,7 @@ def minutes_of(groups: Sequence[Group]) -> float:
 class Stretch:
     """A plugin: of the tests that pytest chose, those between two parts of their seconds.
 
-    A module that is marked `turns(n)` has every n-th of its tests in this round of all shares.
+    Of a module's tests that are marked `turns(n)`, every n-th is in this round of all shares.
     """
 
     def __init__(self, begin: float, end: float) -> None:
@@ -188,8 +188,8 @@ class Stretch:
         for item in items:
             mark = item.get_closest_marker("turns")
             module = item.nodeid.partition("::")[0]
-            taken = is_due(counts[module], 1 if mark is None else mark.args[0])
-            counts[module] += 1
+            taken = mark is None or is_due(counts[module], mark.args[0])
+            counts[module] += mark is not None
             (due if taken else others).append(item)
         items[:] = due
         config.hook.pytest_deselected(items=others)
