@@ -219,10 +219,14 @@ def test_ci_without_a_history_takes_the_first_share(tmp_path):
 
 
 def test_ci_in_a_shallow_checkout_takes_a_share_by_the_name_of_the_commit(tmp_path):
-    checkout = tmp_path / "checkout"
-    subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{ROOT}", checkout], check=True)
+    whole, checkout = tmp_path / "whole", tmp_path / "checkout"
+    me = ("-c", "user.name=me", "-c", "user.email=me@example.com")
+    subprocess.run(["git", "init", "-q", whole], check=True)
+    for message in ("one", "two"):
+        made = ["git", *me, "commit", "-q", "--allow-empty", "-m", message]
+        subprocess.run(made, cwd=whole, check=True)
+    subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{whole}", checkout], check=True)
     name = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=checkout, text=True)
-    shutil.rmtree(checkout / ".ci")
 
     done = ci(checkout, "echo 1 passed in 1.0s")
 
