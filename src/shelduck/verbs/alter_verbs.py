@@ -184,7 +184,7 @@ class RollupVerbs(TableHandle, in_parts=True):
 
             table.add_rollup("by_city", ["city"], {"cost": ("sum", "cost"), "n": "count"}).wait()
 
-        From then on every write of Shelduck updates it in the same snapshot, and queries are
+        From then on Shelduck's writes but ADD FILES update it in the same snapshot, and queries are
         answered from it if that is less work. All readers see it as the table ``t$name``.
 
         Args:
