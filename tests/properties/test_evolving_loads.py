@@ -35,7 +35,7 @@ Kind = str | dict[str, Any] | list[Any]
 VALUES: dict[str, list[Any]] = {
     "smallint": [0, -1, 32767],
     "int": [0, 7, 2147483647],
-    "bigint": [0, 7, 2147483648, -(2**62)],
+    "bigint": [0, 7, 2147483648, 2**53 + 1, -(2**62)],
     "double": [0.0, 1.5, -0.25, 7.0, 1e300],
     "decimal(5,2)": [Decimal("1.10"), Decimal("-999.99")],
     "decimal(20,4)": [Decimal("7.0000"), Decimal("1.1234"), Decimal("9999999999999999.0000")],

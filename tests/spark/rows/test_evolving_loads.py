@@ -239,3 +239,15 @@ def test_keys_of_maps_and_shapes_that_do_not_fit_are_rescued_whole(lake, spark):
         ),
         (None, None, None, '{"m":{"2026-01-01":{"a":1}},"l":1}'),
     ]
+
+
+def test_numbers_of_which_a_float_loses_digits_are_rescued(lake, spark):
+    lake.sql("CREATE TABLE f (d DOUBLE, e DOUBLE, r FLOAT)")
+    large = "CAST(9999999999999999 AS DECIMAL(20,4)) AS d, 9007199254740993 AS e, 16777217 AS r"
+    exact = "CAST(0.1 AS DECIMAL(20,4)) AS d, 9007199254740992 AS e, 16777216 AS r"
+    lake.table("f").append(spark.sql(f"SELECT {large} UNION ALL SELECT {exact}"), rescue="x")
+
+    assert rows(lake.sql("SELECT * FROM f ORDER BY d")) == [
+        (None, None, None, '{"d":9999999999999999.0000,"e":9007199254740993,"r":16777217}'),
+        (0.1, 9007199254740992.0, 16777216.0, None),
+    ]

@@ -19,8 +19,8 @@ from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_writable
 from shelduck.model.text.quoting import quote_name
-from shelduck.model.types.data_types import DataType, Leaf, List, Map, Struct
-from shelduck.model.types.promotions import Verdict
+from shelduck.model.types.data_types import FLOATS, DataType, Leaf, List, Map, Struct
+from shelduck.model.types.promotions import Verdict, promotion
 from shelduck.spark.rows import store_rules
 from shelduck.spark.rows.conversions import converted, fitted, lost, needs_fit
 from shelduck.spark.types import data_type_of, spark_type
@@ -123,7 +123,9 @@ def _fits_leaf(given: T.DataType, leaf: Leaf) -> bool:
         return True
     if needs_fit(leaf) or store_rules.refusal(given, leaf) is not None:
         return False
-    return store_rules.is_plain_cast(given, leaf)
+    # Store assignment rounds: a value of which digits would be lost is rescued.
+    is_exact = str(leaf) not in FLOATS or promotion(data_type_of(given), leaf).is_light
+    return is_exact and store_rules.is_plain_cast(given, leaf)
 
 
 def _split(value: Column, given: T.DataType, target: Field) -> Split:
