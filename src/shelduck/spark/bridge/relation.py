@@ -174,9 +174,7 @@ class Bridge:
         For each task, ``sources`` have the path of an older file and the names of its top-level
         columns to copy. Rows have the new columns and the position in the older file.
         """
-        return {
-            "shelduck.joined": rows_of([spark_path(path), *names] for path, *names in sources)
-        }
+        return {"shelduck.joined": rows_of([spark_path(path), *names] for path, *names in sources)}
 
     def moved_options(self, ids: Iterable[int]) -> dict[str, str]:
         """Return the option of a write with columns whose values are not checked again."""
