@@ -33,6 +33,9 @@ CATALOGS = ("sqlite", "postgres", "duckdb")
 VERSIONS = ("1.0", "1.1")
 # Seconds that a slow test may take, and one of `make soak`: other workers and JVMs run beside it.
 SLOW_TIMEOUT, SOAK_TIMEOUT = 600, 7200
+# A signal in the middle of a call breaks the way into the JVM for all tests after it. A worker ends
+# instead, and another one takes its place.
+TIMEOUT_METHOD = "thread" if "PYTEST_XDIST_WORKER" in os.environ else "signal"
 # `make test` runs what needs no JVM in these folders beside the workers that have one.
 PLAIN = ("tests/catalog/", "tests/simulation/", "tests/unit/", "tests/web/")
 
@@ -163,9 +166,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if is_left_out or (sampled and counts[test] > sampled.args[0]):
                 item.add_marker(pytest.mark.slow)
         if SOAKS or item.get_closest_marker("soak") is not None:
-            item.add_marker(pytest.mark.timeout(SOAK_TIMEOUT))
+            item.add_marker(pytest.mark.timeout(SOAK_TIMEOUT, method=TIMEOUT_METHOD))
         elif item.get_closest_marker("slow") is not None:
-            item.add_marker(pytest.mark.timeout(SLOW_TIMEOUT))
+            item.add_marker(pytest.mark.timeout(SLOW_TIMEOUT, method=TIMEOUT_METHOD))
 
 
 def pytest_report_header() -> str:

@@ -59,6 +59,9 @@ if TYPE_CHECKING:
     from shelduck.evolution.alter_plan import AlterPlan as AlterPlan
     from shelduck.evolution.alter_plan import AlterStep as AlterStep
     from shelduck.jobs.jobs import SchemaChangeJob as SchemaChangeJob
+    from shelduck.keys.key_verbs import aggregate as aggregate
+    from shelduck.keys.key_verbs import duplicate as duplicate
+    from shelduck.keys.key_verbs import unique as unique
     from shelduck.model.changes.job import JobState as JobState
     from shelduck.rows.edit_verbs import when_matched_delete as when_matched_delete
     from shelduck.rows.edit_verbs import when_matched_update as when_matched_update
@@ -80,9 +83,6 @@ if TYPE_CHECKING:
     from shelduck.rows.restore import RestorePlan as RestorePlan
     from shelduck.upkeep.maintain import Maintained as Maintained
     from shelduck.upkeep.maintain import MaintenanceStep as MaintenanceStep
-    from shelduck.verbs.key_verbs import aggregate as aggregate
-    from shelduck.verbs.key_verbs import duplicate as duplicate
-    from shelduck.verbs.key_verbs import unique as unique
     from shelduck.verbs.table import Table as Table
     from shelduck.work.results import Committed as Committed
     from shelduck.work.results import PlainRows as PlainRows
@@ -117,7 +117,7 @@ _NAMES = {
     "shelduck.jobs.jobs": "SchemaChangeJob",
     "shelduck.model.changes.job": "JobState",
     "shelduck.borders.delta.import_verbs": "DeltaImported",
-    "shelduck.verbs.key_verbs": "aggregate duplicate unique",
+    "shelduck.keys.key_verbs": "aggregate duplicate unique",
     "shelduck.rows.edit_verbs": (
         "when_matched_delete when_matched_update when_matched_update_all "
         "when_not_matched_by_source_delete when_not_matched_by_source_update "

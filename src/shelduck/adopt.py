@@ -13,7 +13,7 @@ from shelduck.model.changes.change import AppendFiles
 from shelduck.model.files.data_file import ColumnStats, NewDataFile
 from shelduck.model.files.layout import Layout
 from shelduck.model.files.place import is_below, storage_path
-from shelduck.model.tables.rollup import rollup_names
+from shelduck.model.tables.rollup import refuse_rollup, rollup_names
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.bounds import Ends, bound, ends
@@ -24,7 +24,6 @@ from shelduck.operations.progress import counted
 from shelduck.planning.adoption import Adopted, match_file
 from shelduck.rollups.rollup_shape import refresh_by_id
 from shelduck.rows.appending import land
-from shelduck.rows.keyed import refuse_rollup
 from shelduck.rows.row_verbs import RowVerbs
 from shelduck.spark.files.foreign import ForeignFile, column_places, foreign_stats, read_foreign
 from shelduck.spark.files.listing import find_parquet

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from shelduck.keys.key_draft import KeyDraft
+from shelduck.keys.unique_keys import rules_of, settled
 from shelduck.model.tables.table_version import Feature
 from shelduck.rollups.answering import chooser_of
 from shelduck.rollups.following import stage_followed
 from shelduck.work.hooks import Hooks, put_in
 
+put_in(Feature.KEYS, Hooks(settled=settled, row_rules=rules_of, shape_rules=KeyDraft.of))
+put_in(Feature.ROLLUP, Hooks())
 put_in(Feature.ROLLUPS, Hooks(stage_rows=stage_followed, chooser=chooser_of))

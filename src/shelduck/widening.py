@@ -113,7 +113,7 @@ class WideningVerbs(TableHandle, in_parts=True):
 
     def _rewrite_older(self) -> Compacted:
         """Rewrite the files of older types; the last commit finds those that others add."""
-        found = survey(self._state.store, self._version(), self._state.layouts)
+        found = survey(self._state, self._version())
         older = {f.id for f, _ in files_of_older_types(found.rows)}
         bins = found.chosen(older, found.table.options.target_file_size)
         what = "write new types into"

@@ -144,6 +144,144 @@ def test_rows_that_no_read_would_notice(lake, statement, kind, wrong):
     assert (kind, wrong) in [(k, w) for _, k, _, w in found(lake)]
 
 
+INLINED = (
+    "CREATE TABLE ducklake_inlined_delete_1 (file_id BIGINT, row_id BIGINT, begin_snapshot BIGINT)"
+)
+
+
+@pytest.mark.parametrize(
+    ("statements", "problem"),
+    [
+        (
+            ["INSERT INTO ducklake_metadata VALUES ('target_file_size', '1', 'planet', 1)"],
+            (
+                "ducklake_metadata.scope: ducklake_metadata.scope is 'planet' in the row with key"
+                " 'target_file_size', scope_id 1, expected 'schema' or 'table' or NULL"
+            ),
+        ),
+        (
+            ["INSERT INTO ducklake_metadata VALUES ('target_file_size', 'much', 'table', 9)"],
+            (
+                "ducklake_metadata (key 'target_file_size', scope_id 9): option target_file_size"
+                " has the invalid value 'much' in the catalog"
+            ),
+        ),
+        (
+            ["INSERT INTO ducklake_metadata VALUES ('target_file_size', '1', 'table', NULL)"],
+            (
+                "ducklake_metadata (key 'target_file_size'): ducklake_metadata has"
+                " 'target_file_size' for scope 'table' with scope_id None"
+            ),
+        ),
+        (
+            [
+                "INSERT INTO ducklake_sort_info VALUES (9, 1, 1, NULL)",
+                (
+                    "INSERT INTO ducklake_sort_expression"
+                    " VALUES (9, 1, 0, 'id', 'duckdb', 'UPWARDS', 'NULLS_LAST')"
+                ),
+            ],
+            (
+                "ducklake_sort_expression (sort_id 9, table_id 1): sort key 'id UPWARDS NULLS LAST'"
+                " in the catalog has no direction or no order of NULLs"
+            ),
+        ),
+        (
+            [
+                "INSERT INTO ducklake_macro VALUES (0, 9, 'm', 1, NULL)",
+                "INSERT INTO ducklake_macro_impl VALUES (9, 0, 'duckdb', '1', 'vector')",
+            ],
+            (
+                "ducklake_macro_impl.type: ducklake_macro_impl.type is 'vector' in the row with"
+                " macro_id 9, impl_id 0, expected 'scalar' or 'table'"
+            ),
+        ),
+        (
+            [
+                (
+                    "INSERT INTO ducklake_view VALUES (9, '01a2a4a4-0000-7000-8000-000000000000',"
+                    " 1, NULL, 0, 'v', 'duckdb', 'SELECT 1', 'no quotes')"
+                )
+            ],
+            (
+                "ducklake_view (view_id 9, begin_snapshot 1, schema_id 0): cannot parse"
+                " column_aliases of a view: 'no quotes'"
+            ),
+        ),
+        (
+            ["UPDATE ducklake_column SET column_type = 'int33' WHERE table_id = 1"],
+            (
+                "ducklake_column (column_id 1, begin_snapshot 1, table_id 1): column 'id' of table"
+                " 1: unknown DuckLake column type 'int33'"
+            ),
+        ),
+        (
+            ["UPDATE ducklake_data_file SET partial_max = 99 WHERE data_file_id = 0"],
+            (
+                "ducklake_data_file (data_file_id 0, table_id 1, begin_snapshot 2): it goes from"
+                " snapshot 2 to None, with rows up to snapshot 99"
+            ),
+        ),
+        (
+            [INLINED, "INSERT INTO ducklake_inlined_delete_1 VALUES (0, 0, 99)"],
+            (
+                "ducklake_inlined_delete_1 (file_id 0, row_id 0, begin_snapshot 99): it goes from"
+                " snapshot 99"
+            ),
+        ),
+        (
+            [INLINED, "INSERT INTO ducklake_inlined_delete_1 VALUES (0, -1, 2)"],
+            (
+                "ducklake_inlined_delete_1.row_id: ducklake_inlined_delete_1.row_id is -1 in the"
+                " row with file_id 0, begin_snapshot 2, expected an integer from 0 to"
+                " 9007199254740992"
+            ),
+        ),
+        (
+            [
+                (
+                    "UPDATE ducklake_data_file SET end_snapshot = 4, path ="
+                    " (SELECT path FROM ducklake_data_file WHERE data_file_id = 0)"
+                )
+            ],
+            (
+                "ducklake_data_file (data_file_id 0, table_id 1, begin_snapshot 2): another row has"
+                " the same table_id, path in the same snapshots"
+            ),
+        ),
+        (
+            [
+                (
+                    "INSERT INTO ducklake_column SELECT 2, 1, 3, 1, 2, 'ID', 'int32', NULL, NULL,"
+                    " 1, NULL, NULL, NULL"
+                )
+            ],
+            (
+                "ducklake_column (column_id 1, begin_snapshot 1, table_id 1): another row has the"
+                " same table_id, parent_column, column_name in the same snapshots"
+            ),
+        ),
+        (
+            [
+                (
+                    "INSERT INTO ducklake_column SELECT 2, 1, 3, 1, 2, 'x', 'int32', NULL, NULL, 1,"
+                    " 77, NULL, NULL"
+                )
+            ],
+            (
+                "ducklake_column (column_id 2, begin_snapshot 1, table_id 1): parent_column 77 of"
+                " table_id 1 does not exist"
+            ),
+        ),
+    ],
+)
+def test_what_a_read_refuses_is_found_in_every_snapshot(lake, statements, problem):
+    for statement in statements:
+        change(lake, statement)
+
+    assert problem in [str(p).rpartition("; ")[0] for p in check(lake).problems]
+
+
 def test_a_wrong_value_is_told_once_for_each_column(lake):
     change(lake, "UPDATE ducklake_table_stats SET next_row_id = 'x', record_count = -1")
 

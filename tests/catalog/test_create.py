@@ -99,7 +99,7 @@ def test_lake_that_duckdb_made_opens_here(store, lake_url, data_path):
 
     found = open_lake(store)
 
-    assert (found.data_path, found.version, found.encrypted) == (data_path, "1.0", False)
+    assert (found.data_path, found.version) == (data_path, "1.0")
     assert found.created_by.startswith("DuckDB")
     assert open_lake(store, data_path) == found
 
@@ -248,7 +248,7 @@ def test_data_path_is_stored_absolute_with_a_slash(tmp_path, monkeypatch, given,
     found = create_lake(store, given)
     store.close()
 
-    assert found == LakeInfo(stored.format(cwd=tmp_path), "1.0", False, found.created_by)
+    assert found == LakeInfo(stored.format(cwd=tmp_path), "1.0", found.created_by)
     assert (tmp_path / "lake.db").exists()
 
 

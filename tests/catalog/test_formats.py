@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from ducklakepy import load_catalog
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 import shelduck
 from shelduck.catalog.read.inlined_rows import inlined_rows
 from shelduck.cli.app import app
+from shelduck.ducklake.format import FORMATS, V1_1
 from shelduck.errors import InvalidRequest, LakeChanged
 from tests.support.lake import Lake
 
@@ -209,3 +211,28 @@ def test_a_reader_is_told_that_somebody_migrated_and_then_reads(tmp_path, data_p
         inlined_rows(c, table)
     with lake.store.read() as connection:
         assert [part.rows for part in inlined_rows(connection, table)] == [(("1",),)]
+
+
+def test_a_row_that_is_written_again_keeps_the_columns_of_a_later_version(
+    tmp_path, data_path, monkeypatch
+):
+    more = {"ducklake_table": "message text", "ducklake_view": "message text"}
+    monkeypatch.setitem(FORMATS, "1.2", replace(V1_1, version="1.2", added={**V1_1.added, **more}))
+    lake = shelduck.connect(f"sqlite:///{tmp_path}/c.db", data_path, ducklake_version="1.2")
+    lake.execute("CREATE TABLE t (a INT)")
+    lake.pin("t", 1, "v")
+    with closing(sqlite3.connect(tmp_path / "c.db")) as connection:
+        connection.execute("UPDATE ducklake_table SET message = 'x'")
+        connection.execute("UPDATE ducklake_view SET message = view_id")
+        connection.commit()
+
+    lake.execute("ALTER TABLE t RENAME TO u")
+    lake.execute("ALTER VIEW v RENAME TO w")
+    lake.execute("ALTER TABLE u RENAME COLUMN a TO b")
+    lake.close()
+
+    with closing(sqlite3.connect(tmp_path / "c.db")) as connection:
+        tables = "SELECT table_name, message FROM ducklake_table"
+        assert connection.execute(tables).fetchall() == [("t", "x"), ("u", "x")]
+        views = "SELECT DISTINCT view_name, message = view_id FROM ducklake_view ORDER BY 1"
+        assert connection.execute(views).fetchall() == [("v", 1), ("w", 1)]

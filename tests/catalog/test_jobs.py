@@ -11,7 +11,7 @@ from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.databases.database import Contention
 from shelduck.catalog.running import job_rows
 from shelduck.catalog.running.writers import register_writer
-from shelduck.catalog.upkeep.facts import table_facts
+from shelduck.catalog.upkeep.lake_counts import table_facts
 from shelduck.errors import AlreadyExists, Conflict, CorruptLake, NewerFormat, NotFound
 from shelduck.leases import Leases, Writer
 from shelduck.model.changes.change import AlterTable, CommitInfo

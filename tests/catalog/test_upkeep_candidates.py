@@ -10,7 +10,6 @@ from sqlalchemy import insert, text
 from shelduck.ducklake import tables
 from shelduck.model.changes.change import DeleteRows, FileDeletes
 from shelduck.model.files.data_file import DeletesSeen
-from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.write.flush_rows import flush_table
 from shelduck.planning.compaction import SmallFiles
 from shelduck.rewrite.candidates import (
@@ -20,6 +19,7 @@ from shelduck.rewrite.candidates import (
     survey_some,
     survey_worn,
 )
+from shelduck.work.state import LakeState
 from tests.support.lake import Lake
 from tests.support.looked_up import note_files
 
@@ -116,7 +116,7 @@ def add_deletes(lake, *numbers):
 def bins_of(lake, **limits):
     statements = lake.store.statements
     wanted = SmallFiles(TARGET, **limits)
-    _, bins = survey_small(lake.store, lake.table("t"), LayoutMemory(), wanted)
+    _, bins = survey_small(LakeState(lake.store, lake.info), lake.table("t"), wanted)
     return [[f.id for f in one.files] for one in bins], lake.store.statements - statements
 
 
@@ -158,13 +158,13 @@ def test_more_files_are_looked_up_until_some_can_be_combined(lake, looked_up):
 
 def test_a_rewrite_of_deletes_looks_at_files_with_deletes(lake, looked_up):
     add_deletes(lake, 3, 8000)
-    found = survey_worn(lake.store, lake.table("t"), LayoutMemory(), 0.5)
+    found = survey_worn(LakeState(lake.store, lake.info), lake.table("t"), 0.5)
     assert [[f.id for f in one.files] for one in found.dead(0.5, TARGET)] == [[3], [8000]]
     assert looked_up == [3, 8000]
 
 
 def outlooks(lake, reads_footers=False):
-    return outlook(lake.store, lake.table("t"), LayoutMemory(), reads_footers=reads_footers)
+    return outlook(LakeState(lake.store, lake.info), lake.table("t"), reads_footers=reads_footers)
 
 
 @pytest.mark.every_database
@@ -223,6 +223,6 @@ def test_a_flush_looks_at_files_with_deletes_in_the_catalog(lake, looked_up):
 
 
 def test_a_rewrite_of_some_files_looks_at_these(lake, looked_up):
-    found = survey_some(lake.store, lake.table("t"), LayoutMemory(), {4, 6, 99_999})
+    found = survey_some(LakeState(lake.store, lake.info), lake.table("t"), {4, 6, 99_999})
     assert [f.id for f in found.rows.files] == [4, 6]
     assert looked_up == [4, 6]

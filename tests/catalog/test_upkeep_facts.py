@@ -9,7 +9,7 @@ from sqlalchemy import insert, text, update
 
 from shelduck.catalog.running import writers
 from shelduck.catalog.schema import own_tables
-from shelduck.catalog.upkeep.facts import files_of_layouts, lake_facts, table_facts
+from shelduck.catalog.upkeep.lake_counts import files_of_layouts, lake_facts, table_facts
 from shelduck.catalog.upkeep.option_rows import write_setting
 from shelduck.ducklake import tables
 from shelduck.leases import Leases, Maintainer

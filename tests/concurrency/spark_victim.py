@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 RUN_JOBS = "run jobs"
 # Modules that are loaded on first use would keep the function as it was.
-_MODULES = ("shelduck.api.lake", "shelduck.verbs.table", "shelduck.statements.statements")
+_MODULES = ("shelduck.api.lake", "shelduck.verbs.table", "shelduck.statements.execution")
 
 
 def main() -> None:

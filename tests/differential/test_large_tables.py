@@ -165,7 +165,7 @@ def test_a_damaged_id_in_the_statistics_is_told(spark, sqlite_url, data_path, lo
         catalog.commit()
     with (
         shelduck.connect(sqlite_url, data_path, spark) as lake,
-        pytest.raises(CorruptLake, match=r"data_file_id is not an integer in some row of main.t"),
+        pytest.raises(CorruptLake, match=r"stats.data_file_id is 'one' in the row with"),
     ):
         lake.sql("SELECT * FROM t WHERE id = 3").collect()
 

@@ -13,7 +13,7 @@ import pytest
 
 from shelduck.errors import Unsupported
 from shelduck.model.types.data_types import Text, ducklake_type
-from shelduck.sql.pins.casts import cast_back
+from shelduck.sql.pins.pin_queries import cast_back
 from shelduck.sql.pins.words import DuckDBWords, SparkWords
 
 NUMBERS = {

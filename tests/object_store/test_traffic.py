@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from tests.support.s3 import SECRET, running_s3
+from shelduck.spark.files.storage import write_bytes
+from tests.support.s3 import BUCKET, SECRET, running_s3
 from tests.support.s3_traffic import FILES
 
 pytestmark = pytest.mark.slow
@@ -96,3 +97,10 @@ def test_a_cleanup_that_failed_is_repeated(seen):
     for name in ("compaction", "cleanup again", "orphans"):
         assert seen["faults"][name]["error"] is None
         assert seen["faults"][name]["rows"] == [80, 1560]
+
+
+def test_a_file_of_the_driver_makes_no_objects_for_its_directories(s3, data_path):
+    write_bytes(f"{data_path}main/t/w/part-0.parquet", b"rows")
+    prefix = data_path.removeprefix(f"s3://{BUCKET}/")
+    found = s3.client.list_objects_v2(Bucket=BUCKET, Prefix=prefix)["Contents"]
+    assert [each["Key"] for each in found] == [f"{prefix}main/t/w/part-0.parquet"]

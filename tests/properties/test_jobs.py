@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, JobState, change_type
 from shelduck.ducklake.format import FORMATS
+from shelduck.jobs.job_record import JobRecord
 from shelduck.jobs.lots import Lots
-from shelduck.jobs.record import JobRecord
 from shelduck.jobs.worker import JobWorker
 from tests.properties.test_evolution import SETTINGS
 from tests.support.ducklakepy_oracle import oracle_at

@@ -16,7 +16,8 @@ from shelduck.model.types.data_types import Primitive
 from shelduck.operations.done import Done
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.delete import deleted, truncate_rows
-from shelduck.operations.write.overwrite import Replacing, overwrite_table
+from shelduck.operations.write.overwrite import overwrite_table
+from shelduck.operations.write.update import Replacing
 from shelduck.spark.deletes.delete_files import DeadRows
 from shelduck.spark.write.write import (
     NEW_ROWS,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from shelduck.model.files.data_file import DataFile
     from shelduck.model.tables.table_version import TableVersion
-    from shelduck.operations.write.load import Loaded
+    from shelduck.operations.done import Loaded
     from shelduck.rollups.rollup_rows import RollupRows
     from shelduck.spark.write.write import Register
     from tests.simulation.run import Simulation

@@ -41,7 +41,7 @@ def seams(simulation: Callable[[], Simulation]) -> Iterator[None]:
         (append, "small_rows", lambda *_: None),
         (append, "moved_to_catalog", lambda done, _: done),
         (overwrite, "assign", assign),
-        (overwrite, "folded_rows", lambda _, rows: rows),
+        (overwrite, "row_rules", lambda _: None),
         (append, "write_files", spark.write_files),
         (append, "add_shadows", spark.add_shadows),
         (compact, "write_together", spark.write_together),

@@ -20,10 +20,11 @@ from shelduck.catalog.read.overview.partitions import partition_rows
 from shelduck.catalog.schema.lake_schema import open_lake
 from shelduck.catalog.upkeep.audit import audit_rows
 from shelduck.ducklake.format import V1_0
-from shelduck.errors import ShelduckError
+from shelduck.errors import CorruptLake, ShelduckError
 from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.table_rows import table_rows
 from shelduck.planning.scan import plan_scan
+from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
 from tests.support.small_lakes import make_lakes
 from tests.support.time_limit import limited
@@ -31,8 +32,6 @@ from tests.support.time_limit import limited
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from shelduck.work.results import TableName
 
 SECONDS = 20
 """A case that takes longer hangs."""
@@ -113,8 +112,9 @@ class BrokenCatalogs:
     def faults(self, mutation: Mutation) -> list[str]:
         """What is wrong with how Shelduck behaves, in words.
 
-        Raw errors, hangs, what it touched, and an impossible value that changed an answer though
-        neither the verb nor the audit of the catalog found it.
+        Raw errors, hangs, what it touched, an impossible value that changed an answer though
+        neither the verb nor the audit of the catalog found it, and a fault that a verb refuses and
+        the check of the lake does not find.
         """
         path = self._catalogs[mutation.lake]
         store = self._stores[mutation.lake]
@@ -132,10 +132,25 @@ class BrokenCatalogs:
             self.unnoticed = changed if found["audit"] == "[]" else []
             if mutation.is_impossible:
                 wrong += [f"unnoticed: {verb}" for verb in self.unnoticed]
+            told = [v for v, it in found.items() if isinstance(it, Corrupt) and it != whole.get(v)]
+            if told and found["audit"] == "[]" and not self._checked(mutation):
+                wrong += [f"only {verb} finds it: {found[verb]}" for verb in told]
         finally:
             store.close()
             path.write_bytes(self._whole[mutation.lake])
         return wrong
+
+    def _checked(self, mutation: Mutation) -> list[str]:
+        """What the check of the lake finds, which no other verb has changed, or why it cannot."""
+        path, store = self._catalogs[mutation.lake], self._stores[mutation.lake]
+        path.write_bytes(self._whole[mutation.lake])
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(mutation.sql, mutation.values)
+        try:
+            with closing(Lake(LakeState(store, open_lake(store)))) as lake:
+                return [str(problem) for problem in lake.check().problems]
+        except ShelduckError as error:
+            return [str(error)]
 
     def _answers(self, name: str) -> dict[str, object]:
         if name not in self._told:
@@ -168,6 +183,12 @@ class Raw(str):
 
 class Refused(str):
     """A ShelduckError, in words."""
+
+    __slots__ = ()
+
+
+class Corrupt(Refused):
+    """A CorruptLake, in words."""
 
     __slots__ = ()
 
@@ -239,7 +260,8 @@ def _answers(store: Store) -> dict[str, object]:
             ):
                 found = act()
         except ShelduckError as error:
-            answers[verb] = Refused(f"{type(error).__name__}: {error}")
+            made = Corrupt if isinstance(error, CorruptLake) else Refused
+            answers[verb] = made(f"{type(error).__name__}: {error}")
             return None
         except Exception as error:  # noqa: BLE001 - any other error is what the test looks for
             answers[verb] = Raw(f"{type(error).__name__}: {error}")
@@ -280,6 +302,7 @@ def _verbs(lake: Lake) -> dict[str, Callable[[], object]]:
         "show rollup jobs": lambda: _rows(lake, "SHOW ALTER TABLE ROLLUP"),
         "show views": lambda: _rows(lake, "SHOW VIEWS"),
         "macros": lambda: lake._workspace().macros(),
+        "views": lambda: [_view(lake, row[1]) for row in _rows(lake, "SHOW VIEWS")],
         "expire": lambda: lake.expire_snapshots(retain_last=1, dry_run=True).snapshots,
         "clean up": lambda: lake.cleanup_old_files(cleanup_all=True, dry_run=True).files,
         "orphans": lambda: lake.remove_orphans(older_than="1 second", dry_run=True).files,
@@ -307,6 +330,10 @@ def _audit(store: Store) -> list[str]:
 
 def _rows(lake: Lake, statement: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in lake.execute(statement).rows]
+
+
+def _view(lake: Lake, name: str) -> object:
+    return lake._workspace().view(TableName("main", name))
 
 
 def _version(lake: Lake, name: TableName) -> Any:

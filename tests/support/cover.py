@@ -1,10 +1,11 @@
-"""The cheapest set of tests that goes every way which any recorded test goes; see `make cover`.
+"""The cheapest set of tests that reaches every line which any recorded test reaches.
 
     python -m tests.support.cover FOLDER
 
-A way is a step from one line of `src` to the next. Tests are taken by the seconds that they cost
-for each way that none before them goes, and what a module shares costs its first test. Tests that
-cost almost nothing, guards, and those that look at no code of `src` are all taken.
+`make cover` calls it. Tests are taken by the seconds that they cost for each line of `src` that
+none before them reaches, and what a module shares costs its first test. Tests that cost almost
+nothing, guards, and those that look at no code of `src` are all taken. `make mutants` says whether
+others find what these do not.
 tests/left_out.txt gets the others: they are slow. tests/seconds.json gets the seconds by the clock
 of a case of each test function and of the fixtures of each module; shares are cut by it.
 """
@@ -25,21 +26,21 @@ SECONDS = ROOT / "tests" / "seconds.json"
 # Seconds of CPU below which a test is in the fast set without a reason.
 CHEAP = 0.1
 _HEAD = """\
-# Tests that the fast set does not need: others go each way through the code that these go.
+# Tests that the fast set does not need: others reach each line of the code that these reach.
 # `make cover` writes this list. To bring a test back, delete its line.
 """
 
-Way = tuple[str, int, int]
+Line = tuple[str, int]
 
 
 class Recorded:
-    """What tests and the fixtures that they share cost, and the ways that they go."""
+    """What tests and the fixtures that they share cost, and the lines that they reach."""
 
     def __init__(self, folder: Path) -> None:
         self.costs: dict[str, float] = {}
         self.times: dict[str, float] = {}
         self.guards: set[str] = set()
-        self.ways: dict[str, set[Way]] = defaultdict(set)
+        self.lines: dict[str, set[Line]] = defaultdict(set)
         for path in sorted(folder.glob("*.json")):
             told = json.loads(path.read_text())
             self.guards |= set(told["guards"])
@@ -47,13 +48,13 @@ class Recorded:
                 for name, each in seconds.items():
                     kept[name] = max(each, kept.get(name, 0))
         query = (
-            "SELECT context, path, fromno, tono FROM arc"
+            "SELECT DISTINCT context, path, abs(tono) FROM arc"
             " JOIN context ON context.id = context_id JOIN file ON file.id = file_id"
         )
         for path in sorted(folder.glob("*.coverage")):
             with closing(sqlite3.connect(path)) as connection:
-                for context, *way in connection.execute(query):
-                    self.ways[context].add(tuple(way))
+                for context, *line in connection.execute(query):
+                    self.lines[context].add(tuple(line))
         self.tests = sorted(name for name in self.times if "::" in name and not _is_shared(name))
         self._shared: dict[str, list[str]] = defaultdict(list)
         for name in filter(_is_shared, self.costs):
@@ -63,33 +64,33 @@ class Recorded:
         """What the fixtures of a module cost whoever is first."""
         return sum(self.costs[name] for name in self._shared[module])
 
-    def ways_with(self, test: str) -> set[Way]:
-        """The ways of a test and of the fixtures of its module."""
-        shared = (self.ways[name] for name in self._shared[module_of(test)])
-        return self.ways[test].union(*shared)
+    def lines_with(self, test: str) -> set[Line]:
+        """The lines of a test and of the fixtures of its module."""
+        shared = (self.lines[name] for name in self._shared[module_of(test)])
+        return self.lines[test].union(*shared)
 
 
 def choose(recorded: Recorded) -> set[str]:
-    """The tests to run: those that stay anyway, and the cheapest that go the ways still missing."""
+    """The tests to run: those that stay anyway, and the cheapest that reach what is missing."""
     chosen: set[str] = set()
-    gone: set[Way] = set()
+    reached: set[Line] = set()
     entered: set[str] = set()
 
     def take(test: str) -> None:
         chosen.add(test)
-        gone.update(recorded.ways_with(test))
+        reached.update(recorded.lines_with(test))
         entered.add(module_of(test))
 
     def price(test: str) -> float:
-        """Seconds for each new way; infinite where there is none."""
+        """Seconds for each new line; infinite where there is none."""
         module = module_of(test)
-        new = len(recorded.ways_with(test) - gone)
+        new = len(recorded.lines_with(test) - reached)
         cost = max(recorded.costs[test], 0.001)
         return (cost + (0 if module in entered else recorded.entry(module))) / new if new else _NONE
 
     for test in recorded.tests:
         cheap = recorded.costs[test] < CHEAP and recorded.entry(module_of(test)) < CHEAP
-        if cheap or test in recorded.guards or not recorded.ways[test]:
+        if cheap or test in recorded.guards or not recorded.lines[test]:
             take(test)
     waiting = [(price(test), test) for test in recorded.tests if test not in chosen]
     heapq.heapify(waiting)
@@ -155,7 +156,7 @@ def _is_shared(name: str) -> bool:
 def main(folder: str) -> None:
     recorded = Recorded(Path(folder))
     write_seconds(recorded)
-    if not any(recorded.ways.values()):
+    if not any(recorded.lines.values()):
         return  # a recording of seconds alone says nothing about the fast set
     chosen = choose(recorded)
     write_left_out(recorded, chosen)

@@ -19,7 +19,8 @@ from shelduck.model.changes.change import (
 from shelduck.model.changes.records import LearnLayouts
 from shelduck.model.changes.schema_change import (
     SchemaDraft,
-    apply_changes,
+    apply_change,
+    refuse_empty,
 )
 from shelduck.model.tables.schema import SchemaId, TableId, new_schema
 from shelduck.model.tables.table_version import SchemaInfo, TableVersion
@@ -108,6 +109,14 @@ def created(schema, name="t", number=-1, **columns):
     unique = str(uuid.uuid4())
     place = directory(name, unique)
     return CreateTable(TableId(number), schema, name, unique, place, new_schema(members))
+
+
+def apply_changes(draft, changes, table):
+    """The draft of a schema after all changes in order."""
+    for change in changes:
+        draft = apply_change(draft, change, table)
+    refuse_empty(draft, table)
+    return draft
 
 
 def altered(table, *changes):

@@ -158,7 +158,7 @@ def main(count: str = "100", seed: str = "1") -> None:
     recorded = Recorded(RECORDED)
     reached: dict[tuple[str, int], list[str]] = defaultdict(list)
     for test in sorted(recorded.tests, key=lambda t: recorded.costs[t]):
-        for name, line in {(name, abs(line)) for name, _, line in recorded.ways[test]}:
+        for name, line in recorded.lines[test]:
             reached[name.rpartition("/src/shelduck/")[2], line].append(test)
     left_out = left_out_tests()
     copies = [WORK / str(n) for n in range(2)]

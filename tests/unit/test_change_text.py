@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import Entry, Verb, format_entries, parse_entries
 
-# U+0001 stands between the names of a schema and of those around it.
-NAMES = st.text(st.characters(exclude_characters="\x01"), max_size=8)
+# U+0001 stands between the names of a schema and of those around it, and no name is empty.
+NAMES = st.text(st.characters(exclude_characters="\x01"), min_size=1, max_size=8)
 ENTRIES = st.one_of(
     st.builds(Entry, st.sampled_from(Verb), id=st.integers(0, 2**63 - 1)),
     st.builds(

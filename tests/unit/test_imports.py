@@ -54,3 +54,16 @@ def test_every_public_name_can_be_imported():
 def test_an_unknown_name_is_told_as_python_tells_it():
     with pytest.raises(AttributeError, match="module 'shelduck' has no attribute 'conect'"):
         _ = shelduck.conect
+
+
+def test_whoever_opens_a_lake_lets_the_subjects_take_part():
+    texts = {path: path.read_text() for path in SOURCE.parent.rglob("*.py")}
+    names = {
+        path: ".".join(path.relative_to(SOURCE.parents[1]).with_suffix("").parts) for path in texts
+    }
+    those = [names[path] for path, text in texts.items() if "\nimport shelduck.subjects" in text]
+    doors = {names[path]: text for path, text in texts.items() if " = LakeState(" in text}
+
+    assert sorted(doors) == ["shelduck.api.connect", "shelduck.web.application"]
+    for door, text in doors.items():
+        assert door in those or any(f"\nfrom {name} import" in text for name in those)

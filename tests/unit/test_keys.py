@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, ShelduckError
-from shelduck.evolution.arrangement import NO_ARRANGEMENT, new_arrangement
-from shelduck.evolution.key_draft import keyed_table
+from shelduck.evolution.arrangement import new_arrangement
+from shelduck.keys.key_draft import keyed_table
+from shelduck.keys.key_verbs import aggregate, aggregation, duplicate, unique, with_aggregates
 from shelduck.model.tables.keys import (
     KEYS,
     Aggregation,
@@ -25,7 +26,6 @@ from shelduck.model.tables.partition import PartitionBy, SortKey, Transform
 from shelduck.model.tables.properties import shown_properties
 from shelduck.model.tables.schema import Default, Schema, new_field
 from shelduck.model.types.data_types import PRIMITIVES, parse_type
-from shelduck.verbs.key_verbs import aggregate, aggregation, duplicate, unique, with_aggregates
 from tests.support.scans import column, holding
 
 DUPLICATE, UNIQUE, AGGREGATE = KeyModel.DUPLICATE, KeyModel.UNIQUE, KeyModel.AGGREGATE
@@ -318,7 +318,6 @@ def test_a_new_table_is_sorted_by_its_keys():
     assert table_keys(holding(properties)) == TableKeys(DUPLICATE, (1, 2))
     assert arrangement.sort_texts == ("k1 ASC NULLS LAST", '"Odd Key" ASC NULLS LAST')
     assert made(unique("k1"), sort=(SortKey("v"),))[1].sort_texts == ("v ASC NULLS LAST",)
-    assert made(None) == ({"owner": "me"}, NO_ARRANGEMENT)
 
 
 def test_partitions_hold_whole_keys():
@@ -352,8 +351,6 @@ def test_python_says_models_in_words():
     assert unique("a", "b", sequence="v") == KeySpec(UNIQUE, ("a", "b"), sequence="v")
     assert duplicate("a") == KeySpec(DUPLICATE, ("a",))
     assert aggregate_of("a").aggregations == (("at", MAX), ("v", SUM), ("d", LAST))
-    assert with_aggregates(unique("a"), None, "t") == unique("a")
-    assert with_aggregates(None, {}, "t") is None
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,10 @@ from shelduck.model.tables.keys import (
     with_keys,
 )
 from shelduck.model.tables.schema import Default, Schema
-from shelduck.model.tables.table_version import PartitionColumn
+from shelduck.model.tables.table_version import Feature, PartitionColumn
 from shelduck.model.tables.writable import Conversion
 from shelduck.sql.parse import parse
+from shelduck.work.hooks import hooks_of
 from tests.support.scans import column, holding, table
 
 DUPLICATE, UNIQUE, AGGREGATE = KeyModel.DUPLICATE, KeyModel.UNIQUE, KeyModel.AGGREGATE
@@ -407,3 +408,11 @@ def test_a_value_that_another_writer_added_is_in_nobodys_way():
     more = Schema((*AGG.columns, column("theirs", "int32", 5)))
 
     assert planned(replace(AGG, columns=more), "ADD COLUMN c INT SUM").change is not None
+
+
+def test_each_feature_of_a_table_has_a_subject():
+    whole = holding({feature.value: "" for feature in Feature})
+
+    # One that is not put in is an error where a call asks for it.
+    assert len(list(hooks_of(whole))) == len(whole.features) == len(Feature)
+    assert list(hooks_of(PLAIN)) == []

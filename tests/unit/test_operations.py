@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shelduck.sql.statements import statement_values as st
 from shelduck.sql.statements.row_statements import DeleteUsing, UpdateFrom
-from shelduck.statements.statements import OPERATIONS
+from shelduck.statements.execution import OPERATIONS
 
 
 def test_every_statement_has_a_name_of_its_own():

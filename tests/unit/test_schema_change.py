@@ -19,11 +19,11 @@ from shelduck.model.changes.schema_change import (
     SetComment,
     SetDefault,
     SetNullable,
-    apply_changes,
 )
 from shelduck.model.tables.schema import Default, Schema, new_schema
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import Member, parse_type
+from tests.support.lake import apply_changes
 
 FIRST = Position()
 BASE = {

@@ -254,7 +254,7 @@ WORKS = [
         (
             JobWork(clauses=(clause,)),
             f'{{"version":1,"clauses":[{text}]}}',
-            f'{{"is":"JobWork","conversions":[],"clauses":[{before}],"rewrites":false}}',
+            before and f'{{"is":"JobWork","conversions":[],"clauses":[{before}],"rewrites":false}}',
         )
         for clause, text, before in CLAUSES
     ),
@@ -265,7 +265,8 @@ WORKS = [
 def test_what_a_job_is_to_do(work, text, before):
     assert STORED_WORK.write(work) == text
     assert STORED_WORK.read(text, "job 1") == work
-    assert STORED_WORK.read(before, "job 1") == work
+    # A clause that came after texts had versions has no text of before.
+    assert before is None or STORED_WORK.read(before, "job 1") == work
 
 
 def test_every_clause_and_type_has_a_name():

@@ -13,9 +13,8 @@ import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
-from shelduck.web.application import make_app
+from shelduck.web.application import listening, make_app
 from shelduck.web.guard import Guard
-from shelduck.web.serving import listening
 from shelduck.work.state import LakeState
 from tests.support.shown_lake import make
 

@@ -222,7 +222,7 @@ def test_the_command_names_the_extra_that_is_missing(sqlite_url, monkeypatch):
     real = builtins.__import__
 
     def missing(name, *rest):
-        if name == "shelduck.web.serving":
+        if name == "shelduck.web.application":
             raise ModuleNotFoundError("No module named 'starlette'", name="starlette")
         return real(name, *rest)
 

@@ -15,12 +15,12 @@ from shelduck.jobs.jobs import SchemaChangeJob, jobs_of, run_jobs
 from shelduck.model.changes.records import Batch
 from shelduck.model.tables.options import OptionValue
 from shelduck.model.text.shown import html_table
+from shelduck.schema_files.plan_from_files import plan_schema
 from shelduck.schema_files.schema_folder import pull, read_folder
 from shelduck.schema_files.schema_plan import SchemaPlan
-from shelduck.schema_files.schema_planner import plan_schema
 from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.statements.execution import run_plain, run_sql
 from shelduck.statements.sql_session import SqlSession
-from shelduck.statements.statements import run_plain, run_sql
 from shelduck.upkeep.check import LakeCheck, check_lake
 from shelduck.upkeep.lake_upkeep import LakeUpkeep
 from shelduck.upkeep.maintain import (

@@ -26,12 +26,12 @@ from shelduck.spark.bridge.lake_catalog import (
     remove_catalog,
     token_of,
 )
-from shelduck.spark.calls.latest_views import replace_views
 from shelduck.spark.calls.replaced_calls import (
     give_methods_back,
     replace_calls,
     replace_load,
     replace_method,
+    replace_views,
 )
 from shelduck.spark.session import DataFrame, SparkSession, session_for
 
@@ -356,7 +356,7 @@ def session(
 
     Raises what `attach` raises.
     """
-    spark = session_for(None, config)
+    spark = session_for(config)
     version = ducklake_version
     attach(spark, name, url, data_path, default=True, storage=storage, ducklake_version=version)
     return spark

@@ -91,7 +91,7 @@ class AttachedLake:
     @contextmanager
     def pinned(self, query: str) -> Iterator[None]:
         """Load everything for a query from one snapshot."""
-        self._pinned[query] = UnitOfWork(self.state, self.state.commit_info())
+        self._pinned[query] = UnitOfWork(self.state)
         try:
             yield
         finally:
@@ -150,7 +150,7 @@ class AttachedLake:
     def _load(self, query: str, *table: str) -> tuple[str, str, str]:
         """Return database, name and schema of a view that reads the table at one snapshot."""
         namespace, name, how, when = table
-        unit = self._pinned.get(query) or UnitOfWork(self.state, self.state.commit_info())
+        unit = self._pinned.get(query) or UnitOfWork(self.state)
         key = (namespace.lower(), name.lower(), how, when)
         snapshot = unit.workspace.base.id
         with self._lock:

@@ -10,7 +10,6 @@ from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.quoting import quote_name
 from shelduck.operations.done import Done
 from shelduck.rows.edit_verbs import merge_into
-from shelduck.rows.keyed import settled_rows
 from shelduck.spark.failures import telling_spark
 from shelduck.spark.merge.merge_clauses import Merge, MergeClause
 from shelduck.spark.named_errors import told_as_sparks
@@ -21,7 +20,7 @@ from shelduck.sql.tokens.parts import Target
 from shelduck.statements.targets import QueryScope, relation_frame
 from shelduck.verbs.catalog_verbs import CatalogVerbs
 from shelduck.verbs.table import Table
-from shelduck.work.hooks import carry_out_rows
+from shelduck.work.hooks import carry_out_rows, settled_rows
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
 from shelduck.work.table_changes import changes_between

@@ -45,10 +45,10 @@ from shelduck.sql.statements import statement_values as st
 from shelduck.sql.tokens.lexer import Token, TokenKind, string_of, tokenize
 from shelduck.sql.tokens.parameters import with_parameters
 from shelduck.sql.upkeep.show_clauses import with_sparks_functions
+from shelduck.statements.execution import as_frame, run_statement, run_with_macros
 from shelduck.statements.run.macros import without_macros
 from shelduck.statements.runner import Runner
 from shelduck.statements.sql_session import SqlSession
-from shelduck.statements.statements import as_frame, run_statement, run_with_macros
 from shelduck.statements.targets import refuse_options
 from shelduck.work.results import PlainRows, TableName, table_name
 from shelduck.work.state import LakeState

@@ -75,7 +75,7 @@ def ui(
 def show(url: str, port: int = PORT, *, allow_changes: bool = False) -> None:
     """Serve the page of a lake until Ctrl-C, and print its address."""
     try:
-        from shelduck.web.serving import serve
+        from shelduck.web.application import serve
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("shelduck"):
             raise

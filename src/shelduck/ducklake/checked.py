@@ -1,39 +1,53 @@
-"""The column type that refuses what a column of the catalog cannot hold.
+"""The column type that refuses what `shelduck.ducklake.rules` says that a column cannot hold.
 
-Each column of `catalog.schema` has one, so every value that any statement returns is checked here.
+Each column of the catalog has one, so every value that any statement returns is checked here. A
+fetch of many rows takes values as they are (`unchecked`), and checks them together (`guard`).
+
+No snapshot would show a row that ends before it begins, so it would disappear without an error.
+Statements that look for the rows of a snapshot also find such rows, and select `begin_of`.
 """
 
 # ruff: noqa: D102 - SQLAlchemy's TypeDecorator holds the contract of these methods.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache, partial
+from types import CodeType
 from typing import Any, NoReturn
 from uuid import UUID
 
 from sqlalchemy import (
     BigInteger,
     Column,
+    ColumnClause,
     ColumnElement,
     Connection,
     Dialect,
+    FromClause,
     Integer,
+    MetaData,
+    Select,
     String,
     Table,
+    TableClause,
     case,
     cast,
     column,
     func,
+    literal_column,
     or_,
     select,
-    text,
     type_coerce,
 )
 from sqlalchemy import table as sql_table
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from shelduck.ducklake.column_types import BIGINT, BOOLEAN, KEY_TEXT, TEXT, TIMESTAMP
+from shelduck.ducklake.column_types import UUID as STORED_UUID
+from shelduck.ducklake.rules import MOST, ValueRule, rule_of
 from shelduck.errors import CorruptLake
 
 RESTORE = "correct the row, or restore the catalog from a backup"
@@ -44,6 +58,15 @@ _WORDS = {
     datetime: "a time",
     UUID: "a UUID",
 }
+_OF_ROWS = ("row_id", "begin_snapshot", "end_snapshot")
+_KINDS: tuple[tuple[TypeEngine[Any], type], ...] = (
+    (BIGINT, int),
+    (TEXT, str),
+    (KEY_TEXT, str),
+    (BOOLEAN, bool),
+    (STORED_UUID, UUID),
+    (TIMESTAMP, datetime),
+)
 
 
 class BrokenValue(CorruptLake):
@@ -52,34 +75,65 @@ class BrokenValue(CorruptLake):
     def __init__(self, column: tuple[str, str], value: object, expected: str) -> None:
         self.table, self.column = column
         self.value, self.expected = value, expected
-        super().__init__(self._told(""))
+        super().__init__(self._told({}))
 
     def locate(self, connection: Connection) -> None:
         """Add to the message which row has the value; one statement."""
-        test = f"{self.column} IS NULL" if self.value is None else f"{self.column} = :value"
-        query = text(f"SELECT * FROM {self.table} WHERE {test}")
-        given = {} if self.value is None else {"value": self.value}
         try:
-            row = connection.execute(query, given).mappings().first()
+            row = connection.execute(self._wrong_row()).mappings().first()
         except (DBAPIError, OverflowError):
             return
         if row is not None:
-            self.locate_in(dict(row))
+            # Other columns of rows in the catalog are a user's.
+            is_all = not self.table.startswith("ducklake_inlined_data_")
+            shown = (n for n in row if is_all or n.removeprefix("_ducklake_") in _OF_ROWS)
+            self.locate_in({name: row[name] for name in shown})
 
     def locate_in(self, row: Mapping[str, Any]) -> None:
         """Add to the message which row has the value."""
-        self.args = (self._told(row_text(row, self.column)),)
+        self.args = (self._told(row),)
 
-    def _told(self, where: str) -> str:
+    def _wrong_row(self) -> Select[Any]:
+        value: ColumnElement[Any] = column(self.column)
+        is_it = value.is_(None) if self.value is None else value == self.value
+        return select(literal_column("*")).select_from(sql_table(self.table)).where(is_it)
+
+    def _told(self, row: Mapping[str, Any]) -> str:
         shown = "NULL" if self.value is None else f"{self.value!r:.60}"
-        name = f"{self.table}.{self.column}"
-        row = f" in the row with {where}" if where else ""
-        return f"{name} is {shown}{row}, expected {self.expected}; {RESTORE}"
+        found = row_text(row, self.column)
+        where = f" in the row with {found}" if found else ""
+        told = f"{self.table}.{self.column} is {shown}{where}, expected {self.expected}"
+        return f"{told}; {RESTORE}"
+
+
+class BrokenInterval(BrokenValue):
+    """A row that ends before it begins, or that begins nowhere."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__((table, "begin_snapshot"), None, "a snapshot before end_snapshot")
+
+    def _wrong_row(self) -> Select[Any]:
+        source = sql_table(self.table, column("begin_snapshot"), column("end_snapshot"))
+        return select(literal_column("*")).select_from(source).where(is_broken(source))
+
+    def _told(self, row: Mapping[str, Any]) -> str:
+        if not row:
+            return super()._told(row)
+        begin, end, where = row["begin_snapshot"], row["end_snapshot"], row_text(row, self.column)
+        told = f"{self.table} has a row from snapshot {begin!r} to {end!r}, with {where}"
+        return f"{told}, which is not an interval; {RESTORE}"
+
+
+def two_rows(source: Table, what: str, snapshot: int) -> CorruptLake:
+    """Return the error for rows of which a snapshot must have one (`rules.ONCE_IN_A_SNAPSHOT`)."""
+    return CorruptLake(
+        f"{source.name} has two rows of {what} for snapshot {snapshot}; end one of them"
+    )
 
 
 def row_text(row: Mapping[str, Any], without: str = "") -> str:
     """Return the columns that identify a row, with their values."""
-    names = [n for n in row if n.endswith("_id") or n in ("key", "begin_snapshot")]
+    names = [n for n in row if n.endswith(("_id", "begin_snapshot")) or n == "key"]
     return ", ".join(f"{n} {row[n]!r}" for n in names if n != without and row[n] is not None)
 
 
@@ -95,36 +149,27 @@ class Checked(TypeDecorator[Any]):
     coerce_to_is_types = (type(None), bool)
 
     def __init__(
-        self,
-        stored: TypeEngine[Any],
-        column: tuple[str, str],
-        kind: type,
-        limits: tuple[int, int],
-        optional: bool,
+        self, stored: TypeEngine[Any], column: tuple[str, str], kind: type, rule: ValueRule
     ) -> None:
         super().__init__()
         # The class attribute is only what SQLAlchemy begins with.
         self.impl = self.impl_instance = stored  # type: ignore[assignment]
-        self.stored, self.column, self.kind = stored, column, kind
-        self.limits, self.optional = limits, optional
-
-    @property
-    def or_null(self) -> Checked:
-        """The same type with NULL."""
-        return Checked(self.stored, self.column, self.kind, self.limits, True)
+        self.stored, self.column, self.kind, self.rule = stored, column, kind, rule
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
         decode = self.impl_instance.result_processor(dialect, coltype)
         if decode is None and self.kind in (int, str):
-            return self._plain()
-        fits = self._test()
+            return _checking(self.kind, self.rule)(self.refuse)
+        kind = str if self.kind is UUID else self.kind
 
         def checked(raw: Any) -> Any:
             if raw is None:
-                return None if self.optional else self.refuse(raw)
+                return None if self.rule.optional else self.refuse(raw)
             try:
                 value = raw if decode is None else decode(raw)
-                if fits(value):
+                if self.kind is UUID:
+                    UUID(value)
+                if value.__class__ is kind:
                     return value
             except (ArithmeticError, AttributeError, TypeError, ValueError):
                 pass
@@ -132,53 +177,90 @@ class Checked(TypeDecorator[Any]):
 
         return checked
 
-    def _plain(self) -> Callable[[Any], Any]:
-        """Return the check of numbers and texts, which are most values, in one function each."""
-        (least, most), optional = self.limits, self.optional
-
-        def number(raw: Any) -> Any:
-            if raw.__class__ is int and least <= raw <= most:
-                return raw
-            return None if raw is None and optional else self.refuse(raw)
-
-        def text(raw: Any) -> Any:
-            if raw.__class__ is str and (raw or not least):
-                return raw
-            return None if raw is None and optional else self.refuse(raw)
-
-        return number if self.kind is int else text
-
     def require(self, value: object) -> None:
         """Raise `BrokenValue` unless the column can hold a number, a flag or a text as stored."""
-        if value is None:
-            is_sound = self.optional
-        else:
-            is_sound = value in (0, 1) if self.kind is bool else self._test()(value)
-        if not is_sound:
-            self.refuse(value)
-
-    def _test(self) -> Callable[[Any], bool]:
-        kind, (least, most) = self.kind, self.limits
-        if kind is int:
-            return lambda value: value.__class__ is int and least <= value <= most
-        if kind is str:
-            return lambda value: value.__class__ is str and least <= len(value) <= most
-        if kind is UUID:
-            return lambda value: value.__class__ is str and UUID(value) is not None
-        return lambda value: value.__class__ is kind
+        _checking(self.kind, self.rule)(self.refuse)(value)
 
     def refuse(self, value: object) -> NoReturn:
         """Raise the error for a value."""
         raise BrokenValue(self.column, value, _words(self))
 
 
+def _sound(kind: type, rule: ValueRule, name: str) -> str:
+    """Return the Python expression that a number, a flag or a text of this name is sound."""
+    least, most = rule.limits
+    test = f"{name} in (0, 1)" if kind is bool else f"{name}.__class__ is {kind.__name__}"
+    if kind is int:
+        test += f" and {least} <= {name} <= {most}"
+    elif kind is str and (rule.words or least):
+        test += f" and {name} in {rule.words!r}" if rule.words else f" and {name}"
+    return f"({name} is None or {test})" if rule.optional else f"({test})"
+
+
+@cache
+def _checking(
+    kind: type, rule: ValueRule
+) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Return what makes the check of a value from what refuses it.
+
+    It is compiled from the rule: one call for each value that a statement returns.
+    """
+    made = f"lambda refuse: lambda raw: raw if {_sound(kind, rule, 'raw')} else refuse(raw)"
+    return eval(made)  # type: ignore[no-any-return]  # noqa: S307 - made of numbers and names
+
+
+def guard(
+    columns: Sequence[ColumnElement[Any]], *, more: bool = False
+) -> Callable[[Iterable[Any]], None]:
+    """Return what raises `BrokenValue` for the first of many rows with a wrong value or interval.
+
+    Rows have the values of these columns in their order, as the database stores them, and with
+    ``more`` others after them. It is compiled to one test of a row, which takes a fraction of the
+    time of a call for each value.
+    """
+    kinds = [_kind_of(each) for each in columns]
+    names = {str(each.key): f"v{at}" for at, each in enumerate(columns)}
+    tests = [_sound(k.kind, k.rule, name) for k, name in zip(kinds, names.values(), strict=True)]
+    begin, end = names.get("begin_snapshot"), names.get("end_snapshot")
+    if begin and end:
+        tests.append(f"({end} is None or {begin} <= {end})")
+    fetched = ", ".join([*names.values(), *(["*_"] if more else [])])
+    lines = ("def guard(rows):", " for row in rows:", f"  {fetched} = row")
+    known: dict[str, Any] = {"refuse": partial(require_row, columns)}
+    made = "\n".join([*lines, f"  if not ({' and '.join(tests)}):", "   refuse(row)"])
+    exec(_compiled(made), known)  # noqa: S102 - made of numbers and names
+    return known["guard"]  # type: ignore[no-any-return]
+
+
+@cache
+def _compiled(text: str) -> CodeType:
+    return compile(text, "<guard>", "exec")
+
+
+def require_row(columns: Sequence[ColumnElement[Any]], row: Iterable[Any]) -> None:
+    """Raise `BrokenValue` for a wrong value or interval in a row of these columns, as stored."""
+    kinds = [_kind_of(each) for each in columns]
+    values = {str(each.key): value for each, value in zip(columns, row, strict=False)}
+    try:
+        for kind, value in zip(kinds, values.values(), strict=True):
+            kind.require(value)
+        end = values.get("end_snapshot")
+        if end is not None and end < values["begin_snapshot"]:
+            raise BrokenInterval(kinds[0].column[0])
+    except BrokenValue as error:
+        error.locate_in(values)
+        raise
+
+
 def _words(kind: Checked) -> str:
     found = _WORDS[kind.kind]
     if kind.kind is int:
-        found += f" from {kind.limits[0]} to {kind.limits[1]}"
-    elif kind.kind is str and kind.limits[0]:
+        found += " from {} to {}".format(*kind.rule.limits)
+    elif kind.rule.words:
+        found = " or ".join(repr(word) for word in kind.rule.words if word)
+    elif kind.kind is str and kind.rule.limits[0]:
         found += " that is not empty"
-    return found + " or NULL" * kind.optional
+    return found + " or NULL" * kind.rule.optional
 
 
 class _Sum(Checked):
@@ -199,9 +281,9 @@ class _BrokenSum(BrokenValue):
 
     def locate(self, connection: Connection) -> None:
         """Find the value, then as for any other; one or two statements."""
-        source = sql_table(self.table, column(self.column))
-        query = select(source).where(_is_wrong(source.c[self.column], self._kind)).limit(1)
-        row = connection.execute(query).first()
+        source = sql_table(self.table, column(self.column, self._kind.stored))
+        value = type_coerce(source.c[self.column], self._kind)
+        row = connection.execute(select(source).where(is_wrong(value)).limit(1)).first()
         if row is not None:
             self.value = row[0]
             super().locate(connection)
@@ -212,24 +294,54 @@ def sum_of(value: Column[Any]) -> ColumnElement[Any]:
 
     Fetching it raises `BrokenValue` if one of them is wrong.
     """
-    kind = value.type
-    assert isinstance(kind, Checked)
-    wrong = func.count(case((_is_wrong(value, kind), 1)))
+    wrong = func.count(case((is_wrong(value), 1)))
     total = case((wrong == 0, cast(func.coalesce(func.sum(value), 0), BigInteger)))
-    return type_coerce(total, _Sum(BigInteger(), kind.column, int, (0, 2**63 - 1), False))
+    rule = ValueRule((0, 2**63 - 1), optional=False)
+    return type_coerce(total, _Sum(BigInteger(), _kind_of(value).column, int, rule))
 
 
-def _is_wrong(value: ColumnElement[Any], kind: Checked) -> ColumnElement[bool]:
+def is_wrong(value: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that a column of numbers has a value that it cannot hold."""
+    rule = _kind_of(value).rule
     # SQLite may hold a text, which is greater than all numbers.
-    least, most = kind.limits
+    least, most = rule.limits
     beyond = or_(value < least, value > most)
-    return beyond if kind.optional else or_(value.is_(None), beyond)
+    return beyond if rule.optional else or_(value.is_(None), beyond)
+
+
+def _kind_of(value: ColumnElement[Any]) -> Checked:
+    assert isinstance(value.type, Checked)
+    return value.type
+
+
+def is_broken(source: FromClause) -> ColumnElement[bool]:
+    """Return the condition that a versioned row has no valid interval."""
+    begin, end = source.c.begin_snapshot, source.c.end_snapshot
+    return or_(begin.is_(None), begin < 0, begin > MOST, end < begin, end > MOST)
+
+
+class _Begin(Checked):
+    """The type of `begin_of`."""
+
+    cache_ok = True
+
+    def refuse(self, value: object) -> NoReturn:  # noqa: ARG002 - it is always NULL
+        raise BrokenInterval(self.column[0])
+
+
+def begin_of(source: FromClause) -> ColumnElement[Any]:
+    """Return where a versioned row begins; fetching it raises `BrokenInterval` for a broken row."""
+    kind = _kind_of(source.c.begin_snapshot)
+    begin = case((is_broken(source), None), else_=source.c.begin_snapshot)
+    typed = _Begin(kind.stored, kind.column, kind.kind, kind.rule)
+    return type_coerce(begin, typed).label("begin_snapshot")
 
 
 def or_null(value: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return a column, or an aggregate of one, that is NULL if no row exists."""
-    assert isinstance(value.type, Checked)
-    return type_coerce(value, value.type.or_null)
+    kind = _kind_of(value)
+    rule = ValueRule(kind.rule.limits, optional=True)
+    return type_coerce(value, Checked(kind.stored, kind.column, kind.kind, rule))
 
 
 class StoredFlag(Integer):
@@ -237,22 +349,36 @@ class StoredFlag(Integer):
 
 
 def unchecked(column: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Return a column whose reader checks the values itself, because there are many rows.
+    """Return a column whose reader checks the values itself (`guard`), because there are many.
 
-    Values come as the database stores them. Use `refuse_row` for a row that has a wrong one.
+    Values come as the database stores them.
     """
-    assert isinstance(column.type, Checked)
-    is_flag = column.type.kind is bool
-    return type_coerce(column, StoredFlag() if is_flag else column.type.stored)
+    kind = _kind_of(column)
+    return type_coerce(column, StoredFlag() if kind.kind is bool else kind.stored)
 
 
-def refuse_row(table: Table, row: Mapping[str, Any]) -> None:
-    """Raise `BrokenValue` if a stored value is none of its column; ``row`` maps names to values."""
-    for name, value in row.items():
-        kind = table.c[name].type
-        assert isinstance(kind, Checked)
-        try:
-            kind.require(value)
-        except BrokenValue as error:
-            error.locate_in(row)
-            raise
+def check_columns(metadata: MetaData) -> None:
+    """Give each column of these tables the type that checks what statements return."""
+    for table in metadata.tables.values():
+        for each in table.c:
+            if not isinstance(each.type, Checked):
+                kind = next(kind for stored, kind in _KINDS if stored is each.type)
+                each.type = _checked(each.type, (table.name, each.name), kind)
+
+
+def _checked(stored: TypeEngine[Any], place: tuple[str, str], kind: type) -> Checked:
+    return Checked(stored, place, kind, rule_of(*place))
+
+
+def checked_numbers(table: str, names: Mapping[str, str]) -> TableClause:
+    """Return a table of numbers outside of a catalog's own: its columns by key, as they are stored.
+
+    Rules go by the keys.
+    """
+    made = []
+    for key, stored in names.items():
+        kind = Checked(BIGINT, (table, stored), int, rule_of(table, key))
+        each: ColumnClause[Any] = column(stored, kind)
+        each.key = key
+        made.append(each)
+    return sql_table(table, *made)

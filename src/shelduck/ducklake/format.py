@@ -25,7 +25,6 @@ from sqlalchemy import (
     TableClause,
     case,
     cast,
-    column,
     insert,
     literal,
     null,
@@ -33,11 +32,10 @@ from sqlalchemy import (
     select,
     type_coerce,
 )
-from sqlalchemy import table as sql_table
 
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_types import BIGINT, TEXT
-from shelduck.ducklake.rules import check_columns
+from shelduck.ducklake.checked import check_columns, checked_numbers
+from shelduck.ducklake.column_types import TEXT
 from shelduck.ducklake.tables import columns_of, table_of
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import COUNTS
@@ -141,12 +139,7 @@ class Format:
 
     def inlined(self, name: str) -> TableClause:
         """Return a table for inlined rows; its columns have the keys of `_KEYS` in any version."""
-        made = []
-        for key, stored in zip(_KEYS, self.system_columns, strict=True):
-            each: Any = column(stored, BIGINT)
-            each.key = key
-            made.append(each)
-        return sql_table(name, *made)
+        return checked_numbers(name, dict(zip(_KEYS, self.system_columns, strict=True)))
 
     def is_reserved(self, name: str) -> bool:
         """Return whether DuckLake uses a name of a column for itself."""

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import Column, MetaData, Table, and_
 from sqlalchemy.types import TypeEngine
 
+from shelduck.ducklake.checked import check_columns
 from shelduck.ducklake.column_types import BIGINT, BOOLEAN, KEY_TEXT, TEXT, TIMESTAMP, UUID
-from shelduck.ducklake.rules import check_columns
 
 DUCKLAKE = MetaData()
 _TYPES: dict[str, TypeEngine[Any]] = {

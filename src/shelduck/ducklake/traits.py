@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from sqlalchemy import Table
 
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import RESTORE
+from shelduck.ducklake.checked import RESTORE, two_rows
+from shelduck.ducklake.rules import COUNTED
 from shelduck.errors import CorruptLake
 from shelduck.model.tables.options import OptionSetting, Scope
 from shelduck.model.tables.partition import parse_sort_key
@@ -74,82 +75,80 @@ def sort_rows(table: int, number: int, keys: Iterable[str]) -> Rows:
         yield tables.sort_expression, {**mine, "sort_key_index": at, **told}
 
 
+def sort_key_of(row: Any) -> str:
+    """Return a key of a sort order as `parse_sort_key` reads it."""
+    return f"{row.expression} {row.sort_direction} {row.null_order.replace('_', ' ')}"
+
+
 def traits_of(found: Mapping[str, Sequence[Any]], snapshot: int, table: str) -> Traits:
     """Return what rows by the names of `shelduck.catalog.read.read.TRAITS` say about a table.
 
     ``table`` is its name. Raises CorruptLake for rows that contradict each other.
     """
-    for what in ("table", "schema"):
+    for what, source in (("table", tables.table), ("schema", tables.schema)):
         if len(found[what]) > 1:
-            raise CorruptLake(
-                f"ducklake_{what} has two rows of {table} for snapshot {snapshot}; end one of them"
-            )
-    tags = _distinct(((r.key, r.key, r.value) for r in found["tags"]), tables.tag, table)
+            raise two_rows(source, table, snapshot)
+    tags = _distinct(((r.key, r.value) for r in found["tags"]), tables.tag, table, snapshot)
+    of_columns = ((FieldId(r.column_id), r.value) for r in found["comments"])
     comments: dict[FieldId | None, str] = {
         **({None: tags.pop("comment")} if "comment" in tags else {}),
-        **_distinct(
-            ((FieldId(r.column_id), "comment", r.value) for r in found["comments"]),
-            *(tables.column_tag, table),
-        ),
+        **_distinct(of_columns, tables.column_tag, table, snapshot),
     }
-    partition = _in_order(found["partition"], "partition", "column", table)
+    partition = _in_order(found["partition"], tables.partition_info, table, snapshot)
     return Traits(
         comments,
         tags,
         partition[0].partition_id if partition else None,
         tuple(PartitionColumn(FieldId(r.column_id), r.transform) for r in partition),
-        tuple(
-            f"{r.expression} {r.sort_direction} {r.null_order.replace('_', ' ')}"
-            for r in _in_order(found["sort"], "sort", "expression", table)
-        ),
+        tuple(map(sort_key_of, _in_order(found["sort"], tables.sort_info, table, snapshot))),
         settings_of(found["options"]),
     )
 
 
 def _distinct(
-    pairs: Iterable[tuple[_Key, str, str | None]], source: Table, table: str
+    pairs: Iterable[tuple[_Key, str | None]], source: Table, table: str, snapshot: int
 ) -> dict[_Key, str]:
-    """Return the values of tags that have one, by what has them."""
+    """Return the values of tags that have one, by their keys or what has them."""
     found: dict[_Key, str | None] = {}
-    for owner, key, value in pairs:
-        if found.setdefault(owner, value) != value:
-            told = f"{source.name} has two values of {key!r} for {table}"
-            raise CorruptLake(f"{told}; end one of the rows")
-    return {owner: value for owner, value in found.items() if value is not None}
+    for key, value in pairs:
+        if found.setdefault(key, value) != value:
+            told = f"{key!r}" if isinstance(key, str) else f"the comment on column id {key}"
+            raise two_rows(source, f"{told} of {table}", snapshot)
+    return {key: value for key, value in found.items() if value is not None}
 
 
-def _in_order(rows: Iterable[Any], what: str, keys: str, table: str) -> list[Any]:
+def _in_order(rows: Iterable[Any], info: Table, table: str, snapshot: int) -> list[Any]:
     """Return the keys of a table's partitioning or sort order in their order."""
-    place, number = attrgetter(f"{what}_key_index"), attrgetter(f"{what}_id")
+    keys, number, at = next(rule for rule in COUNTED if rule[1] in info.c)
+    place = attrgetter(at)
     found = sorted(rows, key=place)
-    if len(set(map(number, found))) > 1:
-        told = f"ducklake_{what}_info has two rows for {table} in one snapshot"
-        raise CorruptLake(f"{told}; end one of them")
-    places = list(map(place, found))
-    if places != list(range(len(found))):
+    if len(set(map(attrgetter(number), found))) > 1:
+        raise two_rows(info, table, snapshot)
+    places, wanted = list(map(place, found)), list(range(len(found)))
+    if places != wanted:
         raise CorruptLake(
-            f"ducklake_{what}_{keys} has the keys {places} of {table}, expected"
-            f" {list(range(len(found)))}; {RESTORE}"
+            f"ducklake_{keys} has the keys {places} of {table}, expected {wanted}; {RESTORE}"
         )
     return found
 
 
 def settings_of(rows: Iterable[Any]) -> list[OptionSetting]:
     """Return the options that rows set; CorruptLake for two values of one."""
-    found: dict[tuple[str, str | None, int | None], str] = {}
-    for row in rows:
-        if found.setdefault((row.key, row.scope or None, row.scope_id), row.value) != row.value:
+    found: dict[tuple[Any, ...], OptionSetting] = {}
+    for made in (setting_of(row) for row in rows):
+        if found.setdefault((made.name, made.scope, made.scope_id), made) != made:
             raise CorruptLake(
-                f"ducklake_metadata has two values of {row.key!r} for one scope; delete one"
+                f"ducklake_metadata has two values of {made.name!r} for one scope; delete one"
             )
-    return [setting_of(n, value, scope, owner) for (n, scope, owner), value in found.items()]
+    return list(found.values())
 
 
-def setting_of(name: str, value: str, scope: str | None, scope_id: int | None) -> OptionSetting:
+def setting_of(row: Any) -> OptionSetting:
     """Return the option that a row of ``ducklake_metadata`` sets, or raise CorruptLake."""
-    if scope not in _SCOPES or (scope is None) != (scope_id is None):
+    scope = row.scope or None
+    if (scope is None) != (row.scope_id is None):
         raise CorruptLake(
-            f"ducklake_metadata has {name!r} for scope {scope!r} with scope_id {scope_id!r};"
-            f" {RESTORE}"
+            f"ducklake_metadata has {row.key!r} for scope {row.scope!r} with scope_id"
+            f" {row.scope_id!r}; {RESTORE}"
         )
-    return OptionSetting(name, value, _SCOPES[scope], scope_id)
+    return OptionSetting(row.key, row.value, _SCOPES[scope], row.scope_id)

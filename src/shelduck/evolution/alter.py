@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
 from shelduck.evolution.alter_plan import (
@@ -24,11 +25,9 @@ from shelduck.evolution.arrangement import (
     follow,
     refuse_lost_keys,
 )
-from shelduck.evolution.key_draft import KeyDraft
 from shelduck.model.changes.change import AlterTable, alteration, differs
 from shelduck.model.changes.definition import Definition, Weight, with_default
 from shelduck.model.changes.modify import (
-    CLAUSES,
     ArrangementChange,
     ModifyColumn,
     OrderColumns,
@@ -37,7 +36,6 @@ from shelduck.model.changes.modify import (
     expanded,
 )
 from shelduck.model.changes.schema_change import (
-    AddColumn,
     ChangeType,
     DropColumn,
     RenameColumn,
@@ -46,13 +44,10 @@ from shelduck.model.changes.schema_change import (
     apply_change,
     refuse_empty,
 )
-from shelduck.model.tables.keys import table_keys, with_keys
 from shelduck.model.tables.lengths import LENGTHS, is_longer, with_lengths
 from shelduck.model.tables.partition import (
     ResetPartitioning,
-    ResetSorting,
     SetPartitioning,
-    SetSorting,
 )
 from shelduck.model.tables.properties import (
     PropertyChange,
@@ -72,11 +67,47 @@ from shelduck.model.tables.schema import (
     new_field,
     path_text,
 )
-from shelduck.model.tables.table_version import Feature, TableVersion
+from shelduck.model.tables.table_version import Feature, PartitionColumn, TableVersion
 from shelduck.model.tables.writable import Conversion, require_writable
 from shelduck.model.types.data_types import Primitive, type_text
 from shelduck.model.types.promotions import promotion
 from shelduck.planning.shadows import Shadow, kept_parts, known_shadow, plan_shadow
+
+Partition = tuple[PartitionColumn, ...]
+
+
+class ShapeRules:
+    """The rules of a subject for one ALTER of its table; those of a table without any allow all.
+
+    ``rows_fold``: rows become equal, so that a job must combine them. ``note`` says what the last
+    clause does in another way than it was asked to.
+    """
+
+    rows_fold: bool = False
+    note: str = ""
+
+    def allowed(self, change: Any, columns: Schema) -> Any:  # noqa: ARG002 - a subject needs them
+        """Return a clause as the subject makes it; ``columns`` are those before it."""
+        return change
+
+    def follow(self, change: Any, columns: Schema, before: Schema) -> None:
+        """Follow a change of the columns, which were ``before``."""
+
+    def replaced(self, old: FieldId, new: FieldId) -> None:
+        """Follow a column that gets another id."""
+
+    def finish(
+        self, after: SchemaDraft, arrangement: Arrangement
+    ) -> tuple[SchemaDraft, Arrangement]:
+        """Return the table after all clauses, with what the subject makes of it."""
+        return after, arrangement
+
+    def refuse_beside(self, clauses: Sequence[TableChange], *, reads_rows: bool) -> None:
+        """Raise Unsupported for clauses that cannot be in one statement."""
+
+
+SHAPE_RULES: dict[Feature, Callable[[TableVersion, Partition], ShapeRules]] = {}
+"""The rules of each subject that has some; `shelduck.work.hooks` puts them in."""
 
 
 def plan_alter(
@@ -89,7 +120,7 @@ def plan_alter(
     Heavy changes of types are planned as shadows: new ones, or, if a job publishes them, those of
     the conversions that it ``known`` has made.
 
-    Raises what `apply_changes`, `apply_arrangement` and `plan_shadow` raise, Unsupported for a
+    Raises what `apply_change`, `apply_arrangement` and `plan_shadow` raise, Unsupported for a
     change that would leave the table partitioned or sorted by a column that is gone, before
     anything happens, and NewerFormat if only a newer Shelduck understands the table.
     """
@@ -109,7 +140,7 @@ def plan_alter(
         after.must_hold_no_null,
         tuple(fold.shadows),
         fold.rewrites,
-        refolds=fold.rows_fold,
+        refolds=fold.rules.rows_fold,
     )
 
 
@@ -132,11 +163,9 @@ class _Fold:
         # Keys that the statement itself sets or resets are judged when it ends.
         is_open = any(isinstance(c, SetPartitioning | ResetPartitioning) for c in clauses)
         self._partition = () if is_open else table.partition
-        self.keys = None
+        self.rules = ShapeRules()
         if Feature.KEYS in table.features or any(map(_asks_for_keys, clauses)):
-            self.keys = KeyDraft.of(table)
-            self.keys.partition = self._partition
-            self.keys.sorts(self.arrangement, table.columns)
+            self.rules = SHAPE_RULES[Feature.KEYS](table, self._partition)
         self._waiting = WaitingNames(table.full_name)
         self._known = None if known is None else {c.clause: c for c in known}
         self._clauses = clauses
@@ -144,8 +173,7 @@ class _Fold:
     def take(self, change: TableChange, clause: int) -> AlterStep:
         """Apply one clause and return its weight."""
         asked = change
-        if self.keys is not None:
-            change = self.keys.allowed(change, self.after.columns)
+        change = self.rules.allowed(change, self.after.columns)
         parts: Sequence[Simple]
         if isinstance(change, ModifyColumn | OrderColumns):
             parts = expanded(change, self.after.columns, self.after.comments, self.table.full_name)
@@ -156,24 +184,14 @@ class _Fold:
             self._follow(freed)
         reason = "; ".join(dict.fromkeys(w.reason for w in weights)) or "nothing changes"
         whole = Weight(any(w.is_heavy for w in weights), reason)
-        return AlterStep(str(asked), str(whole), whole.reason, note=self._note(asked, change))
-
-    def _note(self, asked: TableChange, done: TableChange) -> str:
-        if not isinstance(asked, AddColumn) or asked.position is None or asked == done:
-            return ""
-        assert isinstance(done, AddColumn)
-        return (
-            f"column {path_text(asked.path)} of {self.table.full_name} is placed {done.position},"
-            f" not {asked.position}: values come after the keys"
-        )
+        return AlterStep(str(asked), str(whole), whole.reason, note=self.rules.note)
 
     def finish(self) -> None:
         """Raise errors that only all changes together show."""
         name = self.table.full_name
         if self._waiting.names:
             self._waiting.finish()
-        if self.keys is not None:
-            self._finish_keys(self.keys)
+        self.after, self.arrangement = self.rules.finish(self.after, self.arrangement)
         refuse_empty(self.after, name)
         if self.after.columns.index.limited or LENGTHS in self.after.properties:
             properties = with_lengths(self.after.properties, self.after.columns)
@@ -188,37 +206,18 @@ class _Fold:
                 f"ALTER TABLE {name}: REWRITE can be combined only with SET PARTITIONED BY and SET"
                 " SORTED BY; write two statements"
             )
-        if self.rows_fold and (self.shadows or self.after.must_hold_no_null):
-            raise Unsupported(
-                f"ALTER TABLE {name}: dropping a key combines rows, but other changes in the"
-                " statement need the rows as they are; write two statements"
-            )
-        if self.rows_fold and any(CLAUSES[type(c)].needs_rows for c in self._clauses):
-            raise Unsupported(
-                f"ALTER TABLE {name}: a key cannot be dropped together with other changes of"
-                " columns; write two statements"
-            )
+        reads_rows = bool(self.shadows or self.after.must_hold_no_null)
+        self.rules.refuse_beside(self._clauses, reads_rows=reads_rows)
         if self.shadows and self.after.must_hold_no_null:
             raise Unsupported(
                 f"ALTER TABLE {name}: SET NOT NULL checks the rows that other changes in the"
                 " statement rewrite; write two statements"
             )
-        if self.shadows or self.rewrites or self.rows_fold:
+        if self.shadows or self.rewrites or self.rules.rows_fold:
             require_writable(self.table.columns, name, "the change needs a job")
         if self._known is not None and len(self.shadows) != len(self._known):
             raise InvalidRequest(f"the columns of {name} do not match those that the job converts")
         self._look_for_null()
-
-    def _finish_keys(self, keys: KeyDraft) -> None:
-        self.arrangement = keys.finish(self.after.columns, self.arrangement)
-        if keys.keys != table_keys(self.table):
-            properties = with_keys(self.after.properties, keys.keys)
-            self.after = replace(self.after, properties=properties)
-
-    @property
-    def rows_fold(self) -> bool:
-        """Whether a key is dropped, so that rows become equal."""
-        return self.keys is not None and self.keys.rows_fold
 
     def _look_for_null(self) -> None:
         """Find the existing columns whose rows must be checked for NULL."""
@@ -241,8 +240,6 @@ class _Fold:
             return weight_of(change)
         if isinstance(change, ArrangementChange):
             self.arrangement = apply_arrangement(self.arrangement, change, known.columns, name)
-            if self.keys is not None and isinstance(change, SetSorting | ResetSorting):
-                self.keys.sorts(self.arrangement, known.columns)
             return weight_of(change)
         if isinstance(change, PropertyChange):
             properties = apply_properties(known.properties, change, name)
@@ -254,25 +251,24 @@ class _Fold:
             return weight
         if isinstance(change, DropColumn):
             _refuse_shorter_keys(known.columns, change, name)
-        folded = self.rows_fold
+        folded = self.rules.rows_fold
         if isinstance(change, RenameColumn):
             change = self._waiting.unless_taken(change, known.columns)
         self._follow(change)
-        return weight_of(change) if folded is self.rows_fold else REFOLDING
+        return weight_of(change) if folded is self.rules.rows_fold else REFOLDING
 
     def _follow(self, change: SchemaChange) -> None:
-        """Apply a change of columns, and have the arrangement and the keys follow it."""
+        """Apply a change of columns, and have the arrangement and the rules follow it."""
         before = self.after.columns
         self.after = apply_change(self.after, change, self.table.full_name)
         if self.arrangement.sort:
             self.arrangement = follow(self.arrangement, change, before)
-        if self.keys is not None:
-            self.keys.follow(change, self.after.columns, before)
+        self.rules.follow(change, self.after.columns, before)
 
     def _retype(self, change: ChangeType, clause: int, *, is_restated: bool) -> Weight:
         name = self.table.full_name
-        if is_restated and self.keys is not None:
-            self.keys.allowed(change, self.after.columns)
+        if is_restated:
+            self.rules.allowed(change, self.after.columns)
         if self._known is not None and clause in self._known:
             self._place(self._known_shadow(self._known[clause]))
             return Weight(True, "the values are converted")
@@ -354,8 +350,7 @@ class _Fold:
         self._put(shadow.old, shadow.field)
 
     def _put(self, old: Field, new: Field) -> None:
-        if self.keys is not None:
-            self.keys.replaced(old.id, new.id)
+        self.rules.replaced(old.id, new.id)
         if self.arrangement.is_set:
             self.arrangement = self.arrangement.replaced(old.id, new.id)
         ids: dict[FieldId | None, FieldId] = {o.id: n.id for o, n in kept_parts(old, new)}

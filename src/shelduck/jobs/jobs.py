@@ -11,7 +11,7 @@ from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.alter_plan import AlterPlan
-from shelduck.jobs.record import Begun
+from shelduck.jobs.job_record import Begun
 from shelduck.jobs.shares import help_job
 from shelduck.jobs.worker import JobWorker
 from shelduck.leases import is_gone, new_identity
@@ -101,6 +101,9 @@ class SchemaChangeJob(TellsOfSpark, in_parts=True):
 
     def cancel(self, message: str = "user cancelled") -> None:
         """Cancel the job. The table stays as it is; later compaction removes converted values.
+
+        Args:
+            message: Why, as `look` and SHOW ALTER TABLE tell it.
 
         Raises InvalidRequest if it has ended, and NewerFormat if a newer Shelduck made it.
         """

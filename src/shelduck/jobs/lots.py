@@ -12,7 +12,7 @@ from typing import TypedDict
 
 from shelduck import clock
 from shelduck.errors import InvalidRequest
-from shelduck.jobs.record import JobRecord
+from shelduck.jobs.job_record import JobRecord
 from shelduck.model.changes.job import Job, JobSpeed, JobState
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.progress import bin_progress

@@ -11,8 +11,8 @@ import random
 
 from shelduck import clock
 from shelduck.errors import Conflict, NotFound, ShelduckError
+from shelduck.jobs.job_record import JobRecord
 from shelduck.jobs.lots import Lots
-from shelduck.jobs.record import JobRecord
 from shelduck.leases import Maintainer, new_identity
 from shelduck.model.changes.job import Job, JobState, JobWork
 from shelduck.planning.shadows import Shadow, known_shadows

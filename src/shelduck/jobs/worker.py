@@ -24,8 +24,8 @@ from shelduck.errors import (
     StorageUnavailable,
 )
 from shelduck.evolution.alter import plan_alter
+from shelduck.jobs.job_record import Begun, JobRecord, ending, left_open, why_cancelled
 from shelduck.jobs.lots import Lots, pauses
-from shelduck.jobs.record import Begun, JobRecord, ending, left_open, why_cancelled
 from shelduck.jobs.shares import Helper, Shares, files_left
 from shelduck.leases import is_gone, new_identity
 from shelduck.model.changes.change import AlterTable
@@ -37,9 +37,9 @@ from shelduck.planning.shadows import known_shadows
 from shelduck.rewrite.compact import RewrittenBin, Survey
 from shelduck.rewrite.compact_verbs import FlushVerbs
 from shelduck.rewrite.renewal import renew
-from shelduck.rollups.altering import alter_with_rollups, stage_converted
 from shelduck.rollups.builder import drop_unlisted, roll_up
 from shelduck.rollups.rollup_shape import refresh_by_id
+from shelduck.rollups.staged_alters import alter_with_rollups, stage_converted
 from shelduck.spark.named_errors import first_line
 from shelduck.spark.stopping import stopped_on_error
 from shelduck.work.results import Committed, TableName, Unchanged
@@ -229,7 +229,7 @@ class JobWorker:
         renewal = renew(self._state.store, found, job.base)
         change = replace(change, postponed=renewal.postponed)
         copies = renewal.copies
-        unit = UnitOfWork(self._state, self._state.commit_info())
+        unit = UnitOfWork(self._state)
         unit.is_of_job = True
         try:
             change = stage_converted(unit, found.rows, change, job.work.conversions)

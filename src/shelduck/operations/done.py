@@ -26,6 +26,7 @@ from shelduck.model.text.names import is_write_directory
 from shelduck.planning.conservation import named
 from shelduck.spark.files.listing import absent_files
 from shelduck.spark.files.storage import delete_directory, delete_file, delete_files
+from shelduck.spark.session import DataFrame
 from shelduck.spark.stores.store_errors import told_of_storage
 from shelduck.spark.write.write import WrittenFiles
 
@@ -80,6 +81,14 @@ class Done:
     def is_nothing(self) -> bool:
         """True if no commit is needed."""
         return not (self.counts.rows or self.paths or self.changes or self.alter)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A load, and its rows after folding, kept; None if there were no rows."""
+
+    done: Done
+    rows: DataFrame | None = None
 
 
 def appended(table: TableVersion, written: WrittenFiles) -> Done:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import table_facts as read_upkeep
 from shelduck.catalog.read.queries import chunks
 from shelduck.model.files.data_file import DataFile, NameMapping
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.listed_files import PART
 from shelduck.operations.read.table_rows import TableRows, some_rows
 from shelduck.planning.compaction import Bin, Partition, SmallFiles
@@ -19,6 +17,7 @@ from shelduck.spark.scan.matching import Where
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.session import SparkSession
 from shelduck.spark.write.rewrite import file_ids
+from shelduck.work.state import LakeState
 
 # So many files are looked at first if few are wanted; then as many again, and so on.
 _PAGE = 1_000
@@ -37,9 +36,8 @@ class Outlook:
 
 
 def survey_small(
-    store: Store,
+    state: LakeState,
     table: TableVersion,
-    layouts: LayoutMemory,
     wanted: SmallFiles,
     among: Collection[int] | None = None,
 ) -> tuple[Survey, list[Bin]]:
@@ -49,14 +47,14 @@ def survey_small(
     until they fill it. Each page is read in a transaction of its own; the commit finds out if a
     file has changed since.
     """
-    found = _Found(store, table, layouts)
+    found = _Found(state, table)
     if among is not None:
         found.add(sorted(among))
         survey = found.survey()
         return survey, survey.small(wanted)
     last, most = -1, _PAGE if wanted.is_limited else PART
     while True:
-        with store.read() as connection:
+        with state.store.read() as connection:
             ids = read_upkeep.small_files(connection, table, wanted.range, after=last, most=most)
         found.add(ids)
         is_last = len(ids) < most
@@ -69,26 +67,22 @@ def survey_small(
         last = ids[-1]
 
 
-def survey_worn(
-    store: Store, table: TableVersion, layouts: LayoutMemory, threshold: float
-) -> Survey:
+def survey_worn(state: LakeState, table: TableVersion, threshold: float) -> Survey:
     """Find the files with at least the part ``threshold`` of their rows deleted."""
-    with store.read() as connection:
+    with state.store.read() as connection:
         ids = read_upkeep.worn_files(connection, table, threshold)
-    return survey_some(store, table, layouts, ids)
+    return survey_some(state, table, ids)
 
 
-def survey_some(
-    store: Store, table: TableVersion, layouts: LayoutMemory, ids: Collection[int]
-) -> Survey:
+def survey_some(state: LakeState, table: TableVersion, ids: Collection[int]) -> Survey:
     """Find files by id; those that the snapshot does not see are left out."""
-    found = _Found(store, table, layouts)
+    found = _Found(state, table)
     found.add(sorted(ids))
     return found.survey()
 
 
 def outlook(
-    store: Store, table: TableVersion, layouts: LayoutMemory, *, reads_footers: bool
+    state: LakeState, table: TableVersion, *, reads_footers: bool
 ) -> tuple[Outlook, Outlook] | None:
     """Return what combining small files would do, and rewriting those with many deleted rows.
 
@@ -98,7 +92,7 @@ def outlook(
     target, threshold = table.options.target_file_size, table.options.rewrite_delete_threshold
     wanted = SmallFiles(target)
     ids: set[int] = set()
-    with store.read() as connection:
+    with state.store.read() as connection:
         small = read_upkeep.small_sums(connection, table, wanted.range, target)
         worn = read_upkeep.worn_sums(connection, table, threshold)
         if not reads_footers and _is_looked_up(small):
@@ -109,9 +103,9 @@ def outlook(
             return None
     found = [Outlook(s.files, s.bytes, s.new, is_about=bool(s.files)) for s in (small, worn)]
     if _is_looked_up(small):
-        found[0] = _outlook(survey_small(store, table, layouts, wanted)[1])
+        found[0] = _outlook(survey_small(state, table, wanted)[1])
     if _is_looked_up(worn):
-        found[1] = _outlook(survey_worn(store, table, layouts, threshold).dead(threshold, target))
+        found[1] = _outlook(survey_worn(state, table, threshold).dead(threshold, target))
     return found[0], found[1]
 
 
@@ -133,24 +127,24 @@ def files_holding(spark: SparkSession, rows: TableRows, where: Where) -> set[int
 class _Found:
     """Files that were looked up so far, and what must be known about them."""
 
-    def __init__(self, store: Store, table: TableVersion, layouts: LayoutMemory) -> None:
-        self._store, self._table, self._layouts = store, table, layouts
+    def __init__(self, state: LakeState, table: TableVersion) -> None:
+        self._state, self._table = state, table
         self.files: list[DataFile] = []
         self._mappings: dict[int, NameMapping] = {}
         self._partitions: dict[int, Partition] = {}
-        with store.read() as connection:
+        with state.store.read() as connection:
             self._past = Past.of(connection, table)
 
     def add(self, ids: Collection[int]) -> None:
         """Look up files by id."""
-        rows = some_rows(self._store, self._table, self._layouts, ids)
+        rows = some_rows(self._state.store, self._table, self._state.layouts, ids)
         self.files += rows.files
         self._mappings |= rows.mappings
         for some in chunks([f.id for f in rows.files if f.partition_id is not None], PART):
-            with self._store.read() as connection:
+            with self._state.store.read() as connection:
                 self._partitions |= read_upkeep.partitions(connection, self._table, some)
 
     def survey(self) -> Survey:
         """Return the survey of the files so far."""
-        rows = TableRows(self._store, self._table, tuple(self.files), self._mappings, ())
+        rows = TableRows(self._state.store, self._table, tuple(self.files), self._mappings, ())
         return survey_of(rows, self._partitions, self._past.history(self._mappings))

@@ -10,7 +10,6 @@ from functools import partial
 from itertools import islice
 from math import inf
 
-from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import table_facts as read_upkeep
 from shelduck.catalog.read.read import Connection
 from shelduck.errors import CorruptLake
@@ -19,7 +18,6 @@ from shelduck.model.files.data_file import DataFile, NameMapping, NewDataFile, d
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import Counts, Done, discard
-from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.table_rows import TableRows, table_rows
 from shelduck.planning.compaction import (
     Bin,
@@ -43,6 +41,7 @@ from shelduck.spark.write.rewrite import (
     write_together,
     writes_several,
 )
+from shelduck.work.state import LakeState
 
 Report = Callable[[Bin], None]
 WriteBins = Callable[[SparkSession, TableRows, Sequence[Bin]], list[tuple[NewDataFile, ...]]]
@@ -116,18 +115,16 @@ class RewrittenBin:
     done: Done
 
 
-def survey(
-    store: Store, table: TableVersion, layouts: LayoutMemory, *, for_job: bool = False
-) -> Survey:
+def survey(state: LakeState, table: TableVersion, *, for_job: bool = False) -> Survey:
     """Find the files of a table; a few statements, and the footers of foreign files.
 
     A job rewrites files whatever their history is, so ``for_job`` leaves that out.
     """
-    rows = table_rows(store, table, layouts, at_once=for_job)
+    rows = table_rows(state.store, table, state.layouts, at_once=for_job)
     history, partitions = None, {}
     has_partitions = any(f.partition_id is not None for f in rows.files)
     if has_partitions or not for_job:
-        with store.read() as connection:
+        with state.store.read() as connection:
             history = None if for_job else Past.of(connection, table).history(rows.mappings)
             partitions = read_upkeep.partitions(connection, table) if has_partitions else {}
     kept = tuple(len(part.rows) for part in rows.inlined if part.rows)

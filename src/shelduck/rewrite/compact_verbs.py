@@ -80,8 +80,7 @@ class UpkeepVerbs(TableHandle, in_parts=True):
             _sizes(min_file_size, max_file_size),
             _limit("max_bytes", max_bytes),
         )
-        state, among = self._state, self._holding(table, where)
-        found, bins = survey_small(state.store, table, state.layouts, wanted, among)
+        found, bins = survey_small(self._state, table, wanted, self._holding(table, where))
         return rewrite(self._state, found, bins, what="compact", dry_run=dry_run)
 
     def rewrite_deletes(
@@ -110,7 +109,7 @@ class UpkeepVerbs(TableHandle, in_parts=True):
         threshold = options.rewrite_delete_threshold
         if delete_threshold is not None:
             threshold = float(option_text("rewrite_delete_threshold", delete_threshold)[1])
-        found = survey_worn(self._state.store, table, self._state.layouts, threshold)
+        found = survey_worn(self._state, table, threshold)
         bins = found.dead(
             threshold,
             options.target_file_size,
@@ -135,11 +134,11 @@ class UpkeepVerbs(TableHandle, in_parts=True):
             Unsupported: a column has a type that Shelduck does not write.
         """
         refuse_in_transaction(self._unit, "rewrite()")
-        state, table = self._state, self._version()
+        table = self._version()
         if files is None:
-            found = survey(state.store, table, state.layouts)
+            found = survey(self._state, table)
         else:
-            found = survey_some(state.store, table, state.layouts, set(files))
+            found = survey_some(self._state, table, set(files))
         known = {f.id for f in found.rows.files}
         chosen = known if files is None else set(files)
         if chosen - known:

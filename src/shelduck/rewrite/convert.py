@@ -40,7 +40,7 @@ def unconverted(found: Survey, shadows: Sequence[Shadow]) -> set[int]:
     """Return the files that lack one of the converted columns, according to their footers.
 
     Also those that can begin in one snapshot only if they are rewritten: see
-    `operations.upkeep.renewal`.
+    `rewrite.renewal`.
     """
     wanted = [s.field.id for s in shadows]
     return {

@@ -28,7 +28,8 @@ from shelduck.model.tables.rollup import (
 from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.operations.write.overwrite import Replacing, overwrite_table
+from shelduck.operations.write.overwrite import overwrite_table
+from shelduck.operations.write.update import Replacing
 from shelduck.rollups.following import catch_up, is_fresh
 from shelduck.rollups.rollup_plan import is_current
 from shelduck.rollups.rollup_shape import refresh_by_id
@@ -74,21 +75,15 @@ def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) 
     for number, spec in enumerate(specs, 1):
         step = JobStep(job.id, _RUNNING, JobState.RUNNING, worker=worker)
         _fill(state, job, table, spec, replace(step, done=number, total=len(specs)))
-    unit = _unit(state, job)
-    try:
+    with _unit(state, job) as unit:
         base = table_of_id(unit, table)
         for spec in specs:
-            found = _complete(unit, job, base, spec.name)
-            if not is_fresh(unit, base, found):
-                catch_up(unit, base, found)
+            _caught_up(unit, job, base, spec.name)
         names = (*rollup_names(base), *(spec.name for spec in specs))
         list_rollups(unit, base, tuple(dict.fromkeys(names)))
         state_after = JobState.RUNNING if job.work.refolds else JobState.FINISHED
         unit.job = JobStep(job.id, _RUNNING, state_after, worker=worker)
         snapshot = unit.commit().snapshot
-    except BaseException:
-        unit.rollback()
-        raise
     if job.work.refolds:
         return None
     # Catch up now with what others wrote since, rather than at the next write.
@@ -109,13 +104,10 @@ def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Co
     Both are one snapshot, so that columns and rows always match. Raises Conflict if a load was
     committed in between, and InvalidRequest for a sum that its column cannot hold.
     """
-    unit = _unit(state, job)
-    try:
+    with _unit(state, job) as unit:
         base = table_of_id(unit, table)
         [spec] = job.work.rollups
-        found = _complete(unit, job, base, spec.name)
-        if not is_fresh(unit, base, found):
-            catch_up(unit, base, found)
+        found = _caught_up(unit, job, base, spec.name)
         folded = rows_of(unit, TableName.of(found)).frame(state.spark)
         change = plan_alter(base, job.work.clauses).change
         assert change is not None
@@ -137,9 +129,6 @@ def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Co
         drop_rollup(unit, unit.workspace.table(TableName.of(base)), spec.name)
         unit.job = JobStep(job.id, _RUNNING, JobState.FINISHED, worker=worker)
         return Committed(unit.commit().snapshot)
-    except BaseException:
-        unit.rollback()
-        raise
 
 
 def is_taken(unit: UnitOfWork, base: TableVersion, name: str) -> bool:
@@ -170,8 +159,7 @@ def drop_unlisted(state: LakeState, job: Job) -> None:
 
 
 def _fill(state: LakeState, job: Job, table: TableVersion, spec: RollupSpec, step: JobStep) -> None:
-    unit = _unit(state, job)
-    try:
+    with _unit(state, job) as unit:
         base = table_of_id(unit, table)
         found = _adopted(unit, base, spec.name)
         unique = uuid_of_job(base.uuid, job.id, spec.name)
@@ -191,9 +179,6 @@ def _fill(state: LakeState, job: Job, table: TableVersion, spec: RollupSpec, ste
         catch_up(unit, base, create_rollup(unit, base, wanted, unique=unique))
         unit.job = step
         unit.commit()
-    except BaseException:
-        unit.rollback()
-        raise
 
 
 def _unit(state: LakeState, job: Job) -> UnitOfWork:
@@ -202,11 +187,13 @@ def _unit(state: LakeState, job: Job) -> UnitOfWork:
     return unit
 
 
-def _complete(unit: UnitOfWork, job: Job, base: TableVersion, name: str) -> TableVersion:
-    """Return what a job has filled; raises Conflict if it has to be filled again."""
+def _caught_up(unit: UnitOfWork, job: Job, base: TableVersion, name: str) -> TableVersion:
+    """Return what a job has filled, up to date; raises Conflict if it has to be filled again."""
     found = _adopted(unit, base, name)
     if found is None or not _is_complete(job, base, found):
         raise Conflict(f"rollup {name} of {base.full_name} has to be rebuilt")
+    if not is_fresh(unit, base, found):
+        catch_up(unit, base, found)
     return found
 
 
@@ -270,8 +257,5 @@ def _by_id(state: LakeState, job: Job, version: int) -> TableVersion | None:
     """Return the table of a job as of a snapshot, None if it did not exist there."""
     with state.store.read() as connection, suppress(NotFound):
         at = catalog_read.snapshot(connection, version)
-        name = catalog_read.name_at(connection, job.table_id, at)
-        if name is not None:
-            found = catalog_read.table(connection, at, *name, state.info)
-            return found if found.id == job.table_id else None
+        return catalog_read.table_by_id(connection, job.table_id, at, state.info)
     return None

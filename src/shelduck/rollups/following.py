@@ -11,9 +11,8 @@ from shelduck.model.changes.change import AppendFiles, DeleteRows, RowChange
 from shelduck.model.changes.records import Settling
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.operations.done import Done
+from shelduck.operations.done import Done, Loaded
 from shelduck.operations.read.table_rows import TableRows, table_rows
-from shelduck.operations.write.load import Loaded
 from shelduck.rollups.rollup_plan import is_current
 from shelduck.rollups.rollup_rows import RollupRows, added, followed, made_anew, touched_rows
 from shelduck.rollups.rollup_tables import redefined, rollups_of, settling
@@ -84,20 +83,15 @@ def make_anew(
 
 
 def remake(
-    unit: UnitOfWork,
-    base: TableVersion,
-    table: TableVersion,
-    now: TableRows | None = None,
-    *,
-    required: bool = False,
+    unit: UnitOfWork, base: TableVersion, table: TableVersion, *, required: bool = False
 ) -> None:
     """Stage a rollup with the columns that fit its current base, and with all of its rows.
 
-    A rollup that is no longer possible is dropped. ``now`` and ``required`` are as in `make_anew`.
+    A rollup that is no longer possible is dropped. ``required`` is as in `make_anew`.
     """
     made = redefined(unit, base, table)
     if made is not None:
-        make_anew(unit, base, made, now, required=required)
+        make_anew(unit, base, made, required=required)
 
 
 def catch_up(

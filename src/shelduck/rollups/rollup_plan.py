@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest
 from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement
-from shelduck.evolution.key_draft import keyed_table
+from shelduck.keys.key_draft import keyed_table
 from shelduck.model.tables.keys import (
     KeyModel,
     KeySpec,

@@ -18,13 +18,12 @@ from shelduck.model.tables.rollup import Measure, Rollup, RollupColumn, keeps_ro
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.operations.done import Counts, Done
+from shelduck.operations.done import Counts, Done, Loaded
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.delete import ORIGINS, truncate_rows
-from shelduck.operations.write.load import Loaded, load_rows
-from shelduck.operations.write.overwrite import Replacing, overwrite_table
-from shelduck.operations.write.unique_keys import Versions, folding_of, write_versions
+from shelduck.operations.write.overwrite import overwrite_table
+from shelduck.operations.write.update import Replacing, Versions, row_rules, write_versions
 from shelduck.spark.bridge import Named, select_named
 from shelduck.spark.merge.folding import GONE, ORDER, Folding
 from shelduck.spark.merge.key_ranges import key_ends
@@ -36,10 +35,11 @@ from shelduck.spark.write.kept import keep, shared
 def added(spark: SparkSession, rows: TableRows, rollup: RollupRows, loaded: Loaded) -> Done:
     """Return what a load into the base adds to a rollup that was correct before it."""
     parts = rollup.parts(_loaded_rows(spark, rollup.base, rows, loaded))
-    if folding_of(rollup.table) is None:
+    rules = row_rules(rollup.table)
+    if rules is None:
         return append_rows(spark, parts, rows.table, show_progress=False)
     new = ordered(parts, GONE if GONE in parts.columns else None)
-    return load_rows(spark, rows, new, show_progress=False).done
+    return rules.load(spark, rows, new, Replacing(show_progress=False)).done
 
 
 def made_anew(spark: SparkSession, rows: TableRows, rollup: RollupRows, base: TableRows) -> Done:

@@ -22,7 +22,7 @@ from shelduck.rollups.rollup_tables import (
     rollups_of,
     settling,
 )
-from shelduck.rows.keyed import settled_rows
+from shelduck.work.hooks import settled_rows
 from shelduck.work.lookup import table_of_id
 from shelduck.work.results import Result, TableName
 from shelduck.work.state import LakeState
@@ -108,7 +108,7 @@ def refresh(unit: UnitOfWork, base: TableVersion) -> int:
 
 def _refresh_outdated(state: LakeState, name: TableName) -> None:
     """Update rollups that a change of columns left stale."""
-    view = UnitOfWork(state, state.commit_info())
+    view = UnitOfWork(state)
     base = view.workspace.table(name)
     if all(is_fresh(view, base, table) for table in rollups_of(view, base)):
         return
@@ -122,7 +122,7 @@ def refresh_by_id(state: LakeState, table: TableVersion) -> None:
     up for a failure. A failure that is not due to another commit is a warning.
     """
     try:
-        view = UnitOfWork(state, state.commit_info())
+        view = UnitOfWork(state)
         _refresh_outdated(state, TableName.of(table_of_id(view, table)))
     except (NotFound, Conflict):
         return
@@ -139,12 +139,8 @@ def refresh_all(state: LakeState, name: TableName) -> Result:
     """Update all rollups of a table in one snapshot, or in none if they are up to date."""
 
     def attempt() -> Result:
-        unit = UnitOfWork(state, state.commit_info())
-        try:
+        with UnitOfWork(state) as unit:
             refresh(unit, unit.workspace.table(name))
             return unit.commit()
-        except BaseException:
-            unit.rollback()
-            raise
 
     return with_retries(attempt, lost=Conflict)

@@ -10,24 +10,30 @@ from dataclasses import dataclass, replace
 
 from shelduck.catalog.databases.retry import tries
 from shelduck.catalog.running.writers import LeaseLost
-from shelduck.errors import Conflict
+from shelduck.errors import Conflict, InvalidRequest
 from shelduck.leases import Writer
 from shelduck.model.changes.change import AppendFiles, InlineRows, RowChange
 from shelduck.model.changes.evolution import NO_EVOLUTION, Evolution
-from shelduck.model.tables.keys import DELETE_SIGN
+from shelduck.model.tables.keys import DELETE_SIGN, KeyModel, folds, table_keys
+from shelduck.model.tables.properties import require_known
+from shelduck.model.tables.rollup import is_followed
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.operations.done import Done, discard
+from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.operations.done import Done, Loaded, discard
+from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.inlining import limits_of
-from shelduck.operations.write.load import Loaded
+from shelduck.operations.write.update import Replacing, row_rules
 from shelduck.planning.rebase import moved
-from shelduck.rows.evolving import evolved, telling_plan
-from shelduck.rows.keyed import is_plain, load
+from shelduck.rows.schema_evolution import evolved, evolved_rows, telling_plan
+from shelduck.spark.merge.load_rows import ordered
+from shelduck.spark.rows.assign import assign
 from shelduck.spark.rows.needed_columns import NamedRows
 from shelduck.spark.rows.rescuing import rescue_rows
-from shelduck.spark.session import DataFrame
-from shelduck.work.hooks import carry_out_rows
+from shelduck.spark.session import DataFrame, StructType
+from shelduck.sql.ddl.defaults import expression_for_spark
+from shelduck.work.hooks import carry_out_rows, settled_rows
 from shelduck.work.lookup import replaced_columns, table_of_id
 from shelduck.work.results import Result, Staged, TableName
 from shelduck.work.state import LakeState
@@ -53,7 +59,7 @@ def append(
 ) -> Result:
     """Append rows, in a separate commit or in the open unit."""
     # The commit compares with what others did since: the table need not be read again for it.
-    first = unit or UnitOfWork(state, state.commit_info())
+    first = unit or UnitOfWork(state)
     first.require_open()
     planned = first.workspace.table(name)
     rows = NamedRows(df, planned, how.by_position, how.delete_sign or DELETE_SIGN)
@@ -62,7 +68,7 @@ def append(
     for each in tries():
         with each.may_lose(_Outdated, LeaseLost):
             return _append(state, unit, rows, how, first)
-        first = UnitOfWork(state, state.commit_info())
+        first = UnitOfWork(state)
         rows = _under(first, rows)
         if not is_plain(rows.planned):
             return _load(state, unit, rows, how)
@@ -108,6 +114,80 @@ def land(
         raise
 
 
+def is_plain(table: TableVersion) -> bool:
+    """Return whether an append only adds rows: no key is folded, and no rollup is updated.
+
+    Raises NewerFormat if only a newer Shelduck can tell.
+    """
+    if not table.properties:
+        return True
+    require_known(table)
+    return not folds(table) and not is_followed(table)
+
+
+def load(unit: UnitOfWork, name: TableName, df: DataFrame, how: Manner = Manner()) -> Loaded:
+    """Load rows as one statement of ``unit``, by the rules of the table."""
+    rows = settled_rows(unit, name)
+    df, sign = _with_sign_last(df, rows.table, how.delete_sign)
+    evolution, given = how.evolution, StructType()
+    if not evolution.is_none:
+        given = (df if sign is None else df.drop(sign)).schema
+    rows, alter = evolved_rows(rows, given, evolution)
+    if evolution.rescue is not None:
+        apart = () if sign is None else (sign,)
+        df, _ = rescue_rows(df, rows.table, evolution.rescue, keep=apart)
+    with telling_plan(unit.state, rows.table, given, evolution):
+        loaded = _loaded(unit, rows, df, how, sign)
+    done = loaded.done
+    return loaded if done.is_nothing else replace(loaded, done=replace(done, alter=alter))
+
+
+def _loaded(
+    unit: UnitOfWork, rows: TableRows, df: DataFrame, how: Manner, sign: str | None
+) -> Loaded:
+    spark, show, table = unit.state.spark, unit.state.show_progress, rows.table
+    limits = limits_of(unit.state.store, table)
+    if not folds(table):
+        done = append_rows(
+            spark,
+            df,
+            table,
+            by_position=how.by_position,
+            in_one_task=how.in_one_task,
+            show_progress=show,
+            limits=limits,
+        )
+        return Loaded(done)
+    keep, render = () if sign is None else (sign,), expression_for_spark
+    fitting = assign(df, table, render_expression=render, by_position=how.by_position, keep=keep)
+    rules = row_rules(table)
+    assert rules is not None
+    return rules.load(spark, rows, ordered(fitting, sign), Replacing(how.by_position, limits, show))
+
+
+def _with_sign_last(
+    df: DataFrame, table: TableVersion, sign: str | None
+) -> tuple[DataFrame, str | None]:
+    """Return the rows with the column that marks deleted keys at the end, and its name."""
+    wanted = sign or DELETE_SIGN
+    found = next((c for c in df.columns if c.lower() == wanted.lower()), None)
+    if found is None:
+        if sign is None:
+            return df, None
+        raise InvalidRequest(
+            f"the rows for {table.full_name} do not have the column {quote_name(sign)}, which marks"
+            " deleted keys"
+        )
+    keys = table_keys(table)
+    if keys is None or keys.model is not KeyModel.UNIQUE:
+        raise InvalidRequest(
+            f"column {quote_name(found)} marks deleted keys, but {table.full_name} is not a UNIQUE"
+            " KEY table; use DELETE FROM"
+        )
+    others = [c for c in df.columns if c != found]
+    return df.select(*map(backticked, (*others, found))), found
+
+
 def _append(
     state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manner, first: UnitOfWork
 ) -> Result:
@@ -141,15 +221,8 @@ def _append(
 def _load(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manner) -> Result:
     def prepare(into: UnitOfWork) -> Loaded:
         meant = _under(into, rows)
-        return load(
-            into,
-            TableName.of(meant.planned),
-            meant.df,
-            by_position=meant.by_position,
-            evolution=how.evolution,
-            delete_sign=how.delete_sign,
-            in_one_task=how.in_one_task,
-        )
+        now = replace(how, by_position=meant.by_position)
+        return load(into, TableName.of(meant.planned), meant.df, now)
 
     return carry_out_rows(state, unit, prepare, again=True)
 

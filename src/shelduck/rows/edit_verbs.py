@@ -14,14 +14,12 @@ from shelduck.operations.write.delete import delete_rows, truncate_rows
 from shelduck.operations.write.inlining import limits_of
 from shelduck.operations.write.merge import merge_rows
 from shelduck.operations.write.overwrite import (
-    Replacing,
     overwrite_partitions,
     overwrite_table,
     overwrite_where,
 )
-from shelduck.operations.write.update import update_rows
-from shelduck.rows.evolving import evolved_rows, telling_plan
-from shelduck.rows.keyed import changed_rows, settled_rows
+from shelduck.operations.write.update import Replacing, update_rows
+from shelduck.rows.schema_evolution import evolved_rows, telling_plan
 from shelduck.spark.merge.merge_clauses import (
     Merge,
     MergeAction,
@@ -33,7 +31,7 @@ from shelduck.spark.rows.assignments import SetValue, Value
 from shelduck.spark.scan.matching import Column, Condition, Where, require_condition
 from shelduck.spark.session import DataFrame, StructType
 from shelduck.work.handle import TableHandle
-from shelduck.work.hooks import carry_out_rows
+from shelduck.work.hooks import carry_out_rows, changed_rows, settled_rows
 from shelduck.work.results import Result
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
@@ -53,10 +51,7 @@ class EditVerbs(TableHandle):
         chosen = Where(where)
 
         def prepare(unit: UnitOfWork) -> Done:
-            rows = changed_rows(unit, self.name)
-            few = limits_of(self._state.store, rows.table).deleted
-            register = unit.writer.register
-            return delete_rows(self._state.spark, rows, chosen, few=few, register=register)
+            return delete_from(unit, changed_rows(unit, self.name), chosen)
 
         return carry_out_rows(self._state, self._unit, prepare)
 
@@ -80,15 +75,7 @@ class EditVerbs(TableHandle):
         chosen = None if where is None else Where(where)
 
         def prepare(unit: UnitOfWork) -> Done:
-            rows = settled_rows(unit, self.name)
-            return update_rows(
-                self._state.spark,
-                rows,
-                set_values,
-                chosen,
-                limits=limits_of(self._state.store, rows.table),
-                show_progress=self._state.show_progress,
-            )
+            return update_in(self._state, settled_rows(unit, self.name), set_values, chosen)
 
         return carry_out_rows(self._state, self._unit, prepare)
 
@@ -198,6 +185,26 @@ class EditVerbs(TableHandle):
         return carry_out_rows(self._state, self._unit, prepare)
 
 
+def delete_from(unit: UnitOfWork, rows: TableRows, where: Where) -> Done:
+    """Delete the rows for which a condition is true."""
+    few = limits_of(unit.state.store, rows.table).deleted
+    return delete_rows(unit.state.spark, rows, where, few=few, register=unit.writer.register)
+
+
+def update_in(
+    state: LakeState,
+    rows: TableRows,
+    values: Sequence[SetValue],
+    where: Where | None,
+    alias: str | None = None,
+) -> Done:
+    """Set values in the rows for which a condition is true; ``alias`` is what values call them."""
+    limits, show = limits_of(state.store, rows.table), state.show_progress
+    return update_rows(
+        state.spark, rows, values, where, alias=alias, limits=limits, show_progress=show
+    )
+
+
 def merge_into(state: LakeState, rows: TableRows, source: DataFrame, merge: Merge) -> Done:
     """Merge into rows as one statement, with the columns that the merge asks for."""
     evolution, given = NO_EVOLUTION, StructType()
@@ -232,18 +239,23 @@ def when_matched_update(
 ) -> MergeClause:
     """Set columns and struct fields of a row that a row of the source matches.
 
-    ``values`` are as in `Table.update`; ``{"n": "t.n + s.n"}`` uses both rows.
+    Args:
+        values: As in `Table.update`; ``{"n": "t.n + s.n"}`` uses both rows.
+        condition: Also true of the row, as SQL or a Column over both rows.
     """
     return _clause(When.MATCHED, MergeAction.UPDATE, assignments(values), condition)
 
 
 def when_matched_update_all(*, condition: Condition | None = None) -> MergeClause:
-    """Set every column of a matched row to the source's column of the same name."""
+    """Set every column of a matched row to the source's column of the same name.
+
+    With ``condition``, only where it is true of both rows.
+    """
     return _clause(When.MATCHED, MergeAction.UPDATE, None, condition)
 
 
 def when_matched_delete(*, condition: Condition | None = None) -> MergeClause:
-    """Delete a row that a row of the source matches."""
+    """Delete a row that a row of the source matches and, with ``condition``, that this selects."""
     return _clause(When.MATCHED, MergeAction.DELETE, (), condition)
 
 
@@ -252,25 +264,35 @@ def when_not_matched_insert(
 ) -> MergeClause:
     """Insert a row of the source that matches none; columns without a value get their default.
 
-    Values and condition see the source alone.
+    Args:
+        values: As in `Table.update`, over the source alone.
+        condition: Also true of the row of the source.
     """
     return _clause(When.NOT_MATCHED, MergeAction.INSERT, assignments(values), condition)
 
 
 def when_not_matched_insert_all(*, condition: Condition | None = None) -> MergeClause:
-    """Insert a row of the source that matches none, each column from that of the same name."""
+    """Insert a row of the source that matches none, each column from that of the same name.
+
+    With ``condition``, only where it is true of the row of the source.
+    """
     return _clause(When.NOT_MATCHED, MergeAction.INSERT, None, condition)
 
 
 def when_not_matched_by_source_update(
     values: Mapping[str, Value], *, condition: Condition | None = None
 ) -> MergeClause:
-    """Set columns of a row that no row of the source matches; values see the table alone."""
+    """Set columns of a row that no row of the source matches.
+
+    Args:
+        values: As in `Table.update`, over the table alone.
+        condition: Also true of the row of the table.
+    """
     return _clause(When.NOT_MATCHED_BY_SOURCE, MergeAction.UPDATE, assignments(values), condition)
 
 
 def when_not_matched_by_source_delete(*, condition: Condition | None = None) -> MergeClause:
-    """Delete a row that no row of the source matches."""
+    """Delete a row that no row of the source matches and, with ``condition``, that this selects."""
     return _clause(When.NOT_MATCHED_BY_SOURCE, MergeAction.DELETE, (), condition)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.changes.change import (
@@ -21,18 +20,15 @@ from shelduck.model.changes.change import (
 )
 from shelduck.model.files.data_file import DataFile, InlinedRows, deletes_seen
 from shelduck.model.files.layout import SNAPSHOT_FIELD
-from shelduck.model.tables.rollup import ROLLUPS
+from shelduck.model.tables.rollup import ROLLUPS, refuse_rollup
 from shelduck.model.tables.schema import retyped
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import Counts, Done, discard
 from shelduck.operations.progress import write_progress
-from shelduck.operations.read.feed import look_up
-from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.table_rows import TableRows, table_rows
 from shelduck.operations.write.delete import file_deletes
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, limits_of, moved_to_catalog
 from shelduck.planning.feed_plan import ChangePlan, FeedSnapshots, Span
-from shelduck.rows.keyed import refuse_rollup
 from shelduck.spark.deletes.delete_files import write_delete_files
 from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.scan.change_feed import Feed
@@ -44,6 +40,8 @@ from shelduck.work.handle import TableHandle
 from shelduck.work.hooks import carry_out_rows
 from shelduck.work.instants import instant
 from shelduck.work.results import Result, TableName
+from shelduck.work.state import LakeState
+from shelduck.work.table_changes import look_up
 from shelduck.work.unit import UnitOfWork
 
 
@@ -161,7 +159,7 @@ class RestoreVerbs(TableHandle):
                 " first, or in another transaction"
             )
         then = self._then(now, version, timestamp)
-        return plan_restore(self._state.store, now, then, self._state.layouts)
+        return plan_restore(self._state, now, then)
 
     def _then(
         self, now: TableVersion, version: int | None, timestamp: str | datetime | None
@@ -175,10 +173,10 @@ class RestoreVerbs(TableHandle):
                     " transaction reads",
                     about="snapshot",
                 )
-            name = read.name_at(connection, now.id, at)
-            if name is None:
-                raise InvalidRequest(f"{now.full_name} did not exist at snapshot {at.id}")
-            return read.table(connection, at, *name, self._state.info)
+            found = read.table_by_id(connection, now.id, at, self._state.info)
+        if found is None:
+            raise InvalidRequest(f"{now.full_name} did not exist at snapshot {at.id}")
+        return found
 
 
 def _with_todays_rollups(change: AlterTable) -> AlterTable:
@@ -213,17 +211,15 @@ class Restoration:
         return bool(self.sources or any(part.rows for part in self.feed.went))
 
 
-def plan_restore(
-    store: Store, now: TableVersion, then: TableVersion, layouts: LayoutMemory
-) -> Restoration:
+def plan_restore(state: LakeState, now: TableVersion, then: TableVersion) -> Restoration:
     """Return what differs between two snapshots of a table, from the catalog alone."""
-    rows = table_rows(store, now, layouts)
+    rows = table_rows(state.store, now, state.layouts)
     before = then.snapshot.id
     span = Span(before + 1, now.snapshot.id, then.snapshot.next_file_id)
     # Files as the newest snapshot sees them, but with the columns of the older one.
     target = replace(then, snapshot=now.snapshot, path=now.path, first_names=now.first_names)
-    feed = look_up(store, target, layouts, span, FeedSnapshots())
-    with store.read() as connection:
+    feed = look_up(state, target, span, FeedSnapshots())
+    with state.store.read() as connection:
         stored = read.inlined_rows(connection, then)
     gone, came = _difference(stored, rows.inlined)
     plan = _of_older_files(feed.plan, before)

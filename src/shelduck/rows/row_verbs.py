@@ -140,7 +140,8 @@ def read_any(unit: UnitOfWork, name: TableName, what: Reading) -> DataFrame:
     if what.version is None and what.timestamp is None:
         rows = rows_of(unit, name, needs_all=False)
         if what.rollups:
-            choose = next((hooks.chooser(unit, rows) for hooks in hooks_of(rows.table)), None)
+            choosers = (hooks.chooser for hooks in hooks_of(rows.table) if hooks.chooser)
+            choose = next((chooser(unit, rows) for chooser in choosers), None)
     else:
         table = version_at(unit.state, name, what.version, what.timestamp)
         if what.schema == "current":

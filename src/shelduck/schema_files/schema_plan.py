@@ -14,8 +14,8 @@ from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.text.quoting import schema_word
 from shelduck.model.text.shown import html_table, html_text
+from shelduck.statements.execution import run_plain
 from shelduck.statements.sql_session import SqlSession
-from shelduck.statements.statements import run_plain
 from shelduck.verbs.catalog_verbs import CatalogVerbs
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
@@ -187,14 +187,11 @@ class SchemaPlan:
                 f"the schema of the lake changed since the plan was made (version"
                 f" {self.schema_version}, now {found}); make a new plan"
             )
-        try:
+        with unit:
             for table in self.tables:
                 if not table.is_heavy and table.action is not Action.SET_OPTION:
                     _apply(self.state, unit, table)
             unit.commit()
-        except BaseException:
-            unit.rollback()
-            raise
         for table in self.tables:
             if table.action is Action.SET_OPTION:
                 run_plain(SqlSession(self.state), table.text)

@@ -37,12 +37,12 @@ SparkFailure = (PySparkException, Py4JError)
 
 
 @contextmanager
-def telling_spark(what: Callable[[], str], *, in_parts: bool = False) -> Iterator[None]:
+def telling_spark(what: Callable[[], str]) -> Iterator[None]:
     """Raise a failure of Spark in ``what`` as `told_of_spark` tells it."""
     try:
         yield
     except SparkFailure as error:
-        told = told_of_spark(error, what, in_parts=in_parts)
+        told = told_of_spark(error, what)
         if told is None:
             raise
         raise told from error

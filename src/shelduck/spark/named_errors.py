@@ -16,6 +16,7 @@ from pyspark.errors import (
     UnsupportedOperationException,
 )
 
+from shelduck import errors
 from shelduck.errors import (
     AlreadyExists,
     CorruptLake,
@@ -238,6 +239,17 @@ def as_sparks(error: ShelduckError) -> ShelduckError:
     """Return an error of a lake as one of Spark's too, if Spark has such an error."""
     made = _named(error)
     return error if made is None else made(str(error))
+
+
+def told_to_java(error: Exception) -> str:
+    """Return the class and the message of an error, from which `faults` makes it again.
+
+    The class is one that callers know: modules have some of their own.
+    """
+    known = (errors.__name__, __name__)
+    kinds = (k for k in type(error).__mro__ if issubclass(k, ShelduckError))
+    public = next((k for k in kinds if k.__module__ in known), type(error))
+    return f"{public.__name__}: {error}"
 
 
 def condition_of(error: Exception) -> str:

@@ -85,15 +85,11 @@ def is_stopped(spark: SparkSession) -> bool:
     return context._jsc is None  # noqa: SLF001
 
 
-def session_for(
-    given: SparkSession | None, config: Mapping[str, str] | None = None
-) -> SparkSession:
-    """Return ``given``, or the active session, or else a new quiet local one with ``config``.
+def session_for(config: Mapping[str, str] | None) -> SparkSession:
+    """Return the active session, or else a new quiet local one with ``config``.
 
     An existing session is used as it is: Shelduck passes its settings with each read and write.
     """
-    if given is not None:
-        return given
     active = SparkSession.getActiveSession()
     if active is not None:
         return active

@@ -18,8 +18,6 @@ from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, List, Map, Struct
 from shelduck.sql.parse import parse, pieces
 from shelduck.sql.statements.statement_values import (
-    AlterRollups,
-    AlterTableStatement,
     CreateTableStatement,
     CreateViewStatement,
     PinView,
@@ -30,6 +28,7 @@ from shelduck.sql.tokens.parts import Call
 _ID = re.compile(r"--\s*id:\s*(\d+)\s*$", re.MULTILINE)
 _WAS = re.compile(r"--\s*renamed from:\s*(`(?:[^`]|``)*`|\w+)\s*$", re.MULTILINE)
 _CLOSING = {"(": ")", "<": ">"}
+_DECLARING = (AddRollup, SetDefault, SetComment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +104,14 @@ def _table(
     rollups = list(created.rollups)
     defaults: dict[Path, Default | None] = {}
     comments: dict[Path, str | None] = {}
-    for statement in others:
+    for statement, told in zip(others, pieces(made)[1:], strict=True):
         # CREATE MATERIALIZED VIEW makes a rollup.
-        changes = (
-            statement.changes if isinstance(statement, AlterRollups | AlterTableStatement) else ()
-        )
+        changes = getattr(statement, "changes", ())
+        if not changes or not all(isinstance(c, _DECLARING) for c in changes):
+            raise InvalidRequest(
+                f"{told.strip()!r} declares nothing; behind CREATE TABLE are rollups, and the"
+                " defaults and comments of struct fields"
+            )
         rollups += [change.spec for change in changes if isinstance(change, AddRollup)]
         defaults |= {c.path: c.default for c in changes if isinstance(c, SetDefault)}
         comments |= {c.path: c.comment for c in changes if isinstance(c, SetComment)}

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import reduce
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.table_version import SchemaInfo, TableVersion
 from shelduck.spark.query import (
     answer,
     constant,
@@ -30,6 +30,7 @@ from shelduck.verbs.table import Table
 from shelduck.work.results import PlainRows, Result, TableName, table_name
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of
+from shelduck.work.workspace import Workspace
 
 Answer = DataFrame | PlainRows | Result
 
@@ -160,6 +161,11 @@ class Runner:
     def version(self, found: st.NamedTable) -> TableVersion:
         """Return the table as it is now."""
         return self.view().workspace.table(self.name(found))
+
+    def schema(self, found: st.SchemaName | None) -> tuple[Workspace, SchemaInfo]:
+        """Return a schema by its name, or the one of names without a schema, and what has it."""
+        workspace = self.view().workspace
+        return workspace, workspace.schema(found.schema if found else self.state.default_schema)
 
     def view(self) -> UnitOfWork:
         """Return the open unit, or a new one that is only read from."""

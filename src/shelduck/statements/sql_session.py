@@ -33,7 +33,7 @@ class SqlSession:
             )
         if self._begun is not None:
             raise InvalidRequest("a transaction is already open; COMMIT or ROLLBACK it first")
-        unit = UnitOfWork(self.state, self.state.commit_info())
+        unit = UnitOfWork(self.state)
         _ = unit.workspace.base
         self._begun = unit
         self._schema_before = self.state.default_schema

@@ -144,7 +144,7 @@ class StreamVerbs(RowVerbs, in_parts=True):
         write: Callable[[Self, DataFrame], object] | None,
         how: Manner,
     ) -> None:
-        unit = UnitOfWork(self._state, self._state.commit_info())
+        unit = UnitOfWork(self._state)
         number = unit.workspace.table(self.name).id
         unit.batch = Batch(query, batch_id, number)
         run, series = run_id_of(batch), (self._state.store.where, int(number), query)
@@ -157,16 +157,12 @@ class StreamVerbs(RowVerbs, in_parts=True):
                 )
             return
         table = type(self)(self._state, self.name, unit)
-        try:
-            with telling_spark(lambda: f"batch {batch_id} of sink() of {self.name}"):
-                if write is None:
-                    append(self._state, unit, self.name, batch, how)
-                else:
-                    write(table, batch)
-                unit.commit()
-        except BaseException:
-            unit.rollback()
-            raise
+        with unit, telling_spark(lambda: f"batch {batch_id} of sink() of {self.name}"):
+            if write is None:
+                append(self._state, unit, self.name, batch, how)
+            else:
+                write(table, batch)
+            unit.commit()
         if run is not None:
             _landed[series] = (run, batch_id)
 

@@ -6,15 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.feed_files import FeedRange, dropped_in, feed_range, touches
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.changes.change import Entry
 from shelduck.model.files.data_file import DataFile
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.operations.read.feed import look_up, read_changes
-from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.table_rows import table_rows
 from shelduck.planning.feed_plan import classify
 from shelduck.planning.stream import (
@@ -37,6 +34,7 @@ from shelduck.work.instants import instant
 from shelduck.work.lookup import version_at
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
+from shelduck.work.table_changes import look_up, read_changes
 
 # A batch without rows moves a query on when so many snapshots did not touch its table: they may
 # expire, and a query must not need them.
@@ -224,34 +222,31 @@ class TableStream:
         """Return rows that the table held, as inserts if the stream is a change feed."""
         state, table = self._state, self._as_of(part.first)
         as_feed = self._options.changes
-        return whole_rows(state.spark, state.store, table, state.layouts, part, as_feed=as_feed)
+        return whole_rows(state, table, part, as_feed=as_feed)
 
     def _arrivals(self, found: FeedRange, last: int) -> Feed:
-        state = self._state
-        return arrivals_of(state.store, self._as_of(last), state.layouts, found, last)
+        return arrivals_of(self._state, self._as_of(last), found, last)
 
     def _added(self, part: StreamPart) -> DataFrame:
         found = self._range(part.first, part.last)
         state = self._state
         if self._options.changes:
             table = self._as_of(part.last)
-            return read_changes(state.spark, state.store, table, state.layouts, found)
+            return read_changes(state, table, found)
         skipped: set[int] = set()
         if self._options.skips_changes:
             skipped = with_deletes(((int(s.id), e) for s, e in found.snapshots), self._table.id)
         return added_rows(state.spark, self._arrivals(found, part.last), part, skipped)
 
 
-def arrivals_of(
-    store: Store, table: TableVersion, layouts: LayoutMemory, found: FeedRange, last: int
-) -> Feed:
+def arrivals_of(state: LakeState, table: TableVersion, found: FeedRange, last: int) -> Feed:
     """Return where the rows are that the snapshots of a range added, up to ``last``.
 
     Rows have the columns of ``table``, which is a version of that snapshot.
     """
     logged = ((s.id, entries) for s, entries in found.snapshots if s.id <= last)
     span = replace(found.span, last=last)
-    return look_up(store, table, layouts, span, classify(logged, table.id))
+    return look_up(state, table, span, classify(logged, table.id))
 
 
 def arriving_files(feed: Feed) -> list[DataFile]:
@@ -273,20 +268,14 @@ def added_rows(
 
 
 def whole_rows(
-    spark: SparkSession,
-    store: Store,
-    table: TableVersion,
-    layouts: LayoutMemory,
-    part: StreamPart,
-    *,
-    as_feed: bool,
+    state: LakeState, table: TableVersion, part: StreamPart, *, as_feed: bool
 ) -> DataFrame:
     """Return the rows of a part that the table held; ``as_feed`` makes them inserts."""
-    rows = table_rows(store, table, layouts)
+    rows = table_rows(state.store, table, state.layouts)
     kept = replace(rows, files=tuple(f for f in rows.files if may_hold(f, part)))
     if not (as_feed or part.low or part.high is not None):
-        return kept.frame(spark)
-    found = with_ids_of(kept.frame(spark, origins=(Origin.ROW_ID,)), part)
+        return kept.frame(state.spark)
+    found = with_ids_of(kept.frame(state.spark, origins=(Origin.ROW_ID,)), part)
     if as_feed:
         return as_inserts(found, table)
     return found.drop(Origin.ROW_ID)

@@ -197,6 +197,9 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
         compacts and rewrites the tables unless auto_compact is false, deletes files that have been
         unneeded for delete_older_than, and removes orphans. A table that cannot be maintained does
         not stop the rest; its error is raised at the end.
+
+        Args:
+            dry_run: Change nothing, and return what would be done; rows are not flushed.
         """
         refuse_in_transaction(self._unit, "checkpoint()")
         names = self.tables()

@@ -12,7 +12,7 @@ from typing import Literal
 from rich.filesize import decimal
 
 from shelduck import clock
-from shelduck.catalog.upkeep.facts import files_of_layouts, lake_facts, table_facts
+from shelduck.catalog.upkeep.lake_counts import files_of_layouts, lake_facts, table_facts
 from shelduck.errors import CatalogUnavailable, Conflict, NotFound, Unsupported
 from shelduck.leases import Maintainer
 from shelduck.model.tables.schema import TableId

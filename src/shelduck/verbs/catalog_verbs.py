@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement, new_arrangement
-from shelduck.evolution.key_draft import keyed_table
+from shelduck.evolution.arrangement import new_arrangement
+from shelduck.keys.key_draft import keyed_table
+from shelduck.keys.key_verbs import with_aggregates
+from shelduck.model.changes.definition import with_default
 from shelduck.model.tables.keys import KeySpec
 from shelduck.model.tables.properties import checked_properties
-from shelduck.model.tables.schema import FieldId, Schema, comments_of, new_schema
+from shelduck.model.tables.schema import Schema, comments_of, new_schema
 from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import schema_word
 from shelduck.model.types.data_types import Member, declared_type
-from shelduck.rollups.rollup_shape import drop_with_rollups
+from shelduck.rollups.rollup_shape import create_with_rollups, drop_with_rollups
 from shelduck.spark.session import StructType
 from shelduck.spark.types import members_of
 from shelduck.sql.ddl.partitioning import partition_keys
 from shelduck.sql.ddl.sorting import sort_keys
-from shelduck.verbs.key_verbs import with_aggregates
+from shelduck.sql.statements.statement_values import CreateTableStatement
+from shelduck.sql.tokens.parts import NamedTable
 from shelduck.verbs.table import Table
 from shelduck.work.handle import LakeHandle
 from shelduck.work.pinned_views import pin_view
@@ -100,41 +103,19 @@ class CatalogVerbs(LakeHandle):
             InvalidRequest: a name or type cannot be parsed, or a column is listed twice.
             Unsupported: DuckLake does not support a Spark type.
         """
-        members = _members(columns, ntz=self._state.ntz)
-        made = new_schema(members)
-        comments = comments_of(made, members)
-        if comment:
-            comments[None] = comment
-        arrangement = new_arrangement(
-            made, partition_keys(partitioned_by), sort_keys(sorted_by), name
+        statement = CreateTableStatement(
+            NamedTable(split_name(name)),
+            if_not_exists=if_not_exists,
+            comment=comment or None,
+            partitioned_by=partition_keys(partitioned_by),
+            sorted_by=sort_keys(sorted_by),
+            properties=dict(properties or {}),
+            keys=with_aggregates(keys, aggregates, name) if aggregates else keys,
         )
-        model = with_aggregates(keys, aggregates, name)
-        given = checked_properties(properties or {}, name)
-        wanted, arrangement = keyed_table(made, model, given, arrangement, name)
-        found = (self._name(name), made, comments, arrangement)
-        self._create(*found, if_not_exists=if_not_exists, properties=wanted)
-        return Table(self._state, self._name(name), self._unit)
-
-    def _create(
-        self,
-        name: TableName,
-        columns: Schema,
-        comments: Mapping[FieldId | None, str],
-        arrangement: Arrangement = NO_ARRANGEMENT,
-        *,
-        if_not_exists: bool = False,
-        properties: Mapping[str, str] | None = None,
-    ) -> Result:
-        """Create a table from columns that already have their ids, defaults and comments."""
-
-        def stage(unit: UnitOfWork) -> None:
-            if if_not_exists and unit.workspace.has_table(name):
-                return
-            unit.workspace.create_table(
-                name, columns, comments, arrangement=arrangement, properties=properties
-            )
-
-        return carry_out(self._state, self._unit, stage)
+        wanted = self._name(name)
+        stage = creating(statement, wanted, _members(columns, ntz=self._state.ntz))
+        carry_out(self._state, self._unit, stage)
+        return Table(self._state, wanted, self._unit)
 
     def drop_table(self, name: str, *, if_exists: bool = False) -> Result:
         """Drop a table and its rollups; older snapshots still show them.
@@ -214,6 +195,42 @@ class CatalogVerbs(LakeHandle):
     def _was_table(self, name: TableName) -> bool:
         with self._state.store.read() as connection:
             return catalog_read.was_table(connection, name.home, name.name)
+
+
+def creating(
+    statement: CreateTableStatement, name: TableName, members: list[Member]
+) -> Callable[[UnitOfWork], None]:
+    """Return what stages a CREATE TABLE; all that needs no catalog is checked before.
+
+    ``members`` are the columns: the statement may have a query instead.
+    """
+    told = str(statement.name)
+    columns = new_schema(members)
+    comments = comments_of(columns, members)
+    if statement.comment is not None:
+        comments[None] = statement.comment
+    if statement.columns:
+        pairs = zip(columns, statement.columns, strict=True)
+        columns = Schema(tuple(with_default(made, said.default, told) for made, said in pairs))
+    arrangement = new_arrangement(columns, statement.partitioned_by, statement.sorted_by, told)
+    properties = checked_properties(statement.properties, told)
+    if statement.keys is not None:
+        given = properties, arrangement
+        properties, arrangement = keyed_table(columns, statement.keys, *given, told)
+
+    def stage(unit: UnitOfWork) -> None:
+        may_exist = statement.if_not_exists and statement.as_query is None
+        if may_exist and unit.workspace.has_table(name):
+            return
+        if statement.must_exist or (statement.or_replace and unit.workspace.has_table(name)):
+            drop_with_rollups(unit, unit.workspace.table(name))
+        unit.workspace.create_table(
+            name, columns, comments, arrangement=arrangement, properties=properties
+        )
+        if statement.rollups:
+            create_with_rollups(unit, name, statement.rollups)
+
+    return stage
 
 
 def _members(columns: Mapping[str, str] | StructType, *, ntz: bool) -> list[Member]:

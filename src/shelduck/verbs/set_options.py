@@ -49,7 +49,7 @@ def set_option(
     Raises NotFound, with similar names, for an unknown option, schema or table, and InvalidRequest
     for a value that the option does not accept.
     """
-    view = UnitOfWork(state, state.commit_info()).workspace
+    view = UnitOfWork(state).workspace
     scope = Scope.LAKE
     owner: int | None = None
     named: TableVersion | None = None
@@ -83,7 +83,7 @@ def _shown(state: LakeState, setting: OptionSetting) -> str:
     """Return the value of an option as one sets it: columns by their names."""
     if setting.name != SKIPPED or setting.scope_id is None:
         return setting.value
-    view = UnitOfWork(state, state.commit_info()).workspace
+    view = UnitOfWork(state).workspace
     table = view.table_of(TableId(setting.scope_id))
     if table is None:
         return setting.value

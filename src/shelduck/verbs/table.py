@@ -5,6 +5,7 @@ from __future__ import annotations
 from shelduck.adopt import AdoptVerbs
 from shelduck.borders.export_verbs import ExportVerbs
 from shelduck.catalog.read import read as catalog_read
+from shelduck.keys.key_verbs import KeyVerbs
 from shelduck.model.tables.schema import Schema
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.text.shown import html_table, html_text
@@ -15,9 +16,8 @@ from shelduck.rows.restore import RestoreVerbs
 from shelduck.spark.session import StructType
 from shelduck.spark.types import struct_type
 from shelduck.streams.stream_verbs import StreamVerbs
-from shelduck.verbs.key_verbs import KeyVerbs
+from shelduck.verbs.alter_verbs import RollupVerbs, ShapeVerbs
 from shelduck.verbs.metadata_tables import MetadataVerbs
-from shelduck.verbs.shape import ShapeVerbs
 from shelduck.widening import WideningVerbs
 from shelduck.work.results import Snapshots, require_limit
 from shelduck.work.table_changes import ChangeVerbs
@@ -31,6 +31,7 @@ class Table(
     KeyVerbs,
     MetadataVerbs,
     RestoreVerbs,
+    RollupVerbs,
     ShapeVerbs,
     StreamVerbs,
     UpkeepVerbs,

@@ -1,10 +1,13 @@
-"""One served lake: its state, its guard, and templates made into responses."""
+"""One served lake: its state, its guard, the pace of jobs, and templates made into responses."""
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,15 +19,37 @@ from starlette.responses import HTMLResponse
 from shelduck.catalog.read import read
 from shelduck.catalog.read.read import Connection
 from shelduck.errors import NotFound
+from shelduck.model.changes.job import Job
 from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.web import wording
 from shelduck.web.guard import Guard
-from shelduck.web.pace import Pace
 from shelduck.web.wording import here
 from shelduck.work.state import LakeState
 
 HERE = Path(__file__).parent
 ASSETS = HERE / "assets"
+_KEPT = 500
+_ENOUGH = 5.0
+"""Seconds after which what was seen says more than the time since the job was made."""
+
+
+class Pace:
+    """When each job was first seen, and how many files were done then; threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: OrderedDict[int, tuple[datetime, int]] = OrderedDict()
+
+    def first_seen(self, job: Job, now: datetime) -> tuple[datetime, int]:
+        """Return when a job was first seen, and what was done; now, if this is the first time."""
+        with self._lock:
+            found = self._seen.setdefault(job.id, (now, job.done))
+            if found[1] > job.done:
+                # A job that begins again counts from zero.
+                found = self._seen[job.id] = (now, job.done)
+            while len(self._seen) > _KEPT:
+                self._seen.popitem(last=False)
+            return found
 
 
 @dataclass(frozen=True)
@@ -87,12 +112,20 @@ class Site:
 
     def table(self, connection: Connection, at: Snapshot, number: int) -> TableVersion:
         """Return a table at a snapshot by its id; NotFound if it is not there."""
-        name = read.name_at(connection, number, at)
-        if name is not None:
-            found = read.table(connection, at, *name, self.state.info)
-            if found.id == number:
-                return found
-        raise NotFound(
-            f"table {number} does not exist at snapshot {at.id}; look for it on the first page",
-            about="table",
-        )
+        found = read.table_by_id(connection, number, at, self.state.info)
+        if found is None:
+            raise NotFound(
+                f"table {number} does not exist at snapshot {at.id}; look for it on the first page",
+                about="table",
+            )
+        return found
+
+
+def pace_of(pace: Pace, job: Job, now: datetime) -> float | None:
+    """Return files per second: since the job was first seen, or else since it was made."""
+    since, done = pace.first_seen(job, now)
+    seen = (now - since).total_seconds()
+    if seen >= _ENOUGH and job.done > done:
+        return (job.done - done) / seen
+    life = (now - job.created).total_seconds()
+    return job.done / life if job.done and life > 0 else None

@@ -12,15 +12,18 @@ from dataclasses import dataclass
 
 from shelduck.catalog.databases.retry import with_retries
 from shelduck.errors import Conflict
+from shelduck.evolution.alter import SHAPE_RULES, Partition, ShapeRules
 from shelduck.model.tables.properties import require_known
+from shelduck.model.tables.rollup import refuse_rollup
 from shelduck.model.tables.table_version import Feature, TableVersion
-from shelduck.operations.done import Done
+from shelduck.operations.done import Done, Loaded
 from shelduck.operations.read.table_rows import TableRows
-from shelduck.operations.write.load import Loaded
+from shelduck.operations.write.update import ROW_RULES, RowRules
 from shelduck.spark.named_errors import unknown_columns
 from shelduck.spark.scan.rollup_rule import Chooser
 from shelduck.spark.stopping import stopped_on_error
-from shelduck.work.results import Result, Staged
+from shelduck.work.lookup import rows_of
+from shelduck.work.results import Result, Staged, TableName
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, counted
 
@@ -33,23 +36,56 @@ class Hooks:
 
     ``stage_rows`` takes the place of `staged`: it stages a change of rows, and what follows from it
     for the subject. ``chooser`` may return a function that answers queries of rows from others.
+    ``settled`` returns the rows of a table, made ready for a statement that writes some. The others
+    give the rules for rows that statements write, and for an ALTER TABLE.
     """
 
-    stage_rows: Callable[[UnitOfWork, Loaded], Done]
-    chooser: Callable[[UnitOfWork, TableRows], Chooser | None]
+    stage_rows: Callable[[UnitOfWork, Loaded], Done] | None = None
+    chooser: Callable[[UnitOfWork, TableRows], Chooser | None] | None = None
+    settled: Callable[[UnitOfWork, TableRows], TableRows] | None = None
+    row_rules: Callable[[TableVersion], RowRules | None] | None = None
+    shape_rules: Callable[[TableVersion, Partition], ShapeRules] | None = None
 
 
 _HOOKS: dict[Feature, Hooks] = {}
 
 
 def put_in(feature: Feature, hooks: Hooks) -> None:
-    """Let a subject take part in calls on tables with its feature."""
+    """Let a subject take part in calls on tables with its feature.
+
+    Operations and plans are below this layer, and have its rules for them in tables of their own.
+    """
     _HOOKS[feature] = hooks
+    if hooks.row_rules is not None:
+        ROW_RULES[feature] = hooks.row_rules
+    if hooks.shape_rules is not None:
+        SHAPE_RULES[feature] = hooks.shape_rules
 
 
 def hooks_of(table: TableVersion) -> Iterator[Hooks]:
     """Yield the hooks of the features that a table has."""
-    return (_HOOKS[each] for each in table.features if each in _HOOKS)
+    return (_HOOKS[each] for each in table.features)
+
+
+def changed_rows(unit: UnitOfWork, name: TableName, *, writes: bool = False) -> TableRows:
+    """Return where a table's rows are, for a statement that deletes, or ``writes``, some.
+
+    Raises InvalidRequest for a rollup, whose rows follow those of its base.
+    """
+    refuse_rollup(unit.workspace.table(name))
+    return rows_of(unit, name, writes=writes, deletes=True, needs_all=False)
+
+
+def settled_rows(unit: UnitOfWork, name: TableName) -> TableRows:
+    """Return where a table's rows are, for a statement that writes some.
+
+    What its subjects do before comes into the same commit: with a key model, rows that another
+    writer added without folding are folded.
+    """
+    rows = changed_rows(unit, name, writes=True)
+    for hooks in hooks_of(rows.table):
+        rows = rows if hooks.settled is None else hooks.settled(unit, rows)
+    return rows
 
 
 def stage_rows(unit: UnitOfWork, what: Done | Loaded) -> Done:
@@ -62,8 +98,8 @@ def stage_rows(unit: UnitOfWork, what: Done | Loaded) -> Done:
     base = done.table if done.alter is None else done.alter.table
     if base.properties and not done.keeps_rows:
         require_known(base)
-    hooks = next(hooks_of(base), None)
-    return staged(unit, done, base) if hooks is None else hooks.stage_rows(unit, loaded)
+    stage = next((each.stage_rows for each in hooks_of(base) if each.stage_rows), None)
+    return staged(unit, done, base) if stage is None else stage(unit, loaded)
 
 
 def staged(unit: UnitOfWork, done: Done, base: TableVersion) -> Done:
@@ -97,11 +133,7 @@ def carry_out_rows(
 
 
 def _alone(state: LakeState, prepare: Prepare) -> Result:
-    own = UnitOfWork(state, state.commit_info())
-    try:
+    with UnitOfWork(state) as own:
         with unknown_columns(), stopped_on_error(state.given_spark):
             stage_rows(own, prepare(own))
         return own.commit()
-    except BaseException:
-        own.rollback()
-        raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
@@ -21,9 +21,7 @@ from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.tables.schema import Field, FieldId, path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.operations.read.kept_inlined import LayoutMemory
 from shelduck.operations.read.table_rows import TableRows, table_rows
-from shelduck.spark.session import SparkSession
 from shelduck.work.instants import instant
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
@@ -151,34 +149,26 @@ def _same_table(unit: UnitOfWork, name: TableName, known: TableVersion) -> Table
 def require_checked(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> None:
     """Raise InvalidRequest if a column that becomes NOT NULL holds a NULL."""
     if plan.checks_null:
-        require_no_null(
-            lambda: unit.state.spark,
-            unit.state.store,
-            table,
-            unit.state.layouts,
-            plan.checks_null,
-            staged=unit.workspace.staged_rows(table),
-        )
+        staged = unit.workspace.staged_rows(table)
+        _require_no_null(unit.state, table, plan.checks_null, staged)
 
 
-def require_no_null(
-    spark: Callable[[], SparkSession],
-    store: Store,
+def _require_no_null(
+    state: LakeState,
     table: TableVersion,
-    layouts: LayoutMemory,
     column_ids: Collection[FieldId],
-    *,
-    staged: StagedRows | None = None,
+    staged: StagedRows | None,
 ) -> None:
     """Raise InvalidRequest if a row holds NULL in one of these top-level columns.
 
     If every file has statistics that count no NULL, they answer; otherwise a Spark query does.
     """
-    suspects = _suspects(store, table, column_ids, staged)
+    suspects = _suspects(state.store, table, column_ids, staged)
     if not suspects:
         return
     names = [field.name for field in suspects]
-    rows = table_rows(store, table, layouts, staged).frame(spark(), names)
+    found = table_rows(state.store, table, state.layouts, staged)
+    rows = found.frame(state.spark, names)
     for field in suspects:
         if rows.where(f"{backticked(field.name)} IS NULL").limit(1).count():
             raise InvalidRequest(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shelduck.catalog.read import read as catalog_read
-from shelduck.catalog.running.pinned_shapes import shape_of, table_of
+from shelduck.catalog.running.pinned_shapes import shape_of
 from shelduck.errors import AlreadyExists, NotFound, Unsupported
 from shelduck.model.tables.rollup import rollup_of
 from shelduck.model.tables.schema import Schema, SnapshotId
@@ -70,7 +70,7 @@ def pinned_query(unit: UnitOfWork, pin: Pin, at: Snapshot | None = None) -> str:
         return pin_texts(pin, *pinned_shape(unit, pin)).spark
     with unit.state.store.read() as connection:
         shape = shape_of(connection, pin, at, unit.state.info)
-        then = table_of(connection, pin.table_id, at, unit.state.info)
+        then = catalog_read.table_by_id(connection, pin.table_id, at, unit.state.info)
     return pin_texts(pin, *_present(pin, shape, then)).spark
 
 

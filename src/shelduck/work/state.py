@@ -52,7 +52,7 @@ class LakeState:
     def spark(self) -> SparkSession:
         """The session that the user passed, otherwise the active one, otherwise a new local one."""
         if self.given_spark is None:
-            self.given_spark = session_for(None, self.config)
+            self.given_spark = session_for(self.config)
             self.require_spark_reaches(self.given_spark)
         if is_stopped(self.given_spark):
             raise InvalidRequest(

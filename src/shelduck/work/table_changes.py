@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from shelduck.catalog.read import read as catalog_read
-from shelduck.catalog.read.feed_files import Bound, feed_range
+from shelduck.catalog.read.feed_files import (
+    Bound,
+    FeedRange,
+    feed_files,
+    feed_range,
+    require_closed,
+)
+from shelduck.catalog.read.inlined_rows import inlined_changes
+from shelduck.catalog.read.read import name_mappings
 from shelduck.catalog.running.job_rows import first_conversion
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.changes.job import Job
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.operations.read.feed import read_changes
+from shelduck.operations.read.pruning import Pruner
+from shelduck.planning.feed_plan import FeedSnapshots, Span, classify, plan_changes
+from shelduck.spark.files.layouts import read_layouts
+from shelduck.spark.scan.change_feed import Feed, change_frame
 from shelduck.spark.session import DataFrame
 from shelduck.work.handle import TableHandle
 from shelduck.work.instants import Zone, instant
@@ -61,7 +74,7 @@ def changes_between(
         converting = first_conversion(connection, table.id, first, found.last.id)
     if converting is not None:
         raise _between(table, converting, first)
-    return read_changes(unit.state.spark, unit.state.store, table, unit.state.layouts, found)
+    return read_changes(unit.state, table, found)
 
 
 def changes_of(state: LakeState, table: TableVersion, first: int, last: int) -> DataFrame:
@@ -79,6 +92,32 @@ def changes_of(state: LakeState, table: TableVersion, first: int, last: int) -> 
                 about="table",
             )
     return changes_between(view_of(state, None), name, first, last)
+
+
+def read_changes(state: LakeState, table: TableVersion, found: FeedRange) -> DataFrame:
+    """Return the changes of a range of snapshots; ``table`` is the version of its last snapshot.
+
+    Raises NotFound if rows that were deleted in the range have expired, and all errors of reading
+    the table.
+    """
+    snapshots = classify(((s.id, entries) for s, entries in found.snapshots), table.id)
+    require_closed(found, table)
+    feed = look_up(state, table, found.span, snapshots)
+    return change_frame(state.spark, feed, {int(s.id): s.time for s, _ in found.snapshots})
+
+
+def look_up(state: LakeState, table: TableVersion, span: Span, snapshots: FeedSnapshots) -> Feed:
+    """Return where the changes of a span are, with the columns of ``table``."""
+    with state.store.read() as connection:
+        files = feed_files(connection, table, span)
+        mappings = name_mappings(connection, (f.file.mapping_id for f in files))
+        came, went = inlined_changes(connection, table, span.first, span.last)
+    known = state.layouts.fill(
+        [f.file for f in files], partial(read_layouts, table=table.full_name)
+    )
+    files = [replace(f, file=file) for f, file in zip(files, known, strict=True)]
+    plan = plan_changes(span, snapshots, files)
+    return Feed(table, plan, mappings, came, went, Pruner(state.store, table, knows_values=False))
 
 
 def _between(table: TableVersion, job: Job, first: int) -> Unsupported:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
-from typing import TypedDict
+from typing import Any, Self
 
 from shelduck.catalog.commit.batches import landed_in
 from shelduck.catalog.commit.commit import Landed, commit
@@ -33,13 +33,16 @@ class UnitOfWork:
     Names are resolved at the snapshot that is newest at the first use. If the unit is not
     committed, files given to `own` are removed, unless the outcome is unknown.
 
+    As a context manager, an exception that leaves the block rolls it back; the block commits.
+    Without ``info``, the commit has that of the lake.
+
     ``borrows_writer``: somebody else ends the writer. ``writer_stays``: its registration outlives
     the commit. ``is_of_job``: the lease of a job's worker protects the files of rollups.
     """
 
-    def __init__(self, state: LakeState, info: CommitInfo) -> None:
+    def __init__(self, state: LakeState, info: CommitInfo | None = None) -> None:
         self.state = state
-        self.info = info
+        self.info = info or state.commit_info()
         self.workspace = Workspace(state)
         self.is_open = True
         self.may_have_landed = False
@@ -51,6 +54,13 @@ class UnitOfWork:
         self.borrows_writer = False
         self.writer_stays = False
         self.is_of_job = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.rollback()
 
     @cached_property
     def writer(self) -> Writer:
@@ -236,32 +246,14 @@ class UnitOfWork:
 
 def view_of(state: LakeState, unit: UnitOfWork | None) -> UnitOfWork:
     """Return the open unit, or a new one that is only read from."""
-    view = unit or UnitOfWork(state, state.commit_info())
+    view = unit or UnitOfWork(state)
     view.require_open()
     return view
 
 
-class Counted(TypedDict):
-    """Counts as the arguments of a result."""
-
-    rows: int
-    files: int
-    bytes: int
-    inserted: int
-    updated: int
-    deleted: int
-
-
-def counted(counts: Counts) -> Counted:
+def counted(counts: Counts) -> dict[str, Any]:
     """Return counts as the arguments of a result."""
-    return {
-        "rows": counts.rows,
-        "files": counts.files,
-        "bytes": counts.bytes,
-        "inserted": counts.inserted,
-        "updated": counts.updated,
-        "deleted": counts.deleted,
-    }
+    return {"rows": counts.rows, **asdict(counts)}
 
 
 def carry_out(

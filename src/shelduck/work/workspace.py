@@ -14,7 +14,6 @@ from typing import Any
 
 from shelduck.catalog.read import read, views_and_macros
 from shelduck.catalog.read.read import Connection
-from shelduck.catalog.running.pinned_shapes import table_of
 from shelduck.catalog.upkeep.option_rows import read_table_options
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement
@@ -37,9 +36,15 @@ from shelduck.model.tables.view import (
 )
 from shelduck.model.text.names import directory, shown_schema, split_name
 from shelduck.model.text.quoting import schema_names, schema_word
-from shelduck.work import staged
+from shelduck.work import staged_objects as staged
 from shelduck.work.results import TableName
-from shelduck.work.staged import StagedMacro, StagedObject, StagedSchema, StagedTable, StagedView
+from shelduck.work.staged_objects import (
+    StagedMacro,
+    StagedObject,
+    StagedSchema,
+    StagedTable,
+    StagedView,
+)
 from shelduck.work.state import LakeState
 
 
@@ -130,7 +135,7 @@ class Workspace:
         if work is not None:
             return None if work.dropped else work.current
         with self.reading() as connection:
-            return table_of(connection, number, self.base, self._state.info)
+            return read.table_by_id(connection, number, self.base, self._state.info)
 
     def view(self, name: TableName) -> ViewVersion | None:
         """Return a view as this transaction left it, None if there is none."""

@@ -258,6 +258,18 @@ WRONG = {
         "CREATE TABLE t (id BIGINT); ALTER TABLE t ALTER COLUMN id COMMENT 'x'",
         "'id' is not a struct field",
     ),
+    "a change": (
+        "CREATE TABLE t (id BIGINT); ALTER TABLE t DROP COLUMN name",
+        "a.sql: 'ALTER TABLE t DROP COLUMN name' declares nothing; behind CREATE TABLE are rollups",
+    ),
+    "rows": (
+        "CREATE TABLE t (id BIGINT); INSERT INTO t VALUES (1)",
+        "'INSERT INTO t VALUES .* nothing",
+    ),
+    "a rollup that goes": (
+        "CREATE TABLE t (id BIGINT); ALTER TABLE t DROP ROLLUP r",
+        "'ALTER TABLE t DROP ROLLUP r' declares nothing",
+    ),
     "an id behind nothing": ("CREATE TABLE t (id BIGINT) -- id: 1\n", "'-- id: 1' does not stand"),
     "an unknown id of a field": (
         "CREATE TABLE t (id BIGINT, s STRUCT<a: INT -- id: 9\n>)",

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import shelduck
 from shelduck.cli import main
 from shelduck.cli.app import app
-from shelduck.cli.demo_clients import ask_duckdb
+from shelduck.cli.demo import ask_duckdb
 from tests.support.oracle import DuckDBOracle
 
 

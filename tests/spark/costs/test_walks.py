@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "architecture.md"
 SOURCE = f"{Path(shelduck.__file__).parent}/"
 
 # Folders of subjects, which a table without their feature does not enter.
-SUBJECTS = ("rollups/",)
+SUBJECTS = ("keys/", "rollups/")
 
 # What each walk does; budgets.toml says how many files it may enter.
 WALKS = {
@@ -79,3 +79,20 @@ def test_a_walk_is_as_the_page_says(walk, lake, spark):
     seen = [name for name in files if name in listed]
     assert seen == [name for name in listed if name not in ANSWERS or name in seen]
     within(f"files_entered.{walk}", len(files))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE u (id INT) PARTITIONED BY (id)",
+        "UPDATE t SET v = 0 WHERE id = 7",
+        "INSERT OVERWRITE t SELECT id, id FROM range(3)",
+        "MERGE INTO t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED THEN DELETE",
+        "INSERT INTO t BY NAME SELECT 1 AS id, 2 AS v",
+        "ALTER TABLE t RENAME COLUMN v TO w, ALTER COLUMN id TYPE BIGINT",
+    ],
+)
+def test_a_statement_enters_no_subject_that_its_table_does_not_have(lake, statement):
+    files = entered(lambda: lake.execute(statement))
+
+    assert [name for name in files if name.startswith(SUBJECTS)] == []

@@ -14,9 +14,10 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 import shelduck
 from shelduck import InvalidRequest, ShelduckError, SparkFailed
+from shelduck.ducklake.checked import BrokenValue
 from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.spark.failures import telling_spark
-from shelduck.spark.named_errors import first_line
+from shelduck.spark.named_errors import first_line, told_to_java
 from shelduck.verbs.table import Table
 from tests.support.oracle import DuckDBOracle
 
@@ -271,3 +272,10 @@ def test_the_sentence_is_what_spark_says_about_the_task(text, said, advice):
     assert str(caught.value).startswith(f"append() of main.t failed in Spark: {said}; ")
     assert advice in str(caught.value)
     assert caught.value.__cause__ is error
+
+
+def test_java_hears_of_a_class_that_callers_know():
+    wrong = BrokenValue(("ducklake_table", "table_id"), "x", "an integer")
+
+    assert told_to_java(wrong).startswith("CorruptLake: ducklake_table.table_id is 'x', expected")
+    assert told_to_java(KeyError("x")) == "KeyError: 'x'"

@@ -21,7 +21,7 @@ from shelduck import (
     set_not_null,
 )
 from shelduck.catalog.read import read as catalog_read
-from shelduck.jobs import lots, record, worker
+from shelduck.jobs import job_record, lots, worker
 from shelduck.jobs.lots import Lots
 from tests.support.lakes import newest, refusal, rows
 from tests.support.meanwhile import convert_first, once_before
@@ -110,13 +110,13 @@ def test_a_small_table_is_converted_and_published_in_one_snapshot(copied):
 
 def test_the_table_that_a_new_job_knows_is_the_one_in_the_catalog(lake, monkeypatch):
     known = []
-    real = record.survey
+    real = job_record.survey
 
-    def looked(store, table, *arguments, **more):
+    def looked(state, table, **more):
         known.append(table)
-        return real(store, table, *arguments, **more)
+        return real(state, table, **more)
 
-    monkeypatch.setattr(record, "survey", looked)
+    monkeypatch.setattr(job_record, "survey", looked)
     before = newest(lake)
     lake.table("t").alter(*THREE, wait=True)
     with lake._state.store.read() as connection:

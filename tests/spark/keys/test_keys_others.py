@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from shelduck import InvalidRequest, JobState, Unchanged, Unsupported
+from shelduck.keys import unique_keys
 from shelduck.model.tables.keys import DELETE_SIGN
-from shelduck.rows import keyed
 from tests.support.lakes import newest, rows
 from tests.support.meanwhile import once_after
 from tests.support.oracle import DuckDBOracle
@@ -117,7 +117,7 @@ def test_what_adds_no_row_needs_no_folding(lake, both, tell, monkeypatch):
         raise AssertionError
 
     lake.sql("INSERT INTO u VALUES (4, '4')")
-    monkeypatch.setattr(keyed, "fold_rows", never)
+    monkeypatch.setattr(unique_keys, "fold_rows", never)
     tell("DELETE FROM u WHERE k = 1", "CALL ducklake_merge_adjacent_files('lake')")
     lake.sql(
         "DELETE FROM u WHERE k = 2; ALTER TABLE u ADD COLUMN w INT; INSERT INTO a VALUES (1, 1)"
@@ -152,7 +152,7 @@ def test_loads_at_once_land_one_after_the_other(copied, base, both):
 @pytest.mark.slow
 def test_a_row_that_another_adds_under_way_is_folded(lake, both, tell, monkeypatch):
     late = "INSERT INTO u VALUES (2, 'late'), (3, 'late')"
-    once_after(monkeypatch, keyed, "load_rows", lambda: tell(late))
+    once_after(monkeypatch, unique_keys, "load_rows", lambda: tell(late))
     done = lake.sql("INSERT INTO u VALUES (2, 'load'), (2, 'last')").first()
 
     assert done.updated == 1

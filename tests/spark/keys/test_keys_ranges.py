@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from shelduck.keys import unique_keys
 from shelduck.operations.read import table_rows
 from shelduck.operations.read.pruning import Pruner
-from shelduck.rows import keyed
 from shelduck.spark.merge import key_ranges
 from shelduck.spark.merge.key_ranges import near_keys
 from shelduck.spark.write import kept
@@ -172,7 +172,7 @@ def test_a_load_reads_only_the_files_whose_range_meets_it(copied, spark, scanned
     by_place = sorted(files)
     wanted = {by_place[2], by_place[9]}
     assert len(files) == 13
-    load_rows = keyed.load_rows
+    load_rows = unique_keys.load_rows
 
     def without_the_others(*arguments, **options):
         hidden = [path for n, path in files.items() if n not in wanted]
@@ -184,7 +184,7 @@ def test_a_load_reads_only_the_files_whose_range_meets_it(copied, spark, scanned
             for path in hidden:
                 Path(f"{path}.hidden").rename(path)
 
-    monkeypatch.setattr(keyed, "load_rows", without_the_others)
+    monkeypatch.setattr(unique_keys, "load_rows", without_the_others)
     scanned.clear()
     new = spark.sql("SELECT id AS k, 'a' || id AS s, 1 AS v FROM range(210, 290)")
     more = "SELECT * FROM VALUES (950, 'a950', 1), (951, 'a951', 1), (952, 'new', 1) AS v(k, s, v)"

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import shelduck
 from shelduck import CatalogUnavailable, InvalidRequest
 from shelduck.api import lake as api
-from shelduck.catalog.upkeep import facts
+from shelduck.catalog.upkeep import lake_counts
 from shelduck.cli import maintain_command as command
 from shelduck.cli.app import app
 from shelduck.rewrite import lot_commits
@@ -255,7 +255,7 @@ def test_rows_that_cannot_leave_the_catalog_are_told_and_left(lake, catalog):
 
 
 def test_files_of_many_old_layouts_are_rewritten_in_the_newest(lake, monkeypatch):
-    for module in (worth, facts):
+    for module in (worth, lake_counts):
         monkeypatch.setattr(module, "LAYOUTS", 4)
     lake.sql("CREATE TABLE grown (id BIGINT)")
     lake.set_option("target_file_size", 100, table="grown")

@@ -65,9 +65,9 @@ class Columns:
         )
 
 
-def first_columns(metadata: Metadata, next_id: int = 1) -> Columns:
+def first_columns(metadata: Metadata) -> Columns:
     """Return the columns of the version with which an import begins."""
-    return _Build((), {}, next_id).columns(metadata, {})
+    return _Build((), {}, 1).columns(metadata, {})
 
 
 def next_columns(before: Columns, metadata: Metadata) -> Columns:

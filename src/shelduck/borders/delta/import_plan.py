@@ -23,7 +23,7 @@ from shelduck.model.files.data_file import DataFile, NewDeleteFile, deletes_seen
 from shelduck.model.files.place import is_below
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import Counts, Done, discard
-from shelduck.spark.deletes.delete_files import write_positions
+from shelduck.spark.deletes.position_files import write_positions
 from shelduck.spark.session import SparkSession
 from shelduck.spark.write.write import fresh_name
 

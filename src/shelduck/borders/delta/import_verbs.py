@@ -114,7 +114,7 @@ class _Import:
 
     def _known(self) -> Imported | None:
         """Return the table as imported so far, None if there is none."""
-        unit = UnitOfWork(self.state, self.state.commit_info())
+        unit = UnitOfWork(self.state)
         if not unit.workspace.has_table(self.name):
             return None
         found = unit.workspace.table(self.name)

@@ -61,9 +61,8 @@ from shelduck.spark.deletes.position_files import (
     dead_positions,
     write_position_files,
 )
-from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.footers import read_columns
-from shelduck.spark.files.storage import delete_directory, delete_file, list_names
+from shelduck.spark.files.storage import delete_directory, delete_file, list_names, write_bytes
 from shelduck.spark.session import SparkSession
 
 # Iceberg's names for the columns of a delete file.
@@ -216,10 +215,7 @@ class _IcebergExport:
         delete_directory(self.deletes_place)
         place = f"{self.deletes}/vectors.puffin"
         content = puffin.bytes()
-        files, name = filesystem(place)
-        files.create_dir(name.rpartition("/")[0], recursive=True)
-        with files.open_output_stream(name) as stream:
-            stream.write(content)
+        write_bytes(place, content)
         for vector in puffin.vectors:
             yield {
                 "content": DataFileContent.POSITION_DELETES,

@@ -2,7 +2,7 @@
 
 It takes the lock, reads the head, compares the changes with those that others committed since,
 checks the catalog, assigns ids, writes and commits. After a lost race all of this runs again; files
-are never uploaded twice.
+are never uploaded twice. New rows that were written for older columns of a table are fitted there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from shelduck.catalog.commit.batches import landed_in, record_batch
-from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.follow_pins import follow_pins
 from shelduck.catalog.commit.kinds import (
     alter_tables,
@@ -26,16 +26,15 @@ from shelduck.catalog.commit.kinds import (
     repairs,
     rewrites,
 )
-from shelduck.catalog.commit.kinds.kind import ChangeKind
 from shelduck.catalog.commit.names_in_use import check_names
 from shelduck.catalog.commit.opening import Opening, OpeningQuestions, opening_of
 from shelduck.catalog.commit.recorded_layouts import record_layouts
-from shelduck.catalog.commit.refit import rebased
 from shelduck.catalog.commit.settled import Settled, settle
 from shelduck.catalog.commit.work import TableWork, Work, versions
 from shelduck.catalog.databases.database import Contention
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import read
 from shelduck.catalog.read.kept_tables import Altered
 from shelduck.catalog.running.job_rows import record_job, reservations, step_job
 from shelduck.catalog.running.writers import end_writers
@@ -44,7 +43,15 @@ from shelduck.catalog.schema.own_tables import if_known
 from shelduck.ducklake.format import follow
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.metrics import COMMIT_DURATION, timed
-from shelduck.model.changes.change import AlterTable, Change, CommitInfo, Entry
+from shelduck.model.changes.change import (
+    AlterTable,
+    AppendFiles,
+    Change,
+    CommitInfo,
+    Entry,
+    InlineRows,
+    Verb,
+)
 from shelduck.model.changes.conflict import find_conflict, is_compared_inside
 from shelduck.model.changes.job import Job, JobStep, NewJob
 from shelduck.model.changes.records import (
@@ -57,7 +64,8 @@ from shelduck.model.changes.records import (
 )
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
-from shelduck.model.tables.table_version import Snapshot
+from shelduck.model.tables.table_version import Snapshot, TableVersion
+from shelduck.planning.rebase import moved
 
 # Schemas come before their contents, and tables before their rows. ALTER comes first among the
 # changes of tables: only ALTER can still find a conflict, and new files are laid out by its
@@ -318,3 +326,44 @@ def fold(changes: Iterable[Change]) -> Work:
     for number in passing:
         del work.tables[number]
     return work
+
+
+def rebased(
+    connection: Connection,
+    lake: LakeInfo,
+    changes: Sequence[Change],
+    others: Sequence[tuple[SnapshotId, Entry]],
+    head: Snapshot,
+) -> list[Change]:
+    """Return the changes with new rows fitted to the columns of ``head``.
+
+    ``others`` is what was done since the changes were made. No statement if nobody altered their
+    tables, four for each altered table. Raises Conflict for rows that do not fit.
+    """
+    now: dict[TableId, TableVersion] = {}
+    found: list[Change] = []
+    for change in changes:
+        planned = change.planned if isinstance(change, AppendFiles | InlineRows) else None
+        if planned is None or not _is_altered(planned, others):
+            found.append(change)
+            continue
+        if planned.id not in now:
+            table = read.table_by_id(connection, planned.id, head, lake)
+            if table is None:
+                raise Conflict(f"table {planned.full_name} was dropped by another commit")
+            now[planned.id] = table
+        seen = moved(planned, now[planned.id])
+        match change:
+            case AppendFiles():
+                found.append(replace(change, files=seen.files(change.files), planned=seen.now))
+            case InlineRows():
+                found.append(replace(change, rows=seen.batch(change.rows), planned=seen.now))
+    return found
+
+
+def _is_altered(planned: TableVersion, others: Sequence[tuple[SnapshotId, Entry]]) -> bool:
+    return any(
+        entry.verb is Verb.ALTERED_TABLE and entry.id == planned.id
+        for snapshot, entry in others
+        if snapshot > planned.snapshot.id
+    )

@@ -1,8 +1,11 @@
-"""The snapshot that a commit is making: its id, the ids that it assigns, and its work so far."""
+"""The snapshot that a commit is making, and what the commit asks of every kind of change for it.
+
+A draft has the snapshot's id, the ids that it assigns, and its work so far.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -10,11 +13,13 @@ from sqlalchemy import Connection, Table, bindparam, select
 
 from shelduck import clock
 from shelduck.catalog.commit.opening import Opening
+from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read.together import Questions
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.format import Asked, Format, format_of
-from shelduck.model.changes.change import CommitInfo, Entry, format_entries
+from shelduck.model.changes.change import Change, CommitInfo, Entry, format_entries
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table_version import Snapshot
@@ -172,3 +177,22 @@ class Draft:
         told |= {"snapshot_id": made.id, "snapshot_time": made.time}
         for source in (tables.snapshot, tables.snapshot_changes):
             self.insert(source, [{c.name: told[c.name] for c in source.c}])
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeKind:
+    """One kind of change: its classes, and how a commit carries them out.
+
+    A commit calls only the kinds of its own changes: ``fold`` for each change, then every other
+    function once.
+    """
+
+    takes: tuple[type[Change], ...]
+    fold: Callable[[Work, Any], None]
+    """Adds a change to the work, without I/O; the last change of a table wins."""
+    write: Callable[[Draft, Work], None]
+    """Writes its rows. Conflicts over the rows of a table are found here at the latest."""
+    check: Callable[[Draft, Work], None] | None = None
+    """Raises Conflict if another commit changed what the changes were based on."""
+    asks: Questions = ()
+    """What it asks the catalog in the opening of the commit, about :of_tables and :of_files."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import Connection, Select, and_, or_, select
 
 from shelduck.catalog.commit.recorded_layouts import ASK_LAYOUTS, layouts_of
 from shelduck.catalog.commit.work import Work
@@ -36,6 +36,7 @@ from shelduck.model.changes.job import JobStep, NewJob
 from shelduck.model.tables.options import SKIPPED, Scope, column_ids
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table_version import Snapshot
+from shelduck.model.tables.view import PINNED
 
 # More files than that are asked for in parts.
 _MOST_FILES = 5_000
@@ -49,10 +50,6 @@ _OPTIONS = select(_option.scope_id.label("table_id"), _option.key, _option.value
         ),
     )
 )
-_t = tables.table.c
-_LIVE_TABLES = select(
-    *(_t.table_id, _t.table_uuid, _t.schema_id, _t.table_name, _t.path, _t.path_is_relative)
-).where(_t.table_id.in_(OF_TABLES), queries.live(tables.table))
 _WITH_FILES = (AppendFiles, RewriteFiles, FlushInlined)
 _OWN = frozenset(own_tables.OWN.tables)
 
@@ -195,10 +192,16 @@ def _together(questions: Questions, dialect: str, of: Format) -> Together:
             "options": _OPTIONS,
             "log": queries.changes_after(),
             "present": queries.present_of(dialect),
-            "tables": _LIVE_TABLES,
+            "tables": _live_tables(of),
             **{name: of.asked(query) for name, query in questions},
         }
     )
+
+
+def _live_tables(of: Format) -> Select[Any]:
+    """Ask for whole rows: a rename writes each column again that the version has."""
+    source = of.table(tables.table)
+    return select(source).where(source.c.table_id.in_(OF_TABLES), queries.live(source))
 
 
 def _files_of(changes: Iterable[Change]) -> frozenset[int]:
@@ -210,3 +213,16 @@ def _files_of(changes: Iterable[Change]) -> frozenset[int]:
         elif isinstance(change, RewriteFiles):
             found.update(s.data_file_id for s in change.sources)
     return frozenset(found)
+
+
+def pinned_views(of: Format) -> Select[Any]:
+    """Ask for the pinned views as whole rows, and what they are pinned to."""
+    view, tag = of.table(tables.view), tables.tag
+    return (
+        select(view, tag.c.value.label("pin"))
+        .join(tag, tag.c.object_id == view.c.view_id)
+        .where(tag.c.key == PINNED, queries.live(tag), queries.live(view))
+    )
+
+
+ASK_PINS: Questions = (("pins", pinned_views),)

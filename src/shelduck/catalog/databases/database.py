@@ -32,7 +32,7 @@ class Contention(CatalogUnavailable):
 
 
 class Database(Protocol):
-    """A database that can hold a catalog."""
+    """A database that can hold a catalog; what is said here is true of most of them."""
 
     kind: str
     names: tuple[str, ...]
@@ -41,7 +41,7 @@ class Database(Protocol):
     """The form of its addresses."""
     extra: str
     """The extra that installs its driver."""
-    is_server: bool
+    is_server: bool = False
     """Whether it can close a connection that we hold, and has users and passwords."""
     shown: frozenset[str]
     """The options of an address that are not secret, so that errors may show their values."""
@@ -52,10 +52,10 @@ class Database(Protocol):
     url: URL
     begin_read: str
     begin_write: str
-    indexed: bool
+    indexed: bool = True
     """Whether our indexes help on this database."""
-    default_data_path: str | None
-    has_savepoints: bool
+    default_data_path: str | None = None
+    has_savepoints: bool = True
     """Whether a part of a transaction can be rolled back, so that several commits can share one."""
 
     def make_engine(self) -> Engine:
@@ -64,9 +64,6 @@ class Database(Protocol):
     @staticmethod
     def duckdb_address(url: URL) -> str:
         """Return what DuckDB attaches, after ``ducklake:``."""
-
-    def begin(self, driver: Any, statement: str) -> None:
-        """Begin a transaction on the driver's connection."""
 
     def pipeline(self, driver: Any) -> AbstractContextManager[Any]:
         """Send statements without waiting for their answers until the end, if a driver can."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,26 +94,28 @@ def as_it_is(_field: Field, _kind: str) -> None:
 
 UNLIMITED = 1 << 30
 SMALL_INTEGERS = "boolean int8 int16 int32 int64 uint8 uint16 uint32".split()
+WHOLE: dict[str, Encoder] = dict.fromkeys(SMALL_INTEGERS, lambda value: int(str(value)))
 
 
-def marked_nested(field: Field) -> Encoder:
-    """Return the encoder of nested values for a database that holds DuckDB's text.
+def encoders(by_type: Mapping[str, Encoder], mark: str = TEXT_FORM) -> Callable[[Field], Encoder]:
+    """Return what gives the encoder of a column: by its type, of bytes as they are, else its text.
 
-    DuckDB itself writes structs as SQL literals there, which it then misreads; Shelduck writes its
-    text form.
+    Nested values are DuckDB's text, structs with ``mark`` before it: DuckDB itself writes structs
+    as SQL literals to a database that holds only texts, which it then misreads.
     """
-    mark = TEXT_FORM if field.shape is Kind.STRUCT else ""
-    return lambda value: mark + nested_text(field, value)
+
+    def encoder(field: Field) -> Encoder:
+        if field.is_leaf:
+            return by_type.get(str(field.shape), binary if str(field.shape) == "blob" else str)
+        before = mark if field.shape is Kind.STRUCT else ""
+        return lambda value: before + nested_text(field, value)
+
+    return encoder
 
 
 def number_of_boolean(value: object) -> int:
     """Return 1 for ``true``, 0 for ``false``."""
     return int(value == "true")
-
-
-def whole(value: object) -> int:
-    """Return the integer that a text means."""
-    return int(str(value))
 
 
 def binary(value: object) -> bytes:

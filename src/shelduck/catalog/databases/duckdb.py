@@ -23,8 +23,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Dialect as EngineDialect
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from shelduck.catalog.databases.database import Failure, file_at, refuse_settings
-from shelduck.catalog.databases.dialect import UNLIMITED, Dialect, Encoder, as_it_is, binary
+from shelduck.catalog.databases.database import Database, Failure, file_at, refuse_settings
+from shelduck.catalog.databases.dialect import UNLIMITED, Dialect, as_it_is, encoders
 from shelduck.catalog.databases.duckdb_dialect import SCHEME
 from shelduck.catalog.databases.duckdb_lease import (
     SETTING,
@@ -34,7 +34,6 @@ from shelduck.catalog.databases.duckdb_lease import (
     seconds_to_keep,
 )
 from shelduck.errors import CatalogUnavailable, InvalidRequest, Unsupported
-from shelduck.model.files.duckdb_text import nested_text
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.text.quoting import LONE_SURROGATE, double_quoted
 from shelduck.model.types.data_types import DUCKDB_NUMBERS
@@ -53,14 +52,13 @@ _TYPES = DUCKDB_NUMBERS | {
 }
 
 
-class DuckDB:
+class DuckDB(Database):
     """A DuckDB file as a catalog."""
 
     kind = "duckdb"
     names: tuple[str, ...] = ("duckdb",)
     form = "duckdb:////file.ducklake"
     extra = "duckdb"
-    is_server = False
     shown = frozenset({SETTING})
     cannot_hold = LONE_SURROGATE
     duckdb_extension: str | None = None
@@ -94,9 +92,6 @@ class DuckDB:
     @staticmethod
     def duckdb_address(url: URL) -> str:
         return str(url.database)
-
-    def begin(self, driver: Any, statement: str) -> None:
-        driver.begin(statement)
 
     def pipeline(self, driver: Any) -> AbstractContextManager[Any]:  # noqa: ARG002
         return nullcontext()
@@ -259,12 +254,6 @@ def _type(field: Field) -> str:
     return _TYPES.get(str(field.shape), str(field.shape).upper())
 
 
-def _value(field: Field) -> Encoder:
-    if not field.is_leaf:
-        return lambda value: nested_text(field, value)
-    return binary if str(field.shape) == "blob" else str
-
-
 DUCKDB = Dialect(
     name="duckdb",
     tables=f"SELECT table_name AS name FROM duckdb_tables() WHERE {_HERE}",
@@ -281,7 +270,7 @@ DUCKDB = Dialect(
     in_driver_text=double_quoted,
     kept_places=None,
     inlined_type=_type,
-    inlined_value=_value,
+    inlined_value=encoders({}, mark=""),
     never_inlined=frozenset({"geometry", "timestamptz_ns", "variant"}),
     older_value=as_it_is,
     longest_name=UNLIMITED,

@@ -76,9 +76,7 @@ class _Connection:
         return _Cursor(self)
 
     def execute(self, statement: str) -> None:
-        self.raw.execute(statement)
-
-    def begin(self, statement: str) -> None:
+        """Begin a transaction: the store itself runs no other statement."""
         self.raw.execute(statement)
         self.in_transaction = True
 

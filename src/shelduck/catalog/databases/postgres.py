@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any
@@ -12,15 +13,13 @@ from typing import Any
 from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.dialects.postgresql import insert
 
-from shelduck.catalog.databases.database import Failure, refuse_settings
+from shelduck.catalog.databases.database import Database, Failure, refuse_settings
 from shelduck.catalog.databases.dialect import (
-    SMALL_INTEGERS,
+    WHOLE,
     Dialect,
     Encoder,
-    binary,
-    marked_nested,
+    encoders,
     number_of_boolean,
-    whole,
 )
 from shelduck.model.tables.schema import Field
 from shelduck.model.text.quoting import NUL_OR_SURROGATE, double_quoted
@@ -70,7 +69,7 @@ _SHOWN = frozenset(
 _IN_TRANSACTION = 2  # libpq PQTRANS_INTRANS
 
 
-class PostgreSQL:
+class PostgreSQL(Database):
     """One schema of a PostgreSQL database as a catalog: the first of the search path."""
 
     kind = "postgresql"
@@ -92,9 +91,6 @@ class PostgreSQL:
         "DO $$ BEGIN IF to_regclass('ducklake_snapshot') IS NOT NULL THEN "
         "LOCK TABLE ducklake_snapshot IN SHARE ROW EXCLUSIVE MODE; END IF; END $$"
     )
-    indexed = True
-    has_savepoints = True
-    default_data_path: str | None = None
 
     def __init__(self, url: URL) -> None:
         # The driver is installed with a separate extra.
@@ -124,9 +120,6 @@ class PostgreSQL:
             "password": url.password,
         }
         return "postgres:" + " ".join(f"{key}={value}" for key, value in parts.items() if value)
-
-    def begin(self, driver: Any, statement: str) -> None:
-        driver.execute(statement)
 
     def pipeline(self, driver: Any) -> AbstractContextManager[Any]:
         found: AbstractContextManager[Any] = nullcontext()
@@ -243,19 +236,12 @@ def _type(field: Field) -> str:
     return _TYPES.get(str(field.shape), "VARCHAR")
 
 
-def _value(field: Field) -> Encoder:
-    if not field.is_leaf:
-        return marked_nested(field)
-    name = str(field.shape)
-    if name == "boolean":
-        return lambda value: bool(number_of_boolean(value))
-    if name in SMALL_INTEGERS:
-        return whole
-    if name in FLOATS:
-        return lambda value: float(str(value))
-    if name in ("varchar", "json"):
-        return lambda value: str(value).encode()
-    return binary if name == "blob" else str
+_VALUES: Mapping[str, Encoder] = {
+    **WHOLE,
+    "boolean": lambda value: bool(number_of_boolean(value)),
+    **dict.fromkeys(FLOATS, lambda value: float(str(value))),
+    **dict.fromkeys(("varchar", "json"), lambda value: str(value).encode()),
+}
 
 
 def _older_value(field: Field, kind: str) -> str | None:
@@ -289,7 +275,7 @@ POSTGRESQL = Dialect(
     in_driver_text=lambda name: double_quoted(name).replace("%", "%%"),
     kept_places=_KEPT_PLACES,
     inlined_type=_type,
-    inlined_value=_value,
+    inlined_value=encoders(_VALUES),
     older_value=_older_value,
     never_inlined=frozenset({"geometry", "variant"}),
     longest_name=63,

@@ -15,17 +15,15 @@ from typing import Any
 from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.dialects.sqlite import insert
 
-from shelduck.catalog.databases.database import Failure, file_at, refuse_settings
+from shelduck.catalog.databases.database import Database, Failure, file_at, refuse_settings
 from shelduck.catalog.databases.dialect import (
     SMALL_INTEGERS,
     UNLIMITED,
+    WHOLE,
     Dialect,
-    Encoder,
     as_it_is,
-    binary,
-    marked_nested,
+    encoders,
     number_of_boolean,
-    whole,
 )
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Field
@@ -48,22 +46,18 @@ _UNAVAILABLE = {
 }
 
 
-class SQLite:
+class SQLite(Database):
     """A SQLite file as a catalog."""
 
     kind = "sqlite"
     names: tuple[str, ...] = ("sqlite",)
     form = "sqlite:////file.db"
     extra = ""
-    is_server = False
     shown = frozenset({"timeout"})
     cannot_hold = LONE_SURROGATE
     duckdb_extension: str | None = "sqlite_scanner"
     begin_read = "BEGIN"
     begin_write = "BEGIN IMMEDIATE"
-    indexed = True
-    has_savepoints = True
-    default_data_path: str | None = None
 
     def __init__(self, url: URL) -> None:
         if not url.database or url.database == ":memory:":
@@ -86,9 +80,6 @@ class SQLite:
     @staticmethod
     def duckdb_address(url: URL) -> str:
         return f"sqlite:{url.database}"
-
-    def begin(self, driver: Any, statement: str) -> None:
-        driver.execute(statement)
 
     def pipeline(self, driver: Any) -> AbstractContextManager[Any]:  # noqa: ARG002
         return nullcontext()
@@ -146,17 +137,6 @@ def _type(field: Field) -> str:
     return "BIGINT" if str(field.shape) in SMALL_INTEGERS else "VARCHAR"
 
 
-def _value(field: Field) -> Encoder:
-    if not field.is_leaf:
-        return marked_nested(field)
-    name = str(field.shape)
-    if name == "boolean":
-        return number_of_boolean
-    if name in SMALL_INTEGERS:
-        return whole
-    return binary if name == "blob" else str
-
-
 SQLITE = Dialect(
     name="sqlite",
     tables="SELECT name FROM sqlite_master WHERE type = 'table'",
@@ -177,7 +157,7 @@ SQLITE = Dialect(
     in_driver_text=double_quoted,
     kept_places=_KEPT_PLACES,
     inlined_type=_type,
-    inlined_value=_value,
+    inlined_value=encoders(WHOLE | {"boolean": number_of_boolean}),
     older_value=as_it_is,
     never_inlined=frozenset({"geometry", "variant"}),
     longest_name=UNLIMITED,

@@ -198,7 +198,7 @@ class Store:
             raise self._unusable(error) from error
         try:
             connection.begin()
-            self.database.begin(_driver_connection(connection), begin)
+            _driver_connection(connection).execute(begin)
         except BaseException:
             connection.invalidate()
             connection.close()

@@ -35,14 +35,12 @@ from sqlalchemy.sql.elements import ColumnElement, quoted_name
 from shelduck.catalog.databases.dialect import Dialect, flag, interval, moment, refused_variant
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.broken_intervals import is_broken
 from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.catalog.read.queries import chunks
-from shelduck.ducklake.checked import RESTORE
+from shelduck.ducklake.checked import RESTORE, guard, is_broken, unchecked
 from shelduck.ducklake.column_rows import begin_under, rows_at, schema_of
 from shelduck.ducklake.column_types import TEXT
 from shelduck.ducklake.format import format_of
-from shelduck.ducklake.rules import MOST
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_file import InlinedHistory, InlinedRows
 from shelduck.model.files.duckdb_text import parse_nested
@@ -266,6 +264,7 @@ def _fetch(
         result = connection.execute(_query(connection, name, columns, chosen))
     except ProgrammingError as error:
         raise CorruptLake(f"{name} does not have the columns of {table.full_name}") from error
+    rows: list[Any] = list(result)
     if not dialect_of(connection).knows_columns:
         stored = [str(key).lower() for key in tuple(result.keys())]
         wanted = [*format_of(connection).system_columns, *(n.lower() for n in columns.names)]
@@ -273,23 +272,8 @@ def _fetch(
             raise CorruptLake(f"{name} has the columns {stored}, expected {wanted}")
         if stored != wanted:
             places = [stored.index(n) for n in wanted]
-            return _sound(name, [tuple(row[n] for n in places) for row in result])
-    return _sound(name, list(result))
-
-
-def _sound(name: str, rows: list[Any]) -> list[Any]:
-    """Return rows whose own columns are numbers and an interval, or raise CorruptLake."""
-    for row in rows:
-        number, begin, end = row[0], row[1], row[2]
-        if (
-            (number.__class__, begin.__class__) != (int, int)
-            or not (0 <= number <= MOST and 0 <= begin <= MOST)
-            or (end is not None and (end.__class__ is not int or not begin <= end <= MOST))
-        ):
-            raise CorruptLake(
-                f"{name} has a row with row_id {number!r}, from snapshot {begin!r} to {end!r};"
-                f" {RESTORE}"
-            )
+            rows = [tuple(row[n] for n in places) for row in rows]
+    guard([*source_of(connection, name).c], more=True)(rows)
     return rows
 
 
@@ -311,7 +295,7 @@ def _query(
     connection: Connection, name: str, columns: Schema, chosen: Callable[[TableClause], Conditions]
 ) -> Select[Any]:
     dialect, source = dialect_of(connection), source_of(connection, name)
-    values: list[ColumnElement[Any]] = list(source.c)
+    values: list[ColumnElement[Any]] = list(map(unchecked, source.c))
     if not dialect.knows_columns:
         values = [literal_column("*")]
     else:

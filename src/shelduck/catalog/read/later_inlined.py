@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection, TableClause, func, or_, select, union_all
 
 from shelduck.catalog.databases.known import dialect_of
-from shelduck.catalog.read.broken_intervals import is_broken
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.inlined_rows import (
     AT_ONCE,
@@ -19,6 +18,7 @@ from shelduck.catalog.read.inlined_rows import (
     stored_rows,
 )
 from shelduck.catalog.read.queries import chunks
+from shelduck.ducklake.checked import is_broken
 from shelduck.model.files.data_file import InlinedRows
 from shelduck.model.tables.schema import Schema
 from shelduck.model.tables.table_version import TableVersion

@@ -34,12 +34,18 @@ from sqlalchemy import table as sql_table
 from sqlalchemy.sql.elements import ColumnElement
 
 from shelduck.catalog.databases.known import DIALECTS
-from shelduck.catalog.read.broken_intervals import begin_of, is_broken
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import or_null, unchecked
+from shelduck.ducklake.checked import (
+    begin_of,
+    checked_numbers,
+    guard,
+    is_broken,
+    is_wrong,
+    or_null,
+    unchecked,
+)
 from shelduck.ducklake.column_types import BIGINT, TEXT
-from shelduck.ducklake.rules import MOST, checked_numbers
 
 Value = TypeVar("Value")
 
@@ -49,11 +55,27 @@ _CHUNK = 10_000
 t_option = tables.metadata.c
 t_snapshot = tables.snapshot
 t_changes = tables.snapshot_changes
-t_schema = tables.schema
 t_table = tables.table
 t_column = tables.column
 t_file = tables.data_file
 t_delete = tables.delete_file
+_of_file, _of_stats = t_file.c, tables.file_column_stats.c
+_LAYOUT_ID = or_null(own_tables.file_layout.c.layout_id).label("layout_id")
+FILE_COLUMNS = (
+    *(_of_file.data_file_id, _of_file.path, _of_file.path_is_relative, _of_file.file_size_bytes),
+    *(_of_file.record_count, _of_file.row_id_start, _of_file.begin_snapshot, _of_file.mapping_id),
+    *(_of_file.partial_max, _of_file.file_format, _of_file.encryption_key, _LAYOUT_ID),
+    *(_of_file.partition_id, _of_file.end_snapshot),
+)
+"""What `every_data_file` finds; `require_file_rows` checks its rows."""
+require_file_rows = guard(FILE_COLUMNS)
+BOUNDS_COLUMNS = (
+    *(_of_stats.column_id, _of_stats.data_file_id, _of_stats.column_size_bytes),
+    *(_of_stats.value_count, _of_stats.null_count, _of_stats.min_value, _of_stats.max_value),
+    _of_stats.contains_nan,
+)
+"""What `bounds_of` finds; `require_bounds_rows` checks its rows."""
+require_bounds_rows = guard(BOUNDS_COLUMNS)
 
 
 def chunks(values: Iterable[Value], size: int = _CHUNK) -> Iterator[list[Value]]:
@@ -252,17 +274,13 @@ def data_files_at(
 
 def every_data_file(table_id: int | BindParameter[int], *, with_layouts: bool) -> Select[Any]:
     """Ask for all data files that a table ever had, as `data_files_at` does."""
-    c, known = t_file.c, own_tables.file_layout
-    base = select(
-        *map(unchecked, (c.data_file_id, c.path, c.path_is_relative, c.file_size_bytes)),
-        *map(unchecked, (c.record_count, c.row_id_start)),
-        unchecked(c.begin_snapshot),
-        *map(unchecked, (c.mapping_id, c.partial_max, c.file_format, c.encryption_key)),
-        unchecked(known.c.layout_id) if with_layouts else null(),
-        *map(unchecked, (c.partition_id, c.end_snapshot)),
-    ).where(c.table_id == table_id)
+    c, known = t_file.c, own_tables.file_layout.c
+    layout = unchecked(known.layout_id) if with_layouts else null()
+    asked = [layout if one is _LAYOUT_ID else unchecked(one) for one in FILE_COLUMNS]
+    base = select(*asked).where(c.table_id == table_id)
     if with_layouts:
-        base = base.outerjoin_from(t_file, known, c.data_file_id == known.c.data_file_id)
+        same = c.data_file_id == known.data_file_id
+        base = base.outerjoin_from(t_file, own_tables.file_layout, same)
     return base.order_by(c.data_file_id)
 
 
@@ -284,12 +302,7 @@ def inlined_delete_table(table_id: int) -> str:
 
 def inlined_deletes(name: str) -> TableClause:
     """Return a table with deleted positions, for statements."""
-    return sql_table(
-        name, *(column(n, kind) for n, kind in checked_numbers(name, _POSITION).items())
-    )
-
-
-_POSITION = ("file_id", "row_id", "begin_snapshot")
+    return checked_numbers(name, {n: n for n in ("file_id", "row_id", "begin_snapshot")})
 
 
 def inlined_deletes_at(name: str, snapshot: int) -> Select[Any]:
@@ -298,7 +311,7 @@ def inlined_deletes_at(name: str, snapshot: int) -> Select[Any]:
     begin = source.c.begin_snapshot
     return (
         select(source.c.file_id, source.c.row_id, begin)
-        .where(or_(begin <= snapshot, begin.is_(None), begin > MOST))  # refused when fetched
+        .where(or_(begin <= snapshot, is_wrong(begin)))  # refused when fetched
         .order_by(source.c.file_id, source.c.row_id)
     )
 
@@ -328,10 +341,8 @@ def bounds_of(
 ) -> Select[Any]:
     """Ask for the statistics of some columns in some files, or in all that the table ever had."""
     c = tables.file_column_stats.c
-    found = select(
-        *map(unchecked, (c.column_id, c.data_file_id, c.column_size_bytes, c.value_count)),
-        *map(unchecked, (c.null_count, c.min_value, c.max_value, c.contains_nan)),
-    ).where(c.table_id == table_id, c.column_id.in_(sorted(column_ids)))
+    mine = (c.table_id == table_id, c.column_id.in_(sorted(column_ids)))
+    found = select(*map(unchecked, BOUNDS_COLUMNS)).where(*mine)
     return found if file_ids is None else found.where(c.data_file_id.in_(sorted(file_ids)))
 
 

@@ -27,7 +27,6 @@ from sqlalchemy import (
 )
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.broken_intervals import begin_of
 from shelduck.catalog.read.files.data_files import (
     FEW,
     data_files,
@@ -44,6 +43,7 @@ from shelduck.catalog.read.together import Together
 from shelduck.catalog.read.views_and_macros import require_distinct, resolve, schema_of_row, view
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
+from shelduck.ducklake.checked import begin_of, two_rows
 from shelduck.ducklake.column_rows import schema_of
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.ducklake.format import Format, first_with, follow, format_of, schemas_of
@@ -212,7 +212,7 @@ def logged_since(connection: Connection, base: int, last: int) -> dict[SnapshotI
 
 
 def _logged(rows: Iterable[Any]) -> dict[SnapshotId, list[Entry]]:
-    return {SnapshotId(number): _entries(number, text) for number, text in sorted(rows)}
+    return {SnapshotId(number): entries_in(number, text) for number, text in sorted(rows)}
 
 
 def logged(connection: Connection, first: int, last: int) -> list[tuple[Snapshot, list[Entry]]]:
@@ -227,7 +227,7 @@ def logged(connection: Connection, first: int, last: int) -> list[tuple[Snapshot
 
 def entries_of(snapshot: Snapshot) -> list[Entry]:
     """Return what a snapshot changed."""
-    return _entries(snapshot.id, snapshot.changes_made)
+    return entries_in(snapshot.id, snapshot.changes_made)
 
 
 def schemas(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[SchemaInfo]:
@@ -239,7 +239,7 @@ def schemas(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[Schema
 def table_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list[str]:
     """Return the names of a schema's tables at a snapshot, sorted."""
     found = list(connection.execute(queries.table_names_at(at.id, schema.id)).scalars())
-    require_distinct("table", schema.text, found)
+    require_distinct(tables.table, schema, at, found)
     return found
 
 
@@ -256,9 +256,7 @@ def table(
     if not found:
         raise _no_such_table(connection, at, schema, name, lake)
     if len(found) > 1:
-        ids = ", ".join(str(row.table_id) for row in found)
-        twice = f"{shown_schema(schema)}.{name}"
-        raise CorruptLake(f"tables {ids} have the same name {twice} at snapshot {at.id}")
+        raise two_rows(tables.table, f"{shown_schema(schema)}.{name}", at.id)
     row = found[0]
     home = schema_of_row(row, lake.data_path, "schema_")
     full_name = f"{home.text}.{row.table_name}"
@@ -306,6 +304,23 @@ def name_at(connection: Connection, table_id: int, at: Snapshot) -> tuple[str, s
     return max(known)[1:] if known else None
 
 
+def table_by_id(
+    connection: Connection, number: int, at: Snapshot, lake: LakeInfo
+) -> TableVersion | None:
+    """Return a table at a snapshot by its id, None if it does not exist there.
+
+    The snapshot may have expired: columns of a table stay in the catalog as long as the table.
+    """
+    name = name_at(connection, number, at)
+    if name is None:
+        return None
+    try:
+        found = table(connection, at, *name, lake)
+    except NotFound:
+        return None
+    return found if found.id == number else None
+
+
 def table_history(
     connection: Connection,
     table: TableVersion,
@@ -347,7 +362,7 @@ def _touches(found: Snapshot, table_id: int, name: tuple[str, ...] | None) -> bo
     # Schemas, tables and views get their ids from one counter, so an id identifies the kind.
     return any(
         entry.id == table_id or (entry.verb is Verb.CREATED_TABLE and entry.names == name)
-        for entry in _entries(found.id, found.changes_made)
+        for entry in entries_in(found.id, found.changes_made)
     )
 
 
@@ -358,7 +373,8 @@ def newest(rows: list[Any]) -> Snapshot:
     return as_snapshot(rows[0])
 
 
-def _entries(snapshot_id: int, text: str | None) -> list[Entry]:
+def entries_in(snapshot_id: int, text: str | None) -> list[Entry]:
+    """Return what a snapshot changed according to a text of its log."""
     try:
         return parse_entries(text)
     except CorruptLake as error:

@@ -24,11 +24,10 @@ from sqlalchemy import (
     union_all,
 )
 
-from shelduck.catalog.read.broken_intervals import begin_of
 from shelduck.catalog.read.queries import about_schema, shown_or_broken, visible
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import RESTORE, or_null
+from shelduck.ducklake.checked import RESTORE, begin_of, or_null, two_rows
 from shelduck.ducklake.column_types import BIGINT, TEXT
 from shelduck.ducklake.definition_rows import VIEW_TAGS, bodies_of, definition_of
 from shelduck.ducklake.format import format_of, schemas_of
@@ -40,7 +39,6 @@ from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersi
 from shelduck.model.tables.view import MacroKind, MacroVersion, ViewVersion
 from shelduck.model.text.names import shown_schema
 
-_KINDS = {kind.value: kind for kind in MacroKind}
 # Other people's servers, which no lake can write, and which a reader must not call for a stranger.
 _SERVERS = ("http", "https", "ftp", "ftps")
 
@@ -57,9 +55,7 @@ def view(
     if not rows:
         return None
     if len(rows) > 1:
-        ids = ", ".join(str(row.view_id) for row in rows)
-        shown = f"{shown_schema(schema)}.{name}"
-        raise CorruptLake(f"views {ids} have the same name {shown} at snapshot {at.id}")
+        raise two_rows(tables.view, f"{shown_schema(schema)}.{name}", at.id)
     row = rows[0]
     asked = _view_tags(format_of(connection).view_column_tag)
     found = connection.execute(asked, {"view": row.view_id, "snapshot": at.id}).all()
@@ -84,24 +80,19 @@ def view_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list
         .order_by(v.view_name)
     )
     found = list(connection.execute(query).scalars())
-    require_distinct("view", schema.text, found)
+    require_distinct(tables.view, schema, at, found)
     return found
 
 
-def require_distinct(kind: str, schema: str, names: Sequence[str]) -> None:
+def require_distinct(source: Table, schema: SchemaInfo, at: Snapshot, names: Sequence[str]) -> None:
     """Raise CorruptLake if two tables or views of a schema have one name."""
     for one, other in pairwise(sorted(names, key=str.lower)):
         if one.lower() == other.lower():
-            raise CorruptLake(
-                f"ducklake_{kind} has two rows of {schema}.{one} for one snapshot; end one of them"
-            )
+            raise two_rows(source, f"{schema.text}.{one}", at.id)
 
 
 def macros(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[MacroVersion]:
-    """Return all macros at a snapshot, by id; one statement, two if there are any.
-
-    Raises CorruptLake for a macro that is neither scalar nor table.
-    """
+    """Return all macros at a snapshot, by id; one statement, two if there are any."""
     asked = _bodies(schemas_of(connection))
     rows = connection.execute(asked, {"snapshot": at.id}).all()
     if not rows:
@@ -115,15 +106,11 @@ def macros(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[MacroVe
 
 def _macro(rows: Sequence[Row[Any]], texts: dict[Any, str], lake: LakeInfo) -> MacroVersion:
     first = rows[0]
-    if first.type not in _KINDS:
-        raise CorruptLake(
-            f"macro {first.macro_name!r} (id {first.macro_id}) has the unknown type {first.type!r}"
-        )
     return MacroVersion(
         first.macro_id,
         schema_of_row(first, lake.data_path),
         first.macro_name,
-        _KINDS[first.type],
+        MacroKind(first.type),
         bodies_of(rows, texts),
         SnapshotId(first.begin_snapshot),
     )

@@ -102,13 +102,10 @@ def job(connection: Connection, number: int, *, is_there: bool | None = None) ->
     return found[0]
 
 
-def open_job(connection: Connection, table: TableId, *, is_there: bool | None = None) -> Job | None:
-    """Return the unfinished job of a table; there is at most one.
-
-    ``is_there`` says whether the catalog has a table of jobs, if the caller already knows.
-    """
+def open_job(connection: Connection, table: TableId) -> Job | None:
+    """Return the unfinished job of a table; there is at most one."""
     query = select(_TABLE).where(_c.table_id == table, _c.state.not_in(_ENDED))
-    return next(iter(_read(connection, query, is_there=is_there)), None)
+    return next(iter(_read(connection, query)), None)
 
 
 def tables_at_work(connection: Connection) -> set[int]:

@@ -10,27 +10,9 @@ from sqlalchemy import Connection
 from shelduck.catalog.read import read
 from shelduck.catalog.running.job_rows import jobs
 from shelduck.catalog.schema.lake_schema import LakeInfo
-from shelduck.errors import NotFound
-from shelduck.model.tables.schema import Field, FieldId, Schema, SnapshotId, TableId
-from shelduck.model.tables.table_version import Snapshot, TableVersion
+from shelduck.model.tables.schema import Field, FieldId, Schema, SnapshotId
+from shelduck.model.tables.table_version import Snapshot
 from shelduck.model.tables.view import Pin
-
-
-def table_of(
-    connection: Connection, table: TableId, at: Snapshot, lake: LakeInfo
-) -> TableVersion | None:
-    """Return a table at a snapshot by its id, None if it does not exist there.
-
-    The snapshot may have expired: columns of a table stay in the catalog as long as the table.
-    """
-    name = read.name_at(connection, table, at)
-    if name is None:
-        return None
-    try:
-        found = read.table(connection, at, *name, lake)
-    except NotFound:
-        return None
-    return found if found.id == table else None
 
 
 def shape_of(connection: Connection, pin: Pin, at: Snapshot, lake: LakeInfo) -> Schema | None:
@@ -38,7 +20,7 @@ def shape_of(connection: Connection, pin: Pin, at: Snapshot, lake: LakeInfo) -> 
 
     A job that converts a column gives it new ids. The ids are those at the snapshot ``at``.
     """
-    then = table_of(connection, pin.table_id, replace(at, id=pin.snapshot), lake)
+    then = read.table_by_id(connection, pin.table_id, replace(at, id=pin.snapshot), lake)
     if then is None:
         return None
     ids = {f.id: f.id for f in then.columns.walk()}
@@ -47,8 +29,10 @@ def shape_of(connection: Connection, pin: Pin, at: Snapshot, lake: LakeInfo) -> 
         published = SnapshotId(job.published or 0)
         if not job.is_understood or not pin.snapshot < published <= at.id:
             continue
-        before = table_of(connection, pin.table_id, replace(at, id=SnapshotId(published - 1)), lake)
-        after = table_of(connection, pin.table_id, replace(at, id=published), lake)
+        before = read.table_by_id(
+            connection, pin.table_id, replace(at, id=SnapshotId(published - 1)), lake
+        )
+        after = read.table_by_id(connection, pin.table_id, replace(at, id=published), lake)
         if before is None or after is None:
             continue
         new: dict[FieldId, FieldId] = {}

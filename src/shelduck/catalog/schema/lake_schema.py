@@ -31,7 +31,6 @@ class LakeInfo:
 
     data_path: str
     version: str
-    encrypted: bool
     created_by: str
     roots: tuple[str, ...] | None = None
 
@@ -68,7 +67,7 @@ def create_lake(
             raise
         raise _has_one(store) from None
     store.use(made)
-    return LakeInfo(path, made.version, encrypted=False, created_by=_created_by())
+    return LakeInfo(path, made.version, created_by=_created_by())
 
 
 def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
@@ -98,7 +97,7 @@ def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
             f" {absolute_data_path(data_path)!r}; leave out data_path"
         )
     store.use(FORMATS[version])
-    return LakeInfo(stored, version, encrypted=False, created_by=options.get("created_by", ""))
+    return LakeInfo(stored, version, created_by=options.get("created_by", ""))
 
 
 def open_or_create_lake(

@@ -15,7 +15,7 @@ from shelduck.catalog.databases.dialect import Dialect
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.databases.store import Store
 from shelduck.ducklake import tables
-from shelduck.ducklake.rules import check_columns
+from shelduck.ducklake.checked import check_columns
 from shelduck.errors import CorruptLake
 
 T = TypeVar("T")

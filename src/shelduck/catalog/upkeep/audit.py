@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
-    Column,
     ColumnElement,
     Connection,
     FromClause,
     Table,
+    TableClause,
     and_,
     exists,
     func,
@@ -27,119 +26,71 @@ from sqlalchemy import table as sql_table
 from shelduck.catalog.commit.kinds.repairs import equal_rows, low_counters
 from shelduck.catalog.commit.schedule import directory_by_table, table_directories
 from shelduck.catalog.databases.known import Misnamed, dialect_of, misnamed_tables
-from shelduck.catalog.read.broken_intervals import is_broken
-from shelduck.catalog.read.inlined_rows import source_of
-from shelduck.catalog.read.queries import present_tables
+from shelduck.catalog.read import queries
+from shelduck.catalog.read.inlined_rows import require_inlined_tables
 from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.lake_schema import LakeInfo
-from shelduck.ducklake import tables
-from shelduck.ducklake.checked import RESTORE, BrokenValue, row_text
+from shelduck.ducklake import rules, tables
+from shelduck.ducklake.checked import RESTORE, BrokenValue, is_broken, row_text
+from shelduck.ducklake.column_rows import column_of
+from shelduck.ducklake.definition_rows import column_names
 from shelduck.ducklake.format import format_of
-from shelduck.ducklake.rules import MOST
+from shelduck.ducklake.traits import setting_of, sort_key_of
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import parse_entries
 from shelduck.model.changes.problem import Problem
+from shelduck.model.tables.options import table_options
+from shelduck.model.tables.partition import parse_sort_key
 
+_inlined = tables.inlined_data_tables
+_ROWS = re.compile(r"ducklake_inlined_data_\d+_\d+")
 _REPAIR = "run shelduck check --repair"
 _SHOWN = 20
 """How many rows with one fault are listed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reference:
-    """A column whose values are ids of rows of other tables."""
-
-    column: Column[int]
-    targets: tuple[Column[int], ...]
-
-
-def _references() -> tuple[_Reference, ...]:
-    t = tables
-    table, file, macro = t.table.c.table_id, t.data_file.c.data_file_id, t.macro.c.macro_id
-    schema = t.schema.c.schema_id
-    of_table = (
-        *(t.column, t.column_tag, t.data_file, t.delete_file, t.partition_info, t.sort_info),
-        *(t.table_stats, t.table_column_stats, t.inlined_data_tables, t.file_column_stats),
-    )
-    of_file = (t.delete_file, t.file_column_stats, t.file_partition_value)
-    objects = (table, schema, t.view.c.view_id, macro)
-    return (
-        *(_Reference(one.c.table_id, (table,)) for one in of_table),
-        *(_Reference(one.c.data_file_id, (file,)) for one in of_file),
-        *(_Reference(one.c.schema_id, (schema,)) for one in (t.table, t.view, t.macro)),
-        _Reference(t.tag.c.object_id, objects),
-        _Reference(t.macro_impl.c.macro_id, (macro,)),
-        _Reference(t.macro_parameters.c.macro_id, (macro,)),
-        _Reference(t.data_file.c.partition_id, (t.partition_info.c.partition_id,)),
-        _Reference(t.data_file.c.mapping_id, (t.column_mapping.c.mapping_id,)),
-        _Reference(t.name_mapping.c.mapping_id, (t.column_mapping.c.mapping_id,)),
-        _Reference(t.sort_expression.c.sort_id, (t.sort_info.c.sort_id,)),
-        _Reference(t.partition_column.c.partition_id, (t.partition_info.c.partition_id,)),
-    )
-
-
-_REFERENCES = _references()
-# Tables without a primary key, and what tells their rows apart.
-_ONLY_ONES: tuple[tuple[Table, tuple[str, ...]], ...] = (
-    (tables.metadata, ("key", "scope", "scope_id")),
-    (tables.table_stats, ("table_id",)),
-    (tables.table_column_stats, ("table_id", "column_id")),
-    (tables.file_column_stats, ("data_file_id", "column_id")),
-    (tables.file_partition_value, ("data_file_id", "partition_key_index")),
-    (tables.inlined_data_tables, ("table_id", "schema_version")),
-    (tables.column_mapping, ("mapping_id",)),
-    (tables.name_mapping, ("mapping_id", "column_id")),
-    (tables.schema_versions, ("table_id", "schema_version")),
-    (tables.macro_impl, ("macro_id", "impl_id")),
-    (tables.macro_parameters, ("macro_id", "impl_id", "column_id")),
-    (tables.files_scheduled_for_deletion, ("path",)),
-)
-_KEYS = (
-    (tables.partition_column, "partition_id", "partition_key_index"),
-    (tables.sort_expression, "sort_id", "sort_key_index"),
-)
-_IDENTITIES: tuple[tuple[Table, tuple[str, ...]], ...] = (
-    (tables.schema, ("schema_id",)),
-    (tables.table, ("table_id",)),
-    (tables.view, ("view_id",)),
-    (tables.macro, ("macro_id",)),
-    (tables.column, ("table_id", "column_id")),
-    (tables.partition_info, ("table_id",)),
-    (tables.sort_info, ("table_id",)),
-    (tables.tag, ("object_id", "key")),
-    (tables.column_tag, ("table_id", "column_id", "key")),
-)
-# In versions of DuckLake that have them.
-_TAGS = ("ducklake_view_column_tag", ("view_id", "column_name", "key"))
-
-
 def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
-    """Return what is wrong in the rows of a catalog, in all snapshots.
+    """Return what is wrong in the rows of a catalog, in all snapshots: `shelduck.ducklake.rules`.
 
     With ``every``, all rows that a repair mends are listed, otherwise the first ones. A few
     statements for each table of the catalog; all rows are read.
     """
-    ducklake = list(format_of(connection).metadata.tables.values())
-    sources = [*ducklake, *own_tables.OWN.tables.values()]
-    present = present_tables(connection, [source.name for source in sources])
-    missing = [t.name for t in ducklake if t.name not in present]
+    ducklake: list[Table] = list(format_of(connection).metadata.tables.values())
+    names = set(connection.execute(text(dialect_of(connection).tables)).scalars())
+    missing = [t.name for t in ducklake if t.name not in names]
     if missing:
         remedy = "restore the catalog from a backup"
         return [Problem("", "table", name, "the table is missing", remedy) for name in missing]
-    found = [p for source in sources if source.name in present for p in _values(connection, source)]
+    own = [each for each in own_tables.OWN.tables.values() if each.name in names]
+    found = [p for source in (*ducklake, *own) for p in _values(connection, source)]
     if found:
         # Statements that compare values need numbers where numbers belong.
         return found
+    misnamed = misnamed_tables(connection)
+    registered = set(connection.execute(select(_inlined.c.table_name)).scalars())
+    kept = _kept(connection, names - {each.table for each in misnamed}, registered)
+    found = [_misnamed(each, format_of(connection).version) for each in misnamed]
+    wrong = [p for source in kept for p in _values(connection, source)]
+    if wrong:
+        return found + wrong
     found += _equal(connection, None if every else _SHOWN)
-    checks = (
-        *(_intervals, _versions, _twice, _dangling, _homeless),
-        *(_unregistered, _inlined, _numbers, _logs),
-    )
-    return found + [problem for check in checks for problem in check(connection)]
+    for source in (*ducklake, *kept):
+        found += _intervals(connection, source)
+    checks = (_versions, _twice, _dangling, _homeless, _numbers, _early, _logs, _texts)
+    found += [problem for check in checks for problem in check(connection)]
+    return found + list(_unregistered(connection, names - registered))
 
 
-def _values(connection: Connection, source: Table) -> Iterator[Problem]:
+def _kept(connection: Connection, names: set[str], registered: set[str]) -> list[TableClause]:
+    """Return the tables of inlined rows, and those of deleted positions, that are there."""
+    known = format_of(connection)
+    rows = [known.inlined(n) for n in sorted(names & registered) if _ROWS.fullmatch(n)]
+    deletes = sorted(n for n in names if re.fullmatch(r"ducklake_inlined_delete_\d+", n))
+    return rows + [queries.inlined_deletes(name) for name in deletes]
+
+
+def _values(connection: Connection, source: FromClause) -> Iterator[Problem]:
     """Return one problem for each column with a wrong value."""
     try:
         for _ in connection.execute(select(source)):
@@ -152,7 +103,7 @@ def _values(connection: Connection, source: Table) -> Iterator[Problem]:
             except BrokenValue as error:
                 error.locate(connection)
                 wrong, _, remedy = str(error).partition("; ")
-                yield Problem("", "value", f"{source.name}.{column.name}", wrong, remedy)
+                yield Problem("", "value", f"{error.table}.{error.column}", wrong, remedy)
 
 
 def _equal(connection: Connection, most: int | None) -> Iterator[Problem]:
@@ -162,46 +113,46 @@ def _equal(connection: Connection, most: int | None) -> Iterator[Problem]:
         yield _problem("row", equal.source, equal.row, wrong, "keeps one of the equal rows")
 
 
-def _intervals(connection: Connection) -> Iterator[Problem]:
+def _intervals(connection: Connection, source: FromClause) -> Iterator[Problem]:
+    """Find rows without an interval, and those of snapshots that do not exist yet."""
     newest = select(func.max(tables.snapshot.c.snapshot_id)).scalar_subquery()
-    every = format_of(connection).metadata.tables.values()
-    for source in (each for each in every if "end_snapshot" in each.c):
-        c = source.c
-        beyond = or_(c.begin_snapshot > newest, c.end_snapshot > newest)
-        for row in _rows(connection, source, or_(is_broken(source), beyond)):
-            wrong = f"it goes from snapshot {row['begin_snapshot']} to {row['end_snapshot']}"
-            yield _problem("interval", source, row, wrong)
+    named = [source.c[name] for name in rules.SNAPSHOTS if name in source.c]
+    lost = [each > newest for each in named]
+    if {"begin_snapshot", "end_snapshot"} <= set(source.c.keys()):
+        lost.append(is_broken(source))
+    for row in _rows(connection, source, or_(*lost)) if lost else ():
+        wrong = f"it goes from snapshot {' to '.join(str(row[each.name]) for each in named[:2])}"
+        if row.get("partial_max") is not None:
+            wrong += f", with rows up to snapshot {row['partial_max']}"
+        yield _problem("interval", source, row, wrong)
 
 
 def _versions(connection: Connection) -> Iterator[Problem]:
-    """Find objects with two rows for one snapshot."""
-    version, identities = format_of(connection), list(_IDENTITIES)
-    if version.has(_TAGS[0], _TAGS[1][0]):
-        identities.append((version.table(_TAGS[0]), _TAGS[1]))
-    for source, names in identities:
+    """Find rows of which a snapshot must have one, and has two."""
+    for source, names in _ruled(connection, rules.ONCE_IN_A_SNAPSHOT):
         c = _distinct(source)
-        begins = func.lead(c["begin_snapshot"]).over(
-            partition_by=[c[n] for n in names], order_by=(c["begin_snapshot"], c["end_snapshot"])
-        )
-        known = select(*c.values(), begins.label("next_begins")).subquery()
-        end, after = known.c.end_snapshot, known.c.next_begins
-        twice = and_(after.is_not(None), or_(end.is_(None), end > after))
-        query = select(known).where(twice).limit(_SHOWN)
-        for row in connection.execute(query).mappings():
+        begin, end = c["begin_snapshot"], c["end_snapshot"]
+        same = [func.lower(c[n]) if n.endswith("_name") else c[n] for n in names]
+        after = func.lead(begin).over(partition_by=same, order_by=(begin, end))
+        shown = or_(end.is_(None), end > begin)
+        known = select(*c.values(), after.label("next_begins")).where(shown).subquery()
+        ends, then = known.c.end_snapshot, known.c.next_begins
+        twice = and_(then.is_not(None), or_(ends.is_(None), ends > then))
+        for row in _rows(connection, known, twice):
             wrong = f"another row has the same {', '.join(names)} in the same snapshots"
-            yield _problem("interval", source, dict(row), wrong)
+            yield _problem("interval", source, row, wrong)
 
 
 def _twice(connection: Connection) -> Iterator[Problem]:
-    """Find rows that must be the only one of their kind."""
-    for source, names in _ONLY_ONES:
+    """Find rows that must be the only one of their kind, and keys of a place that have another."""
+    for source, names in _ruled(connection, rules.ONCE.items()):
         own = _distinct(source)
         keys = [own[n] for n in names]
         count = func.count().label("rows")
         query = select(*keys, count).group_by(*keys).having(func.count() > 1).limit(_SHOWN)
         for row in connection.execute(query).mappings():
             yield _problem("row", source, dict(row), f"there are {row['rows']} rows")
-    for source, owner, place in _KEYS:
+    for source, (owner, place) in _ruled(connection, rules.COUNTED):
         own = _distinct(source)
         number, last = own[owner], func.max(own[place])
         gaps = select(number).group_by(number).having(last != func.count() - 1).limit(_SHOWN)
@@ -210,16 +161,38 @@ def _twice(connection: Connection) -> Iterator[Problem]:
 
 
 def _dangling(connection: Connection) -> Iterator[Problem]:
-    for reference in _REFERENCES:
-        column = reference.column
-        known = or_(*(exists().where(target == column) for target in reference.targets))
-        for row in _rows(connection, column.table, and_(column.is_not(None), not_(known))):
-            wrong = f"{column.name} {row[column.name]} does not exist"
-            yield _problem("reference", column.table, row, wrong)
+    for columns, sources, others in rules.REFERENCES:
+        targets = list(_ruled(connection, others.items()))
+        for source, names in _ruled(connection, ((name, columns) for name in sources.split())):
+            values = [source.c[name] for name in names]
+            known = or_(*(_is_in(values, target, of) for target, of in targets))
+            given = and_(*(value.is_not(None) for value in values))
+            for row in _rows(connection, source, and_(given, not_(known))):
+                wrong = " of ".join(f"{n} {row[n]}" for n in reversed(names))
+                yield _problem("reference", source, row, f"{wrong} does not exist")
+
+
+def _is_in(
+    values: Sequence[ColumnElement[Any]], target: Table, names: Sequence[str]
+) -> ColumnElement[bool]:
+    """Return the condition that a row of a table, which may be their own, has these values."""
+    known = target.alias("known").c
+    return exists().where(*(known[n] == value for n, value in zip(names, values, strict=True)))
+
+
+def _ruled(
+    connection: Connection, ruled: Iterable[tuple[str, ...]]
+) -> Iterator[tuple[Table, list[str]]]:
+    """Return the tables of rules that this version has, each with the columns that it has."""
+    known = format_of(connection).metadata.tables
+    for name, *columns in ruled:
+        source = known.get(f"ducklake_{name}")
+        if source is not None:
+            yield source, [each for each in " ".join(columns).split() if each in source.c]
 
 
 def _homeless(connection: Connection) -> Iterator[Problem]:
-    """Find schemas in schemas that do not exist or that are inside each other, and lost tags."""
+    """Find schemas in schemas that do not exist or that are inside each other."""
     known = format_of(connection)
     if known.nests:
         source = known.table(tables.schema)
@@ -227,11 +200,6 @@ def _homeless(connection: Connection) -> Iterator[Problem]:
         for row in _rows(connection, source, lost):
             wrong = f"parent_schema_id {row['parent_schema_id']} leads to no schema of the lake"
             yield _problem("reference", source, row, wrong)
-    tag = known.view_column_tag
-    if tag is not None:
-        views = select(tables.view.c.view_id)
-        for row in _rows(connection, tag, tag.c.view_id.not_in(views)):
-            yield _problem("reference", tag, row, f"view_id {row['view_id']} does not exist")
 
 
 def _misnamed(found: Misnamed, version: str) -> Problem:
@@ -255,49 +223,26 @@ def _numbers(connection: Connection) -> Iterator[Problem]:
         wrong = f"{low.name} is {low.now}, and ids up to {low.wanted - 1} are in use"
         repair = f"raises it to {low.wanted}" if low.is_mendable else ""
         yield Problem("", "number", name, wrong, RESTORE, repair)
-    yield from _early(connection)
 
 
-def _unregistered(connection: Connection) -> Iterator[Problem]:
-    """Find tables of inlined rows that hold rows, and that no row registers."""
-    names = set(connection.execute(text(dialect_of(connection).tables)).scalars())
-    registered = connection.execute(select(tables.inlined_data_tables.c.table_name)).scalars()
-    for name in sorted(names - set(registered)):
-        if re.fullmatch(r"ducklake_inlined_data_\d+_\d+", name):
+def _unregistered(connection: Connection, names: Iterable[str]) -> Iterator[Problem]:
+    """Find tables of inlined rows that hold rows, of those that no row registers."""
+    for name in sorted(names):
+        if _ROWS.fullmatch(name):
             count = connection.execute(select(func.count()).select_from(sql_table(name))).scalar()
             if count:
                 wrong = f"it has {count} row(s), and ducklake_inlined_data_tables has no row of it"
                 yield Problem("", "reference", name, wrong, RESTORE)
 
 
-def _inlined(connection: Connection) -> Iterator[Problem]:
-    """Find tables of inlined rows that cannot be read, and rows that end before they begin."""
-    misnamed = {found.table: found for found in misnamed_tables(connection)}
-    for found in misnamed.values():
-        yield _misnamed(found, format_of(connection).version)
-    newest = select(func.max(tables.snapshot.c.snapshot_id)).scalar_subquery()
-    registered = connection.execute(select(tables.inlined_data_tables.c.table_name)).scalars()
-    for name in sorted(present_tables(connection, {*registered} - {*misnamed})):
-        source = source_of(connection, name)
-        number, begin, end = source.c.row_id, source.c.begin_snapshot, source.c.end_snapshot
-        lost = or_(is_broken(source), begin > newest, end > newest)
-        lost = or_(lost, number.is_(None), number < 0, number > MOST)
-        for row in connection.execute(select(source).where(lost).limit(_SHOWN)):
-            wrong = f"the row with row_id {row[0]!r} goes from snapshot {row[1]!r} to {row[2]!r}"
-            yield Problem("", "interval", name, wrong, RESTORE)
-
-
 def _early(connection: Connection) -> Iterator[Problem]:
-    """Find rows of a table that begin before the table, and columns that it never had."""
-    table, column, stats = tables.table.c, tables.column.c, tables.file_column_stats.c
+    """Find rows of a table that begin before the table."""
+    table = tables.table.c
     for source in (tables.data_file, tables.delete_file, tables.column):
         made = select(func.min(table.begin_snapshot)).where(table.table_id == source.c.table_id)
         before = source.c.begin_snapshot < made.scalar_subquery()
         for row in _rows(connection, source, before):
             yield _problem("interval", source, row, "it begins before its table")
-    known = exists().where(column.table_id == stats.table_id, column.column_id == stats.column_id)
-    for row in _rows(connection, tables.file_column_stats, not_(known)):
-        yield _problem("reference", tables.file_column_stats, row, "its table has no such column")
 
 
 def _logs(connection: Connection) -> Iterator[Problem]:
@@ -305,12 +250,33 @@ def _logs(connection: Connection) -> Iterator[Problem]:
     told = exists().where(c.snapshot_id == tables.snapshot.c.snapshot_id)
     for row in _rows(connection, tables.snapshot, not_(told)):
         yield _problem("log", tables.snapshot, row, "ducklake_snapshot_changes has no row of it")
-    for number, made in connection.execute(select(c.snapshot_id, c.changes_made)):
-        try:
-            parse_entries(made)
-        except CorruptLake as error:
-            name = f"ducklake_snapshot_changes (snapshot_id {number})"
-            yield Problem("", "log", name, str(error), RESTORE)
+
+
+def _texts(connection: Connection) -> Iterator[Problem]:
+    """Find rows with a text that cannot be read, or with values that contradict each other."""
+    for source, kind, read in _READ:
+        for row in connection.execute(select(source)):
+            try:
+                read(row)
+            except CorruptLake as error:
+                wrong, _, remedy = str(error).partition("; ")
+                name = f"{source.name} ({row_text(dict(row._mapping))})"  # noqa: SLF001 - it is public
+                yield Problem("", kind, name, wrong, remedy or RESTORE)
+
+
+def _option(row: Any) -> None:
+    setting = setting_of(row)
+    table_options([setting], schema_id=setting.scope_id, table_id=setting.scope_id)
+
+
+_READ: tuple[tuple[Table, str, Callable[[Any], object]], ...] = (
+    (tables.snapshot_changes, "log", lambda row: parse_entries(row.changes_made)),
+    (tables.column, "value", lambda row: column_of(row, f"table {row.table_id}")),
+    (tables.sort_expression, "value", lambda row: parse_sort_key(sort_key_of(row))),
+    (tables.view, "value", lambda row: column_names(row.column_aliases)),
+    (tables.metadata, "value", _option),
+    (_inlined, "reference", lambda r: require_inlined_tables(r.table_id, [r.table_name])),
+)
 
 
 def _distinct(source: Table) -> Mapping[str, ColumnElement[Any]]:
@@ -327,9 +293,9 @@ def _rows(
 
 
 def _problem(
-    kind: str, source: Table, row: Mapping[str, object], wrong: str, repair: str = ""
+    kind: str, source: FromClause, row: Mapping[str, object], wrong: str, repair: str = ""
 ) -> Problem:
-    return Problem("", kind, f"{source.name} ({row_text(row)})", wrong, RESTORE, repair)
+    return Problem("", kind, f"{source} ({row_text(row)})", wrong, RESTORE, repair)
 
 
 def older_files(connection: Connection, lake: LakeInfo) -> dict[int, list[tuple[str, int]]]:

@@ -31,13 +31,13 @@ def read_settings(connection: Connection) -> list[OptionSetting]:
     """Return every option that is set, in any scope; one statement."""
     known = _SETTINGS.where(_c.key.in_(OPTION_NAMES)).order_by(_c.key, _c.scope, _c.scope_id)
     rows = connection.execute(known)
-    return [setting_of(*row) for row in rows]
+    return [setting_of(row) for row in rows]
 
 
 def read_table_options(connection: Connection, table: TableVersion) -> TableOptions:
     """Return what applies to a table; one statement."""
     rows = connection.execute(OPTIONS, {"schema": table.schema.id, "table": table.id})
-    settings = [setting_of(*row) for row in rows]
+    settings = [setting_of(row) for row in rows]
     return table_options(settings, schema_id=table.schema.id, table_id=table.id)
 
 

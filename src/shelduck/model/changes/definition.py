@@ -51,15 +51,13 @@ class Weight:
 class Clause:
     """One kind of change: its name and ``form`` in the texts of jobs, its weight, what it does.
 
-    ``weight`` is None where the table decides, and ``apply`` where the change is not one of
-    columns. ``needs_rows``: it cannot stand beside the drop of a key, which combines rows.
+    ``weight`` is None where the table decides, ``apply`` where it is no change of columns.
     """
 
     stored: str
     form: Form
     weight: Weight | None = None
     apply: Callable[..., Any] | None = None
-    needs_rows: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +106,7 @@ class Definition:
 PATH_FORM = each(TEXT)
 
 
-def _type() -> Form:
-    return TYPE_FORM
-
-
-TYPE_FORM = one_of(
+TYPE_FORM: Form = one_of(
     primitive=record(Primitive, name=TEXT),
     text=record(Text, name=TEXT, length=NUMBER),
     decimal=record(Decimal, precision=NUMBER, scale=NUMBER),
@@ -122,14 +116,14 @@ TYPE_FORM = one_of(
             record(
                 Member,
                 name=TEXT,
-                type=later(_type),
+                type=later(lambda: TYPE_FORM),
                 nullable=FLAG,
                 comment=maybe(TEXT),
             )
         ),
     ),
-    list=record(List, element=later(_type)),
-    map=record(Map, key=later(_type), value=later(_type)),
+    list=record(List, element=later(lambda: TYPE_FORM)),
+    map=record(Map, key=later(lambda: TYPE_FORM), value=later(lambda: TYPE_FORM)),
 )
 DEFAULT_FORM = record(Default, text=TEXT, literal=FLAG)
 POSITION_FORM = record(Position, after=maybe(TEXT))

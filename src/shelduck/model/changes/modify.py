@@ -209,35 +209,21 @@ _OF_TABLE = {
         "order_columns", record(OrderColumns, names=each(TEXT), rollup=maybe(TEXT))
     ),
     SetPartitioning: Clause(
-        "set_partitioning",
-        record(SetPartitioning, keys=each(_PARTITION_KEY)),
-        _NEW_FILES,
-        needs_rows=False,
+        "set_partitioning", record(SetPartitioning, keys=each(_PARTITION_KEY)), _NEW_FILES
     ),
-    ResetPartitioning: Clause(
-        "reset_partitioning", record(ResetPartitioning), _NEW_FILES, needs_rows=False
-    ),
-    SetSorting: Clause(
-        "set_sorting", record(SetSorting, keys=each(_SORT_KEY)), _NEW_FILES, needs_rows=False
-    ),
-    ResetSorting: Clause("reset_sorting", record(ResetSorting), _NEW_FILES, needs_rows=False),
+    ResetPartitioning: Clause("reset_partitioning", record(ResetPartitioning), _NEW_FILES),
+    SetSorting: Clause("set_sorting", record(SetSorting, keys=each(_SORT_KEY)), _NEW_FILES),
+    ResetSorting: Clause("reset_sorting", record(ResetSorting), _NEW_FILES),
     SetProperties: Clause(
-        "set_properties",
-        record(SetProperties, values=each(pair(TEXT, TEXT))),
-        _PROPERTY,
-        needs_rows=False,
+        "set_properties", record(SetProperties, values=each(pair(TEXT, TEXT))), _PROPERTY
     ),
     UnsetProperties: Clause(
-        "unset_properties",
-        record(UnsetProperties, keys=each(TEXT), if_exists=FLAG),
-        _PROPERTY,
-        needs_rows=False,
+        "unset_properties", record(UnsetProperties, keys=each(TEXT), if_exists=FLAG), _PROPERTY
     ),
     RewriteOlderFiles: Clause(
         "rewrite",
         record(RewriteOlderFiles),
         Weight(True, "a job rewrites the existing files in the layout of the table"),
-        needs_rows=False,
     ),
 }
 CLAUSES: dict[type, Clause] = SCHEMA_CLAUSES | _OF_TABLE

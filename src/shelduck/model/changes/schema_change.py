@@ -1,12 +1,11 @@
 """Schema changes as values: what ALTER TABLE asks for, and its effect on a schema.
 
-Only `apply_changes` says what a change does. The SQL front end, the Python API and ``plan_alter``
+Only `apply_change` says what a change does. The SQL front end, the Python API and ``plan_alter``
 build and read the same values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
@@ -182,19 +181,11 @@ class SchemaDraft:
     emptied: dict[FieldId | None, Path] = field(default_factory=dict)
 
 
-def apply_changes(draft: SchemaDraft, changes: Sequence[SchemaChange], table: str) -> SchemaDraft:
-    """Return the draft after all changes in order.
+def apply_change(draft: SchemaDraft, change: SchemaChange, table: str) -> SchemaDraft:
+    """Return the draft after one of several changes; `refuse_empty` judges the last one.
 
     Raises NotFound, AlreadyExists, InvalidRequest or Unsupported, naming ``table`` and the column.
     """
-    for change in changes:
-        draft = apply_change(draft, change, table)
-    refuse_empty(draft, table)
-    return draft
-
-
-def apply_change(draft: SchemaDraft, change: SchemaChange, table: str) -> SchemaDraft:
-    """Return the draft after one of several changes; `refuse_empty` judges the last one."""
     clause = SCHEMA_CLAUSES.get(type(change))
     if clause is None or clause.apply is None:
         raise InvalidRequest(
@@ -353,7 +344,6 @@ SCHEMA_CLAUSES: dict[type, Clause] = {
         record(DropColumn, path=PATH_FORM, if_exists=FLAG, rollup=maybe(TEXT)),
         _BY_ID,
         _drop,
-        needs_rows=False,
     ),
     RenameColumn: Clause(
         "rename_column", record(RenameColumn, path=PATH_FORM, new_name=TEXT), _BY_ID, _rename
@@ -361,8 +351,7 @@ SCHEMA_CLAUSES: dict[type, Clause] = {
     ChangeType: Clause(
         "change_type",
         record(ChangeType, path=PATH_FORM, type=TYPE_FORM, using=maybe(TEXT), on_error_null=FLAG),
-        None,
-        _change_type,
+        apply=_change_type,
     ),
     SetDefault: Clause(
         "set_default",

@@ -36,37 +36,17 @@ _CONVERSION = record(
     may_be_null=FLAG,
 )
 _MEASURE = record(MeasureSpec, name=TEXT, measure=word(Measure), column=maybe(TEXT))
+_TEXTS = each(TEXT)
 _ROLLUP = record(
-    RollupSpec,
-    name=TEXT,
-    columns=each(TEXT),
-    measures=each(_MEASURE),
-    duplicate_keys=maybe(each(TEXT)),
+    RollupSpec, name=TEXT, columns=_TEXTS, measures=each(_MEASURE), duplicate_keys=maybe(_TEXTS)
 )
-_CLASSES = {
-    "Primitive": "primitive",
-    "Decimal": "decimal",
-    "Struct": "struct",
-    "List": "list",
-    "Map": "map",
-    "AddColumn": "add_column",
-    "DropColumn": "drop_column",
-    "RenameColumn": "rename_column",
-    "ChangeType": "change_type",
-    "SetDefault": "set_default",
-    "SetNullable": "set_nullable",
-    "MoveColumn": "move_column",
-    "SetComment": "set_comment",
-    "ModifyColumn": "modify_column",
-    "OrderColumns": "order_columns",
-    "SetPartitioning": "set_partitioning",
-    "ResetPartitioning": "reset_partitioning",
-    "SetSorting": "set_sorting",
-    "ResetSorting": "reset_sorting",
-    "SetProperties": "set_properties",
-    "UnsetProperties": "unset_properties",
-    "RewriteOlderFiles": "rewrite",
-}
+_EARLIER = (
+    *("primitive", "decimal", "struct", "list", "map", "add_column", "drop_column"),
+    *("rename_column", "change_type", "set_default", "set_nullable", "move_column", "set_comment"),
+    *("modify_column", "order_columns", "set_partitioning", "reset_partitioning", "set_sorting"),
+    *("reset_sorting", "set_properties", "unset_properties"),
+)
+_CLASSES = {name.title().replace("_", ""): name for name in _EARLIER}
 
 STORED_WORK: Stored[JobWork] = Stored(
     "work",
@@ -80,5 +60,5 @@ STORED_WORK: Stored[JobWork] = Stored(
         remakes=FLAG,
         indexes=each(record(JobIndex, name=TEXT, table_id=NUMBER)),
     ),
-    without_classes(_CLASSES),
+    without_classes(_CLASSES | {"RewriteOlderFiles": "rewrite"}),
 )

@@ -140,6 +140,12 @@ def table_keys(table: TableVersion) -> TableKeys | None:
     return None if text is None else _read(text, f"table {table.full_name}")
 
 
+def folds(table: TableVersion) -> bool:
+    """Return whether a table has at most one row of each key."""
+    keys = table_keys(table)
+    return keys is not None and keys.folds
+
+
 def with_keys(properties: Mapping[str, str], keys: TableKeys | None) -> dict[str, str]:
     """Return the properties of a table with this key model."""
     rest = {k: v for k, v in properties.items() if k != KEYS}

@@ -12,9 +12,10 @@ from enum import Enum
 from functools import lru_cache
 from uuid import UUID, uuid5
 
+from shelduck.errors import InvalidRequest
 from shelduck.model.tables.keys import Aggregation, TableKeys
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.text.stored import NUMBER, TEXT, Stored, each, maybe, record, word
 
 ROLLUP = "shelduck.rollup"
@@ -157,6 +158,17 @@ def rollup_names(table: TableVersion) -> tuple[str, ...]:
     """Return the names of a base's rollups; raises NewerFormat as `rollup_of` does."""
     text = table.properties.get(ROLLUPS)
     return () if text is None else _STORED_NAMES.read(text, f"table {table.full_name}").names
+
+
+def refuse_rollup(table: TableVersion) -> None:
+    """Raise InvalidRequest for a rollup: users can change only its base."""
+    rollup = rollup_of(table) if Feature.ROLLUP in table.features else None
+    if rollup is not None:
+        base = table.name.removesuffix(rollup_table("", rollup.name))
+        raise InvalidRequest(
+            f"cannot change {table.full_name}: it is rollup {rollup.name} of {base} and follows its"
+            f" changes; change {base}, or use DROP ROLLUP {rollup.name}"
+        )
 
 
 def is_followed(table: TableVersion) -> bool:

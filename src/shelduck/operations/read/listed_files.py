@@ -184,8 +184,7 @@ class LargeTable(Pruner, ABC):
 
     def _take_examples(self, connection: read.Connection, examples: Sequence[DataFile]) -> None:
         self.examples = tuple(examples)
-        wanted = {f.mapping_id for f in examples if f.mapping_id is not None}
-        self.mappings = read.name_mappings(connection, wanted)
+        self.mappings = read.name_mappings(connection, (f.mapping_id for f in examples))
 
     def _looked_up(self, ids: Sequence[int]) -> list[DataFile]:
         with self._store.read() as connection:

@@ -251,8 +251,7 @@ def table_rows(
                 kept = memory.rows(connection, table, known)
                 return _of_large(store, table, found, kept)
             files = read.data_files(connection, table, known) if found is None else found
-            wanted = {f.mapping_id for f in files if f.mapping_id is not None}
-            mappings = read.name_mappings(connection, wanted)
+            mappings = read.name_mappings(connection, (f.mapping_id for f in files))
             kept = memory.rows(connection, table, known)
     _require_sizes(table, files)
     unsafe: frozenset[FieldId] = frozenset()
@@ -278,8 +277,7 @@ def some_rows(
     for some in chunks(ids, PART):
         with store.read() as connection:
             found = read.data_files(connection, table, ids=some)
-            wanted = {f.mapping_id for f in found if f.mapping_id is not None}
-            mappings |= read.name_mappings(connection, wanted)
+            mappings |= read.name_mappings(connection, (f.mapping_id for f in found))
         files += found
     _require_sizes(table, files)
     filled = layouts.fill(files, partial(read_layouts, table=table.full_name))

@@ -10,13 +10,13 @@ from shelduck.operations.done import Counts, Done
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.delete import ORIGINS
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits
-from shelduck.operations.write.unique_keys import (
+from shelduck.operations.write.update import (
     Versions,
-    folding_of,
-    require_unique,
+    require_free_names,
+    row_rules,
+    write_changed,
     write_versions,
 )
-from shelduck.operations.write.update import require_free_names, write_changed
 from shelduck.spark.bridge.named import unaliased
 from shelduck.spark.merge.key_ranges import near_source, small_source
 from shelduck.spark.merge.merge_clauses import Merge, MergeAction, When
@@ -46,7 +46,7 @@ def merge_rows(
     require_free_names(table)
     changed = _changed(spark, rows, source, merge)
     refuse = partial(_refuse, table, merge)
-    if has_jvm(spark) and folding_of(table) is None:
+    if has_jvm(spark) and row_rules(table) is None:
         return write_changed(
             spark,
             rows,
@@ -62,7 +62,9 @@ def merge_rows(
     if not counts.rows:
         return Done(table)
     versions = _versions(found, counts, is_contested=bool(counted.contested))
-    require_unique(spark, rows, versions, "MERGE")
+    rules = row_rules(table)
+    if rules is not None:
+        rules.require(spark, rows, versions, "MERGE")
     return write_versions(spark, rows, versions, limits=limits, show_progress=show_progress)
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.changes.change import AppendFiles, DeleteRows, RowChange
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.operations.done import Done, discard
@@ -14,8 +13,8 @@ from shelduck.operations.progress import write_progress
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.append import write_rows
 from shelduck.operations.write.delete import delete_rows, truncate_rows
-from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
-from shelduck.operations.write.unique_keys import folded_rows, require_apart
+from shelduck.operations.write.inlining import moved_to_catalog
+from shelduck.operations.write.update import Replacing, row_rules, with_new_files
 from shelduck.spark.rows.assign import assign
 from shelduck.spark.scan.matching import Where
 from shelduck.spark.session import DataFrame, SparkSession
@@ -23,15 +22,6 @@ from shelduck.spark.write.replacing import InPartitions, counting_misfits
 from shelduck.sql.ddl.defaults import expression_for_spark
 
 Deleting = Callable[[tuple[NewDataFile, ...]], Done]
-
-
-@dataclass(frozen=True, slots=True)
-class Replacing:
-    """How rows that replace others are written: matched, kept in the catalog if few, and told."""
-
-    by_position: bool = False
-    limits: Limits = NOTHING_INLINED
-    show_progress: bool | None = None
 
 
 def overwrite_table(spark: SparkSession, rows: TableRows, new: DataFrame, how: Replacing) -> Done:
@@ -49,7 +39,9 @@ def overwrite_where(
 ) -> Done:
     """Return the replacement of the rows that match; InvalidRequest if a new row does not match."""
     fitting = _fitting(new, rows, how)
-    fitting = require_apart(spark, rows, fitting, where)
+    rules = row_rules(rows.table)
+    if rules is not None:
+        fitting = rules.require_apart(spark, rows, fitting, where)
     fitting, misfits = counting_misfits(fitting, where)
 
     def delete(files: tuple[NewDataFile, ...]) -> Done:
@@ -98,9 +90,9 @@ def overwrite_partitions(
 
 def _fitting(new: DataFrame, rows: TableRows, how: Replacing) -> DataFrame:
     render = expression_for_spark
-    return folded_rows(
-        rows, assign(new, rows.table, render_expression=render, by_position=how.by_position)
-    )
+    fitting = assign(new, rows.table, render_expression=render, by_position=how.by_position)
+    rules = row_rules(rows.table)
+    return fitting if rules is None else rules.stored(fitting)
 
 
 def _replaced(
@@ -120,10 +112,5 @@ def _replaced(
         raise
     if not written.files:
         return moved_to_catalog(gone, how.limits.new)
-    changes: tuple[RowChange, ...] = gone.changes or (DeleteRows(table),)
-    counts = replace(
-        gone.counts, inserted=written.rows, files=len(written.files), bytes=written.bytes
-    )
-    paths = (*(f.path for f in written.files), *gone.paths)
-    done = Done(table, (*changes, AppendFiles(table.id, written.files, table)), paths, counts)
-    return moved_to_catalog(done, how.limits.new)
+    counts = replace(gone.counts, inserted=written.rows)
+    return moved_to_catalog(with_new_files(gone, written.files, counts), how.limits.new)

@@ -1,34 +1,36 @@
-"""UPDATE: changed rows as new versions in new files, which keep their row ids."""
+"""UPDATE, and how changed rows are written: as new versions in new files, which keep their row ids.
+
+Statements that change rows ask `row_rules` what a subject says about the rows of its tables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from shelduck.errors import Unsupported
-from shelduck.model.changes.change import AppendFiles, DeleteRows
-from shelduck.model.tables.schema import is_reserved
-from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.changes.change import AppendFiles, DeleteRows, InlineRows
+from shelduck.model.files.data_file import NewDataFile
+from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.tables.schema import Path, is_reserved
+from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.text.quoting import quote_name
-from shelduck.operations.done import Counts, Done, discard
+from shelduck.operations.done import Counts, Done, Loaded, discard
 from shelduck.operations.progress import write_progress
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.append import write_rows
 from shelduck.operations.write.delete import ORIGINS, deleted
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
-from shelduck.operations.write.unique_keys import (
-    Versions,
-    require_unique,
-    sets_keys,
-    write_versions,
-)
-from shelduck.spark.deletes.delete_files import write_delete_files
+from shelduck.spark.deletes.delete_files import DeadRows, write_delete_files
 from shelduck.spark.files.physical import ROW_ID_COLUMN
+from shelduck.spark.query import with_values
 from shelduck.spark.rows.assignments import Assignments, SetValue, updated_rows
-from shelduck.spark.scan.matching import Where
+from shelduck.spark.scan.matching import Where, row_ids
 from shelduck.spark.session import DataFrame, SparkSession, has_jvm
+from shelduck.spark.write import kept
 from shelduck.spark.write.kept import keep
 from shelduck.spark.write.origins import DELETED, UPDATED, Origins, marked
+from shelduck.spark.write.small import collected_rows
 from shelduck.spark.write.write import Writing, WrittenFiles
 from shelduck.sql.ddl.defaults import expression_for_spark
 
@@ -64,16 +66,18 @@ def update_rows(
     changed = updated_rows(
         matches, assignments, keep=ORIGINS, render_expression=expression_for_spark
     )
-    keys = sets_keys(table, [value.path for value in values])
-    if has_jvm(spark) and not keys:
-        found = marked(changed, table, UPDATED)
-        return write_changed(spark, rows, found, limits=limits, show_progress=show_progress)
-    kept = keep(changed)
-    if not kept.count:
+    rules = row_rules(table)
+    if rules is not None and not rules.looks_at([value.path for value in values]):
+        rules = None
+    if has_jvm(spark) and rules is None:
+        marks = marked(changed, table, UPDATED)
+        return write_changed(spark, rows, marks, limits=limits, show_progress=show_progress)
+    found = keep(changed)
+    if not found.count:
         return Done(table)
-    versions = Versions(Counts(updated=kept.count), updated=kept.rows, dead=kept.rows)
-    if keys:
-        require_unique(spark, rows, versions, "UPDATE")
+    versions = Versions(Counts(updated=found.count), updated=found.rows, dead=found.rows)
+    if rules is not None:
+        rules.require(spark, rows, versions, "UPDATE")
     return write_versions(spark, rows, versions, limits=limits, show_progress=show_progress)
 
 
@@ -117,16 +121,11 @@ def write_changed(
         counts = _counts(written, origins)
         if not counts.rows:
             return Done(table)
-        gone = _deletes(spark, rows, origins, limits.deleted)
+        gone = _deletes_at(spark, rows, origins, limits.deleted)
     except BaseException:
         discard(table, paths)
         raise
-    changes = gone.changes or (DeleteRows(table),)
-    if written.files:
-        changes = (*changes, AppendFiles(table.id, written.files, table))
-    counts = replace(counts, files=len(paths), bytes=written.bytes)
-    done = Done(table, changes, (*paths, *gone.paths), counts)
-    return moved_to_catalog(done, limits.new)
+    return moved_to_catalog(with_new_files(gone, written.files, counts), limits.new)
 
 
 def _in_few_tasks(changed: DataFrame, size: int) -> DataFrame:
@@ -141,8 +140,154 @@ def _counts(written: WrittenFiles, origins: Origins) -> Counts:
     return Counts(written.rows - updated, updated, gone)
 
 
-def _deletes(spark: SparkSession, rows: TableRows, origins: Origins, few: int) -> Done:
+def _deletes_at(spark: SparkSession, rows: TableRows, origins: Origins, few: int) -> Done:
     dead = {}
     if rows.files:
         dead = write_delete_files(spark, origins.positions, rows, rows.table, few=few)
     return deleted(rows, dead, origins.inlined)
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Rows that were computed once, with the table's columns followed by their origins.
+
+    ``updated`` replace rows that are among ``dead``; ``inserted`` are new. None means no rows.
+    ``counts`` say how many rows were inserted, updated and deleted.
+    """
+
+    counts: Counts
+    updated: DataFrame | None = None
+    inserted: DataFrame | None = None
+    dead: DataFrame | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replacing:
+    """How rows that replace others are written: matched, kept in the catalog if few, and told."""
+
+    by_position: bool = False
+    limits: Limits = NOTHING_INLINED
+    show_progress: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowRules:
+    """The rules of a subject for the rows of one of its tables.
+
+    A statement that ``looks_at`` the columns which it sets must let ``require`` refuse what it
+    leaves. ``require_apart`` returns new rows, kept, if the table can have them beside rows that do
+    not match; ``stored`` those that assigned rows become in a table without others. ``load`` puts
+    rows from `shelduck.spark.merge.load_rows.ordered` into the table.
+    """
+
+    looks_at: Callable[[Iterable[Path]], bool]
+    require: Callable[[SparkSession, TableRows, Versions, str], None]
+    require_apart: Callable[[SparkSession, TableRows, DataFrame, Where], DataFrame]
+    stored: Callable[[DataFrame], DataFrame]
+    load: Callable[[SparkSession, TableRows, DataFrame, Replacing], Loaded]
+
+
+ROW_RULES: dict[Feature, Callable[[TableVersion], RowRules | None]] = {}
+"""The rules of each subject that has some; `shelduck.work.hooks` puts them in."""
+
+
+def row_rules(table: TableVersion) -> RowRules | None:
+    """Return the rules for the rows of a table, None for a table that can have any rows."""
+    return ROW_RULES[Feature.KEYS](table) if Feature.KEYS in table.features else None
+
+
+def write_versions(
+    spark: SparkSession,
+    rows: TableRows,
+    versions: Versions,
+    *,
+    limits: Limits = NOTHING_INLINED,
+    show_progress: bool | None = None,
+) -> Done:
+    """Write rows and deletes of one statement; nothing is committed.
+
+    Updated rows keep their row ids, so rows with and without row ids go to separate files: at most
+    two writes. Few rows go to the catalog instead, as ``limits`` say: they are computed already, so
+    that no file is written first.
+    """
+    table = rows.table
+    if 0 < versions.counts.updated + versions.counts.inserted <= limits.new:
+        batch = _in_catalog(table, versions)
+        if batch.can_be_kept:
+            gone = _deletes(spark, rows, versions, limits.deleted)
+            changes = gone.changes or (DeleteRows(table),)
+            changes = (*changes, InlineRows(table.id, batch, table))
+            return Done(table, changes, gone.paths, versions.counts)
+    files: list[NewDataFile] = []
+    with write_progress(spark, table.full_name, show=show_progress) as progress:
+        try:
+            for each in _writes(rows, versions):
+                how = Writing(lineage=each.lineage, spreads=each.parts > 1)
+                few = each.rows.coalesce(each.parts)
+                written = write_rows(spark, few, table, how, progress=progress)
+                files += written.files
+            gone = _deletes(spark, rows, versions, limits.deleted)
+        except BaseException:
+            discard(table, [f.path for f in files])
+            raise
+    return with_new_files(gone, files, versions.counts)
+
+
+def with_new_files(gone: Done, files: Sequence[NewDataFile], counts: Counts) -> Done:
+    """Return deletes and new files as one change, which says so even if nothing is deleted."""
+    table, changes = gone.table, gone.changes or (DeleteRows(gone.table),)
+    if files:
+        changes = (*changes, AppendFiles(table.id, tuple(files), table))
+    counts = replace(counts, files=len(files), bytes=sum(f.file_size_bytes for f in files))
+    return Done(table, changes, (*(f.path for f in files), *gone.paths), counts)
+
+
+def _in_catalog(table: TableVersion, versions: Versions) -> InlinedBatch:
+    """Return the new rows as the catalog keeps them; those that are updated keep their ids."""
+    parts = []
+    if versions.updated is not None:
+        parts.append(kept.versions(versions.updated, table, with_row_ids=True))
+    if versions.inserted is not None:
+        fresh = kept.versions(versions.inserted, table, with_row_ids=False)
+        parts.append(with_values(fresh, {ROW_ID_COLUMN: "CAST(NULL AS BIGINT)"}))
+    return collected_rows(parts, table, ROW_ID_COLUMN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """Rows that go to separate files, with their columns of lineage."""
+
+    rows: DataFrame
+    parts: int
+    lineage: tuple[str, ...]
+
+
+def _writes(rows: TableRows, versions: Versions) -> Iterator[_Write]:
+    table, counts = rows.table, versions.counts
+    updated, inserted = versions.updated, versions.inserted
+    if updated is not None:
+        may_lack = kept.may_lack_row_ids(rows.examples, rows.inlined)
+        own = kept.with_row_id(updated) if may_lack else updated
+        parts = kept.parts_of(counts.updated, rows.examples)
+        yield _Write(kept.versions(own, table, with_row_ids=True), parts, (ROW_ID_COLUMN,))
+        if own is not updated:
+            fresh = kept.versions(kept.without_row_id(updated), table, with_row_ids=False)
+            if inserted is not None:
+                fresh = fresh.unionAll(kept.versions(inserted, table, with_row_ids=False))
+            inserted = fresh
+    if inserted is not None:
+        parts = kept.parts_of(counts.inserted + counts.updated, rows.examples)
+        yield _Write(kept.versions(inserted, table, with_row_ids=False), parts, ())
+
+
+def _deletes(spark: SparkSession, rows: TableRows, versions: Versions, few: int) -> Done:
+    dead, most = versions.dead, versions.counts.updated + versions.counts.deleted
+    if dead is None:
+        return Done(rows.table)
+    found: dict[int, DeadRows] = {}
+    inlined: tuple[int, ...] = ()
+    if rows.files:
+        found = write_delete_files(spark, kept.of_files(dead), rows, rows.table, few=few, most=most)
+    if any(part.rows for part in rows.inlined):
+        inlined = row_ids(kept.of_catalog(dead))
+    return deleted(rows, found, inlined)

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from shelduck.spark.named_errors import told_to_java
+
 NULL = "\\N"
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _SPECIAL = re.compile(r"[\\\t\n\r]")
@@ -113,7 +115,7 @@ def success(rows: str) -> str:
 
 def failure(error: Exception) -> str:
     """Return the answer of a listing that ended in ``error``; Java throws its message."""
-    return f"failed\n{_text(f'{type(error).__name__}: {error}')}\n"
+    return f"failed\n{_text(told_to_java(error))}\n"
 
 
 def _text(value: Constant) -> str:

@@ -1,7 +1,8 @@
 """Errors of tasks about files: whoever runs a query, PySpark raises them as errors of a lake.
 
 PySpark turns each exception of Java into one of Python in one function. It is replaced by one that
-first looks for messages of the bridge's Java, and leaves all other exceptions to PySpark.
+first looks for messages of the bridge's Java, and for errors that people who use lakes need in
+other words (`_MEANINGS`). It leaves all other exceptions to PySpark.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ from shelduck.errors import (
     Unsupported,
 )
 from shelduck.spark import named_errors
-from shelduck.spark.bridge.meanings import sentence_for
 from shelduck.spark.named_errors import (
+    ColumnNotFound,
     DamagedFile,
     FailedWork,
     InvalidArgument,
     MissingArgument,
     NotOverConnect,
     RefusedArgument,
+    TableNotFound,
     TakenArgument,
     UnreachedFile,
 )
@@ -69,6 +71,95 @@ _NOT_FOUND = re.compile(
 )
 _CONVERTS = "convert_exception"
 _lakes: set[str] = set()
+_TABLES = "a table of a lake is spark.table('lake.main.t') and df.writeTo('lake.main.t')"
+# What Spark says, the class of the error, and a sentence that says what to write instead; it may
+# name the groups of the pattern. Spark says these things about other tables too, so a sentence must
+# be right for them as well.
+_MEANINGS: tuple[tuple[str, Callable[[str], ShelduckError], str], ...] = (
+    (
+        r"Failed to find the data source: (delta|iceberg|hudi)\b",
+        RefusedArgument,
+        "this session has no data source {0!r}; leave out the format: " + _TABLES,
+    ),
+    (
+        r"Failed to find the data source: shelduck\b",
+        RefusedArgument,
+        (
+            "this session does not know the data source 'shelduck'; call shelduck.register(spark)"
+            " to read, and write with df.writeTo('lake.main.t') or lake.table('t').append(df)"
+        ),
+    ),
+    (
+        r"LakeProvider does not allow create table|Data source shelduck does not support streamed",
+        RefusedArgument,
+        (
+            "format('shelduck') only reads; write with df.writeTo('lake.main.t'),"
+            " df.write.saveAsTable('lake.main.t') or df.writeStream.toTable('lake.main.t')"
+        ),
+    ),
+    (
+        r"The table or view `(delta|iceberg|hudi)`\.`([^`]+)` cannot be found",
+        TableNotFound,
+        (
+            "{0}.`{1}` cannot be read: this session has no data source {0!r}; use CALL"
+            " import_delta('folder', 't') for a table of Delta, or CALL add_files('t', 'folder')"
+            " for Parquet files, and read t"
+        ),
+    ),
+    (
+        r"The table or view (?:`[^`]+`\.)?`information_schema`\.`([^`]+)` cannot be found",
+        TableNotFound,
+        (
+            "information_schema.{0} does not exist; use SHOW SCHEMAS, SHOW TABLES, DESCRIBE t, or"
+            " CALL table_info()"
+        ),
+    ),
+    (
+        r"UNRESOLVED_COLUMN\S* .*? with name `_metadata`",
+        ColumnNotFound,
+        (
+            "column '_metadata' does not exist: only files that Spark lists by itself have it; for"
+            " a table of a lake use SELECT rowid, snapshot_id FROM t, or CALL list_files('t')"
+        ),
+    ),
+    (
+        r"Table (\S+) does not support partition management",
+        RefusedArgument,
+        (
+            "statements about single partitions of {0} are not supported: partitions come and go"
+            " with their rows; use DELETE, INSERT, or SELECT * FROM t.partitions"
+        ),
+    ),
+    (
+        r"The provided partitioning [^-]*- provided: (.*?)\s*- table: (.*?)\s*(?:\n|$)",
+        RefusedArgument,
+        (
+            "partitionBy {0} does not fit a table that is partitioned by {1}; leave out"
+            " partitionBy, or change the table first: ALTER TABLE t SET PARTITIONED BY (...)"
+        ),
+    ),
+    (
+        r"\[NOT_SUPPORTED_COMMAND_FOR_V2_TABLE\] (?:ALTER TABLE \.\.\. )?(.+?) is not supported",
+        RefusedArgument,
+        "{0} is not supported for tables of such a catalog as a lake; leave it out",
+    ),
+    (
+        r"cannot alter (\S+) here; ",
+        RefusedArgument,
+        (
+            "Spark itself cannot alter {0}; run ALTER TABLE by itself with spark.sql of the Python"
+            " session that attached the lake, or use lake.table('t').alter(...)"
+        ),
+    ),
+    (
+        r"Table (\S+) does not support (?:batch scan|\S*upsert|\S*delete|\S*row-level)",
+        RefusedArgument,
+        (
+            "Spark itself cannot change rows of {0}; run the statement by itself:"
+            " spark.sql('UPDATE ...'), not inside EXPLAIN, EXECUTE IMMEDIATE or BEGIN ... END"
+        ),
+    ),
+)
 
 
 def file_fault(text: str) -> ShelduckError | None:
@@ -121,7 +212,7 @@ def _told(thrown: Any) -> ShelduckError | None:
         if thrown is None:
             return None
         message = str(thrown.getMessage() or "")
-        found = file_fault(message) or sentence_for(message)
+        found = file_fault(message) or _sentence_for(message)
         if found is not None:
             return found
         thrown = thrown.getCause()
@@ -148,6 +239,15 @@ def _named(told: str, known: _Kinds) -> ShelduckError | None:
     if not (isinstance(kind, type) and issubclass(kind, ShelduckError)):
         return None
     return known.get(kind, kind)(text)
+
+
+def _sentence_for(message: str) -> ShelduckError | None:
+    """Return what a message of Spark means, None if nothing is known about it."""
+    for pattern, kind, sentence in _MEANINGS:
+        found = re.search(pattern, message[:1000])
+        if found is not None:
+            return kind(sentence.format(*(g.replace("`", "") for g in found.groups())))
+    return None
 
 
 def tell_over_connect(name: str) -> None:
@@ -178,7 +278,7 @@ def _lakes_fault(message: str) -> ShelduckError | None:
     condition = _NOT_FOUND.search(message) if _lakes else None
     name = None if condition is None else _name().search(message, condition.end())
     if condition is None or name is None:
-        return sentence_for(message)
+        return _sentence_for(message)
     table = name[1].replace("`", "").rstrip(".")
     made = NotOverConnect(
         f"Spark itself does not find {table} over Spark Connect; use spark.sql for SELECT and for"

@@ -20,7 +20,7 @@ from shelduck.spark.bridge.classes import PACKAGE, loaded, loader_of
 from shelduck.spark.bridge.codec import field_rows, rows_of
 from shelduck.spark.bridge.jvm import current_thread, has_jvm, java_gateway, java_session
 from shelduck.spark.bridge.relation import let_java_call
-from shelduck.spark.named_errors import InvalidValue, condition_of, thrown_by_java
+from shelduck.spark.named_errors import InvalidValue, condition_of, thrown_by_java, told_to_java
 
 Answer = Callable[[list[str], DataFrame | None], Iterable[Iterable[str]]]
 """Answers a request; rows to write are passed with it.
@@ -42,9 +42,7 @@ def put_catalog(spark: SparkSession, name: str, answer: Answer) -> str:
     Returns the token for `remove_catalog`.
     """
     loader = loader_of(spark)
-    let_java_call(java_gateway(spark))
-    token = uuid.uuid4().hex
-    _of_calls(loader, "ASKED").put(token, _Answering(spark, answer))
+    token = _asked(spark, answer)
     spark.conf.set(f"{_SETTING}{name}.attached", token)
     spark.conf.set(f"{_SETTING}{name}", CLASS)
     loader.loadClass(_STRATEGY).getConstructors()[0].newInstance(None).install(java_session(spark))
@@ -64,11 +62,15 @@ def put_catalog(spark: SparkSession, name: str, answer: Answer) -> str:
 
 def put_source(spark: SparkSession, answer: Answer) -> None:
     """Make ``format("shelduck")`` known to a session; a function answers the requests."""
-    loader = loader_of(spark)
+    spark.conf.set(_SOURCE, _asked(spark, answer))
+
+
+def _asked(spark: SparkSession, answer: Answer) -> str:
+    """Return the token by which Java asks a function."""
     let_java_call(java_gateway(spark))
     token = uuid.uuid4().hex
-    _of_calls(loader, "ASKED").put(token, _Answering(spark, answer))
-    spark.conf.set(_SOURCE, token)
+    _of_calls(loader_of(spark), "ASKED").put(token, _Answering(spark, answer))
+    return token
 
 
 def has_source(spark: SparkSession) -> bool:
@@ -162,7 +164,7 @@ class _Answering:
         own = error.__cause__ if isinstance(error, InvalidValue) else error
         thrown = None if own is None else thrown_by_java(own)
         if thrown is None:
-            return condition_of(error), f"{type(error).__name__}: {error}"
+            return condition_of(error), told_to_java(error)
         token = uuid.uuid4().hex
         _of_calls(loader_of(self._spark), "THROWN").put(token, thrown)
         return "THROWN", token

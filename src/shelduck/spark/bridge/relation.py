@@ -1,4 +1,4 @@
-"""DataFrames over files that Python lists while Spark plans, and the options of the writer."""
+"""DataFrames over files that Python lists while Spark plans; the options of reader and writer."""
 
 from __future__ import annotations
 
@@ -49,7 +49,6 @@ from shelduck.spark.bridge.jvm import (
     java_gateway,
     java_session,
 )
-from shelduck.spark.reader_options import READER_OPTIONS
 from shelduck.spark.stores.homes import listed_path, spark_options, spark_path
 
 Lister = Callable[[list[str]], Iterable[FileEntry]]
@@ -77,6 +76,21 @@ _PARTITION_NAMES = "shelduck.partition.names"
 _starting = threading.Lock()
 # Sessions whose planner has a rule or strategy of the bridge, by its class.
 _installed: dict[str, WeakSet[SparkSession]] = {}
+# What every scan sets, whatever the session's settings are. Files come from writers that use the
+# Gregorian calendar. If a file of a snapshot is missing or
+# damaged, the query must fail.
+READER_OPTIONS = {
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+    # Most writers put a checksum into each page, without which a flipped bit may be a wrong value.
+    "parquet.page.verify-checksum.enabled": "true",
+}
+# For a path that is not a pattern, whatever characters it has.
+EXACT_PATH = READER_OPTIONS | {"__globPaths__": "false"}
+# For files that are named one by one, and whose schema is given.
+LISTED_FILES = EXACT_PATH | {"mergeSchema": "false", "recursiveFileLookup": "true"}
 
 
 def bridge_for(spark: SparkSession) -> Bridge | None:
@@ -272,20 +286,17 @@ class Bridge:
 
     def chosen(self, found: DataFrame, columns: Iterable[Iterable[str]], reason: str) -> Any:
         """Return the answer of a chooser: what to read, which columns it has, and why."""
-        answer = self._class("java.util.ArrayList")()
+        answer = java_class(self.spark, "java.util.ArrayList")()
         for part in (analyzed_plan(found), rows_of(columns), reason):
             answer.add(part)
         return answer
 
     def _new(self, name: str, *arguments: Any) -> Any:
-        values = self._class("java.util.ArrayList")()
+        values = java_class(self.spark, "java.util.ArrayList")()
         for argument in arguments:
             values.add(argument)
         constructor = self.loader.loadClass(f"{PACKAGE}.{name}").getConstructors()[0]
         return constructor.newInstance(values.toArray())
-
-    def _class(self, name: str) -> Any:
-        return java_class(self.spark, name)
 
 
 class _Listing:

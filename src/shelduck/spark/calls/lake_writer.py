@@ -1,7 +1,7 @@
-"""``df.writeTo`` and ``df.write`` of a table of a lake, if Spark's own writers are not enough.
+"""Spark's writers of a table of a lake: ``df.writeTo``, ``df.write``, ``df.writeStream.toTable``.
 
-The lake itself replaces partitions, for which Spark would need writers in the JVM, and lets rows
-change columns (``mergeSchema``, ``evolve``).
+They are replaced where Spark's own are not enough: the lake itself replaces partitions, for which
+Spark would need writers in the JVM, and lets rows change columns (``mergeSchema``, ``evolve``).
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from pyspark.sql import Column, DataFrame, DataFrameWriter, DataFrameWriterV2
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from pyspark.sql.merge import MergeIntoWriter
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import quote_text
-from shelduck.spark.bridge.jvm import format_of, options_of
+from shelduck.spark.bridge.jvm import field_of, format_of, java_class, options_of
 from shelduck.spark.calls.lake_options import (
     EVOLUTION,
     OVERWRITE_MODE,
@@ -39,6 +41,10 @@ from shelduck.spark.types import spark_type
 Sparks = Callable[..., Any]
 RunMerge = Callable[[DataFrame, Column, Sequence[MergeClause], bool], None]
 """Merges a source on a condition by clauses; the last says whether the schema evolves."""
+_LOCATION = "checkpointLocation"
+# Spark stores the argument of queryName() as an option.
+_NAME = "queryName"
+_CHECKPOINT = "spark.sql.streaming.checkpointLocation"
 
 
 class LakeWriter(DataFrameWriterV2):
@@ -83,7 +89,7 @@ def save_as_table(
     sparks: Sparks, writer: DataFrameWriter, table: LakeTable, *how: Any, **more: Any
 ) -> None:
     """Save rows as a table: by Spark's writer, unless the rows bring new columns."""
-    given = given_by_name(("format", "mode", "partitionBy"), how, more)
+    given = _given_by_name(("format", "mode", "partitionBy"), how, more)
     writer.mode(given.pop("mode", None))
     kind, keys = given.pop("format", None), given.pop("partitionBy", None)
     refuse_format(kind or format_of(writer._jwrite), table.name)  # noqa: SLF001
@@ -147,7 +153,9 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def given_by_name(names: Sequence[str], how: Sequence[Any], more: dict[str, Any]) -> dict[str, Any]:
+def _given_by_name(
+    names: Sequence[str], how: Sequence[Any], more: dict[str, Any]
+) -> dict[str, Any]:
     """Return the arguments of a call of Spark by name, whether given by position or by name."""
     return dict(zip(names, how, strict=False)) | more
 
@@ -290,3 +298,71 @@ def _column(value: Any) -> Column:
     found = F.col(value) if isinstance(value, str) else value
     require_condition(found)
     return found
+
+
+def to_table(
+    _sparks: Callable[..., Any], writer: DataStreamWriter, table: LakeTable, *how: Any, **more: Any
+) -> StreamingQuery:
+    """Start a query that writes each batch to the table once; create the table if it is missing."""
+    names = ("format", "outputMode", "partitionBy", "queryName")
+    given = _given_by_name(names, how, more)
+    # Options about Spark's own file format do not matter here.
+    given.pop("format", None)
+    for name in names[1:]:
+        value = given.pop(name, None)
+        if value is not None:
+            getattr(writer, name)(value)
+    writer.options(**given)
+    mode = str(_field(writer, "outputMode")[0]).lower()
+    options = {n.lower(): v for n, v in options_of(writer._jwrite).items()}  # noqa: SLF001
+    refuse_others(
+        options_of(writer._jwrite),  # noqa: SLF001
+        (_LOCATION, *EVOLUTION, _NAME),
+        f"a stream into {table.name}",
+    )
+    _check(writer, table, mode, options)
+    evolution = evolution_asked(options)
+    if mode == "complete" and not evolution.is_none:
+        raise InvalidRequest(
+            f"a stream into {table.name} with output mode 'complete' replaces all rows and keeps"
+            f" the columns; leave out {', '.join(EVOLUTION)}",
+            about="option",
+        )
+    keys = _taken_keys(writer)
+    if not table.is_there:
+        table.create(writer._df.schema, keys)  # noqa: SLF001
+    function = table.sink(replaces=mode == "complete", evolution=evolution)
+    return writer.foreachBatch(function).start()
+
+
+def _check(
+    writer: DataStreamWriter, table: LakeTable, mode: str, options: Mapping[str, str]
+) -> None:
+    if mode not in ("append", "complete"):
+        raise Unsupported(
+            f"toTable does not support output mode {mode!r} for {table.name}; use foreachBatch"
+            " with a function that merges each batch, such as batch.mergeInto"
+        )
+    of_session = writer._spark.conf.get(_CHECKPOINT, None)  # noqa: SLF001
+    if _LOCATION.lower() not in options and not of_session:
+        raise InvalidRequest(
+            f"a stream into {table.name} needs a directory for its checkpoint; set"
+            ' .option("checkpointLocation", path)'
+        )
+
+
+def _taken_keys(writer: DataStreamWriter) -> list[str]:
+    """Return the arguments of partitionBy, and remove them: foreachBatch refuses them."""
+    found, put = _field(writer, "partitioningColumns")
+    if found.isEmpty():
+        return []
+    names = found.get()
+    put(java_class(writer._spark, "scala.Option").empty())  # noqa: SLF001
+    return [str(names.apply(n)) for n in range(names.size())]
+
+
+def _field(writer: DataStreamWriter, name: str) -> tuple[Any, Callable[[Any], None]]:
+    """Return a writer's settings, which it does not expose otherwise, and how to change them."""
+    java = writer._jwrite  # noqa: SLF001
+    field = field_of(java, name)
+    return field.get(java), lambda value: field.set(java, value)

@@ -1,6 +1,7 @@
-"""Calls of Spark that name a table but never reach a catalog, and what a lake does instead.
+"""Calls of Spark that never tell a catalog what they do, and what a lake does instead.
 
-For tables outside of lakes, each call is Spark's own.
+They name a table, or make a temporary view of a frame. For tables outside of lakes, each call is
+Spark's own.
 """
 
 from __future__ import annotations
@@ -13,19 +14,35 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.spark.bridge.jvm import options_of, session_copy
+from shelduck.spark.bridge.lake_catalog import follow_lakes
 from shelduck.spark.calls.lake_options import ReadOptions, read_options
-from shelduck.spark.calls.lake_stream import to_table
 from shelduck.spark.calls.lake_table import FindTable, LakeTable, read_as
-from shelduck.spark.calls.lake_writer import LakeMerge, LakeWriter, insert_into, save_as_table
+from shelduck.spark.calls.lake_writer import (
+    LakeMerge,
+    LakeWriter,
+    insert_into,
+    save_as_table,
+    to_table,
+)
 
 Call = Callable[..., Any]
 FORMAT = "shelduck"
 ReadTable = Callable[[SparkSession, Mapping[str, str]], DataFrame | None]
 """Returns the rows that options name, None if the session has not registered the format."""
+HasLakes = Callable[[SparkSession], bool]
+
+_VIEW_METHODS = {
+    "createTempView": False,
+    "createOrReplaceTempView": False,
+    "registerTempTable": False,
+    "createGlobalTempView": True,
+    "createOrReplaceGlobalTempView": True,
+}
 
 
 def replace_calls(spark: SparkSession, find: FindTable) -> None:
@@ -43,6 +60,27 @@ def replace_calls(spark: SparkSession, find: FindTable) -> None:
     for kind, method, instead in calls:
         replace_method(kind, method, partial(_replaced, instead, find))
     replace_method(type(spark.catalog), "listFunctions", _list_functions)
+
+
+def replace_views(has_lakes: HasLakes) -> None:
+    """Replace the methods that make views of frames, until the methods are restored.
+
+    A frame itself holds the snapshot that it was made from. Spark would hold it in a view, too.
+    """
+    for method, is_global in _VIEW_METHODS.items():
+        if hasattr(ClassicDataFrame, method):
+            replace_method(ClassicDataFrame, method, partial(_followed, has_lakes, is_global))
+
+
+def _followed(
+    has_lakes: HasLakes, is_global: bool, original: Callable[..., None]
+) -> Callable[..., None]:
+    def call(self: Any, name: str) -> None:
+        original(self, name)
+        if has_lakes(self.sparkSession):
+            follow_lakes(self.sparkSession, name, is_global=is_global)
+
+    return call
 
 
 def _list_functions(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import pyarrow as pa
-from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
@@ -18,6 +17,7 @@ from shelduck.model.files.data_file import DataFile, NewDeleteFile
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.spark.bridge import Named, select_named
+from shelduck.spark.bridge.relation import EXACT_PATH
 from shelduck.spark.deletes.position_files import (
     FILE,
     PATH,
@@ -25,13 +25,12 @@ from shelduck.spark.deletes.position_files import (
     collected_positions,
     stored_positions,
     write_position_files,
+    write_positions,
 )
-from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.footers import metadata_of, read_columns
 from shelduck.spark.files.plain_deletes import may_be_later
-from shelduck.spark.files.storage import delete_directory, make_directory
+from shelduck.spark.files.storage import delete_directory
 from shelduck.spark.query import is_local
-from shelduck.spark.reader_options import EXACT_PATH
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.stores.homes import spark_options, spark_path
 from shelduck.spark.stores.store_errors import told_of_storage
@@ -42,10 +41,6 @@ _THREADS = 16
 # Positions that come to the driver: 16 bytes each.
 _MOST_COLLECTED = 16_000_000
 _IDS = {PATH: 2147483646, POSITION: 2147483645}
-_FIELDS = [
-    pa.field("file_path", pa.string(), metadata={"PARQUET:field_id": "2147483646"}),
-    pa.field("pos", pa.int64(), metadata={"PARQUET:field_id": "2147483645"}),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,28 +379,3 @@ def _require_no_later(file: DataFile, table: TableVersion) -> None:
             f"another commit may have deleted rows from data file {file.id} of {table.full_name};"
             " read the table again and repeat the change"
         )
-
-
-def write_positions(
-    table: TableVersion, name: str, data_file: str, positions: pa.Array
-) -> NewDeleteFile:
-    """Write a delete file below the table's directory and return it.
-
-    ``positions`` are all deleted positions of the data file, in order; its path is absolute.
-    """
-    rows = pa.Table.from_arrays(
-        [pa.repeat(data_file, len(positions)), positions], schema=pa.schema(_FIELDS)
-    )
-    buffer = pa.BufferOutputStream()
-    footers: list[parquet.FileMetaData] = []
-    parquet.write_table(rows, buffer, compression="snappy", metadata_collector=footers)
-    data = buffer.getvalue().to_pybytes()
-    place = table.path + name
-    make_directory(place.rpartition("/")[0])
-    files, target = filesystem(place)
-    with files.open_output_stream(target) as stream:
-        stream.write(data)
-    # A Parquet file ends with the length of its footer and four letters.
-    footer_size = int.from_bytes(data[-8:-4], "little")
-    groups = footers[0].num_row_groups
-    return NewDeleteFile(name, len(positions), len(data), footer_size, row_group_count=groups)

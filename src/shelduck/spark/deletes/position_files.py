@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,11 +18,10 @@ from shelduck.model.files.layout import SNAPSHOT_FIELD
 from shelduck.model.files.place import Place
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.spark.bridge import Deletes, FileEntry, FileRelation, Report, bridge_for
-from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.footers import read_columns
 from shelduck.spark.files.physical import FIELD_ID, ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.spark.files.plain_deletes import plain_deletes
-from shelduck.spark.files.storage import delete_directory
+from shelduck.spark.files.storage import delete_directory, write_bytes
 from shelduck.spark.files.task_results import results
 from shelduck.spark.scan.public_read import deleted_positions
 from shelduck.spark.write.plain_write import write_plain_parts
@@ -202,6 +200,18 @@ def deaths_in(path: str, begin_snapshot: int) -> dict[int, int]:
     return dict(zip(positions, found.column(SNAPSHOT_COLUMN).to_pylist(), strict=True))
 
 
+def write_positions(
+    table: TableVersion, name: str, data_file: str, positions: pa.Array
+) -> NewDeleteFile:
+    """Write a delete file below the table's directory and return it.
+
+    ``positions`` are all deleted positions of the data file, in order; its path is absolute.
+    """
+    paths = pa.repeat(data_file, len(positions))
+    rows = pa.Table.from_arrays([paths, positions], schema=pa.schema(list(_DELETES)[:2]))
+    return _written(table.path, name, rows)
+
+
 def write_deaths(
     table_path: str, name: str, data_file: str, deaths: Mapping[int, int]
 ) -> NewDeleteFile:
@@ -211,22 +221,21 @@ def write_deaths(
     """
     positions = sorted(deaths)
     rows = [[data_file] * len(positions), positions, [deaths[p] for p in positions]]
-    made = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(rows, _DELETES, strict=True)],
-                                schema=_DELETES)  # fmt: skip
-    buffer = io.BytesIO()
-    footers: list[parquet.FileMetaData] = []
-    parquet.write_table(made, buffer, metadata_collector=footers)
-    content = buffer.getvalue()
-    files, place = filesystem(table_path + name)
-    files.create_dir(place.rpartition("/")[0], recursive=True)
-    with files.open_output_stream(place) as target:
-        target.write(content)
-    footer = int.from_bytes(content[-8:-4], "little")
-    return NewDeleteFile(
-        name,
-        len(positions),
-        len(content),
-        footer,
-        min(deaths.values()),
-        row_group_count=footers[0].num_row_groups,
+    columns = [pa.array(c, f.type) for c, f in zip(rows, _DELETES, strict=True)]
+    return _written(
+        table_path, name, pa.Table.from_arrays(columns, schema=_DELETES), min(deaths.values())
     )
+
+
+def _written(
+    table_path: str, name: str, rows: pa.Table, begin_snapshot: int | None = None
+) -> NewDeleteFile:
+    buffer = pa.BufferOutputStream()
+    footers: list[parquet.FileMetaData] = []
+    parquet.write_table(rows, buffer, metadata_collector=footers)
+    content = buffer.getvalue().to_pybytes()
+    write_bytes(table_path + name, content)
+    # A Parquet file ends with the length of its footer and four letters.
+    footer = int.from_bytes(content[-8:-4], "little")
+    made = (name, len(rows), len(content), footer, begin_snapshot)
+    return NewDeleteFile(*made, row_group_count=footers[0].num_row_groups)

@@ -314,6 +314,14 @@ def read_text(path: str) -> str:
         return bytes(file.readall()).decode()
 
 
+def write_bytes(path: str, content: bytes) -> None:
+    """Write a file, and make its directory; a crash may leave a part of it."""
+    make_directory(path.rpartition("/")[0])
+    files, name = filesystem(path)
+    with files.open_output_stream(name) as stream:
+        stream.write(content)
+
+
 def write_text(path: str, text: str) -> None:
     """Write a small file completely or not at all, even if there is a crash.
 

@@ -18,9 +18,9 @@ from shelduck.errors import Unsupported
 from shelduck.model.files.data_file import DataFile, DeleteFile
 from shelduck.planning.feed_plan import FeedDeletes, FeedFile
 from shelduck.spark.bridge import DAMAGED, Deletes, FileEntry, FileRelation, bridge_for
+from shelduck.spark.bridge.relation import LISTED_FILES
 from shelduck.spark.files.physical import SNAPSHOT_COLUMN
 from shelduck.spark.files.plain_deletes import plain_deletes, require_count, vector_snapshots
-from shelduck.spark.reader_options import LISTED_FILES
 from shelduck.spark.scan.public_read import DELETE_SCHEMA, FILE_ID
 from shelduck.spark.stores.homes import spark_options, spark_path
 

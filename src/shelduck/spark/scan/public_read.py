@@ -14,8 +14,8 @@ from shelduck.model.files.data_file import DataFile
 from shelduck.model.types.data_types import FLOATS, DataType, Primitive, Struct
 from shelduck.planning.scan import ScanGroup
 from shelduck.spark.bridge.faults import DAMAGED
+from shelduck.spark.bridge.relation import LISTED_FILES
 from shelduck.spark.files.physical import SNAPSHOT_COLUMN
-from shelduck.spark.reader_options import LISTED_FILES
 from shelduck.spark.stores.homes import spark_options, spark_path
 from shelduck.spark.types import spark_type
 

@@ -20,10 +20,10 @@ from shelduck.model.files.place import place_below
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, checkpoint, select_named
+from shelduck.spark.bridge.relation import EXACT_PATH
 from shelduck.spark.files.footers import read_columns
 from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.files.storage import Listed, delete_files
-from shelduck.spark.reader_options import EXACT_PATH
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.stores.homes import spark_options, spark_path
 

@@ -178,9 +178,6 @@ def _micros(value: int | timedelta) -> int:
     return value // _MICROSECOND if isinstance(value, timedelta) else value
 
 
-Values = Callable[[Any], list[object]]
-
-
 def rows_of_files(paths: Sequence[str], columns: Schema) -> InlinedBatch:
     """Return the rows of files that `write_files` just wrote, in their order.
 

@@ -369,12 +369,8 @@ def _begins_order(cursor: Cursor, ahead: int = 0) -> bool:
 
 def _order(cursor: Cursor) -> OrderColumns:
     cursor.expect("ORDER", "BY")
-    cursor.expect("(")
-    names = [cursor.name("a column")]
-    while cursor.accept(","):
-        names.append(cursor.name("a column"))
-    cursor.expect(")")
-    return OrderColumns(tuple(names), _rollup(cursor, "FROM"))
+    names = cursor.in_brackets(lambda c: c.name("a column"))
+    return OrderColumns(names, _rollup(cursor, "FROM"))
 
 
 def _alter_columns(cursor: Cursor) -> list[TableChange]:

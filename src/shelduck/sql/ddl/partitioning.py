@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from shelduck.model.tables.partition import BUCKET, CALENDAR, COUNTS, PartitionBy, Transform
 from shelduck.sql.foreign_words import foreign_transform
@@ -17,14 +18,9 @@ _SINGULARS = {word.upper(): word for word in (*CALENDAR, *COUNTS)}
 
 def read_partition_keys(cursor: Cursor) -> tuple[PartitionBy, ...]:
     """Take the keys in brackets: columns, ``bucket(4, id)``, ``year(ts)``, ``days(ts)`` ..."""
-    cursor.expect("(")
-    keys = _key(cursor)
-    while cursor.accept(","):
-        keys += _key(cursor)
-    cursor.expect(")")
     found: list[PartitionBy] = []
     seen: set[PartitionBy] = set()
-    for key in keys:
+    for key in chain.from_iterable(cursor.in_brackets(_key)):
         if key not in seen or not _is_calendar(key):
             found.append(key)
         seen.add(key)

@@ -65,12 +65,7 @@ def read_rollup_changes(cursor: Cursor, name: NamedTable, if_exists: bool) -> Al
 
 def read_rollups(cursor: Cursor) -> tuple[RollupSpec, ...]:
     """Take the rollups of a new table in brackets."""
-    cursor.expect("(")
-    found = [_spec(cursor)]
-    while cursor.accept(","):
-        found.append(_spec(cursor))
-    cursor.expect(")")
-    return tuple(found)
+    return cursor.in_brackets(_spec)
 
 
 def read_create_rollup(cursor: Cursor, or_replace: bool) -> AlterRollups:
@@ -196,10 +191,7 @@ def _column(cursor: Cursor, ends: Sequence[str]) -> str:
 
 
 def _names(cursor: Cursor) -> tuple[str, ...]:
-    found = [_column(cursor, _BEHIND_NAMED)]
-    while cursor.accept(","):
-        found.append(_column(cursor, _BEHIND_NAMED))
-    return tuple(found)
+    return tuple(cursor.listed(lambda c: _column(c, _BEHIND_NAMED)))
 
 
 def _check_groups(

@@ -37,12 +37,7 @@ _RESERVED = frozenset(
 
 def read_sort_keys(cursor: Cursor) -> tuple[SortKey, ...]:
     """Take the keys in brackets; NULL goes last where nothing is said, as in DuckDB."""
-    cursor.expect("(")
-    keys = [_key(cursor)]
-    while cursor.accept(","):
-        keys.append(_key(cursor))
-    cursor.expect(")")
-    return tuple(keys)
+    return cursor.in_brackets(_key)
 
 
 def sort_keys(texts: Sequence[str]) -> tuple[SortKey, ...]:

@@ -38,7 +38,7 @@ def read_create_view(cursor: Cursor, or_replace: bool) -> CreateViewStatement | 
             "the name of a view (OR REPLACE and IF NOT EXISTS cannot be used together)"
         )
     name = cursor.table_name()
-    columns = _columns(cursor) if cursor.accept("(") else ()
+    columns = _columns(cursor) if cursor.sees("(") else ()
     comment = cursor.string("the comment as a string") if cursor.accept("COMMENT") else None
     word = cursor.peek().key
     if word in _CLAUSES:
@@ -90,13 +90,11 @@ def _query(cursor: Cursor) -> tuple[Query, str]:
 
 
 def _columns(cursor: Cursor) -> tuple[ViewColumn, ...]:
-    columns: list[ViewColumn] = []
     taken: set[str] = set()
-    while True:
+
+    def column(cursor: Cursor) -> ViewColumn:
         name = cursor.new_column(taken)
         comment = cursor.string("the comment as a string") if cursor.accept("COMMENT") else None
-        columns.append(ViewColumn(name, comment))
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
-    return tuple(columns)
+        return ViewColumn(name, comment)
+
+    return cursor.in_brackets(column)

@@ -1,5 +1,7 @@
 """The words of DuckDB and of Spark for what pinned views need, with the same meaning in both."""
 
+# ruff: noqa: D102 - `Words` holds the contract of these methods.
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -80,6 +82,8 @@ class Words(Protocol):
 
     def entries(self, value: str, variable: str, key: str, item: str) -> str:
         """Return a map; ``key`` and ``item`` refer to fields of the entry ``variable``."""
+        entry = self.struct((("key", key), ("value", item)))
+        return f"map_from_entries({self.elements(f'map_entries({value})', variable, entry)})"
 
     def failure(self, told: str, value: str) -> str:
         """Return an expression that fails with a text and a value."""
@@ -88,17 +92,15 @@ class Words(Protocol):
         """Return whether the whole of a text matches a pattern without backslashes."""
 
 
-class DuckDBWords:
+class DuckDBWords(Words):
     """DuckDB's words."""
 
     has_all_types = True
 
     def name(self, name: str) -> str:
-        """Return a quoted name."""
         return double_quoted(name)
 
     def type(self, data_type: DataType) -> str:
-        """Return the name of a type."""
         match data_type:
             case Struct(members):
                 inside = (f"{double_quoted(m.name)} {self.type(m.type)}" for m in members)
@@ -115,50 +117,36 @@ class DuckDBWords:
                 return DUCKDB_NUMBERS.get(name, name.upper())
 
     def constant(self, leaf: Leaf, text: str) -> str:
-        """Return the value that DuckLake's text means."""
         return f"CAST({self.text(canonical_text(leaf, text))} AS {self.type(leaf)})"
 
     def text(self, text: str) -> str:
-        """Return a text as a literal."""
         return "'" + text.replace("'", "''") + "'"
 
     def member(self, value: str, name: str) -> str:
-        """Return a field of a struct."""
         return f"struct_extract({value}, {self.text(name)})"
 
     def struct(self, members: Sequence[tuple[str, str]]) -> str:
-        """Return a struct of values by name."""
         return f"struct_pack({', '.join(f'{double_quoted(n)} := {v}' for n, v in members)})"
 
     def elements(self, value: str, variable: str, element: str) -> str:
-        """Return a list in which each ``variable`` is replaced by ``element``."""
         return f"[{element} for {variable} in {value}]"
 
-    def entries(self, value: str, variable: str, key: str, item: str) -> str:
-        """Return a map; ``key`` and ``item`` refer to fields of the entry ``variable``."""
-        entry = self.struct((("key", key), ("value", item)))
-        return f"map_from_entries({self.elements(f'map_entries({value})', variable, entry)})"
-
     def failure(self, told: str, value: str) -> str:
-        """Return an expression that fails with a text and a value."""
         return f"error({self.text(told)} || CAST({value} AS VARCHAR))"
 
     def matches(self, value: str, pattern: str) -> str:
-        """Return whether the whole of a text matches a pattern without backslashes."""
         return f"regexp_full_match({value}, {self.text(pattern)})"
 
 
-class SparkWords:
+class SparkWords(Words):
     """Spark's words."""
 
     has_all_types = False
 
     def name(self, name: str) -> str:
-        """Return a quoted name."""
         return backticked(name)
 
     def type(self, data_type: DataType) -> str:
-        """Return the name of a type; Unsupported if Spark has none."""
         match data_type:
             case Struct(members):
                 inside = (f"{backticked(m.name)}: {self.type(m.type)}" for m in members)
@@ -175,7 +163,6 @@ class SparkWords:
                 return _SPARK[name]
 
     def constant(self, leaf: Leaf, text: str) -> str:
-        """Return the value that DuckLake's text means."""
         found, name = canonical_text(leaf, text), str(leaf)
         if name == "blob":
             return f"X'{(blob_bytes(found) or b'').hex()}'"
@@ -186,32 +173,21 @@ class SparkWords:
         return f"CAST({quote_text(found)} AS {self.type(leaf)})"
 
     def text(self, text: str) -> str:
-        """Return a text as a literal."""
         return quote_text(text)
 
     def member(self, value: str, name: str) -> str:
-        """Return a field of a struct."""
         return f"{value}.{backticked(name)}"
 
     def struct(self, members: Sequence[tuple[str, str]]) -> str:
-        """Return a struct of values by name."""
         return f"named_struct({', '.join(f'{quote_text(n)}, {v}' for n, v in members)})"
 
     def elements(self, value: str, variable: str, element: str) -> str:
-        """Return a list in which each ``variable`` is replaced by ``element``."""
         return f"transform({value}, {variable} -> {element})"
 
-    def entries(self, value: str, variable: str, key: str, item: str) -> str:
-        """Return a map; ``key`` and ``item`` refer to fields of the entry ``variable``."""
-        entry = self.struct((("key", key), ("value", item)))
-        return f"map_from_entries({self.elements(f'map_entries({value})', variable, entry)})"
-
     def failure(self, told: str, value: str) -> str:
-        """Return an expression that fails with a text and a value."""
         return f"raise_error(concat({quote_text(told)}, CAST({value} AS STRING)))"
 
     def matches(self, value: str, pattern: str) -> str:
-        """Return whether the whole of a text matches a pattern without backslashes."""
         # Java's $ also matches in front of a last line break, and the pattern is ASCII only.
         return f"({value} RLIKE '^({pattern})$' AND NOT contains({value}, char(10)))"
 

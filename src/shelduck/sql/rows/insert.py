@@ -104,16 +104,13 @@ def _columns_or_by_name(cursor: Cursor) -> tuple[tuple[str, ...] | None, bool]:
 
 
 def _partition(cursor: Cursor) -> tuple[PartitionValue, ...]:
-    cursor.expect("(")
-    found: list[PartitionValue] = []
     taken: set[str] = set()
-    while True:
+
+    def value(cursor: Cursor) -> PartitionValue:
         column = cursor.new_column(taken)
-        found.append(PartitionValue(column, literal_text(cursor) if cursor.accept("=") else None))
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
-    return tuple(found)
+        return PartitionValue(column, literal_text(cursor) if cursor.accept("=") else None)
+
+    return cursor.in_brackets(value)
 
 
 def _replace_where(cursor: Cursor, mode: str, partition: tuple[PartitionValue, ...]) -> Span:

@@ -194,10 +194,7 @@ def _insert(cursor: Cursor, clause: _Clause) -> None:
 
 
 def _take_values(cursor: Cursor, clause: _Clause) -> None:
-    while True:
-        clause.values.append(take_value(cursor, (",", ")")))
-        if not cursor.accept(","):
-            break
+    clause.values += cursor.listed(lambda c: take_value(c, (",", ")")))
     if clause.columns and len(clause.values) != len(clause.columns):
         raise cursor.failure(f"{len(clause.columns)} values, one for each column")
     cursor.expect(")")

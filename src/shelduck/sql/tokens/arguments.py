@@ -175,12 +175,7 @@ def read_property_change(cursor: Cursor) -> PropertyChange:
     if sets:
         return SetProperties(tuple(read_properties(cursor).items()))
     if_exists = cursor.accept_if("EXISTS")
-    cursor.expect("(")
-    keys = [read_property_key(cursor)]
-    while cursor.accept(","):
-        keys.append(read_property_key(cursor))
-    cursor.expect(")")
-    return UnsetProperties(tuple(keys), if_exists)
+    return UnsetProperties(cursor.in_brackets(read_property_key), if_exists)
 
 
 def read_properties(cursor: Cursor) -> dict[str, str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
+from typing import TypeVar
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Path
@@ -11,6 +13,7 @@ from shelduck.model.types.data_types import DataType, declared_type
 from shelduck.sql.tokens.lexer import Token, TokenKind, name_of, place, string_of
 from shelduck.sql.tokens.parts import NamedTable, SchemaName
 
+T = TypeVar("T")
 _OPENING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _ANGLES = {"<": 1, ">": -1}
 # Words that are often mistyped.
@@ -153,19 +156,31 @@ class Cursor:
 
     def columns(self) -> tuple[str, ...]:
         """Take the names of top-level columns in brackets, each only once."""
-        self.expect("(")
-        found: list[str] = []
         taken: set[str] = set()
-        while True:
+
+        def column(_: Cursor) -> str:
             start = self.at
-            found.append(self.new_column(taken))
+            found = self.new_column(taken)
             if self.sees("."):
                 self.at = start
                 raise self.failure("a top-level column (quote a name that contains a dot)")
-            if not self.accept(","):
-                break
+            return found
+
+        return self.in_brackets(column)
+
+    def in_brackets(self, read: Callable[[Cursor], T]) -> tuple[T, ...]:
+        """Take one part or more in brackets, with commas between them."""
+        self.expect("(")
+        found = self.listed(read)
         self.expect(")")
         return tuple(found)
+
+    def listed(self, read: Callable[[Cursor], T]) -> list[T]:
+        """Take one part or more, with commas between them."""
+        found = [read(self)]
+        while self.accept(","):
+            found.append(read(self))
+        return found
 
     def path(self, what: str = "a column") -> Path:
         """Take names joined by dots."""

@@ -166,14 +166,9 @@ def read_cancel(cursor: Cursor) -> CancelJob:
     rollups = _are_rollups(cursor)
     cursor.expect("FROM")
     name = cursor.table_name()
-    jobs: list[int] = []
-    if cursor.accept("("):
-        jobs.append(_job(cursor))
-        while cursor.accept(","):
-            jobs.append(_job(cursor))
-        cursor.expect(")")
+    jobs = cursor.in_brackets(_job) if cursor.sees("(") else ()
     cursor.end()
-    return CancelJob(name, tuple(jobs), rollups)
+    return CancelJob(name, jobs, rollups)
 
 
 def _are_rollups(cursor: Cursor) -> bool:

@@ -33,10 +33,6 @@ _MAINTAINED = (
     "schema_name string, table_name string, step string, state string, reason string,"
     " files bigint, bytes bigint, told string"
 )
-_COLUMNS = (
-    "table string, kind string, object string, wrong string, remedy string, level string,"
-    " repair string"
-)
 
 
 def compact(

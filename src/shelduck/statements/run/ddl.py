@@ -6,25 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
-from shelduck.evolution.arrangement import Arrangement, new_arrangement
-from shelduck.evolution.key_draft import keyed_table
 from shelduck.jobs.jobs import SchemaChangeJob, job_properties
-from shelduck.model.changes.definition import with_default
 from shelduck.model.changes.schema_change import SetComment
-from shelduck.model.tables.properties import checked_properties, refuse_doris
-from shelduck.model.tables.schema import FieldId, Schema, comments_of, new_schema
+from shelduck.model.tables.keys import folds
+from shelduck.model.tables.properties import refuse_doris
 from shelduck.model.types.data_types import Member
-from shelduck.operations.done import Done
+from shelduck.operations.done import Done, Loaded
 from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.inlining import limits_of
-from shelduck.operations.write.load import Loaded
-from shelduck.rollups.rollup_shape import create_with_rollups, drop_with_rollups
-from shelduck.rows.keyed import folds, load
+from shelduck.rows.appending import load
 from shelduck.spark.session import DataFrame
 from shelduck.spark.types import members_of
 from shelduck.sql.statements import statement_values as st
 from shelduck.statements.run.views import comment_columns
 from shelduck.statements.runner import Answer, Runner
+from shelduck.verbs.catalog_verbs import creating
 from shelduck.work.hooks import carry_out_rows
 from shelduck.work.results import Result, Unchanged
 from shelduck.work.unit import UnitOfWork, carry_out
@@ -65,19 +61,7 @@ def create_table(runner: Runner, statement: st.CreateTableStatement) -> Result:
     if statement.if_not_exists and view.has_table(name):
         return Unchanged(view.base.id)
     rows = runner.query(statement.as_query) if statement.as_query else None
-    columns, comments = _columns(statement, rows)
-    properties, arrangement = _described(statement, columns)
-
-    def stage(unit: UnitOfWork) -> None:
-        if rows is None and statement.if_not_exists and unit.workspace.has_table(name):
-            return
-        if statement.must_exist or (statement.or_replace and unit.workspace.has_table(name)):
-            drop_with_rollups(unit, unit.workspace.table(name))
-        unit.workspace.create_table(
-            name, columns, comments, arrangement=arrangement, properties=properties
-        )
-        create_with_rollups(unit, name, statement.rollups)
-
+    stage = creating(statement, name, _members(statement, rows))
     if rows is None:
         return carry_out(runner.state, runner.unit, stage)
 
@@ -147,37 +131,15 @@ def rename_table(runner: Runner, statement: st.RenameTableStatement) -> Result:
     return runner.table(statement.name).rename(new.name)
 
 
-def _described(
-    statement: st.CreateTableStatement, columns: Schema
-) -> tuple[dict[str, str], Arrangement]:
-    table = str(statement.name)
-    wanted = checked_properties(statement.properties, table)
-    refuse_doris(statement.doris_properties, table)
-    arrangement = new_arrangement(columns, statement.partitioned_by, statement.sorted_by, table)
-    return keyed_table(columns, statement.keys, wanted, arrangement, table)
-
-
-def _columns(
-    statement: st.CreateTableStatement, rows: DataFrame | None
-) -> tuple[Schema, dict[FieldId | None, str]]:
+def _members(statement: st.CreateTableStatement, rows: DataFrame | None) -> list[Member]:
+    refuse_doris(statement.doris_properties, str(statement.name))
     if rows is not None and statement.columns:
         raise InvalidRequest(
             f"CREATE TABLE {statement.name} has both columns and AS SELECT; leave out one of them"
         )
     if rows is not None:
-        members = members_of(rows.schema)
-    else:
-        members = [Member(c.name, c.type, c.nullable, c.comment) for c in statement.columns]
-    columns = new_schema(members)
-    comments = comments_of(columns, members)
-    if statement.comment is not None:
-        comments[None] = statement.comment
-    fields = []
-    for made, wanted in zip(columns, statement.columns or columns.fields, strict=True):
-        if isinstance(wanted, st.ColumnDefinition):
-            made = with_default(made, wanted.default, str(statement.name))  # noqa: PLW2901
-        fields.append(made)
-    return Schema(tuple(fields)), comments
+        return members_of(rows.schema)
+    return [Member(c.name, c.type, c.nullable, c.comment) for c in statement.columns]
 
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {

@@ -11,11 +11,7 @@ from shelduck.model.tables.schema import Path
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.operations.done import Done
-from shelduck.operations.write.delete import delete_rows
-from shelduck.operations.write.inlining import limits_of
-from shelduck.operations.write.update import update_rows
-from shelduck.rows.edit_verbs import merge_into
-from shelduck.rows.keyed import changed_rows, settled_rows
+from shelduck.rows.edit_verbs import delete_from, merge_into, update_in
 from shelduck.spark.merge.merge_clauses import Merge, MergeAction, MergeClause, When
 from shelduck.spark.rows.assignments import SetValue
 from shelduck.spark.scan.images import CAME, nothing, rows_of, with_action
@@ -26,9 +22,9 @@ from shelduck.sql.rows.insert import as_time
 from shelduck.sql.statements import row_statements as st
 from shelduck.sql.statements.upkeep_statements import Restore
 from shelduck.sql.tokens.parts import Expression, Target
-from shelduck.statements.run import dml
+from shelduck.statements.run import inserts
 from shelduck.statements.runner import Answer, Runner
-from shelduck.work.hooks import carry_out_rows
+from shelduck.work.hooks import carry_out_rows, changed_rows, settled_rows
 from shelduck.work.results import Committed, Result
 from shelduck.work.table_changes import changes_of
 from shelduck.work.unit import UnitOfWork
@@ -50,9 +46,7 @@ def delete(runner: Runner, statement: st.Delete) -> Result:
         rows = changed_rows(unit, inside.name(statement.name))
         with inside.views(condition) as named:
             where = Where(named(condition.text), statement.rows.target.alias)
-            few = limits_of(runner.state.store, rows.table).deleted
-            register = unit.writer.register
-            return delete_rows(runner.state.spark, rows, where, few=few, register=register)
+            return delete_from(unit, rows, where)
 
     return carry_out_rows(runner.state, runner.unit, prepare)
 
@@ -71,15 +65,8 @@ def update(runner: Runner, statement: st.Update) -> Result:
         rows = settled_rows(unit, inside.name(statement.name))
         with inside.views(condition, *(a.value for a in statement.assignments)) as named:
             where = Where(named(condition.text), target.alias) if condition else None
-            return update_rows(
-                runner.state.spark,
-                rows,
-                set_values(target, statement.assignments, rows.table, named),
-                where,
-                alias=target.alias,
-                limits=limits_of(runner.state.store, rows.table),
-                show_progress=runner.state.show_progress,
-            )
+            values = set_values(target, statement.assignments, rows.table, named)
+            return update_in(runner.state, rows, values, where, target.alias)
 
     return carry_out_rows(runner.state, runner.unit, prepare)
 
@@ -236,7 +223,7 @@ def set_values(
     return found
 
 
-_EDITS = dml.RUN | RUN
+_EDITS = inserts.RUN | RUN
 
 
 def returning(runner: Runner, statement: st.Returning) -> DataFrame:

@@ -77,9 +77,7 @@ def drop_macro(runner: Runner, statement: st.DropMacroStatement) -> Result:
 
 def show_macros(runner: Runner, statement: st.ShowMacros) -> PlainRows:
     """SHOW MACROS: the macros of a schema, with their parameters and DuckDB's text."""
-    wanted = statement.schema.schema if statement.schema else runner.state.default_schema
-    workspace = runner.view().workspace
-    schema = workspace.schema(wanted)
+    workspace, schema = runner.schema(statement.schema)
     rows = [
         (schema.text, macro.name, macro.kind.value, str(body), body.sql)
         for macro in sorted(workspace.macros(), key=lambda m: (m.name, m.kind.value))

@@ -68,9 +68,7 @@ def show_schemas(runner: Runner, statement: st.ShowSchemas) -> PlainRows:
 
 def show_tables(runner: Runner, statement: st.ShowTables) -> PlainRows:
     """SHOW TABLES, with the columns that Spark gives."""
-    wanted = statement.schema.schema if statement.schema else runner.state.default_schema
-    workspace = runner.view().workspace
-    schema = workspace.schema(wanted)
+    workspace, schema = runner.schema(statement.schema)
     names = [n for n in workspace.table_names(schema) if is_like(n, statement.like)]
     rows = [(schema.text, name, False) for name in names]
     columns = "namespace string, tableName string, isTemporary boolean"

@@ -144,9 +144,7 @@ def drop_view(runner: Runner, statement: st.DropViewStatement) -> Result:
 
 def show_views(runner: Runner, statement: st.ShowViews) -> PlainRows:
     """SHOW VIEWS, with the columns that Spark gives."""
-    wanted = statement.schema.schema if statement.schema else runner.state.default_schema
-    workspace = runner.view().workspace
-    schema = workspace.schema(wanted)
+    workspace, schema = runner.schema(statement.schema)
     names = [n for n in workspace.view_names(schema) if is_like(n, statement.like)]
     columns = "namespace string, viewName string, isTemporary boolean"
     return PlainRows(columns, [(schema.text, n, False) for n in names])

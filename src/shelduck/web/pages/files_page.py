@@ -64,7 +64,7 @@ def show(site: Site, request: Request) -> Response:
     compaction, why = None, ""
     reads = "plan" in request.query_params
     try:
-        compaction = outlook(site.state.store, table, site.state.layouts, reads_footers=reads)
+        compaction = outlook(site.state, table, reads_footers=reads)
     except ShelduckError as error:
         why = str(error)
     return site.render(

@@ -12,8 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.model.changes.job import Job, JobState
-from shelduck.web.pace import pace_of
-from shelduck.web.site import Site
+from shelduck.web.site import Site, pace_of
 from shelduck.web.wording import asked_number
 
 LISTED = 100

@@ -34,8 +34,7 @@ def show(site: Site, request: Request) -> Response:
     with site.reading() as (connection, head):
         table = site.table(connection, head, number)
         groups = by_layout(connection, number)
-        named = {g.mapping_id for g in groups if g.mapping_id is not None}
-        mappings = read.name_mappings(connection, named)
+        mappings = read.name_mappings(connection, (g.mapping_id for g in groups))
         kept = kept_rows(connection, [number]).get(number, RowsInCatalog())
     found = coats(groups, table, mappings)
     older = [c for c in found if not c.is_current]

@@ -18,10 +18,9 @@ from shelduck.catalog.read.overview.column_history import (
 from shelduck.catalog.running.job_rows import followed_by
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table_version import Snapshot
-from shelduck.web.history.axis import Axis, Scale, readable_scale
 from shelduck.web.history.column_changes import ColumnChange, column_changes, order_changes
 from shelduck.web.history.lanes import Family, changed_at, lanes
-from shelduck.web.history.picture import picture
+from shelduck.web.history.picture import Axis, Scale, picture, readable_scale
 from shelduck.web.site import Site
 from shelduck.web.wording import asked_number
 

@@ -18,10 +18,9 @@ from sqlalchemy import (
 )
 
 from shelduck.catalog.commit.adoptions import refuse_other_numbers
-from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.follow_pins import ASK_PINS
+from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.kept_places import ASK_PLACES, keep_places
-from shelduck.catalog.commit.kinds.kind import ChangeKind
+from shelduck.catalog.commit.opening import ASK_PINS
 from shelduck.catalog.commit.rows.delete_file_rows import require_as_seen
 from shelduck.catalog.commit.rows.described import (
     ASK_TAGGED,

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shelduck.catalog.commit.adoptions import mapping_ids, refuse_adopted
-from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kinds.kind import ChangeKind
+from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.rows.delete_file_rows import insert_delete_files
 from shelduck.catalog.commit.rows.file_rows import (
     file_row,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import Table, bindparam, func, select, update
 
-from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kinds.kind import ChangeKind
-from shelduck.catalog.commit.rows.versions import begin, end
+from shelduck.catalog.commit.draft import ChangeKind, Draft
+from shelduck.catalog.commit.rows.versions import begin, end, renew
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read.queries import live
 from shelduck.ducklake import tables
@@ -35,9 +34,6 @@ _DROPPED = {
     MacroKind.SCALAR: Verb.DROPPED_SCALAR_MACRO,
     MacroKind.TABLE: Verb.DROPPED_TABLE_MACRO,
 }
-_LIVE_VIEWS = select(tables.view).where(
-    tables.view.c.view_id.in_(bindparam("ids", expanding=True)), live(tables.view)
-)
 _macro, _impl = tables.macro.c, tables.macro_impl.c
 _LIVE_MACROS = (
     select(
@@ -78,7 +74,9 @@ def _check_views(draft: Draft, work: Work) -> None:
     if not changes:
         return
     ids = [change.view.id for change in changes]
-    rows = draft.connection.execute(_LIVE_VIEWS, {"ids": ids}).mappings()
+    source = draft.format.table(tables.view)
+    query = select(source).where(source.c.view_id.in_(ids), live(source))
+    rows = draft.connection.execute(query).mappings()
     draft.found.update((row["view_id"], dict(row)) for row in rows)
     for each in changes:
         row = draft.found.get(each.view.id)
@@ -91,7 +89,7 @@ def _check_views(draft: Draft, work: Work) -> None:
 
 
 def _write_views(draft: Draft, work: Work) -> None:
-    """Write dropped, renamed and new views; six statements, and three for comments on columns."""
+    """Write dropped, renamed and new views; seven statements, and three for comments on columns."""
     dropped = [gone.view.id for gone in work.of(DropView)]
     of_columns = draft.format.view_column_tag
     end(draft, tables.view, view_id=dropped)
@@ -100,10 +98,9 @@ def _write_views(draft: Draft, work: Work) -> None:
         end(draft, of_columns, view_id=dropped)
     draft.entries.extend(Entry(Verb.DROPPED_VIEW, number) for number in dropped)
     renamed = {each.view.id: each for each in work.of(RenameView)}
-    end(draft, tables.view, view_id=renamed)
-    rows: list[tuple[Table, Row]] = [
-        (tables.view, {**draft.found[n], "view_name": each.new_name}) for n, each in renamed.items()
-    ]
+    named = [(draft.found[n], {"view_name": each.new_name}) for n, each in renamed.items()]
+    renew(draft, tables.view, "view_id", named)
+    rows: list[tuple[Table, Row]] = []
     # DuckLake logs a rename as the creation of the new name.
     names = [(each.view.schema.name, each.new_name) for each in renamed.values()]
     for made in work.of(CreateView):

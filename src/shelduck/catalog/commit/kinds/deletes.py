@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kinds.kind import ChangeKind
+from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.rows.delete_file_rows import (
     ASK_FILES,
     end_delete_files,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, bindparam, case, delete, func, select, update
 
-from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kinds.kind import ChangeKind
+from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.rows.delete_file_rows import (
     forget_merged,
     insert_delete_files,

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import select
 
-from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.follow_pins import ASK_PINS
+from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.kept_places import keep_places
-from shelduck.catalog.commit.kinds.kind import ChangeKind
+from shelduck.catalog.commit.opening import ASK_PINS
 from shelduck.catalog.commit.rows.described import (
     begin_columns,
     begin_tags,
@@ -17,7 +16,7 @@ from shelduck.catalog.commit.rows.described import (
     set_keys,
 )
 from shelduck.catalog.commit.rows.inlined_tables import add_inlined_table
-from shelduck.catalog.commit.rows.versions import begin, end
+from shelduck.catalog.commit.rows.versions import begin, end, renew
 from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.catalog.read.queries import live
 from shelduck.ducklake import tables
@@ -100,8 +99,7 @@ def _rename(draft: Draft, work: TableWork, name: str) -> None:
     DuckLake logs a rename as the creation of the new name.
     """
     assert work.old is not None
-    end(draft, tables.table, table_id=[work.id])
-    begin(draft, [(tables.table, {**draft.found[work.id], "table_name": name})])
+    renew(draft, tables.table, "table_id", [(draft.found[work.id], {"table_name": name})])
     draft.entries.append(Entry(Verb.CREATED_TABLE, names=(work.old.schema.name, name)))
     draft.note_version(work.id)
     draft.has_schema_change = True

@@ -20,8 +20,7 @@ from sqlalchemy import (
     update,
 )
 
-from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kinds.kind import ChangeKind
+from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.rows.table_stats import widen_column_stats
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.known import misnamed_tables, renaming
@@ -47,16 +46,6 @@ _FILE_IDS = (
     tables.delete_file.c.delete_file_id,
     tables.column_mapping.c.mapping_id,
 )
-_UNKEYED = (
-    *(tables.metadata, tables.table, tables.view, tables.macro, tables.column),
-    *(tables.tag, tables.column_tag, tables.partition_info, tables.partition_column),
-    *(tables.sort_info, tables.sort_expression, tables.table_stats, tables.table_column_stats),
-    *(tables.file_column_stats, tables.file_partition_value, tables.inlined_data_tables),
-    *(tables.column_mapping, tables.name_mapping, tables.schema_versions, tables.macro_impl),
-    *(tables.macro_parameters, tables.files_scheduled_for_deletion),
-)
-UNKEYED = (*(each.name for each in _UNKEYED), "ducklake_view_column_tag")
-"""Tables without a primary key, each of whose rows must be there once."""
 
 
 def write(draft: Draft, work: Work) -> None:
@@ -152,9 +141,9 @@ class LowCounter:
 
 
 def equal_rows(connection: Connection, most: int | None = None) -> Iterator[EqualRows]:
-    """Yield rows that are there several times, at most ``most`` of each table."""
-    known = format_of(connection)
-    for source in (known.table(each) for each in UNKEYED if each in known.metadata.tables):
+    """Yield rows that are there several times, at most ``most`` of each table without a key."""
+    every = format_of(connection).metadata.tables.values()
+    for source in (each for each in every if not each.primary_key.columns):
         count = func.count().label("equal_rows")
         query = select(*source.c, count).group_by(*source.c).having(func.count() > 1).limit(most)
         for found in connection.execute(query).mappings().all():

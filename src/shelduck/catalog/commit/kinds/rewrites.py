@@ -7,8 +7,7 @@ from typing import Any
 
 from sqlalchemy import BindParameter, bindparam, func, select
 
-from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kinds.kind import ChangeKind
+from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.rows.delete_file_rows import (
     ASK_FILES,
     end_files,

@@ -68,6 +68,18 @@ def begin(draft: Draft, rows: Iterable[tuple[Table, Row]]) -> None:
         draft.insert(table, some)
 
 
+def renew(draft: Draft, source: Table, by: str, rows: Iterable[tuple[Row, Row]]) -> None:
+    """End live rows, and begin the same with other values; two statements.
+
+    Each is a row with all columns that ``source`` has in the lake's version, and the new values.
+    ``by`` is the column that tells the rows apart.
+    """
+    known = draft.format.table(source).c.keys()
+    new = [{name: row[name] for name in known} | {**values} for row, values in rows]
+    end(draft, source, **{by: [row[by] for row in new]})
+    begin(draft, ((source, row) for row in new))
+
+
 @cache
 def _ending(source: Table, *keys: str) -> Update:
     """Return the statement that ends live rows whose ``keys`` are in the lists ``in_…``.

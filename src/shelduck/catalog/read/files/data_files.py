@@ -7,22 +7,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Column, Connection, Select
+from sqlalchemy import Column, Connection, Select, select
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.files.checks import (
-    refuse_bounds,
-    require_deletable,
-    require_distinct,
-    require_known,
-    require_sound,
-)
 from shelduck.catalog.read.holdings import Holdings, holdings_of, holdings_with_files
 from shelduck.catalog.read.views_and_macros import file_place, hive_values
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import RESTORE, refuse_row
-from shelduck.ducklake.rules import MOST
+from shelduck.ducklake.checked import RESTORE, require_row
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.data_file import (
     ColumnStats,
@@ -37,7 +29,11 @@ from shelduck.model.tables.table_version import TableVersion
 
 # Of more files, the delete files and layouts are asked for by themselves: that decodes faster.
 FEW = 1_000
-_NODE = ("mapping_id", "column_id", "source_name", "target_field_id", "parent_column")
+_node = tables.name_mapping.c
+_NODE = (
+    *(_node.mapping_id, _node.column_id, _node.source_name, _node.target_field_id),
+    _node.parent_column,
+)
 
 
 def data_files(
@@ -86,8 +82,9 @@ def few_data_files(
         return []
     if at_most is not None and len(rows) > at_most:
         return None
+    queries.require_file_rows(rows)
     rows.sort(key=itemgetter(0))
-    of_mappings, of_layouts = require_sound(rows)
+    of_mappings, of_layouts = _others(rows, 7), _others(rows, 11)
     deletes: Iterable[Any] = ()
     if known.has_delete_files:
         query = queries.delete_files_at(table.id, at)
@@ -111,11 +108,11 @@ def files_at_once(
     rows = found["files"]
     if max(len(rows), len(found["deletes"])) > at_most:
         return None
-    of_mappings, _ = require_sound(rows)
+    queries.require_file_rows(rows)
     if not rows:
         return [], known
     rows.sort(key=lambda row: row.data_file_id)
-    mappings = name_mappings(connection, of_mappings)
+    mappings = name_mappings(connection, _others(rows, 7))
     beside = _Beside(known, found["deletes"], found["layouts"], mappings)
     return _complete(connection, table, rows, beside, None), known
 
@@ -148,8 +145,8 @@ def _complete(
     files = _files(table, rows, known)
     if ids is None and (known.deletes or known.positions):
         strays = (known.deletes.keys() | known.positions.keys()) - {f.id for f in files}
-        require_known(connection, table, strays)
-    require_distinct(table, files)
+        _require_known(connection, table, strays)
+    _require_distinct(table, files)
     return files
 
 
@@ -163,11 +160,68 @@ def data_files_of(
     present = queries.present_tables(connection, [own_tables.file_layout.name])
     query = queries.every_data_file(table.id, with_layouts=bool(present))
     rows = connection.execute(_among(query, queries.t_file.c.data_file_id, ids)).all()
-    of_mappings, of_layouts = require_sound(rows)
+    queries.require_file_rows(rows)
+    of_mappings, of_layouts = _others(rows, 7), _others(rows, 11)
     layouts = _layouts(connection.execute(queries.layouts(of_layouts)) if of_layouts else ())
     mappings = name_mappings(connection, of_mappings)
     values = _values_of_keys(connection, table, rows, mappings, ids)
     return _files(table, rows, _Known({}, {}, layouts, mappings, values))
+
+
+def _others(rows: Iterable[Any], place: int) -> set[int]:
+    """Return the ids of other rows that rows of `queries.every_data_file` name in a column."""
+    return set(map(itemgetter(place), rows)) - {None}
+
+
+def _require_deletable(
+    table: TableVersion,
+    number: int,
+    records: int,
+    deleted: DeleteFile | None,
+    gone: Sequence[int],
+) -> None:
+    """Raise CorruptLake if deletes name more rows than a data file has."""
+    count = deleted.delete_count if deleted is not None else 0
+    if count > records or (gone and max(gone) >= records):
+        raise CorruptLake(
+            f"data file {number} of {table.full_name} has {records} rows in ducklake_data_file, but"
+            f" deletes of more rows; {RESTORE}"
+        )
+
+
+def _require_known(connection: Connection, table: TableVersion, owners: Collection[int]) -> None:
+    """Raise CorruptLake if deletes are for data files that the table never had."""
+    f = tables.data_file.c
+    for some in queries.chunks(sorted(owners)):
+        query = select(f.data_file_id).where(f.table_id == table.id, f.data_file_id.in_(some))
+        lost = set(some) - set(connection.execute(query).scalars())
+        if lost:
+            raise CorruptLake(
+                f"{table.full_name} has deletes of data file {min(lost)}, but no such file;"
+                f" {RESTORE}"
+            )
+
+
+def _require_distinct(table: TableVersion, files: Sequence[DataFile]) -> None:
+    """Raise CorruptLake if two rows of the catalog name one file: its rows would count twice."""
+    if len({f.path for f in files}) < len(files):
+        _require_apart(table, "data", [(f.id, f.path) for f in files])
+    deletes = [(f.id, f.delete_file.path) for f in files if f.delete_file is not None]
+    _require_apart(table, "delete", deletes)
+
+
+def _require_apart(table: TableVersion, kind: str, named: Sequence[tuple[int, str]]) -> None:
+    if len({path for _, path in named}) == len(named):
+        return
+    seen: dict[str, int] = {}
+    for number, path in named:
+        other = seen.setdefault(path, number)
+        if other != number:
+            raise CorruptLake(
+                f"data files {other} and {number} of {table.full_name} have the same {kind} file"
+                f" {path} at snapshot {table.snapshot.id}; correct the wrong path in"
+                f" ducklake_{kind}_file, or set an end_snapshot there"
+            )
 
 
 def _among(query: Select[Any], column: Column[Any], ids: Collection[int] | None) -> Select[Any]:
@@ -216,7 +270,7 @@ def _files(table: TableVersion, rows: Iterable[Any], known: _Known) -> list[Data
         deleted = deletes.get(number) if deletes else None
         gone = positions.get(number, ()) if positions else ()
         if (deleted is not None or gone) and records is not None:
-            require_deletable(table, number, records, deleted, gone)
+            _require_deletable(table, number, records, deleted, gone)
         made = (
             *(number, place, size, records, first, begin, mapping, partial),
             *(deleted, gone, values, layouts.get(kept), spec),
@@ -239,22 +293,11 @@ def file_bounds(
     found: dict[int, dict[int, ColumnStats]] = {c: {} for c in column_ids}
     if not found:
         return found
-    for row in connection.execute(queries.bounds_of(table.id, column_ids, file_ids)).all():
-        column, number, size, values, nulls, low, high, nan = row
+    rows = connection.execute(queries.bounds_of(table.id, column_ids, file_ids)).all()
+    queries.require_bounds_rows(rows)
+    for column, number, size, values, nulls, low, high, nan in rows:
         if values is None or nulls is None:
             continue
-        if (
-            number.__class__ is not int
-            or values.__class__ is not int
-            or not 0 <= values <= MOST
-            or nulls.__class__ is not int
-            or not 0 <= nulls <= MOST
-            or (low is not None and low.__class__ is not str)
-            or (high is not None and high.__class__ is not str)
-            or (nan is not None and nan not in (0, 1))
-            or (size is not None and size.__class__ is not int)
-        ):
-            refuse_bounds(row)
         of_column = found[column]
         if number in of_column:
             raise CorruptLake(
@@ -369,18 +412,22 @@ def _unreadable(table: TableVersion, path: str, kind: str, key: str | None) -> U
     )
 
 
-def name_mappings(connection: Connection, ids: Collection[int]) -> dict[int, NameMapping]:
-    """Return name mappings by id; at most one statement. CorruptLake if one is missing."""
+def name_mappings(connection: Connection, named: Iterable[int | None]) -> dict[int, NameMapping]:
+    """Return name mappings by id; at most one statement. CorruptLake if one is missing.
+
+    ``named`` are the mappings of files, None where a file has none.
+    """
+    ids = {number for number in named if number is not None}
     if not ids:
         return {}
     nodes: dict[int, list[Any]] = defaultdict(list)
     for row in connection.execute(queries.mapping_rows(ids)):
         if row.column_id is not None or row.source_name is not None:
-            refuse_row(tables.name_mapping, {n: getattr(row, n) for n in _NODE})
+            require_row(_NODE, [getattr(row, c.name) for c in _NODE])
         if row.type != "map_by_name":
             raise Unsupported(f"column mapping {row.mapping_id} has the unknown type {row.type!r}")
         nodes[row.mapping_id].append(row)
-    missing = sorted(set(ids) - set(nodes))
+    missing = sorted(ids - set(nodes))
     if missing:
         raise CorruptLake(f"data files refer to column mapping {missing[0]}, which does not exist")
     for number, rows in nodes.items():

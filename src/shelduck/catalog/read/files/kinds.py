@@ -24,14 +24,12 @@ from sqlalchemy import (
 )
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.broken_intervals import is_broken
 from shelduck.catalog.read.files.numbers import FileKind
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.queries import total
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import unchecked
-from shelduck.ducklake.rules import MOST_BYTES
+from shelduck.ducklake.checked import is_broken, is_wrong, unchecked
 from shelduck.model.tables.table_version import TableVersion
 
 _file, _layout = tables.data_file, own_tables.file_layout
@@ -145,7 +143,8 @@ def _each_file(table: TableVersion, known: Holdings) -> Subquery:
         _HAS_IDS: _c.row_id_start.is_not(None),
         _DEAD: _has_deletes(table, known),
         _ELSEWHERE: _is_elsewhere(table),
-        _WRONG: _is_wrong(),
+        # Sums would hide it.
+        _WRONG: or_(is_broken(_file), is_wrong(_c.file_size_bytes)),
     }
     each = select(
         case((is_readable, layout), else_=null()).label("layout"),
@@ -161,13 +160,6 @@ def _each_file(table: TableVersion, known: Holdings) -> Subquery:
 
 def _is_there(table: TableVersion) -> ColumnElement[bool]:
     return and_(_c.table_id == table.id, queries.shown_or_broken(_file, table.snapshot.id))
-
-
-def _is_wrong() -> ColumnElement[bool]:
-    """Return the condition that sums would hide what is wrong with a row."""
-    size = _c.file_size_bytes
-    # SQLite may hold a text, which is greater than all numbers.
-    return or_(is_broken(_file), size.is_(None), size < 1, size > MOST_BYTES)
 
 
 def _has_deletes(table: TableVersion, known: Holdings) -> ColumnElement[bool]:

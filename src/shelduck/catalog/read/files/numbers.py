@@ -12,7 +12,6 @@ from sqlalchemy import Connection, or_, select, text
 
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.files.checks import refuse_id, require_sound
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.views_and_macros import file_place
 from shelduck.catalog.schema import own_tables
@@ -24,6 +23,7 @@ from shelduck.planning.trusted_footers import is_own
 
 _PART = 50_000
 _INT64 = (-(2**63), 2**63 - 1)
+_STATS_OF: Any = tables.file_column_stats.c.data_file_id
 
 
 class FileKind(NamedTuple):
@@ -70,7 +70,7 @@ def file_numbers(
         query.where(queries.t_file.c.data_file_id > after)
     )
     while rows := list(islice(found, _PART)):
-        require_sound(rows)
+        queries.require_file_rows(rows)
         yield from (_numbers(table, row) for row in rows)
 
 
@@ -139,7 +139,7 @@ def whole_number_bounds(
     least, most = _INT64
     for file_id, lowest, highest in rows:
         if file_id.__class__ is not int:
-            refuse_id(table, file_id)
+            _STATS_OF.type.refuse(file_id)
         yield (
             file_id,
             max(least, min(most, int(lowest))),

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from sqlalchemy import Connection, exists, func, not_, or_, select, text, union_all
 
 from shelduck.catalog.databases.known import dialect_of
-from shelduck.catalog.read.files.checks import refuse_id
 from shelduck.catalog.read.queries import shown_or_broken, total
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import unchecked
@@ -77,10 +76,8 @@ def files_inside(
         f" WHERE table_id = {int(table.id)} AND column_id = {int(column)} AND {' AND '.join(tests)}"
     )
     query = dialect.first_rows.format(query, at_most + 1)
-    found = list(connection.execute(text(query)).scalars())
-    wrong = next((number for number in found if number.__class__ is not int), None)
-    if wrong is not None:
-        refuse_id(table, wrong)
+    ids = text(query).columns(tables.file_column_stats.c.data_file_id)
+    found = list(connection.execute(ids).scalars())
     return None if len(found) > at_most else found
 
 

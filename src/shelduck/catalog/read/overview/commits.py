@@ -35,6 +35,7 @@ KINDS: dict[str, frozenset[Verb]] = {
 }
 """The kinds of snapshots in the words of the page, each with its verbs."""
 _file, _delete = tables.data_file, tables.delete_file
+_AUTHORS = 200
 
 
 def commits_between(connection: Connection, edges: Sequence[datetime]) -> list[int]:
@@ -69,10 +70,10 @@ def times_of(connection: Connection, snapshots: Iterable[int]) -> dict[int, date
     return {row[0]: row[1] for row in rows}
 
 
-def authors(connection: Connection, most: int = 200) -> list[str]:
-    """Return the authors of snapshots, by name, at most so many; one statement."""
+def authors(connection: Connection) -> list[str]:
+    """Return the first authors of snapshots, by name; one statement."""
     query = select(_changes.author).where(_changes.author.is_not(None)).distinct()
-    return list(connection.execute(query.order_by(_changes.author).limit(most)).scalars())
+    return list(connection.execute(query.order_by(_changes.author).limit(_AUTHORS)).scalars())
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,12 +27,12 @@ from sqlalchemy import table as sql_table
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.inlined_rows import AT_ONCE
 from shelduck.catalog.read.queries import chunks, total, visible
+from shelduck.catalog.read.read import entries_in
 from shelduck.catalog.read.row_counts import dead_positions, tables_of_rows
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.ducklake.format import schemas_of
-from shelduck.errors import CorruptLake
-from shelduck.model.changes.change import Verb, parse_entries
+from shelduck.model.changes.change import Verb
 from shelduck.model.tables.schema import TableId
 from shelduck.model.text.names import shown_schema
 from shelduck.model.text.quoting import INSIDE
@@ -80,7 +80,7 @@ def tables_at(connection: Connection, at: int, search: str = "") -> list[TableNu
     deletes = _sums(_delete, at, _delete.c.delete_count)
     schemas = schemas_of(connection)
     query = (
-        _named(schemas, at)
+        with_schemas(schemas, at)
         .add_columns(*(files.c[n] for n in ("files", "rows", "bytes")))
         .add_columns(deletes.c.bytes, deletes.c.rows)
         .outerjoin(files, files.c.table_id == _t.table_id)
@@ -102,16 +102,21 @@ def named_tables(connection: Connection, at: int) -> dict[int, str]:
 
     By name; one statement.
     """
-    rows = connection.execute(_named(schemas_of(connection), at))
+    rows = connection.execute(with_schemas(schemas_of(connection), at))
     return {number: f"{shown_schema(schema)}.{name}" for number, schema, name in rows}
 
 
-def _named(schemas: FromClause, at: int) -> Select[Any]:
+def with_schemas(schemas: FromClause, at: int | None) -> Select[Any]:
+    """Ask for the tables of a snapshot, None for now: id, name of the schema, and name, by name."""
     s = schemas.c
+
+    def is_there(source: FromClause) -> ColumnElement[bool]:
+        return queries.live(source) if at is None else visible(source, at)
+
     return (
         select(_t.table_id, s.schema_name, _t.table_name)
         .join_from(tables.table, schemas, _t.schema_id == s.schema_id)
-        .where(visible(tables.table, at), visible(schemas, at), queries.has_columns(at))
+        .where(is_there(tables.table), is_there(schemas), queries.has_columns(at))
         .order_by(s.schema_name, _t.table_name)
     )
 
@@ -204,10 +209,8 @@ def newest_changes(connection: Connection, wanted: Iterable[int]) -> dict[int, i
 
 
 def _of_log(number: int, text: str | None) -> set[int]:
-    try:
-        return {e.id for e in parse_entries(text) if e.id is not None and e.verb in _OF_TABLES}
-    except CorruptLake as error:
-        raise CorruptLake(f"snapshot {number}: {error}") from error
+    entries = entries_in(number, text)
+    return {e.id for e in entries if e.id is not None and e.verb in _OF_TABLES}
 
 
 _OF_TABLES = frozenset(

@@ -22,16 +22,7 @@ _file, _delete = tables.data_file, tables.delete_file
 
 @dataclass(frozen=True, slots=True)
 class SizeSums:
-    """A group of data files: how many, their rows and bytes."""
-
-    files: int = 0
-    rows: int = 0
-    bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteSums:
-    """The delete files of a table: data files that have one, and the rows deleted by them."""
+    """A group of data files or delete files: how many, their rows or deleted ones, and bytes."""
 
     files: int = 0
     rows: int = 0
@@ -75,12 +66,12 @@ def sizes(connection: Connection, table: int, edges: Sequence[int]) -> list[Size
     return [found.get(at, SizeSums()) for at in range(len(edges) + 1)]
 
 
-def deletes(connection: Connection, table: int) -> DeleteSums:
+def deletes(connection: Connection, table: int) -> SizeSums:
     """Return what the live delete files of a table delete; one statement."""
     c = _delete.c
     query = select(func.count(), total(c.delete_count), total(c.file_size_bytes))
     row = connection.execute(query.where(c.table_id == table, live(_delete))).one()
-    return DeleteSums(*row)
+    return SizeSums(*row)
 
 
 def stored_rows(connection: Connection, table: TableVersion) -> SizeSums:

@@ -11,11 +11,16 @@ from shelduck.catalog.running.job_rows import LightChange, jobs, light_changes, 
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.jobs.jobs import SchemaChangeJob, job_properties, submit_rollups
 from shelduck.model.changes.job import Job, JobIndex, JobState
-from shelduck.model.tables.rollup import AddRollup, DropRollup, rollup_names, rollup_table
+from shelduck.model.tables.rollup import (
+    AddRollup,
+    DropRollup,
+    refuse_rollup,
+    rollup_names,
+    rollup_table,
+)
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import split_name
 from shelduck.rollups.rollup_tables import drop_rollup
-from shelduck.rows.keyed import refuse_rollup
 from shelduck.spark.query import answer, run_query
 from shelduck.spark.scan.matching import Where
 from shelduck.spark.session import DataFrame

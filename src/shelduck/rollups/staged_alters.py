@@ -18,7 +18,7 @@ from shelduck.rollups.altered_bases import parted
 from shelduck.rollups.following import make_anew, remake
 from shelduck.rollups.rollup_plan import has_other_values, is_current, renumbered
 from shelduck.rollups.rollup_tables import create_rollup, rollups_of, spec_for
-from shelduck.rows.keyed import settled_rows
+from shelduck.work.hooks import settled_rows
 from shelduck.work.lookup import require_checked, table_of_id
 from shelduck.work.results import Committed, TableName
 from shelduck.work.state import LakeState
@@ -63,8 +63,7 @@ def alter_with_rollups(
     Raises Conflict if the job was cancelled or taken over, or the table was changed; with
     ``required``, also if its rows were changed.
     """
-    unit = UnitOfWork(state, state.commit_info(f"job {job.id}"))
-    try:
+    with UnitOfWork(state, state.commit_info(f"job {job.id}")) as unit:
         name = TableName.of(table_of_id(unit, table))
         settled_rows(unit, name)
         now = unit.workspace.table(name)
@@ -75,9 +74,6 @@ def alter_with_rollups(
         running = frozenset({JobState.RUNNING})
         unit.job = JobStep(job.id, running, JobState.FINISHED, worker=worker)
         done = unit.commit()
-    except BaseException:
-        unit.rollback()
-        raise
     if not isinstance(done, Committed):
         raise InvalidRequest(f"another commit has already made the changes of the job to {name}")
     return done

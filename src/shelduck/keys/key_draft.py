@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.evolution.arrangement import Arrangement
+from shelduck.evolution.alter import Partition, ShapeRules
+from shelduck.evolution.arrangement import Arrangement, arrangement_of
 from shelduck.model.changes.definition import Definition, Position
-from shelduck.model.changes.modify import ModifyColumn
-from shelduck.model.changes.schema_change import AddColumn, ChangeType, DropColumn
+from shelduck.model.changes.modify import ModifyColumn, Restatement, TableChange
+from shelduck.model.changes.schema_change import (
+    AddColumn,
+    ChangeType,
+    DropColumn,
+    SchemaChange,
+    SchemaDraft,
+)
 from shelduck.model.tables.keys import (
     Aggregation,
     KeyModel,
@@ -22,8 +29,8 @@ from shelduck.model.tables.keys import (
     table_keys,
     with_keys,
 )
-from shelduck.model.tables.partition import SortKey
-from shelduck.model.tables.schema import Field, FieldId, Schema
+from shelduck.model.tables.partition import ResetSorting, SetSorting, SortKey
+from shelduck.model.tables.schema import Field, FieldId, Schema, path_text
 from shelduck.model.tables.table_version import PartitionColumn, TableVersion
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.types.data_types import SIGNED, UNSIGNED, DataType, Decimal
@@ -32,7 +39,7 @@ from shelduck.sql.ddl.sorting import duckdb_name
 
 def keyed_table(
     columns: Schema,
-    spec: KeySpec | None,
+    spec: KeySpec,
     properties: Mapping[str, str],
     arrangement: Arrangement,
     table: str,
@@ -42,8 +49,6 @@ def keyed_table(
     Raises what `resolve_keys` raises, and InvalidRequest for partitions by anything but keys,
     because all rows of one key must be in one partition.
     """
-    if spec is None:
-        return dict(properties), arrangement
     keys = resolve_keys(spec, columns, table)
     for field in columns:
         require_zero(keys.aggregation(field.id), field, table)
@@ -53,49 +58,55 @@ def keyed_table(
 
 
 @dataclass
-class KeyDraft:
+class KeyDraft(ShapeRules):
     """The key model of a table while clauses of one ALTER are applied, None if it has none.
 
     ``rows_fold``: a key of an AGGREGATE table is dropped, so that rows become equal. ``is_sorted``:
     the table is sorted by its keys, and stays so. ``partition`` are keys that stay in any case.
     ``dropped`` are the columns that are gone, with whether they were keys: `finish` judges them.
+    ``was`` is the model before.
     """
 
     table: str
     keys: TableKeys | None
-    partition: tuple[PartitionColumn, ...] = ()
+    partition: Partition = ()
+    was: TableKeys | None = None
     rows_fold: bool = False
     is_sorted: bool = False
     dropped: tuple[tuple[Field, bool], ...] = ()
 
     @classmethod
-    def of(cls, table: TableVersion) -> KeyDraft:
+    def of(cls, table: TableVersion, partition: Partition) -> KeyDraft:
         """Return the model of a table; columns that another writer added are REPLACE."""
-        keys = table_keys(table)
+        was = keys = table_keys(table)
         if keys is not None and keys.model is KeyModel.AGGREGATE:
             known = {*keys.columns, *(i for i, _ in keys.aggregations)}
             more = [(f.id, Aggregation.REPLACE) for f in table.columns if f.id not in known]
             keys = replace(keys, aggregations=(*keys.aggregations, *more))
-        return cls(table.full_name, keys)
+        is_sorted = keys is not None and arrangement_of(table).sort == _sorting(keys, table.columns)
+        return cls(table.full_name, keys, partition, was, is_sorted=is_sorted)
 
     def allowed(self, change: Any, columns: Schema) -> Any:
-        """Return a change in the model's form, after a check that the model allows it.
-
-        ``columns`` are those before it.
-        """
+        """Return a change in the model's form, after a check that the model allows it."""
+        self.note = ""
         if isinstance(change, Definition) and (change.key or change.aggregation):
             self._require_model(change)
-        if self.keys is None:
+        keys = self.keys
+        if keys is None:
             return change
         match change:
-            case AddColumn():
-                return self._add(change, columns)
-            case DropColumn():
-                self._drop(change, columns)
-            case ModifyColumn():
-                self._modify(change, columns)
-            case ChangeType():
-                self._retype(change, columns)
+            case AddColumn(path=(_,)):
+                return self._add(keys, change, columns)
+            case DropColumn(path=(_,)) if field := columns.find(change.path):
+                self._drop(keys, field)
+            case ModifyColumn(path=(_,)) if field := columns.find(change.path):
+                self._modify(keys, field, change)
+            case ChangeType() if field := columns.find(change.path[:1]):
+                self._retype(keys, field, change)
+            case SetSorting(keys=sort):
+                self.is_sorted = sort == _sorting(keys, columns)
+            case ResetSorting():
+                self.is_sorted = not _sorting(keys, columns)
         return change
 
     def follow(self, change: Any, columns: Schema, before: Schema) -> None:
@@ -119,19 +130,16 @@ class KeyDraft:
         if self.keys is not None:
             self.keys = self.keys.renumbered(old, new)
 
-    def sorts(self, arrangement: Arrangement, columns: Schema) -> None:
-        """Note whether a sort order is that of the keys."""
-        keys = self.keys
-        self.is_sorted = keys is not None and arrangement.sort == _sorting(keys, columns)
-
-    def finish(self, columns: Schema, arrangement: Arrangement) -> Arrangement:
-        """Return the arrangement that follows the keys, if it followed them before.
+    def finish(
+        self, after: SchemaDraft, arrangement: Arrangement
+    ) -> tuple[SchemaDraft, Arrangement]:
+        """Return the table with its model, and the arrangement if it follows the keys.
 
         Raises InvalidRequest if the columns no longer fit the model.
         """
-        keys = self.keys
+        keys, columns = self.keys, after.columns
         if keys is None:
-            return arrangement
+            return after, arrangement
         self._refuse_dropped(keys, arrangement)
         ordered = [f.id for f in columns if f.id in keys.columns]
         # The model keeps a key that another writer dropped, so that loads refuse the table.
@@ -141,7 +149,26 @@ class KeyDraft:
         for field in columns:
             require_zero(keys.aggregation(field.id), field, self.table)
         _refuse_partitions(keys, arrangement.partition, columns, self.table)
-        return replace(arrangement, sort=_sorting(keys, columns)) if self.is_sorted else arrangement
+        if self.is_sorted:
+            arrangement = replace(arrangement, sort=_sorting(keys, columns))
+        if keys != self.was:
+            after = replace(after, properties=with_keys(after.properties, keys))
+        return after, arrangement
+
+    def refuse_beside(self, clauses: Sequence[TableChange], *, reads_rows: bool) -> None:
+        """Raise Unsupported if a key is dropped beside what needs the rows as they are."""
+        if self.rows_fold and reads_rows:
+            raise Unsupported(
+                f"ALTER TABLE {self.table}: dropping a key combines rows, but other changes in the"
+                " statement need the rows as they are; write two statements"
+            )
+        # Combined rows would have to be fitted to them; dropped columns are left out of the rows.
+        others = (c for c in clauses if not isinstance(c, DropColumn))
+        if self.rows_fold and any(isinstance(c, SchemaChange | Restatement) for c in others):
+            raise Unsupported(
+                f"ALTER TABLE {self.table}: a key cannot be dropped together with other changes of"
+                " columns; write two statements"
+            )
 
     def _require_model(self, change: Definition) -> None:
         keys, name = self.keys, quote_name(change.path[-1])
@@ -170,16 +197,13 @@ class KeyDraft:
         is_aggregate = self.keys.model is KeyModel.AGGREGATE
         return change.key or (is_aggregate and change.aggregation is None)
 
-    def _add(self, change: AddColumn, columns: Schema) -> AddColumn:
+    def _add(self, keys: TableKeys, change: AddColumn, columns: Schema) -> AddColumn:
         """Return the change with a position that the order of keys and values allows.
 
         A key without a position comes after the last key. So does a value column with a position
         before it. Doris' documentation places value columns like this, though Doris refuses the
         statement.
         """
-        keys = self.keys
-        if keys is None or len(change.path) > 1:
-            return change
         there = [f for f in columns if f.id in keys.columns]
         if not there:
             is_first = self._lost_keys and self._is_key(change) and change.position is None
@@ -192,7 +216,13 @@ class KeyDraft:
             after = None if at is None or at.after is None else columns.find((at.after,))
             between = after is not None and after.id in keys.columns and after.id != last.id
             moves = at is not None and (at.after is None or between)
-        return replace(change, position=Position(after=last.name)) if moves else change
+        placed = replace(change, position=Position(after=last.name)) if moves else change
+        if at is not None and placed != change:
+            self.note = (
+                f"column {path_text(change.path)} of {self.table} is placed {placed.position},"
+                f" not {at}: values come after the keys"
+            )
+        return placed
 
     def _added(self, change: AddColumn, columns: Schema) -> None:
         keys, field = self.keys, columns.find(change.path)
@@ -204,10 +234,7 @@ class KeyDraft:
             pair = (field.id, change.aggregation)
             self.keys = replace(keys, aggregations=(*keys.aggregations, pair))
 
-    def _drop(self, change: DropColumn, columns: Schema) -> None:
-        keys, field = self.keys, columns.find(change.path)
-        if keys is None or field is None or len(change.path) > 1:
-            return
+    def _drop(self, keys: TableKeys, field: Field) -> None:
         here = f"column {quote_name(field.name)} of {self.table}"
         if field.id in keys.distributed_by:
             raise InvalidRequest(f"Distribution {here} cannot be dropped")
@@ -250,10 +277,7 @@ class KeyDraft:
                 " UNIQUE KEY table: several rows could get the same key"
             )
 
-    def _modify(self, change: ModifyColumn, columns: Schema) -> None:
-        keys, field = self.keys, columns.find(change.path)
-        if keys is None or field is None or len(change.path) > 1:
-            return
+    def _modify(self, keys: TableKeys, field: Field, change: ModifyColumn) -> None:
         here = f"column {quote_name(field.name)} of {self.table}"
         if change.key and field.id not in keys.columns:
             raise InvalidRequest(f"cannot change {here} to a key: it is a value column")
@@ -270,10 +294,7 @@ class KeyDraft:
             # aggregation.
             raise InvalidRequest(f"key {here} must stay one: repeat KEY")
 
-    def _retype(self, change: ChangeType, columns: Schema) -> None:
-        keys, field = self.keys, columns.find(change.path[:1])
-        if keys is None or field is None:
-            return
+    def _retype(self, keys: TableKeys, field: Field, change: ChangeType) -> None:
         if change.type == field.type and change.using is None:
             return
         here = f"column {quote_name(field.name)} of {self.table}"

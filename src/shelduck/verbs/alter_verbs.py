@@ -1,24 +1,30 @@
-"""ALTER, its plan, RENAME and DROP of a table: light changes are committed, heavy ones are jobs."""
+"""ALTER, its plan, RENAME and DROP of a table, and its rollups: heavy changes are jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shelduck.errors import Conflict, Unsupported
+from shelduck.errors import Conflict, InvalidRequest, Unsupported
 from shelduck.evolution.alter import names_rollup, plan_alter
 from shelduck.evolution.alter_plan import AlterPlan
-from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking
+from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking, submit_rollups
 from shelduck.model.changes.modify import TableChange
+from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, refuse_rollup
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.rollups.altered_bases import parted, plan_with_rollups
-from shelduck.rollups.altering import stage_alter
-from shelduck.rollups.rollup_shape import drop_with_rollups, refresh_by_id, rename_with_rollups
-from shelduck.rollups.rollup_tables import rollups_of
-from shelduck.rows.keyed import refuse_rollup
+from shelduck.rollups.rollup_shape import (
+    drop_with_rollups,
+    refresh,
+    refresh_all,
+    refresh_by_id,
+    rename_with_rollups,
+)
+from shelduck.rollups.rollup_tables import drop_rollup, rollups_of
+from shelduck.rollups.staged_alters import stage_alter
 from shelduck.work.handle import TableHandle
 from shelduck.work.lookup import require_checked, with_cost
-from shelduck.work.results import Committed, Result
+from shelduck.work.results import Committed, Result, Staged
 from shelduck.work.unit import UnitOfWork, carry_out, refuse_in_transaction
 
 
@@ -161,3 +167,71 @@ class ShapeVerbs(TableHandle, in_parts=True):
             drop_with_rollups(unit, unit.workspace.table(self.name))
 
         return carry_out(self._state, self._unit, stage)
+
+
+class RollupVerbs(TableHandle, in_parts=True):
+    """Making, dropping and refreshing rollups."""
+
+    def add_rollup(
+        self,
+        name: str,
+        columns: Sequence[str],
+        aggregates: Mapping[str, str | tuple[str, str]] | None = None,
+        *,
+        timeout: int | None = None,
+    ) -> SchemaChangeJob:
+        """Return the job that builds a rollup: call its `SchemaChangeJob.wait`.
+
+            table.add_rollup("by_city", ["city"], {"cost": ("sum", "cost"), "n": "count"}).wait()
+
+        From then on every write of Shelduck updates it in the same snapshot, and queries are
+        answered from it if that is less work. All readers see it as the table ``t$name``.
+
+        Args:
+            name: The name of the rollup.
+            columns: Columns of this table. In a DUPLICATE table, the rollup is sorted by them or,
+                with ``aggregates``, rows are grouped by them. A UNIQUE rollup has all keys, in
+                another order; an AGGREGATE rollup may leave some out.
+            aggregates: For tables that keep all rows: the new columns, each ``"count"`` or a pair
+                of ``sum``, ``min``, ``max`` or ``count`` and the column to combine.
+            timeout: Seconds after which the job is cancelled; by default a day.
+
+        Raises:
+            InvalidRequest, NotFound: the rollup could not be kept up to date, or would be useless.
+            AlreadyExists: the name is taken, or the table has an open job.
+        """
+        refuse_in_transaction(self._unit, "making a rollup")
+        made = tuple(_measure(n, how) for n, how in (aggregates or {}).items())
+        view = self._view()
+        table = view.workspace.table(self.name)
+        refuse_rollup(table)
+        spec = RollupSpec(name, tuple(columns), made)
+        return submit_rollups(view, table, [spec], timeout)
+
+    def drop_rollup(self, name: str) -> Result:
+        """Drop a rollup; older snapshots still show it. NotFound lists the existing ones."""
+
+        def stage(unit: UnitOfWork) -> None:
+            drop_rollup(unit, unit.workspace.table(self.name), name)
+
+        return carry_out(self._state, self._unit, stage)
+
+    def refresh_rollups(self) -> Result:
+        """Update all rollups that another writer left outdated, in one snapshot.
+
+        The next write of Shelduck does this too; until then, queries read the table itself.
+        """
+        if self._unit is not None:
+            refresh(self._unit, self._unit.workspace.table(self.name))
+            return Staged()
+        return refresh_all(self._state, self.name)
+
+
+def _measure(name: str, how: str | tuple[str, str]) -> MeasureSpec:
+    word, column = (how, None) if isinstance(how, str) else how
+    found = next((m for m in Measure if m.value == str(word).upper()), None)
+    if found is None or (column is None and found is not Measure.COUNT):
+        raise InvalidRequest(
+            f'aggregate {name!r} must be "count" or a pair such as ("sum", "cost"), not {how!r}'
+        )
+    return MeasureSpec(name, found, column)

@@ -28,8 +28,7 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from shelduck.catalog.read import queries
-from shelduck.catalog.read.overview.lake_tables import RowsInCatalog, kept_rows
+from shelduck.catalog.read.overview.lake_tables import RowsInCatalog, kept_rows, with_schemas
 from shelduck.catalog.read.overview.partitions import with_values
 from shelduck.catalog.read.queries import live, present_tables, total
 from shelduck.catalog.running.job_rows import tables_at_work
@@ -105,13 +104,7 @@ def _named(
     connection: Connection, settings: Sequence[OptionSetting], only: TableId | None
 ) -> list[TableFacts]:
     schemas = schemas_of(connection)
-    s = schemas.c
-    query = (
-        select(_t.table_id, s.schema_id, s.schema_name, _t.table_name)
-        .join_from(tables.table, schemas, _t.schema_id == s.schema_id)
-        .where(live(tables.table), live(schemas), queries.has_columns())
-        .order_by(s.schema_name, _t.table_name)
-    )
+    query = with_schemas(schemas, None).add_columns(schemas.c.schema_id)
     if only is not None:
         query = query.where(_t.table_id == only)
     owned: dict[tuple[Scope, int | None], list[OptionSetting]] = defaultdict(list)
@@ -120,7 +113,7 @@ def _named(
     of_lake = owned[Scope.LAKE, None]
     defaults = table_options(of_lake)
     found = []
-    for number, schema_id, schema, name in connection.execute(query):
+    for number, schema, name, schema_id in connection.execute(query):
         own = owned.get((Scope.SCHEMA, schema_id), []) + owned.get((Scope.TABLE, number), [])
         options = defaults
         if own:

@@ -17,13 +17,13 @@ from shelduck.sql.statements import statement_values as st
 from shelduck.sql.statements import upkeep_statements as up
 from shelduck.sql.tokens.parts import Call, Query
 from shelduck.statements import transactions
-from shelduck.statements.run import ddl, dml, edits, macros, show, upkeep, views
+from shelduck.statements.run import ddl, edits, inserts, job_statements, macros, show, views
 from shelduck.statements.runner import Runner
 from shelduck.statements.sql_session import SqlSession
 from shelduck.work.results import PlainRows, Staged
 
-_RUN = ddl.RUN | dml.RUN | edits.RUN | edits.RETURNING | show.RUN
-_RUN |= upkeep.RUN | views.RUN | transactions.RUN | macros.RUN
+_RUN = ddl.RUN | inserts.RUN | edits.RUN | edits.RETURNING | show.RUN
+_RUN |= job_statements.RUN | views.RUN | transactions.RUN | macros.RUN
 
 
 @dataclass(frozen=True, slots=True)

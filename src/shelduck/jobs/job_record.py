@@ -77,7 +77,7 @@ class JobRecord:
 
     def survey(self, table: TableVersion) -> Survey:
         """Return the files of the job's table; a few statements."""
-        return survey(self._state.store, table, self._state.layouts, for_job=True)
+        return survey(self._state, table, for_job=True)
 
     def step(self, state: JobState, expected: frozenset[JobState], **told: Any) -> None:
         """Record a step in a transaction of its own."""

@@ -1,0 +1,246 @@
+"""INSERT: of values or of a query, OVERWRITE, REPLACE WHERE, PARTITION, WITH SCHEMA EVOLUTION."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
+from shelduck.model.tables.keys import folds
+from shelduck.model.tables.schema import Field, Schema
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.operations.done import Done, Loaded, inlined
+from shelduck.operations.read.table_rows import TableRows
+from shelduck.operations.write.append import append_rows
+from shelduck.operations.write.inlining import limits_of, literal_batch
+from shelduck.operations.write.overwrite import (
+    overwrite_partitions,
+    overwrite_table,
+    overwrite_where,
+)
+from shelduck.operations.write.update import Replacing
+from shelduck.rows.appending import Manner, append, is_plain, load
+from shelduck.rows.schema_evolution import evolved_rows, telling_plan
+from shelduck.spark.named_errors import AnalysisException, first_line
+from shelduck.spark.query import replaces_partitions, with_values
+from shelduck.spark.rows.store_rules import TEXTS, require_text
+from shelduck.spark.scan.matching import Where
+from shelduck.spark.session import DataFrame
+from shelduck.spark.values import default_sql
+from shelduck.sql.rows.insert import is_values, literal_rows, text_of, time_word, with_times
+from shelduck.sql.statements import statement_values as st
+from shelduck.statements.describe import spark_text
+from shelduck.statements.runner import Answer, Runner
+from shelduck.work.hooks import carry_out_rows, settled_rows
+from shelduck.work.results import Result, Staged
+from shelduck.work.unit import UnitOfWork, carry_out
+
+_MOST_LITERALS = 1000
+_UNREAD = "INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION"
+
+
+def insert(runner: Runner, statement: st.Insert) -> Result:
+    """INSERT INTO … VALUES or SELECT, and the forms that replace rows or change columns."""
+    if statement.default_values:
+        columns = runner.table(statement.name).columns
+        row = ", ".join(default_sql(field) or "NULL" for field in columns)
+        statement = replace(statement, source=st.Query(f"VALUES ({row})"))
+    replaces = statement.mode != "append" or statement.partition or statement.schema_evolution
+    done = None if replaces else _insert_literals(runner, statement)
+    if done is not None:
+        return done
+    table = runner.table(statement.name)
+    source = statement.source
+    if is_values(source):
+        # Only VALUES can contain DEFAULT, so only VALUES needs the columns of the table here.
+        columns = table.columns
+        source = replace(source, text=with_times(source.text, _times(statement, columns)))
+        source = _with_defaults(replace(statement, source=source), columns)
+    if replaces:
+        return _insert_over(runner, statement, source)
+    rows = _planned(runner, statement, source)
+    # Spark splits even two rows of a VALUES list into tasks, and each would write a file.
+    if statement.columns is None:
+        how = Manner(by_position=not statement.by_name, in_one_task=is_values(source))
+        return append(runner.state, runner.unit, table.name, rows, how)
+    if len(statement.columns) != len(rows.columns):
+        raise InvalidRequest(
+            f"INSERT INTO {table.name} lists {len(statement.columns)} column(s),"
+            f" but its rows have {len(rows.columns)}"
+        )
+    how = Manner(in_one_task=is_values(source))
+    return append(runner.state, runner.unit, table.name, rows.toDF(*statement.columns), how)
+
+
+def _planned(runner: Runner, statement: st.Insert, source: st.Query) -> DataFrame:
+    """Return the rows of an INSERT; Spark reads the texts of dates and times when it plans them."""
+    try:
+        return runner.query(source)
+    except AnalysisException as error:
+        if source.text == statement.source.text or error.getCondition() != _UNREAD:
+            raise
+        raise InvalidRequest(
+            f"INSERT INTO {statement.name}: a text is not the date or time that its column needs:"
+            f" {first_line(error)}"
+        ) from error
+
+
+def _insert_literals(runner: Runner, statement: st.Insert) -> Result | None:
+    """Insert a few rows of plain literals without Spark; None if Spark is needed."""
+    if statement.by_name or statement.defaults:
+        return None
+    rows = literal_rows(statement.source.text, _MOST_LITERALS)
+    if rows is None:
+        return None
+    has_staged = False
+
+    def stage(unit: UnitOfWork) -> None:
+        nonlocal has_staged
+        # When staged again after a Conflict, the name may be another table.
+        has_staged = False
+        table = unit.workspace.table(runner.name(statement.name))
+        if runner.unit is not None:
+            # A schema change must not end between this statement and the commit.
+            table = unit.writer.register(table)
+        if not is_plain(table) or len(rows) > limits_of(runner.state.store, table).new:
+            return
+        batch = literal_batch(table.columns, statement.columns, rows)
+        if batch is not None:
+            unit.stage(inlined(table, batch))
+            has_staged = True
+
+    result = carry_out(runner.state, runner.unit, stage)
+    if not has_staged:
+        return None
+    return result if runner.unit is None else Staged(rows=len(rows), inserted=len(rows))
+
+
+def _with_defaults(statement: st.Insert, columns: Schema) -> st.Query:
+    """Return the source with every DEFAULT replaced by the SQL of its column's default."""
+    text = statement.source.text
+    for cell in statement.defaults:
+        names = statement.targets(columns.names)
+        if cell.position >= len(names):
+            raise InvalidRequest(f"INSERT INTO {statement.name}: DEFAULT is after the last column")
+        field = columns.get((names[cell.position],), str(statement.name))
+        text = text.replace(cell.placeholder, default_sql(field) or "NULL")
+    return replace(statement.source, text=text)
+
+
+def _times(statement: st.Insert, columns: Schema) -> list[str | None]:
+    """Return for each place of the rows the type of its column, where that is a date or a time."""
+    names = statement.targets(columns.names)
+    fields = [next((f for f in columns if f.name.lower() == n.lower()), None) for n in names]
+    return [time_word(f) for f in fields]
+
+
+def _insert_over(runner: Runner, statement: st.Insert, source: st.Query) -> Result:
+    """Append rows of ``source``, in which DEFAULT is resolved, or replace others by them."""
+    if statement.schema_evolution and not (statement.by_name or statement.columns):
+        raise InvalidRequest(
+            f"INSERT WITH SCHEMA EVOLUTION INTO {statement.name} matches columns by name; write BY"
+            " NAME before the query, or list the columns"
+        )
+
+    evolution = FULL_EVOLUTION if statement.schema_evolution else NO_EVOLUTION
+
+    def prepare(unit: UnitOfWork) -> Done | Loaded:
+        inside = Runner(runner.state, unit)
+        rows = settled_rows(unit, inside.name(statement.name))
+        new = _named(statement, rows.table, _values(inside, source))
+        if statement.mode == "append" and folds(rows.table):
+            return load(unit, inside.name(statement.name), new, Manner(evolution=evolution))
+        rows, alter = evolved_rows(rows, new.schema, evolution)
+        with telling_plan(runner.state, rows.table, new.schema, evolution):
+            done = _written(runner, inside, statement, rows, new)
+        return done if done.is_nothing else replace(done, alter=alter)
+
+    return carry_out_rows(runner.state, runner.unit, prepare)
+
+
+def _values(inside: Runner, source: st.Query) -> DataFrame:
+    rows = inside.query(source)
+    # Spark splits even two literal rows into several tasks, and each would write a file.
+    return rows.coalesce(1) if is_values(source) else rows
+
+
+def _written(
+    runner: Runner, inside: Runner, statement: st.Insert, rows: TableRows, new: DataFrame
+) -> Done:
+    spark, show = runner.state.spark, runner.state.show_progress
+    limits = limits_of(runner.state.store, rows.table)
+    if statement.mode == "append":
+        return append_rows(spark, new, rows.table, limits=limits, show_progress=show)
+    how = Replacing(limits=limits, show_progress=show)
+    if statement.replaced is not None:
+        condition = statement.replaced.condition
+        assert condition is not None
+        with inside.views(condition) as named:
+            where = Where(named(condition.text), statement.replaced.target.alias)
+            return overwrite_where(spark, rows, new, where, how)
+    if rows.table.partition and replaces_partitions(spark):
+        return overwrite_partitions(spark, rows, new, how)
+    fixed = _fixed(statement, rows.table)
+    if fixed:
+        same = " AND ".join(f"{backticked(name)} <=> {value}" for name, value in fixed.items())
+        return overwrite_where(spark, rows, new, Where(same), how)
+    return overwrite_table(spark, rows, new, how)
+
+
+def _named(statement: st.Insert, table: TableVersion, rows: DataFrame) -> DataFrame:
+    """Return the rows under the names of their target columns."""
+    fixed = _fixed(statement, table)
+    if not statement.by_name:
+        listed = statement.targets(table.columns.names)
+        if len(listed) != len(rows.columns):
+            raise InvalidRequest(
+                f"INSERT into {table.full_name} needs rows with {len(listed)} column(s),"
+                f" {', '.join(map(quote_name, listed))}, but its rows have {len(rows.columns)}"
+            )
+        rows = rows.toDF(*listed)
+    return with_values(rows, fixed)
+
+
+def _fixed(statement: st.Insert, table: TableVersion) -> dict[str, str]:
+    """Return the values of the PARTITION clause by column, as SQL."""
+    identities = {k.column_id for k in table.partition if k.transform == "identity"}
+    found: dict[str, str] = {}
+    for given in statement.partition:
+        field = table.columns.get((given.column,), table.full_name)
+        if field.id not in identities:
+            raise InvalidRequest(
+                f"{table.full_name} is not partitioned by {quote_name(field.name)} itself; use"
+                " REPLACE WHERE instead of PARTITION, or leave it out"
+            )
+        if given.value is not None:
+            found[field.name] = _value(field, given.value, table.full_name)
+    return found
+
+
+def _value(field: Field, literal: str, table: str) -> str:
+    """Return a literal of the PARTITION clause as SQL, to be stored as any other value.
+
+    As in Spark, a text can be a value of each type, and each literal can be a text.
+    """
+    kind = spark_text(field)
+    if literal.upper() == "NULL":
+        return f"CAST(NULL AS {kind})"
+    if str(field.type) in TEXTS:
+        # VARCHAR(n) would cut it.
+        return f"CAST({literal} AS STRING)"
+    text = text_of(literal)
+    if text is None and kind == "boolean":
+        # Spark reads every value of the clause as a text, so 1 and 0 are truth values.
+        text = literal.rstrip("LSYlsy")
+    if text is None:
+        return literal
+    require_text(field.type, text, f"column {quote_name(field.name)} of {table}")
+    return f"CAST(CAST({literal} AS STRING) AS {kind})"
+
+
+RUN: dict[type, Callable[[Runner, Any], Answer]] = {
+    st.Insert: insert,
+}
