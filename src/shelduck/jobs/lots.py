@@ -19,11 +19,11 @@ from shelduck.operations.progress import bin_progress
 from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import Shadow
 from shelduck.rewrite.compact import Report, RewrittenBin, Survey, write_bins
-from shelduck.rewrite.convert import told_of_bad_values, write_converted
+from shelduck.rewrite.convert import joined_files, told_of_bad_values, write_converted
 from shelduck.rewrite.lot_commits import land
 from shelduck.spark.named_errors import SparkError
 from shelduck.spark.session import AnalysisException
-from shelduck.spark.write.rewrite import at_once
+from shelduck.spark.write.rewrite import at_once, writes_several
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
 
@@ -31,6 +31,8 @@ from shelduck.work.state import LakeState
 _LOT = 4
 # Less than this is not worth a core of its own, nor a word about progress.
 _LEAST_BIN = 16 << 20
+# Smaller files are put together, although copying one would be quicker.
+_SMALL = 1 << 20
 _RUNNING = frozenset({JobState.RUNNING})
 
 
@@ -57,7 +59,7 @@ class Lots:
         """
         total = len(found.rows.files)
         done = total - len(left)
-        bins = self._bins(found, left if share is None else share)
+        bins = self._bins(found, left if share is None else share, shadows)
         is_small = is_little(bins)
         if not (self._record.helps or is_small or (job.done, job.total) == (done, total)):
             self._record.step(JobState.RUNNING, _RUNNING, done=done, total=total)
@@ -81,7 +83,7 @@ class Lots:
         self, found: Survey, shadows: tuple[Shadow, ...]
     ) -> tuple[list[RewrittenBin], JobSpeed] | None:
         """Write all files of a small table, for one commit; None if it is not small."""
-        bins = self._bins(found, {f.id for f in found.rows.files})
+        bins = self._bins(found, {f.id for f in found.rows.files}, shadows)
         if not is_little(bins) or len(bins) > self._most(found):
             return None
         spark, name = self._state.spark, TableName.of(found.table)
@@ -95,8 +97,19 @@ class Lots:
             return False
         return self._record.helps or now.worker == self._record.worker
 
-    def _bins(self, found: Survey, left: set[int]) -> list[Bin]:
-        """Return the bins, one for each new file, small enough to keep all cores busy."""
+    def _bins(self, found: Survey, left: set[int], shadows: Sequence[Shadow]) -> list[Bin]:
+        """Return the bins, one for each new file, small enough to keep all cores busy.
+
+        A file that is not small, and whose own columns can be copied, stays a file of its own.
+        """
+        alone = set[int]()
+        if shadows and writes_several(self._state.spark):
+            large = (f for f in found.rows.files if f.id in left and f.file_size_bytes >= _SMALL)
+            alone = {*joined_files(found.table, large, shadows)}
+        bins = [found.chosen([number], 1) for number in sorted(alone)]
+        return [one for [one] in bins] + self._shared_bins(found, left - alone)
+
+    def _shared_bins(self, found: Survey, left: set[int]) -> list[Bin]:
         size = sum(f.file_size_bytes for f in found.rows.files if f.id in left)
         # Files never fill a share exactly, and one extra bin would run alone at the end.
         share = max(_LEAST_BIN, size * 5 // 4 // at_once(self._state.spark))

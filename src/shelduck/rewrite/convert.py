@@ -8,8 +8,10 @@ from dataclasses import replace
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import RewriteFiles
 from shelduck.model.files.data_file import DataFile
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import discard
 from shelduck.planning.compaction import NO_PARTITION, Bin
+from shelduck.planning.joined import JoinedFile, joined_file
 from shelduck.planning.shadows import Shadow, with_shadows
 from shelduck.rewrite.compact import (
     Derived,
@@ -20,6 +22,7 @@ from shelduck.rewrite.compact import (
     write_bins,
 )
 from shelduck.spark.bridge import bridge_for
+from shelduck.spark.files.physical import physical_schema
 from shelduck.spark.rows.shadow_rows import (
     add_shadows,
     bad_values,
@@ -79,6 +82,9 @@ def write_converted(
     columns = Derived(
         with_shadows(found.table, shadows),
         lambda rows: add_shadows(rows, shadows, counted=counted),
+        joined_files(found.table, [f for one in bins for f in one.files], shadows)
+        if counted
+        else {},
     )
     written = write_bins(spark, found.rows, bins, report=report, derived=columns, arranges=False)
     lossy = _lossy(written, [s for s in shadows if counted and counts_losses(s)])
@@ -90,6 +96,16 @@ def write_converted(
         f"values of column {lossy.old.name!r} of {found.table.full_name} cannot be converted to"
         f" {lossy.field.type}"
     )
+
+
+def joined_files(
+    table: TableVersion, files: Iterable[DataFile], shadows: Sequence[Shadow]
+) -> dict[int, JoinedFile]:
+    """Return what is copied of each file, by its id; files that are written whole are not here."""
+    names = physical_schema(with_shadows(table, shadows)).names
+    added = [names[s.field.id] for s in shadows]
+    known = ((f.id, joined_file(table, f, added)) for f in files)
+    return {number: found for number, found in known if found is not None}
 
 
 def _lossy(written: Iterable[RewrittenBin], shadows: Sequence[Shadow]) -> Shadow | None:

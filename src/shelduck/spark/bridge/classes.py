@@ -57,6 +57,8 @@ _CLASSES = (
     "IdWriteSupport",
     "ChangeWriter",
     "ChangeWriters",
+    "JoinedWriter",
+    "JoinedWriters",
     "LakeCommitter",
     "FinalPlaces",
     "AttemptFiles",

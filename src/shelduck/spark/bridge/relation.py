@@ -181,6 +181,14 @@ class Bridge:
         """Return the option of a write of changed rows; see `shelduck.spark.write.origins`."""
         return {"shelduck.changes": "true"}
 
+    def joined_options(self, sources: Iterable[Sequence[str]]) -> dict[str, str]:
+        """Return the option of a write that joins new columns to the columns of older files.
+
+        For each task, ``sources`` have the path of an older file and the names of its top-level
+        columns to copy. Rows have the new columns and the position in the older file.
+        """
+        return {"shelduck.joined": rows_of([spark_path(path), *names] for path, *names in sources)}
+
     def moved_options(self, ids: Iterable[int]) -> dict[str, str]:
         """Return the option of a write with columns whose values are not checked again."""
         return {"shelduck.moved.ids": rows_of([str(number)] for number in ids)}
