@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.model.changes.job import conversion_verdict
+from shelduck.model.changes.retype import conversion_verdict
 from shelduck.model.types.data_types import PRIMITIVES, List, Map, Member, Struct, ducklake_type
 from shelduck.model.types.promotions import Verdict
 from shelduck.spark.rows.conversions import converted, lost

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from shelduck.model.changes.job import conversion_verdict
+from shelduck.model.changes.retype import conversion_verdict
 from shelduck.model.types.accepted import Engine
 from shelduck.model.types.data_types import (
     PRIMITIVES,

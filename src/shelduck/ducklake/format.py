@@ -141,10 +141,13 @@ class Format:
         """Return a table for inlined rows; its columns have the keys of `_KEYS` in any version."""
         return checked_numbers(name, *zip(_KEYS, self.system_columns, strict=True))
 
-    def is_reserved(self, name: str) -> bool:
-        """Return whether DuckLake uses a name of a column for itself."""
-        lower = name.lower()
-        return lower in self.system_columns or lower.startswith(self.reserved_prefix)
+    def reserved(self, names: Iterable[str]) -> str | None:
+        """Return the first of some names of columns that DuckLake uses for itself."""
+        for name in names:
+            lower = name.lower()
+            if lower in self.system_columns or lower.startswith(self.reserved_prefix):
+                return name
+        return None
 
     def require(
         self, table: str, before: Schema, after: Schema, partition: Iterable[PartitionColumn]
@@ -163,7 +166,7 @@ class Format:
             return
         was, now = before.changes(after)
         old = {f.name for f in was}
-        name = next((f.name for f in now if f.name not in old and self.is_reserved(f.name)), None)
+        name = self.reserved(f.name for f in now if f.name not in old)
         if name is not None:
             raise InvalidRequest(
                 f"column name {name!r} of {table} is reserved, like all names that begin with"

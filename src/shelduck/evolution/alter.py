@@ -1,4 +1,4 @@
-"""ALTER TABLE: what the changes mean, and what they cost."""
+"""ALTER TABLE: what the changes mean, whether they are light or heavy, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker of a job: it moves the job from state to state, converting file by file.
+"""The worker of a job: it moves the job from state to state, converting lot by lot.
 
 A worker may die anywhere. All progress is in the catalog and in the files, so the next worker
 continues from there.

@@ -10,7 +10,7 @@ from math import isfinite
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.change import AlterTable
-from shelduck.model.changes.job import conversion_verdict
+from shelduck.model.changes.retype import conversion_verdict
 from shelduck.model.changes.schema_change import ChangeType
 from shelduck.model.tables.schema import (
     Default,

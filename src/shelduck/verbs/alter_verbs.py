@@ -64,9 +64,9 @@ class ShapeVerbs(TableHandle, in_parts=True):
         # A light change opens a DuckDB file once; a job does not keep it from its workers.
         with self._state.store.session():
             table = view.workspace.table(self.name)
-            if Feature.ROLLUP in table.features:
+            if Feature.IS_ROLLUP in table.features:
                 refuse_rollup(table)
-            follows = Feature.ROLLUPS in table.features or names_rollup(changes)
+            follows = Feature.HAS_ROLLUPS in table.features or names_rollup(changes)
             plan = None if follows else plan_alter(table, changes)
             if plan is not None and not plan.is_heavy:
                 return self._alter_lightly(view, table, changes, plan)

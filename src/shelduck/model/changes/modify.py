@@ -1,5 +1,6 @@
-"""Doris' changes that redefine: MODIFY COLUMN a whole column, ORDER BY the order of all columns.
+"""All changes that an ALTER TABLE knows: `CLAUSES` has a row for each.
 
+Two of Doris are here: MODIFY COLUMN redefines a whole column, ORDER BY the order of all columns.
 Each of them stands for simpler changes, which depend on the table.
 """
 
@@ -28,14 +29,7 @@ from shelduck.model.tables.partition import (
     Transform,
 )
 from shelduck.model.tables.properties import PropertyChange, SetProperties, UnsetProperties
-from shelduck.model.tables.schema import (
-    Default,
-    Field,
-    FieldId,
-    Kind,
-    Schema,
-    path_text,
-)
+from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Schema, path_text
 from shelduck.model.text.stored import FLAG, NUMBER, TEXT, each, maybe, pair, record
 from shelduck.model.types.data_types import DataType, List, Map, Primitive, Struct, type_text
 from shelduck.model.types.literals import canonical_text

@@ -1,6 +1,6 @@
 """Schema changes as values: what ALTER TABLE asks for, and its effect on a schema.
 
-Only `apply_change` says what a change does. The SQL front end, the Python API and ``plan_alter``
+`SCHEMA_CLAUSES` says what each change does. The SQL front end, the Python API and ``plan_alter``
 build and read the same values.
 """
 
@@ -358,6 +358,7 @@ SCHEMA_CLAUSES: dict[type, Clause] = {
         _BY_ID,
         _set_default,
     ),
+    # The weight of DROP NOT NULL; `alter_plan` knows that SET NOT NULL looks at all rows.
     SetNullable: Clause(
         "set_nullable", record(SetNullable, path=PATH_FORM, nullable=FLAG), _BY_ID, _set_nullable
     ),

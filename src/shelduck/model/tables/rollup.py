@@ -162,7 +162,7 @@ def rollup_names(table: TableVersion) -> tuple[str, ...]:
 
 def refuse_rollup(table: TableVersion) -> None:
     """Raise InvalidRequest for a rollup: users can change only its base."""
-    rollup = rollup_of(table) if Feature.ROLLUP in table.features else None
+    rollup = rollup_of(table) if Feature.IS_ROLLUP in table.features else None
     if rollup is not None:
         base = table.name.removesuffix(rollup_table("", rollup.name))
         raise InvalidRequest(

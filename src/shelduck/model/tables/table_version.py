@@ -76,14 +76,11 @@ class PartitionColumn:
 
 
 class Feature(Enum):
-    """A subject that takes part in calls on a table, by the property that tells.
-
-    A table with ROLLUPS has some, and one with ROLLUP is one.
-    """
+    """A subject that takes part in calls on a table, by the property that tells."""
 
     KEYS = "shelduck.keys"
-    ROLLUP = "shelduck.rollup"
-    ROLLUPS = "shelduck.rollups"
+    IS_ROLLUP = "shelduck.rollup"
+    HAS_ROLLUPS = "shelduck.rollups"
 
 
 @dataclass(frozen=True, slots=True)

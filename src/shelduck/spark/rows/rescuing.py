@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
-from shelduck.model.changes.job import conversion_verdict
+from shelduck.model.changes.retype import conversion_verdict
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.model.tables.table_version import TableVersion

@@ -125,7 +125,7 @@ def _require_sources(table: TableVersion, adds: Sequence[AddRollup]) -> None:
             )
 
 
-def cancel_job(runner: Runner, statement: up.CancelJob) -> Unchanged:
+def cancel_alter(runner: Runner, statement: up.CancelJob) -> Unchanged:
     """CANCEL ALTER TABLE COLUMN."""
     table = runner.version(statement.name)
     with runner.state.store.read() as connection:
@@ -228,7 +228,7 @@ def checkpoint(runner: Runner, _: up.Checkpoint) -> PlainRows:
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     up.ShowJobs: show_jobs,
-    up.CancelJob: cancel_job,
+    up.CancelJob: cancel_alter,
     st.AlterRollups: alter_rollups,
     Call: call,
     up.DropFeature: drop_feature,

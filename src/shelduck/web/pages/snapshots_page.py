@@ -11,7 +11,7 @@ from starlette.responses import Response
 from shelduck.catalog.read import read
 from shelduck.catalog.read.overview.column_history import column_history, tables_with_other_columns
 from shelduck.catalog.read.overview.commits import (
-    KINDS,
+    ENTRY_KINDS,
     FileChanges,
     LogFilter,
     authors,
@@ -70,8 +70,8 @@ def show(site: Site, request: Request) -> Response:
         query.get("kind", "").strip(),
         asked_number(request, "before"),
     )
-    if wanted.kind and wanted.kind not in KINDS:
-        raise InvalidRequest(f"the kind {wanted.kind!r} is unknown; use {', '.join(KINDS)}")
+    if wanted.kind and wanted.kind not in ENTRY_KINDS:
+        raise InvalidRequest(f"the kind {wanted.kind!r} is unknown; use {', '.join(ENTRY_KINDS)}")
     with site.reading() as (connection, head):
         found = log(connection, wanted, PAGE + 1)
         people = authors(connection)
@@ -87,7 +87,7 @@ def show(site: Site, request: Request) -> Response:
         wanted=wanted,
         people=people,
         tables=tables,
-        kinds=list(KINDS),
+        kinds=list(ENTRY_KINDS),
         head=head,
     )
 

@@ -173,7 +173,7 @@ def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
         assert work.columns is not None
         if can_inline(draft.connection.dialect.name, draft.format, work.columns):
             _make(draft, work.id, work.columns)
-        elif name := next(filter(draft.format.is_reserved, work.columns.names), None):
+        elif name := draft.format.reserved(work.columns.names):
             _stop_inlining(draft, work, name)
 
 
@@ -351,9 +351,8 @@ def can_inline(database: str, of: Format, columns: Schema) -> bool:
         return False
     if any(str(f.shape) in dialect.never_inlined for f in columns.walk()):
         return False
-    return not any(
-        of.is_reserved(n) or len(n.encode()) > dialect.longest_name for n in columns.names
-    )
+    is_short = all(len(name.encode()) <= dialect.longest_name for name in columns.names)
+    return is_short and of.reserved(columns.names) is None
 
 
 def inlined_table_text(dialect: Dialect, of: Format, name: str, columns: Schema) -> str:

@@ -21,7 +21,7 @@ from shelduck.model.text.names import shown_schema
 
 _snapshot, _changes = tables.snapshot.c, tables.snapshot_changes.c
 
-KINDS: dict[str, frozenset[Verb]] = {
+ENTRY_KINDS: dict[str, frozenset[Verb]] = {
     "rows added": INSERTS,
     "rows deleted": DELETES,
     "columns": frozenset({Verb.ALTERED_TABLE}),
@@ -116,7 +116,7 @@ def _query(wanted: LogFilter, names: Iterable[int]) -> Select[Any]:
         named = made.like(f"%:{wanted.table}") | made.like(f"%:{wanted.table},%")
         query = query.where(or_(named, _snapshot.snapshot_id.in_(sorted(names))))
     if wanted.kind:
-        verbs = KINDS.get(wanted.kind, frozenset())
+        verbs = ENTRY_KINDS.get(wanted.kind, frozenset())
         query = query.where(or_(*(made.contains(v.value, autoescape=True) for v in verbs)))
     return query
 
@@ -135,7 +135,7 @@ def _matches(
             for e in mine
             if e.id == wanted.table or (e.verb is Verb.CREATED_TABLE and e.names == name)
         ]
-    verbs = KINDS.get(wanted.kind) if wanted.kind else None
+    verbs = ENTRY_KINDS.get(wanted.kind) if wanted.kind else None
     return bool(mine or wanted.table is None) and (
         verbs is None or any(e.verb in verbs for e in mine)
     )
