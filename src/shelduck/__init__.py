@@ -65,21 +65,15 @@ if TYPE_CHECKING:
     from shelduck.model.changes.job import JobState as JobState
     from shelduck.rows.edit_verbs import when_matched_delete as when_matched_delete
     from shelduck.rows.edit_verbs import when_matched_update as when_matched_update
-    from shelduck.rows.edit_verbs import (
-        when_matched_update_all as when_matched_update_all,
-    )
+    from shelduck.rows.edit_verbs import when_matched_update_all as when_matched_update_all
     from shelduck.rows.edit_verbs import (
         when_not_matched_by_source_delete as when_not_matched_by_source_delete,
     )
     from shelduck.rows.edit_verbs import (
         when_not_matched_by_source_update as when_not_matched_by_source_update,
     )
-    from shelduck.rows.edit_verbs import (
-        when_not_matched_insert as when_not_matched_insert,
-    )
-    from shelduck.rows.edit_verbs import (
-        when_not_matched_insert_all as when_not_matched_insert_all,
-    )
+    from shelduck.rows.edit_verbs import when_not_matched_insert as when_not_matched_insert
+    from shelduck.rows.edit_verbs import when_not_matched_insert_all as when_not_matched_insert_all
     from shelduck.rows.restore import RestorePlan as RestorePlan
     from shelduck.upkeep.maintain import Maintained as Maintained
     from shelduck.upkeep.maintain import MaintenanceStep as MaintenanceStep

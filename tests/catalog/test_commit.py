@@ -14,23 +14,11 @@ from shelduck.model.changes.change import (
     DropTable,
     RenameTable,
 )
-from shelduck.model.changes.schema_change import (
-    AddColumn,
-    DropColumn,
-    RenameColumn,
-    SetComment,
-)
+from shelduck.model.changes.schema_change import AddColumn, DropColumn, RenameColumn, SetComment
 from shelduck.model.tables.schema import Default, TableId
 from shelduck.model.types.data_types import parse_type
 from tests.support.files import write_file
-from tests.support.lake import (
-    NESTED,
-    PLAIN,
-    altered,
-    created,
-    new_schema_info,
-    provisional,
-)
+from tests.support.lake import NESTED, PLAIN, altered, created, new_schema_info, provisional
 from tests.support.oracle import DuckDBOracle
 
 pytestmark = pytest.mark.every_database

@@ -9,10 +9,7 @@ from dataclasses import replace
 import pytest
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.changes.change import (
-    AppendFiles,
-    RenameTable,
-)
+from shelduck.model.changes.change import AppendFiles, RenameTable
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.schema_change import (
     AddColumn,
@@ -27,10 +24,7 @@ from shelduck.model.changes.schema_change import (
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import parse_type
 from tests.support.files import write_file
-from tests.support.lake import (
-    altered,
-    statements,
-)
+from tests.support.lake import altered, statements
 
 # Every schema change, on a table with a file that was written before it: what DuckDB then sees.
 ALTERS = [

@@ -12,13 +12,7 @@ from shelduck.model.changes.change import DeleteRows, FileDeletes
 from shelduck.model.files.data_file import DeletesSeen
 from shelduck.operations.write.flush_rows import flush_table
 from shelduck.planning.compaction import SmallFiles
-from shelduck.rewrite.candidates import (
-    Outlook,
-    outlook,
-    survey_small,
-    survey_some,
-    survey_worn,
-)
+from shelduck.rewrite.candidates import Outlook, outlook, survey_small, survey_some, survey_worn
 from shelduck.work.state import LakeState
 from tests.support.lake import Lake
 from tests.support.looked_up import note_files

@@ -14,14 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import shelduck
-from tests.concurrency.storm_log import (
-    LANDED,
-    MARKERS,
-    UNKNOWN,
-    Story,
-    landed_so_far,
-    read_story,
-)
+from tests.concurrency.storm_log import LANDED, MARKERS, UNKNOWN, Story, landed_so_far, read_story
 from tests.concurrency.storm_members import PLAIN, TABLES
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.oracle import DuckDBOracle, at

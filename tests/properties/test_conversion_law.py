@@ -23,14 +23,7 @@ from shelduck.model.types.data_types import PRIMITIVES, List, Map, Member, Struc
 from shelduck.model.types.promotions import Verdict
 from shelduck.spark.rows.conversions import converted, lost
 from shelduck.spark.types import spark_type
-from tests.support.conversion_law import (
-    DAY,
-    FLOATS,
-    INTEGERS,
-    LOCAL,
-    MOMENTS,
-    is_kept,
-)
+from tests.support.conversion_law import DAY, FLOATS, INTEGERS, LOCAL, MOMENTS, is_kept
 from tests.support.lengths import one_by_one
 
 if TYPE_CHECKING:

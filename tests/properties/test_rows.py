@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STEPS = 8
+# Any verb writes such files, and everybody reads them.
+OPTIONS = {
+    "parquet_compression": ["snappy", "uncompressed", "gzip", "zstd", "lz4", "lz4_raw"],
+    "parquet_version": [1, 2],
+    "parquet_row_group_size_bytes": [10**8, 1024],
+}
 
 
 class Program:
@@ -52,6 +58,10 @@ class Program:
         limit = self.author.pick([0, 10])
         note(f"up to {limit} rows stay in the catalog")
         self.lake.set_option("data_inlining_row_limit", limit)
+        for name, values in OPTIONS.items():
+            value = self.author.pick(values)
+            note(f"{name} is {value}")
+            self.lake.set_option(name, value)
         self.lake.sql("CREATE TABLE t (id INT, v BIGINT, s STRING)")
         self.remember()
 

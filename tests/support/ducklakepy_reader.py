@@ -12,14 +12,7 @@ from ducklakepy.exceptions import NamespaceNotFoundError
 from ducklakepy.schema import Schema
 from sqlalchemy import create_engine, inspect, select, text
 
-from tests.support.ducklakepy_words import (
-    declared,
-    dotted,
-    named,
-    quoted,
-    readable,
-    unquoted,
-)
+from tests.support.ducklakepy_words import declared, dotted, named, quoted, readable, unquoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,11 +17,7 @@ from shelduck.model.changes.change import (
     CreateTable,
 )
 from shelduck.model.changes.records import LearnLayouts
-from shelduck.model.changes.schema_change import (
-    SchemaDraft,
-    apply_change,
-    refuse_empty,
-)
+from shelduck.model.changes.schema_change import SchemaDraft, apply_change, refuse_empty
 from shelduck.model.tables.schema import SchemaId, TableId, new_schema
 from shelduck.model.tables.table_version import SchemaInfo, TableVersion
 from shelduck.model.text.names import directory

@@ -11,16 +11,7 @@ from dataclasses import dataclass
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
-from tests.support.mirror import (
-    HEAVY,
-    NEW,
-    WIDER,
-    WIDER_STILL,
-    Column,
-    Mirror,
-    literal,
-    survives,
-)
+from tests.support.mirror import HEAVY, NEW, WIDER, WIDER_STILL, Column, Mirror, literal, survives
 
 if TYPE_CHECKING:
     import random

@@ -9,14 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shelduck.model.tables.schema import (
-    FieldId,
-    Schema,
-    SchemaId,
-    SnapshotId,
-    TableId,
-    new_schema,
-)
+from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId, new_schema
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.types.data_types import Member, parse_type
 from tests.support.oracle import DuckDBOracle

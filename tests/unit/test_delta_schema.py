@@ -21,13 +21,7 @@ from shelduck.borders.delta.log import (
     Protocol,
     absolute,
 )
-from shelduck.borders.delta.vectors import (
-    bitmap,
-    inline_vector,
-    read_vector,
-    z85_bytes,
-    z85_text,
-)
+from shelduck.borders.delta.vectors import bitmap, inline_vector, read_vector, z85_bytes, z85_text
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.tables.lengths import LENGTHS
 from shelduck.model.tables.schema import Default

@@ -13,14 +13,7 @@ import pytest
 from shelduck.borders.delta.import_verbs import _Import
 from shelduck.errors import CorruptLake, NewerFormat
 from shelduck.model.tables import properties
-from shelduck.model.tables.keys import (
-    KEYS,
-    Aggregation,
-    KeyModel,
-    TableKeys,
-    table_keys,
-    with_keys,
-)
+from shelduck.model.tables.keys import KEYS, Aggregation, KeyModel, TableKeys, table_keys, with_keys
 from shelduck.model.tables.properties import widens_by_itself
 from shelduck.model.tables.rollup import (
     ROLLUP,

@@ -45,10 +45,7 @@ from shelduck.model.changes.schema_change import (
     refuse_empty,
 )
 from shelduck.model.tables.lengths import LENGTHS, is_longer, with_lengths
-from shelduck.model.tables.partition import (
-    ResetPartitioning,
-    SetPartitioning,
-)
+from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
 from shelduck.model.tables.properties import (
     PropertyChange,
     allows_promotion,

@@ -7,11 +7,7 @@ from dataclasses import dataclass, replace
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.definition import Weight
 from shelduck.model.changes.modify import CLAUSES, ArrangementChange, RewriteOlderFiles
-from shelduck.model.changes.schema_change import (
-    ChangeType,
-    SchemaChange,
-    SetNullable,
-)
+from shelduck.model.changes.schema_change import ChangeType, SchemaChange, SetNullable
 from shelduck.model.tables.properties import SetProperties, UnsetProperties
 from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.text.shown import html_table

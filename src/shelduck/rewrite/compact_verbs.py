@@ -13,12 +13,7 @@ from shelduck.operations.done import Done
 from shelduck.operations.read.table_rows import table_rows
 from shelduck.operations.write.flush_rows import flush_table
 from shelduck.planning.compaction import MIN_FILES, SmallFiles
-from shelduck.rewrite.candidates import (
-    files_holding,
-    survey_small,
-    survey_some,
-    survey_worn,
-)
+from shelduck.rewrite.candidates import files_holding, survey_small, survey_some, survey_worn
 from shelduck.rewrite.compact import survey
 from shelduck.rewrite.lot_commits import rewrite
 from shelduck.spark.named_errors import unknown_columns

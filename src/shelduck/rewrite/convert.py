@@ -13,14 +13,7 @@ from shelduck.operations.done import discard
 from shelduck.planning.compaction import NO_PARTITION, Bin
 from shelduck.planning.joined import JoinedFile, joined_file
 from shelduck.planning.shadows import Shadow, with_shadows
-from shelduck.rewrite.compact import (
-    Derived,
-    Report,
-    RewrittenBin,
-    Survey,
-    embeds,
-    write_bins,
-)
+from shelduck.rewrite.compact import Derived, Report, RewrittenBin, Survey, embeds, write_bins
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.files.physical import physical_schema
 from shelduck.spark.rows.shadow_rows import (

@@ -7,11 +7,7 @@ from collections.abc import Sequence
 
 from shelduck.catalog.databases.retry import with_retries
 from shelduck.errors import Conflict, InvalidRequest, NotFound
-from shelduck.model.tables.rollup import (
-    RollupSpec,
-    rollup_of,
-    rollup_table,
-)
+from shelduck.model.tables.rollup import RollupSpec, rollup_of, rollup_table
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.rollups.following import catch_up, is_fresh, remake
 from shelduck.rollups.rollup_plan import is_current

@@ -11,13 +11,7 @@ from functools import reduce
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table_version import SchemaInfo, TableVersion
-from shelduck.spark.query import (
-    answer,
-    constant,
-    run_query,
-    session_has,
-    temporary_views,
-)
+from shelduck.spark.query import answer, constant, run_query, session_has, temporary_views
 from shelduck.spark.session import DataFrame
 from shelduck.sql.query.rewriting import with_variables
 from shelduck.sql.statements import statement_values as st

@@ -21,12 +21,7 @@ from shelduck.model.changes.change import AlterTable, Change, DropSchema, RowCha
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
-from shelduck.model.tables.table_version import (
-    DEFAULT_SCHEMA,
-    SchemaInfo,
-    Snapshot,
-    TableVersion,
-)
+from shelduck.model.tables.table_version import DEFAULT_SCHEMA, SchemaInfo, Snapshot, TableVersion
 from shelduck.model.tables.view import (
     MacroBody,
     MacroKind,

@@ -15,12 +15,7 @@ from shelduck.model.changes.change import Change, Verb
 from tests.catalog.conflicts.expected import BY_WRITER, MINE
 from tests.catalog.conflicts.pairs import ON_POSTGRES, ON_SQLITE
 from tests.support.contenders import OURS, THEIRS, compact_by_hand
-from tests.support.contested import (
-    Effect,
-    Reader,
-    everything,
-    make_contested,
-)
+from tests.support.contested import Effect, Reader, everything, make_contested
 from tests.support.copies import SQLiteCopies, postgres_copies
 from tests.support.lake import Lake
 

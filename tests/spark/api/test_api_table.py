@@ -11,13 +11,7 @@ import pytest
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 import shelduck
-from shelduck import (
-    AlreadyExists,
-    CatalogUnavailable,
-    InvalidRequest,
-    NotFound,
-    Unsupported,
-)
+from shelduck import AlreadyExists, CatalogUnavailable, InvalidRequest, NotFound, Unsupported
 from tests.support.lakes import everything, newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
 from tests.support.spark import views

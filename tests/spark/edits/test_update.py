@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from shelduck import InvalidRequest, NotFound, Unchanged
+from shelduck import InvalidRequest, NotFound, Unchanged, Unsupported
 from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -43,6 +43,41 @@ def names(lake, where="true"):
 def test_a_name_that_no_column_has_is_an_error(lake, value):
     with pytest.raises(NotFound, match=f"^column '{value[:2]}' does not exist"):
         lake.sql(f"UPDATE t SET id = 1, name = {value}")
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("keys", ["", "PARTITIONED BY (v)"])
+@pytest.mark.parametrize("codec", ["uncompressed", "lz4", "snappy", "gzip", "zstd", "lz4_raw"])
+def test_rows_are_changed_in_files_of_any_codec(copied, codec, keys):
+    catalog, lake = copied
+    lake.sql(f"CREATE TABLE packed (v BIGINT, id BIGINT) {keys}")
+    lake.sql(f"CALL set_option('parquet_compression', '{codec}', table_name => 'packed')")
+    lake.sql("INSERT INTO packed SELECT id % 2, id FROM range(5)")
+
+    lake.sql("UPDATE packed SET v = 7 WHERE id = 3")
+    lake.sql(
+        "MERGE INTO packed USING (VALUES (4), (9)) AS s(id) ON packed.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET v = 8 WHEN NOT MATCHED THEN INSERT (v, id) VALUES (1, s.id)"
+    )
+
+    want = [(0, 0), (1, 1), (0, 2), (7, 3), (8, 4), (1, 9)]
+    assert rows(lake.sql("SELECT v, id FROM packed ORDER BY id")) == want
+    with duckdb(catalog) as oracle:
+        assert oracle.sql("SELECT v, id FROM packed ORDER BY id") == want
+        names = {"lz4": "LZ4_RAW"}.get(codec, codec.upper())
+        found = oracle.sql("SELECT data_file FROM ducklake_list_files('lake', 'packed')")
+        for (path,) in found:
+            packed = oracle.sql(f"SELECT DISTINCT compression FROM parquet_metadata('{path}')")
+            assert packed == [(names,)]
+
+
+def test_a_codec_that_spark_lacks_is_named(lake):
+    lake.sql("CALL set_option('parquet_compression', 'brotli', table_name => 'names')")
+
+    with pytest.raises(Unsupported, match=r"^cannot write main\.names with brotli: Spark does not"):
+        lake.sql("INSERT INTO names SELECT CAST(id AS INT), 'x' FROM range(3)")
+
+    assert len(rows(lake.sql("FROM names"))) == 3
 
 
 def test_updated_rows_keep_their_ids_and_the_others_stay(copied):

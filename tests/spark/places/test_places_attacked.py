@@ -7,14 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.attacked import (
-    ANYWHERE,
-    STATEMENTS,
-    AttackedOnDisk,
-    Attacks,
-    clean_all,
-    told_by,
-)
+from tests.support.attacked import ANYWHERE, STATEMENTS, AttackedOnDisk, Attacks, clean_all, told_by
 
 __all__ = ["STATEMENTS"]
 

@@ -18,14 +18,7 @@ from shelduck.model.files.layout import PhysicalField
 from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.partition import IDENTITY
 from shelduck.model.tables.properties import TYPE_WIDENING
-from shelduck.model.tables.schema import (
-    Field,
-    FieldId,
-    Kind,
-    Schema,
-    in_places,
-    require_free_name,
-)
+from shelduck.model.tables.schema import Field, FieldId, Kind, Schema, in_places, require_free_name
 from shelduck.model.tables.table_version import PartitionColumn, TableVersion
 from shelduck.model.types.data_types import FLOATS
 from shelduck.model.types.promotions import promotion

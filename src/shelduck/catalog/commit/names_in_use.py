@@ -12,13 +12,7 @@ from shelduck.catalog.read.queries import has_columns, live
 from shelduck.ducklake import tables
 from shelduck.ducklake.format import format_of, schemas_of
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest
-from shelduck.model.changes.change import (
-    CreateSchema,
-    CreateView,
-    DropSchema,
-    DropView,
-    RenameView,
-)
+from shelduck.model.changes.change import CreateSchema, CreateView, DropSchema, DropView, RenameView
 from shelduck.model.changes.definition import CreateMacro, DropMacro
 from shelduck.model.tables.schema import SchemaId
 from shelduck.model.tables.table_version import SchemaInfo

@@ -26,13 +26,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 from shelduck.catalog.databases.database import Database, Failure, file_at, refuse_settings
 from shelduck.catalog.databases.dialect import UNLIMITED, Dialect, as_it_is, encoders
 from shelduck.catalog.databases.duckdb_dialect import SCHEME
-from shelduck.catalog.databases.duckdb_lease import (
-    SETTING,
-    Lease,
-    Wish,
-    opening,
-    seconds_to_keep,
-)
+from shelduck.catalog.databases.duckdb_lease import SETTING, Lease, Wish, opening, seconds_to_keep
 from shelduck.errors import CatalogUnavailable, InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.text.quoting import LONE_SURROGATE, double_quoted

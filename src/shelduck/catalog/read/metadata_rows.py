@@ -11,15 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    Table,
-    and_,
-    func,
-    select,
-)
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, func, select
 
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.inlined_rows import inlined_rows

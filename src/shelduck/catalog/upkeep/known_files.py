@@ -15,11 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, Select, select
 
-from shelduck.catalog.commit.schedule import (
-    directory_by_table,
-    scheduled_files,
-    table_directories,
-)
+from shelduck.catalog.commit.schedule import directory_by_table, scheduled_files, table_directories
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.catalog.read.views_and_macros import resolve

@@ -42,11 +42,7 @@ from shelduck.model.changes.change import (
     RewriteFiles,
     Verb,
 )
-from shelduck.model.changes.definition import (
-    CommentViewColumns,
-    CreateMacro,
-    DropMacro,
-)
+from shelduck.model.changes.definition import CommentViewColumns, CreateMacro, DropMacro
 from shelduck.model.changes.problem import RepairCatalog
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.view import MacroKind

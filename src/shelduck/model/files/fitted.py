@@ -10,13 +10,7 @@ from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
-from shelduck.model.types.literals import (
-    as_float32,
-    blob_bytes,
-    canonical_text,
-    fitted,
-    float_text,
-)
+from shelduck.model.types.literals import as_float32, blob_bytes, canonical_text, fitted, float_text
 from shelduck.model.types.temporal import MICROSECONDS, TIMESTAMP_NAMES
 
 _TEXTS = ("varchar", "json")

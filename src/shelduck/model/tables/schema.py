@@ -16,15 +16,7 @@ from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.column_index import ColumnIndex, changed_part, walk
 from shelduck.model.text.names import require_storable
 from shelduck.model.text.quoting import quote_name, quote_text
-from shelduck.model.types.data_types import (
-    DataType,
-    Leaf,
-    List,
-    Map,
-    Member,
-    Primitive,
-    Struct,
-)
+from shelduck.model.types.data_types import DataType, Leaf, List, Map, Member, Primitive, Struct
 
 FieldId = NewType("FieldId", int)
 TableId = NewType("TableId", int)

@@ -13,12 +13,7 @@ from typing import NamedTuple
 from shelduck.errors import InvalidRequest
 from shelduck.model.types import temporal
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
-from shelduck.model.types.literals import (
-    as_float32,
-    blob_bytes,
-    canonical_text,
-    float_text,
-)
+from shelduck.model.types.literals import as_float32, blob_bytes, canonical_text, float_text
 
 Comparable = bool | int | float | Number | str | bytes
 Texts = tuple[str | None, str | None]

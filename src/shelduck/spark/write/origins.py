@@ -34,7 +34,7 @@ MARKS = (ACTION, Origin.FILE_ID, Origin.POSITION)
 UPDATED, INSERTED, DELETED = 1, 2, 3
 """The values of `ACTION`; the bridge's `ChangeWriter` knows these numbers."""
 
-_ORIGINS, _NEW = "-origins.parquet", "-new.parquet"
+_ORIGINS, _NEW = ".origins.parquet", ".new.parquet"
 _ROW, _PLACE = ["file", "pos", "row"], ["file", "pos"]
 # Origins that come to the driver: up to 25 bytes each.
 _MOST_COLLECTED = 16_000_000

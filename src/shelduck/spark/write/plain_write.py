@@ -20,9 +20,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import TimestampType
 
+from shelduck.errors import Unsupported
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.spark.bridge import select_named
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.physical import BatchFunction, PhysicalSchema, map_batches
@@ -39,6 +41,7 @@ _SETTINGS = {
 # A bound that is cut would not be a value of the column.
 _WHOLE_BOUNDS = {"parquet.statistics.truncate.length": str(2**31 - 1)}
 _GROUP_ROWS = 122_880  # as DuckDB does
+_BROTLI = "org.apache.hadoop.io.compress.BrotliCodec"
 _ARROW_ID = "PARQUET:field_id"
 _Part = tuple[str, Any]  # the directory of a partition, and rows of it
 _settings_lock = threading.Lock()
@@ -226,7 +229,9 @@ def _gatherer(group_rows: int) -> Callable[[Iterable[_Part]], Iterator[_Part]]:
 
 def spark_settings(options: TableOptions) -> dict[str, str]:
     """Return the options of Spark's Parquet writer."""
-    found = {"compression": options.parquet_compression}
+    # What Spark writes as lz4, DuckDB cannot read; what DuckDB writes as lz4 is lz4_raw.
+    codec = options.parquet_compression
+    found = {"compression": "lz4_raw" if codec == "lz4" else codec}
     if options.parquet_version == 2:
         found["parquet.writer.version"] = "v2"
     if options.parquet_compression_level is not None:
@@ -237,6 +242,16 @@ def spark_settings(options: TableOptions) -> dict[str, str]:
     if options.parquet_row_group_size_bytes is not None:
         found["parquet.block.size"] = str(options.parquet_row_group_size_bytes)
     return found
+
+
+def codec_failure(error: BaseException, table: TableVersion) -> Unsupported | None:
+    """Return that Spark lacks the codec of a table, None if a write failed for another reason."""
+    if table.options.parquet_compression != "brotli" or _BROTLI not in str(error):
+        return None
+    return Unsupported(
+        f"cannot write {table.full_name} with brotli: Spark does not come with the class {_BROTLI};"
+        f" add a JAR that has it, or CALL set_option('parquet_compression', 'zstd')"
+    )
 
 
 def arrow_settings(options: TableOptions) -> dict[str, Any]:

@@ -44,15 +44,14 @@ from shelduck.spark.stopping import stopped_on_error
 from shelduck.spark.stores.store_errors import storage_failure
 from shelduck.spark.types import same_type, struct_type
 from shelduck.spark.write.clustering import Clustering, clustering_of
-from shelduck.spark.write.origins import (
-    MARKS,
-    Origins,
-    has_row_ids,
-    is_origins,
-    taken_origins,
-)
+from shelduck.spark.write.origins import MARKS, Origins, has_row_ids, is_origins, taken_origins
 from shelduck.spark.write.partition_keys import place_files
-from shelduck.spark.write.plain_write import spark_settings, write_by_arrow, write_plain
+from shelduck.spark.write.plain_write import (
+    codec_failure,
+    spark_settings,
+    write_by_arrow,
+    write_plain,
+)
 
 Progress = Callable[[int, int, int], None]
 _TASK = re.compile(r"(?:^|/)part-(\d+)-")
@@ -173,6 +172,7 @@ def _removed_if_failed(spark: SparkSession, table: TableVersion, write: _Write) 
                 delete_write(table.path, write.name, told)
             what = f"write to {table.full_name}"
             failed = failure_of(error) or unheld_failure(error, table)
+            failed = failed or codec_failure(error, table)
             failed = failed or storage_failure(error, table.path, what)
             if failed is None:
                 raise

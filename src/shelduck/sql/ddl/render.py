@@ -8,15 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.keys import Aggregation, TableKeys, names_of
 from shelduck.model.tables.rollup import RollupSpec
-from shelduck.model.tables.schema import (
-    Default,
-    Field,
-    FieldId,
-    Kind,
-    Path,
-    Schema,
-    path_text,
-)
+from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Path, Schema, path_text
 from shelduck.model.text.quoting import quote_name, quote_text
 from shelduck.model.types.data_types import DataType, Primitive, type_text
 from shelduck.sql.ddl.defaults import expression_for_spark

@@ -12,10 +12,7 @@ from shelduck.model.tables.rollup import RollupChange, RollupSpec
 from shelduck.model.tables.schema import Default, Path
 from shelduck.model.tables.view import MacroKind, MacroParameter
 from shelduck.model.types.data_types import DataType
-from shelduck.sql.statements.row_statements import (
-    DefaultCell,
-    Insert,
-)
+from shelduck.sql.statements.row_statements import DefaultCell, Insert
 from shelduck.sql.tokens.parts import NamedTable, Query, Relation, SchemaName, Statement
 
 # Names of other modules that this one stands for.

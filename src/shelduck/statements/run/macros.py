@@ -9,13 +9,7 @@ from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
-from shelduck.model.tables.view import (
-    UNKNOWN,
-    MacroBody,
-    MacroKind,
-    MacroParameter,
-    MacroVersion,
-)
+from shelduck.model.tables.view import UNKNOWN, MacroBody, MacroKind, MacroParameter, MacroVersion
 from shelduck.model.types.data_types import DataType, parse_type
 from shelduck.spark.named_errors import lacks_function, names_nothing
 from shelduck.spark.query import function_exists

@@ -17,12 +17,7 @@ from shelduck.catalog.read.overview.partitions import (
     inlined_partitions,
     largest_partitions,
 )
-from shelduck.catalog.read.overview.table_files import (
-    SizeSums,
-    deletes,
-    newest_files,
-    sizes,
-)
+from shelduck.catalog.read.overview.table_files import SizeSums, deletes, newest_files, sizes
 from shelduck.catalog.read.read import Connection
 from shelduck.errors import ShelduckError
 from shelduck.model.files.data_file import ColumnStats

@@ -6,16 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import (
-    BindParameter,
-    Table,
-    Update,
-    bindparam,
-    delete,
-    select,
-    union_all,
-    update,
-)
+from sqlalchemy import BindParameter, Table, Update, bindparam, delete, select, union_all, update
 
 from shelduck.catalog.commit.adoptions import refuse_other_numbers
 from shelduck.catalog.commit.draft import ChangeKind, Draft

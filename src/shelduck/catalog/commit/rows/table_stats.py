@@ -8,16 +8,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
-from sqlalchemy import (
-    Select,
-    Update,
-    bindparam,
-    delete,
-    func,
-    select,
-    type_coerce,
-    update,
-)
+from sqlalchemy import Select, Update, bindparam, delete, func, select, type_coerce, update
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.file_rows import kept_stats

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    FromClause,
-    Row,
-    and_,
-    func,
-    select,
-)
+from sqlalchemy import ColumnElement, Connection, FromClause, Row, and_, func, select
 from sqlalchemy.sql.expression import Alias, Join
 
 from shelduck.catalog.read import queries

@@ -27,6 +27,9 @@ public class ChangeWriter extends OutputWriter {
   private static final long DELETE = 3L;
   private static final int MARKS = 3;
   private static final String PARQUET = ".parquet";
+  /** What ends the name of a file before {@code .parquet}; {@code origins.py} looks for it. */
+  public static final String ORIGINS = ".origins";
+  public static final String NEW = ".new";
 
   private final OutputWriterFactory factory;
   private final StructType schema;
@@ -53,7 +56,7 @@ public class ChangeWriter extends OutputWriter {
         .add("file", DataTypes.LongType).add("pos", DataTypes.LongType)
         .add("row", DataTypes.LongType);
     // Made without a row too: the driver sees that Spark wrote where it looks.
-    this.origins = beside("-origins", places);
+    this.origins = beside(ORIGINS, places);
   }
 
   /** The columns that a file may have: those of rows to write without their marks. */
@@ -65,7 +68,7 @@ public class ChangeWriter extends OutputWriter {
     long action = row.getLong(rowId + 1);
     if (action == INSERT || (action == UPDATE && lacksId(row))) {
       if (fresh == null) {
-        fresh = beside("-new", bare.schema());
+        fresh = beside(NEW, bare.schema());
       }
       bare.project(row);
       fresh.write(bare);

@@ -53,9 +53,8 @@ public class FinalPlaces implements Serializable {
 
   /** What a {@link ChangeWriter} puts at the end of a name. */
   private static String kind(String path) {
-    String name = path.substring(0, path.length() - PARQUET.length());
-    int dash = name.indexOf('-', name.lastIndexOf('.'));
-    return dash < 0 ? "" : name.substring(dash);
+    return path.endsWith(ChangeWriter.ORIGINS + PARQUET) ? ChangeWriter.ORIGINS
+        : path.endsWith(ChangeWriter.NEW + PARQUET) ? ChangeWriter.NEW : "";
   }
 
   /** The index of the slash above so many directories. */
