@@ -36,7 +36,6 @@ STEPS = 8
 OPTIONS = {
     "parquet_compression": ["snappy", "uncompressed", "gzip", "zstd", "lz4", "lz4_raw"],
     "parquet_version": [1, 2],
-    "parquet_row_group_size_bytes": [10**8, 1024],
 }
 
 

@@ -50,20 +50,23 @@ def test_a_name_that_no_column_has_is_an_error(lake, value):
 @pytest.mark.parametrize("codec", ["uncompressed", "lz4", "snappy", "gzip", "zstd", "lz4_raw"])
 def test_rows_are_changed_in_files_of_any_codec(copied, codec, keys):
     catalog, lake = copied
-    lake.sql(f"CREATE TABLE packed (v BIGINT, id BIGINT) {keys}")
+    lake.sql(f"CREATE TABLE packed (v STRING, id BIGINT, b BINARY) {keys}")
     lake.sql(f"CALL set_option('parquet_compression', '{codec}', table_name => 'packed')")
-    lake.sql("INSERT INTO packed SELECT id % 2, id FROM range(5)")
+    lake.sql("CALL set_option('parquet_version', 2, table_name => 'packed')")
+    lake.sql("INSERT INTO packed SELECT concat('x', id % 2), id, X'62' FROM range(5)")
 
-    lake.sql("UPDATE packed SET v = 7 WHERE id = 3")
+    lake.sql("UPDATE packed SET v = 'x7' WHERE id = 3")
     lake.sql(
         "MERGE INTO packed USING (VALUES (4), (9)) AS s(id) ON packed.id = s.id"
-        " WHEN MATCHED THEN UPDATE SET v = 8 WHEN NOT MATCHED THEN INSERT (v, id) VALUES (1, s.id)"
+        " WHEN MATCHED THEN UPDATE SET v = 'x8'"
+        " WHEN NOT MATCHED THEN INSERT (v, id, b) VALUES ('x1', s.id, X'62')"
     )
 
-    want = [(0, 0), (1, 1), (0, 2), (7, 3), (8, 4), (1, 9)]
-    assert rows(lake.sql("SELECT v, id FROM packed ORDER BY id")) == want
+    want = [("x0", 0), ("x1", 1), ("x0", 2), ("x7", 3), ("x8", 4), ("x1", 9)]
+    want = [(*row, b"b") for row in want]
+    assert rows(lake.sql("SELECT v, id, b FROM packed ORDER BY id")) == want
     with duckdb(catalog) as oracle:
-        assert oracle.sql("SELECT v, id FROM packed ORDER BY id") == want
+        assert oracle.sql("SELECT v, id, b FROM packed ORDER BY id") == want
         names = {"lz4": "LZ4_RAW"}.get(codec, codec.upper())
         found = oracle.sql("SELECT data_file FROM ducklake_list_files('lake', 'packed')")
         for (path,) in found:

@@ -193,6 +193,27 @@ def test_footers_are_read_in_the_executors_where_there_are_many(lake, tmp_path, 
         lake.create_table("u", {"a": "int", "b": "string"}).add_files(tmp_path / "in")
 
 
+@pytest.mark.parametrize("codec", ["uncompressed", "zstd"])
+def test_a_file_that_spark_misreads_is_refused(lake, spark, tmp_path, codec):
+    lake.sql("CREATE TABLE texts (s STRING, id BIGINT)")
+    made = spark.range(3).selectExpr("concat('s', id) AS s", "id").coalesce(1).write
+    made = made.option("compression", codec).option("parquet.writer.version", "v2")
+    made.parquet(f"{tmp_path}/in")
+    (path,) = (tmp_path / "in").glob("*.parquet")
+
+    if codec == "uncompressed":
+        with pytest.raises(InvalidRequest, match=f"^Spark misreads column 's' of {path}: "):
+            lake.table("texts").add_files(path)
+        # It is a fault of Spark: without it, the file could be added.
+        assert spark.read.parquet(f"{path}").count() == 3
+        assert rows(spark.read.parquet(f"{path}"))[0] != ("s0", 0)
+    else:
+        lake.table("texts").add_files(path)
+    assert rows(lake.sql("FROM texts ORDER BY id")) == (
+        [] if codec == "uncompressed" else [(f"s{n}", n) for n in range(3)]
+    )
+
+
 def test_a_float_of_the_path_stays_the_number_that_it_is(lake, tmp_path):
     lake.sql("CREATE TABLE f (a INT, k FLOAT)")
     table = lake.table("f")

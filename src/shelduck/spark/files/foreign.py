@@ -48,8 +48,8 @@ def read_foreign(spark: SparkSession, files: Sequence[FoundFile]) -> Iterator[Fo
     """Yield the files with their footers, in the given order.
 
     Footers are read in threads, or in the executors if there are many. Raises InvalidRequest for a
-    file that is encrypted or not a Parquet file; for files that are too small, before any is
-    yielded.
+    file that is encrypted, not a Parquet file, or misread by Spark; for files that are too small,
+    before any is yielded.
     """
     small = next((f for f in files if f.size < _SMALLEST), None)
     if small is not None:
@@ -57,11 +57,28 @@ def read_foreign(spark: SparkSession, files: Sequence[FoundFile]) -> Iterator[Fo
     seen: list[tuple[Any, Layout]] = []
     for file, footer in _footers(spark, files):
         schema = footer.metadata.schema
+        if (name := _misread(footer.metadata)) is not None:
+            raise InvalidRequest(
+                f"Spark misreads column {name!r} of {file.path}: its pages are of version 2 and not"
+                " compressed; write the file again with another codec or version"
+            )
         layout = next((known for other, known in seen if schema.equals(other)), None)
         if layout is None:
             layout = layout_of(footer.metadata)
             seen.insert(0, (schema, layout))
         yield ForeignFile(file.path, file.size, footer, layout)
+
+
+def _misread(metadata: pyarrow.parquet.FileMetaData) -> str | None:
+    """Return a column that Spark's vectorized reader takes from a wrong place of its page."""
+    if not (metadata.created_by or "").startswith("parquet-mr") or not metadata.num_row_groups:
+        return None
+    group = metadata.row_group(0)
+    # A writer has one codec for a file.
+    if not group.num_columns or group.column(0).compression != "UNCOMPRESSED":
+        return None
+    columns = map(group.column, range(group.num_columns))
+    return next((c.path_in_schema for c in columns if "DELTA_BYTE_ARRAY" in c.encodings), None)
 
 
 def _footers(spark: SparkSession, files: Sequence[FoundFile]) -> Iterator[tuple[FoundFile, Footer]]:

@@ -232,7 +232,8 @@ def spark_settings(options: TableOptions) -> dict[str, str]:
     # What Spark writes as lz4, DuckDB cannot read; what DuckDB writes as lz4 is lz4_raw.
     codec = options.parquet_compression
     found = {"compression": "lz4_raw" if codec == "lz4" else codec}
-    if options.parquet_version == 2:
+    # Spark misreads texts and bytes that it wrote uncompressed in pages of version 2.
+    if options.parquet_version == 2 and codec != "uncompressed":
         found["parquet.writer.version"] = "v2"
     if options.parquet_compression_level is not None:
         # Of the codecs of Spark and DuckDB, only zstd has levels.
