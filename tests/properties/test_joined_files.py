@@ -172,7 +172,7 @@ def found(seed: int, spark: SparkSession, folder: Path, patch: pytest.MonkeyPatc
     patch.setattr(lots, "_SMALL", 0)
     for name in ("copies", "writes"):
         if name == "writes":
-            patch.setattr(convert, "joined_files", lambda *_: {})
+            patch.setattr(convert, "joined_files", lambda *_: ({}, Counter()))
         url = f"sqlite:///{folder}/{name}.db"
         shutil.copy(folder / "c.db", folder / f"{name}.db")
         with shelduck.connect(url, f"{folder}/data/", spark) as lake:

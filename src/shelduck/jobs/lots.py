@@ -5,6 +5,7 @@ It also tells how far a job is, and how fast.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -59,10 +60,12 @@ class Lots:
         """
         total = len(found.rows.files)
         done = total - len(left)
-        bins = self._bins(found, left if share is None else share, shadows)
+        bins, told = self._bins(found, left if share is None else share, shadows)
         is_small = is_little(bins)
         if not (self._record.helps or is_small or (job.done, job.total) == (done, total)):
-            self._record.step(JobState.RUNNING, _RUNNING, done=done, total=total)
+            # It was told of all files when the job began.
+            message = None if job.done else told
+            self._record.step(JobState.RUNNING, _RUNNING, message=message, done=done, total=total)
         name = TableName.of(found.table)
         what = "convert" if shadows else "rewrite"
         spark = self._state.spark
@@ -83,7 +86,7 @@ class Lots:
         self, found: Survey, shadows: tuple[Shadow, ...]
     ) -> tuple[list[RewrittenBin], JobSpeed] | None:
         """Write all files of a small table, for one commit; None if it is not small."""
-        bins = self._bins(found, {f.id for f in found.rows.files}, shadows)
+        bins, _ = self._bins(found, {f.id for f in found.rows.files}, shadows)
         if not is_little(bins) or len(bins) > self._most(found):
             return None
         spark, name = self._state.spark, TableName.of(found.table)
@@ -97,17 +100,23 @@ class Lots:
             return False
         return self._record.helps or now.worker == self._record.worker
 
-    def _bins(self, found: Survey, left: set[int], shadows: Sequence[Shadow]) -> list[Bin]:
+    def _bins(
+        self, found: Survey, left: set[int], shadows: Sequence[Shadow]
+    ) -> tuple[list[Bin], str | None]:
         """Return the bins, one for each new file, small enough to keep all cores busy.
 
-        A file that is not small, and whose own columns can be copied, stays a file of its own.
+        A file that is not small, and whose own columns can be copied, stays a file of its own. How
+        many are copied, and why not more, comes with them.
         """
-        alone = set[int]()
-        if shadows and writes_several(self._state.spark):
-            large = (f for f in found.rows.files if f.id in left and f.file_size_bytes >= _SMALL)
-            alone = {*joined_files(found.table, large, shadows)}
-        bins = [found.chosen([number], 1) for number in sorted(alone)]
-        return [one for [one] in bins] + self._shared_bins(found, left - alone)
+        if not shadows or not writes_several(self._state.spark):
+            return self._shared_bins(found, left), None
+        files = [f for f in found.rows.files if f.id in left]
+        small = {f.id for f in files if f.file_size_bytes < _SMALL}
+        copied, whole = joined_files(found.table, files, shadows)
+        alone = copied.keys() - small
+        whole["that are small"] += len(copied) - len(alone)
+        bins = [one for number in sorted(alone) for one in found.chosen([number], 1)]
+        return bins + self._shared_bins(found, left - alone), _told(len(alone), whole)
 
     def _shared_bins(self, found: Survey, left: set[int]) -> list[Bin]:
         size = sum(f.file_size_bytes for f in found.rows.files if f.id in left)
@@ -153,6 +162,14 @@ class Lots:
         else:
             step = self._record.stepped(JobState.RUNNING, _RUNNING, **told)
         return self._record.commit(changes, table, step).snapshot.id
+
+
+def _told(copied: int, whole: Counter[str]) -> str:
+    """Return how many files are copied but for the converted columns, and what the others are."""
+    total = copied + whole.total()
+    others = ", ".join(f"{count} {why}" for why, count in whole.most_common() if count)
+    told = f"copies the other columns of {copied} of {total} file(s)"
+    return f"{told}; writes {others} whole" if others else told
 
 
 def is_little(bins: Sequence[Bin]) -> bool:

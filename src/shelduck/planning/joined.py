@@ -28,16 +28,17 @@ class JoinedFile:
     leaves: tuple[Field | None, ...]
 
 
-def joined_file(table: TableVersion, file: DataFile, added: Sequence[str]) -> JoinedFile | None:
+def joined_file(table: TableVersion, file: DataFile, added: Sequence[str]) -> JoinedFile | str:
     """Return what is copied of a file that gets columns with the names ``added``.
 
-    None if the file must be written whole. Columns that the table dropped are left out.
+    If the file must be written whole, return why. Columns that the table dropped are left out.
     """
-    is_whole = file.record_count and not file.dead_rows and file.partial_max is None
-    if not is_whole or file.mapping_id is not None or file.layout is None:
-        return None
-    if not is_own(table, file.path):
-        return None
+    if not is_own(table, file.path) or file.mapping_id is not None or file.layout is None:
+        return "written by others"
+    if file.dead_rows:
+        return "with deleted rows"
+    if not file.record_count or file.partial_max is not None:
+        return "with rows of several snapshots" if file.record_count else "without rows"
     live: dict[int, Field] = {f.id: f for f in table.columns}
     copied: list[str] = []
     leaves: list[Field | None] = []
@@ -46,16 +47,17 @@ def joined_file(table: TableVersion, file: DataFile, added: Sequence[str]) -> Jo
         if part.id == ROW_ID_FIELD:
             copied.append(part.name)
             leaves.append(None)
-        elif part.id == SNAPSHOT_FIELD or (column is not None and not _is_same(part, column)):
-            return None
+        elif part.id == SNAPSHOT_FIELD:
+            return "with rows of several snapshots"
+        elif column is not None and not _is_same(part, column):
+            return "with older types"
         elif column is not None:
             copied.append(part.name)
             leaves += column.leaves()
     taken = {name.lower() for name in copied}
-    if file.row_id_start is None and None not in leaves:
-        return None
-    if not copied or taken.intersection(name.lower() for name in added):
-        return None
+    has_ids = file.row_id_start is not None or None in leaves
+    if not copied or not has_ids or taken.intersection(name.lower() for name in added):
+        return "with other names"
     return JoinedFile(file.path, tuple(copied), tuple(leaves))
 
 

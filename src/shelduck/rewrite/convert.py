@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -75,7 +76,7 @@ def write_converted(
     columns = Derived(
         with_shadows(found.table, shadows),
         lambda rows: add_shadows(rows, shadows, counted=counted),
-        joined_files(found.table, [f for one in bins for f in one.files], shadows)
+        joined_files(found.table, [f for one in bins for f in one.files], shadows)[0]
         if counted
         else {},
     )
@@ -93,12 +94,18 @@ def write_converted(
 
 def joined_files(
     table: TableVersion, files: Iterable[DataFile], shadows: Sequence[Shadow]
-) -> dict[int, JoinedFile]:
-    """Return what is copied of each file, by its id; files that are written whole are not here."""
+) -> tuple[dict[int, JoinedFile], Counter[str]]:
+    """Return what is copied of each file, by its id, and why others are written whole."""
     names = physical_schema(with_shadows(table, shadows)).names
     added = [names[s.field.id] for s in shadows]
-    known = ((f.id, joined_file(table, f, added)) for f in files)
-    return {number: found for number, found in known if found is not None}
+    copied, whole = dict[int, JoinedFile](), Counter[str]()
+    for file in files:
+        known = joined_file(table, file, added)
+        if isinstance(known, str):
+            whole[known] += 1
+        else:
+            copied[file.id] = known
+    return copied, whole
 
 
 def _lossy(written: Iterable[RewrittenBin], shadows: Sequence[Shadow]) -> Shadow | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -109,7 +110,7 @@ def test_it_leaves_what_a_whole_rewrite_leaves(base, monkeypatch, joined, name):
         catalog, lake = base.copy()
         with monkeypatch.context() as patch:
             if whole:
-                patch.setattr(convert, "joined_files", lambda *_: {})
+                patch.setattr(convert, "joined_files", lambda *_: ({}, Counter()))
             lake.sql(CHANGE.format(name))
         shown = rows(lake.sql(f"SELECT * EXCEPT (d), CAST(d AS STRING) FROM {name} ORDER BY id"))
         assert lake.check(rows=True).problems == ()
