@@ -25,12 +25,12 @@ WIDTHS, VALUES, QUICK_VALUES, FILES = (5, 50, 500), 20_000_000, 1_000_000, 4
 # How often as fast as bare Spark it is to be.
 GOALS = {5: 2.0, 50: 10.0, 500: 30.0}
 _ABOUT = (
-    "`ALTER COLUMN v TYPE INT` of a text column in tables of {values:,} values in {files} files, and"
-    " what somebody without a lake would run: `spark.read.parquet` of the same files, the same cast,"
-    " and `df.write.parquet` of all columns, one task for each file. The other columns are numbers"
-    " and short texts, in turns. Both in turns in one process, until their files are synced to disk;"
-    " best / median. New bytes are those of the files that the job writes, without what it copies"
-    " from the older files: their size less that of the copied column chunks."
+    "`ALTER COLUMN v TYPE INT` of a text column in tables of {values:,} values in {files} files,"
+    " and what somebody without a lake would run: `spark.read.parquet` of the same files, the same"
+    " cast, and `df.write.parquet` of all columns, one task for each file. The other columns are"
+    " numbers and short texts. Both in turns in one process, until their files are synced to disk;"
+    " best / median. New bytes are the size of the files that the job writes, less the size of the"
+    " older files, which is copied; the column is the converted one in files of its own."
 )
 
 
