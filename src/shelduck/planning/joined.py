@@ -18,11 +18,12 @@ from shelduck.planning.trusted_footers import is_own
 
 @dataclass(frozen=True, slots=True)
 class JoinedFile:
-    """A file to copy: its path, its top-level columns that are copied, and their leaves.
+    """A file to copy: its id and path, its top-level columns that are copied, and their leaves.
 
     ``leaves`` are in the order of the file; the row id, which has no statistics, is None.
     """
 
+    id: int
     path: str
     columns: tuple[str, ...]
     leaves: tuple[Field | None, ...]
@@ -58,7 +59,7 @@ def joined_file(table: TableVersion, file: DataFile, added: Sequence[str]) -> Jo
     has_ids = file.row_id_start is not None or None in leaves
     if not copied or not has_ids or taken.intersection(name.lower() for name in added):
         return "with other names"
-    return JoinedFile(file.path, tuple(copied), tuple(leaves))
+    return JoinedFile(file.id, file.path, tuple(copied), tuple(leaves))
 
 
 def _is_same(part: PhysicalField, column: Field) -> bool:

@@ -41,6 +41,7 @@ from shelduck.spark.write.rewrite import (
     write_together,
     writes_several,
 )
+from shelduck.spark.write.write import PLACE
 from shelduck.work.state import LakeState
 
 Report = Callable[[Bin], None]
@@ -262,8 +263,7 @@ def _write_joined(
 ) -> list[tuple[NewDataFile, ...]]:
     sources = [one.files[0] for one in group]
     parts = [
-        derived.frame(replace(rows, files=(file,)).frame(spark, origins=(Origin.POSITION,)))
-        for file in sources
+        derived.frame(replace(rows, files=(file,)).frame(spark, origins=PLACE)) for file in sources
     ]
     written = write_joined(spark, parts, derived.table, [derived.joined[f.id] for f in sources])
     for one, files in zip(group, written, strict=True):

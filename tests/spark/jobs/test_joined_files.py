@@ -188,5 +188,20 @@ def test_rows_in_another_order_are_never_joined(lake, monkeypatch):
 
     monkeypatch.setattr(compact, "write_joined", turned)
 
-    with pytest.raises(SparkFailed, match="comes as row"):
+    with pytest.raises(SparkFailed, match=r"row 0 of file \d+ comes as row [1-9]"):
         lake.sql(CHANGE.format("t"))
+
+
+def test_rows_of_another_file_are_never_joined(lake, monkeypatch):
+    frames = compact.write_joined
+
+    def swapped(spark, parts, table, files):
+        return frames(spark, parts, table, files[::-1])
+
+    monkeypatch.setattr(compact, "write_joined", swapped)
+    lake.sql("CREATE TABLE two (id INT, v STRING)")
+    for n in range(2):
+        lake.sql(f"INSERT INTO two SELECT CAST(id AS INT), '{n}' FROM range(5)")
+
+    with pytest.raises(SparkFailed, match=r"row 0 of file \d+ comes as row 0 of file"):
+        lake.sql(CHANGE.format("two"))

@@ -184,8 +184,8 @@ class Bridge:
     def joined_options(self, sources: Iterable[Sequence[str]]) -> dict[str, str]:
         """Return the option of a write that joins new columns to the columns of older files.
 
-        For each task, ``sources`` have the path of an older file and the names of its top-level
-        columns to copy. Rows have the new columns and the position in the older file.
+        For each task, ``sources`` have the path of an older file, its id, and the names of its
+        top-level columns to copy. Rows have the new columns, the id and the position in the file.
         """
         return {"shelduck.joined": rows_of([spark_path(path), *names] for path, *names in sources)}
 

@@ -20,7 +20,7 @@ from shelduck.spark.files.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.write.clustering import clustering_of
 from shelduck.spark.write.kept import versions
-from shelduck.spark.write.write import Writing, WrittenFiles, task_of, write_files
+from shelduck.spark.write.write import PLACE, Writing, WrittenFiles, task_of, write_files
 
 _MOST_AT_ONCE = 16
 # Over Spark Connect, the number of parallel tasks is unknown.
@@ -60,10 +60,10 @@ def write_joined(
 ) -> list[tuple[NewDataFile, ...]]:
     """Write the shadow columns of each part beside a copy of its file; return the file of each.
 
-    ``parts`` are the rows of one file each, with the origin POSITION, and the columns of ``table``.
+    ``parts`` are the rows of one file each, with the origins `PLACE`, and the columns of ``table``.
     """
     shadows = [F.col(backticked(f.name)) for f in table.columns if is_shadow(f)]
-    alone = [rows.select(*shadows, F.col(Origin.POSITION)).coalesce(1) for rows in parts]
+    alone = [rows.select(*shadows, *map(F.col, PLACE)).coalesce(1) for rows in parts]
     return _written(spark, alone, table, Writing(arranges=False, joined=tuple(joined)))
 
 

@@ -85,7 +85,7 @@ class Writing:
     worth a shuffle. ``changes``, which needs the bridge: behind the lineage are the columns of
     `shelduck.spark.write.origins`. Columns that are ``moved`` are not checked. With ``joined``,
     which needs the bridge too, task n writes the shadow columns beside a copy of the n-th file:
-    rows have these columns and, last, their positions in that file.
+    rows have these columns and, last, their `PLACE`.
     """
 
     lineage: Sequence[str] = ()
@@ -98,6 +98,8 @@ class Writing:
 
 
 NEW_ROWS = Writing()
+PLACE = (Origin.FILE_ID, Origin.POSITION)
+"""The columns that say which row of an older file gets new columns."""
 
 
 def write_files(
@@ -192,7 +194,7 @@ def _physical(df: DataFrame, table: TableVersion, how: Writing) -> PhysicalSchem
     if how.changes and given.names[-len(MARKS) :] == [*MARKS]:
         given = StructType(given.fields[: -len(MARKS)])
     if how.joined:
-        given = StructType(given.fields[:-1])
+        given = StructType(given.fields[: -len(PLACE)])
     if not same_type(given, expected):
         raise InvalidRequest(
             f"rows for {table.full_name} must be {expected.simpleString()}, not"
@@ -262,7 +264,7 @@ def _bridge_writer(
     """Return Spark's own Parquet writer, with ids at every level."""
     marks = [Named(name, name) for name in MARKS] if how.changes else []
     if how.joined:
-        marks = [Named(Origin.POSITION, Origin.POSITION)]
+        marks = [Named(name, name) for name in PLACE]
     columns = [*physical.columns(with_ids=False), *marks, *clustering.named]
     writer = select_named(rows, columns).write.format(bridge.write_format)
     settings = spark_settings(clustering.table.options)
@@ -270,7 +272,7 @@ def _bridge_writer(
     if how.changes:
         writer = writer.options(**bridge.change_options)
     if how.joined:
-        sources = ((file.path, *file.columns) for file in how.joined)
+        sources = ((file.path, str(file.id), *file.columns) for file in how.joined)
         writer = writer.options(**bridge.joined_options(sources))
     if how.moved:
         writer = writer.options(**bridge.moved_options(how.moved))

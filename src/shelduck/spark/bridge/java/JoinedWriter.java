@@ -38,10 +38,10 @@ import org.apache.spark.sql.types.StructType;
 /**
  * Writes a file that has the column chunks of an older file, copied byte for byte, and behind them
  * new columns with the same rows in the same row groups. Its rows have the new columns and, last,
- * the position of the row in the older file, which must count from 0 without a gap.
+ * the id of the older file and the position of the row in it, which must count from 0 without a gap.
  */
 public class JoinedWriter extends OutputWriter {
-  /** An option of a write: for each task a row with the older file and the columns to copy. */
+  /** An option of a write: for each task a row with the older file, its id, and columns to copy. */
   public static final String OPTION = "shelduck.joined";
   /** What Spark says about all columns of a file is not true of the new file. */
   private static final String ROW_METADATA = "org.apache.spark.sql.parquet.row.metadata";
@@ -56,7 +56,8 @@ public class JoinedWriter extends OutputWriter {
   private final MessageType made;
   private final HashMap meaning = new HashMap();
   private final ProjectingInternalRow row;
-  private final int position;
+  private final long id;
+  private final int file;
   private final ParquetFileWriter writer;
   private final ParquetProperties properties;
   private final CodecFactory codecs;
@@ -69,12 +70,13 @@ public class JoinedWriter extends OutputWriter {
   private long first;
   private boolean closed;
 
-  /** {@code source} has the path of the older file and the names of its columns to copy. */
+  /** {@code source} has the path of the older file, its id, and the columns to copy. */
   public JoinedWriter(String path, Configuration conf, StructType schema, Object[] source)
       throws IOException {
     this.path = path;
     this.conf = conf;
-    position = schema.length();
+    id = Long.parseLong((String) source[1]);
+    file = schema.length();
     row = ChangeWriter.projected(schema);
     InputFile input = HadoopInputFile.fromPath(new Path((String) source[0]), conf);
     old = ParquetFileReader.open(input);
@@ -85,7 +87,7 @@ public class JoinedWriter extends OutputWriter {
     meaning.putAll(old.getFileMetaData().getKeyValueMetaData());
     meaning.remove(ROW_METADATA);
     HashSet kept = new HashSet();
-    for (int i = 1; i < source.length; i++) {
+    for (int i = 2; i < source.length; i++) {
       kept.add(source[i]);
     }
     MessageType before = old.getFileMetaData().getSchema();
@@ -121,13 +123,13 @@ public class JoinedWriter extends OutputWriter {
 
   /** The new columns of rows to write. */
   public static StructType written(StructType rows) {
-    return ChangeWriter.first(rows, rows.length() - 1);
+    return ChangeWriter.first(rows, rows.length() - 2);
   }
 
   public void write(InternalRow given) {
-    if (given.getLong(position) != first + rows) {
-      throw new IllegalStateException("row " + (first + rows) + " of " + path
-          + " comes as row " + given.getLong(position) + " of the older file");
+    if (given.getLong(file) != id || given.getLong(file + 1) != first + rows) {
+      throw new IllegalStateException("row " + (first + rows) + " of file " + id
+          + " comes as row " + given.getLong(file + 1) + " of file " + given.getLong(file));
     }
     row.project(given);
     support.write(row);
@@ -183,7 +185,7 @@ public class JoinedWriter extends OutputWriter {
     return ((BlockMetaData) groups.get(group)).getRowCount();
   }
 
-  /** Begin a row group; one without rows is copied at once. */
+  /** Begin a row group. Files of Shelduck have none without rows. */
   private void begin() throws IOException {
     pages = null;
     if (group == groups.size()) {
