@@ -28,8 +28,8 @@ from shelduck.spark.write.rewrite import at_once, writes_several
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
 
-# Bins per concurrent task in one commit, a Spark job: what a crash may lose.
-_LOT = 4
+# Bins per concurrent task in one commit, a Spark job: what a crash may lose; more if they are small.
+_LOT, _SMALL_LOT = 4, 32
 # Less than this is not worth a core of its own, nor a word about progress.
 _LEAST_BIN = 16 << 20
 # Smaller files are put together, although copying one would be quicker.
@@ -70,7 +70,7 @@ class Lots:
         what = "convert" if shadows else "rewrite"
         spark = self._state.spark
         with bin_progress(spark, name, bins, what, show=self._show) as report:
-            for lot in batches(bins, self._most(found)):
+            for lot in batches(bins, self._most(found, bins)):
                 written, speed = self._timed(found, lot, shadows, report)
                 landed = land(
                     written, partial(self._land, found.table, Progress(done, total, speed))
@@ -87,7 +87,7 @@ class Lots:
     ) -> tuple[list[RewrittenBin], JobSpeed] | None:
         """Write all files of a small table, for one commit; None if it is not small."""
         bins, _ = self._bins(found, {f.id for f in found.rows.files}, shadows)
-        if not is_little(bins) or len(bins) > self._most(found):
+        if not is_little(bins) or len(bins) > self._most(found, bins):
             return None
         spark, name = self._state.spark, TableName.of(found.table)
         with bin_progress(spark, name, bins, "convert", show=self._show) as report:
@@ -124,9 +124,11 @@ class Lots:
         share = max(_LEAST_BIN, size * 5 // 4 // at_once(self._state.spark))
         return found.chosen(left, min(found.table.options.target_file_size, share))
 
-    def _most(self, found: Survey) -> int:
+    def _most(self, found: Survey, bins: Sequence[Bin]) -> int:
         """Return how many bins one commit has at most."""
-        return found.table.options.alter_tablet_worker_count or _LOT * at_once(self._state.spark)
+        told = found.table.options.alter_tablet_worker_count
+        large = _LOT * _LEAST_BIN * len(bins) // max(1, sum(b.bytes for b in bins))
+        return told or min(max(_LOT, large), _SMALL_LOT) * at_once(self._state.spark)
 
     def _timed(
         self, found: Survey, lot: list[Bin], shadows: tuple[Shadow, ...], report: Report | None
