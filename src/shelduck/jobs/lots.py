@@ -28,7 +28,7 @@ from shelduck.spark.write.rewrite import at_once, writes_several
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
 
-# Bins per concurrent task in one commit, a Spark job: what a crash may lose; more if they are small.
+# Bins per concurrent task in one commit, a Spark job: what a crash may lose. Small ones are more.
 _LOT, _SMALL_LOT = 4, 32
 # Less than this is not worth a core of its own, nor a word about progress.
 _LEAST_BIN = 16 << 20
