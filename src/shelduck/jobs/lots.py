@@ -20,7 +20,7 @@ from shelduck.operations.progress import bin_progress
 from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import Shadow
 from shelduck.rewrite.compact import Report, RewrittenBin, Survey, write_bins
-from shelduck.rewrite.convert import joined_files, told_of_bad_values, write_converted
+from shelduck.rewrite.convert import copied_files, told_of_bad_values, write_converted
 from shelduck.rewrite.lot_commits import land
 from shelduck.spark.named_errors import SparkError
 from shelduck.spark.session import AnalysisException
@@ -112,7 +112,7 @@ class Lots:
             return self._shared_bins(found, left), None
         files = [f for f in found.rows.files if f.id in left]
         small = {f.id for f in files if f.file_size_bytes < _SMALL}
-        copied, whole = joined_files(found.table, files, shadows)
+        copied, whole = copied_files(found.table, files, shadows)
         alone = copied.keys() - small
         whole["that are small"] += len(copied) - len(alone)
         bins = [one for number in sorted(alone) for one in found.chosen([number], 1)]

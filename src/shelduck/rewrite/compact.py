@@ -29,7 +29,7 @@ from shelduck.planning.compaction import (
     dead_row_bins,
     small_file_bins,
 )
-from shelduck.planning.joined import JoinedFile
+from shelduck.planning.copied import CopiedFile
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.spark.stopping import SparkJobs, stopped_on_error
@@ -37,7 +37,7 @@ from shelduck.spark.write.partition_keys import directory_beside, place_files
 from shelduck.spark.write.rewrite import (
     at_once,
     write_arranged,
-    write_joined,
+    write_copied,
     write_together,
     writes_several,
 )
@@ -53,16 +53,16 @@ class Derived:
     """Additional columns to write: ``table`` has them, ``frame`` adds them.
 
     They come after the table's own columns, from whose rows they are computed. Files whose own
-    columns are copied are ``joined``, by their ids.
+    columns are copied are ``copied``, by their ids.
     """
 
     table: TableVersion
     frame: Callable[[DataFrame], DataFrame]
-    joined: Mapping[int, JoinedFile]
+    copied: Mapping[int, CopiedFile]
 
     def copies(self, one: Bin) -> bool:
         """Return whether a bin is one file whose own columns are copied."""
-        return len(one.files) == 1 and one.files[0].id in self.joined
+        return len(one.files) == 1 and one.files[0].id in self.copied
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def _write_together(
     spark: SparkSession, rows: TableRows, group: Sequence[Bin], *, derived: Derived | None
 ) -> list[tuple[NewDataFile, ...]]:
     if derived is not None and derived.copies(group[0]):
-        return _write_joined(spark, rows, group, derived)
+        return _write_copied(spark, rows, group, derived)
     snapshots = _keeps_snapshots(group[0])
     origins = (Origin.ROW_ID, Origin.SNAPSHOT_ID) if snapshots else (Origin.ROW_ID,)
     frames = [replace(rows, files=one.files).frame(spark, origins=origins) for one in group]
@@ -258,14 +258,14 @@ def _write_together(
     ]
 
 
-def _write_joined(
+def _write_copied(
     spark: SparkSession, rows: TableRows, group: Sequence[Bin], derived: Derived
 ) -> list[tuple[NewDataFile, ...]]:
     sources = [one.files[0] for one in group]
     parts = [
         derived.frame(replace(rows, files=(file,)).frame(spark, origins=PLACE)) for file in sources
     ]
-    written = write_joined(spark, parts, derived.table, [derived.joined[f.id] for f in sources])
+    written = write_copied(spark, parts, derived.table, [derived.copied[f.id] for f in sources])
     for one, files in zip(group, written, strict=True):
         _require_file(one, files, rows.table)
     if group[0].partition.id is not None:

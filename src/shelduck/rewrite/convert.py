@@ -12,7 +12,7 @@ from shelduck.model.files.data_file import DataFile
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import discard
 from shelduck.planning.compaction import NO_PARTITION, Bin
-from shelduck.planning.joined import JoinedFile, joined_file
+from shelduck.planning.copied import CopiedFile, copied_file
 from shelduck.planning.shadows import Shadow, with_shadows
 from shelduck.rewrite.compact import Derived, Report, RewrittenBin, Survey, embeds, write_bins
 from shelduck.spark.bridge import bridge_for
@@ -76,7 +76,7 @@ def write_converted(
     columns = Derived(
         with_shadows(found.table, shadows),
         lambda rows: add_shadows(rows, shadows, counted=counted),
-        joined_files(found.table, [f for one in bins for f in one.files], shadows)[0]
+        copied_files(found.table, [f for one in bins for f in one.files], shadows)[0]
         if counted
         else {},
     )
@@ -92,15 +92,15 @@ def write_converted(
     )
 
 
-def joined_files(
+def copied_files(
     table: TableVersion, files: Iterable[DataFile], shadows: Sequence[Shadow]
-) -> tuple[dict[int, JoinedFile], Counter[str]]:
+) -> tuple[dict[int, CopiedFile], Counter[str]]:
     """Return what is copied of each file, by its id, and why others are written whole."""
     names = physical_schema(with_shadows(table, shadows)).names
     added = [names[s.field.id] for s in shadows]
-    copied, whole = dict[int, JoinedFile](), Counter[str]()
+    copied, whole = dict[int, CopiedFile](), Counter[str]()
     for file in files:
-        known = joined_file(table, file, added)
+        known = copied_file(table, file, added)
         if isinstance(known, str):
             whole[known] += 1
         else:

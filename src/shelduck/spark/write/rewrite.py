@@ -14,7 +14,7 @@ from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_shadow
 from shelduck.model.text.quoting import backticked
-from shelduck.planning.joined import JoinedFile
+from shelduck.planning.copied import CopiedFile
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.files.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.spark.scan.scan_frames import Origin
@@ -52,11 +52,11 @@ def write_together(
     return _written(spark, alone, table, how)
 
 
-def write_joined(
+def write_copied(
     spark: SparkSession,
     parts: Sequence[DataFrame],
     table: TableVersion,
-    joined: Sequence[JoinedFile],
+    copied: Sequence[CopiedFile],
 ) -> list[tuple[NewDataFile, ...]]:
     """Write the shadow columns of each part beside a copy of its file; return the file of each.
 
@@ -64,7 +64,7 @@ def write_joined(
     """
     shadows = [F.col(backticked(f.name)) for f in table.columns if is_shadow(f)]
     alone = [rows.select(*shadows, *map(F.col, PLACE)).coalesce(1) for rows in parts]
-    return _written(spark, alone, table, Writing(arranges=False, joined=tuple(joined)))
+    return _written(spark, alone, table, Writing(arranges=False, copied=tuple(copied)))
 
 
 def _written(

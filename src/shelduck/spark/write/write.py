@@ -29,7 +29,7 @@ from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_shadow, why_not_written
 from shelduck.model.text.names import write_directory
-from shelduck.planning.joined import JoinedFile
+from shelduck.planning.copied import CopiedFile
 from shelduck.spark.bridge import Bridge, Named, Report, Reports, bridge_for, select_named
 from shelduck.spark.files.layouts import layout_of
 from shelduck.spark.files.physical import ROW_ID_COLUMN, PhysicalSchema, physical_schema
@@ -83,7 +83,7 @@ class Writing:
     table's option counts. Without ``arranges``, rows stay as they come, each part of them in one
     file without a partition. Without ``spreads``, the parts stay as they are: a small write is not
     worth a shuffle. ``changes``, which needs the bridge: behind the lineage are the columns of
-    `shelduck.spark.write.origins`. Columns that are ``moved`` are not checked. With ``joined``,
+    `shelduck.spark.write.origins`. Columns that are ``moved`` are not checked. With ``copied``,
     which needs the bridge too, task n writes the shadow columns beside a copy of the n-th file:
     rows have these columns and, last, their `PLACE`.
     """
@@ -94,7 +94,7 @@ class Writing:
     spreads: bool = True
     changes: bool = False
     moved: Collection[FieldId] = ()
-    joined: Sequence[JoinedFile] = ()
+    copied: Sequence[CopiedFile] = ()
 
 
 NEW_ROWS = Writing()
@@ -187,13 +187,13 @@ def _physical(df: DataFrame, table: TableVersion, how: Writing) -> PhysicalSchem
     if why is not None:
         raise Unsupported(why)
     physical = physical_schema(table, how.lineage)
-    if how.joined:
+    if how.copied:
         physical = replace(physical, fields=tuple(f for f in physical.fields if is_shadow(f)))
     expected = struct_type(physical.fields)
     given = df.schema
     if how.changes and given.names[-len(MARKS) :] == [*MARKS]:
         given = StructType(given.fields[: -len(MARKS)])
-    if how.joined:
+    if how.copied:
         given = StructType(given.fields[: -len(PLACE)])
     if not same_type(given, expected):
         raise InvalidRequest(
@@ -263,7 +263,7 @@ def _bridge_writer(
 ) -> DataFrameWriter:
     """Return Spark's own Parquet writer, with ids at every level."""
     marks = [Named(name, name) for name in MARKS] if how.changes else []
-    if how.joined:
+    if how.copied:
         marks = [Named(name, name) for name in PLACE]
     columns = [*physical.columns(with_ids=False), *marks, *clustering.named]
     writer = select_named(rows, columns).write.format(bridge.write_format)
@@ -271,9 +271,9 @@ def _bridge_writer(
     writer = writer.options(**settings, **bridge.id_options(physical.ids))
     if how.changes:
         writer = writer.options(**bridge.change_options)
-    if how.joined:
-        sources = ((file.path, str(file.id), *file.columns) for file in how.joined)
-        writer = writer.options(**bridge.joined_options(sources))
+    if how.copied:
+        sources = ((file.path, str(file.id), *file.columns) for file in how.copied)
+        writer = writer.options(**bridge.copied_options(sources))
     if how.moved:
         writer = writer.options(**bridge.moved_options(how.moved))
     # Every row has another id, so a search for repetitions takes time and finds none.
@@ -302,9 +302,9 @@ def _look_at(
             continue
         lineage = extra if has_row_ids(file) else 0
         kind, leaves = lineage, whole
-        if how.joined:
+        if how.copied:
             kind = task_of(file.name)
-            leaves = [*how.joined[kind].leaves, *shadows]
+            leaves = [*how.copied[kind].leaves, *shadows]
         # Every other file of one write has the schema of the first with the same lineage.
         if kind not in layouts:
             layouts[kind] = layout_of(metadata)

@@ -77,8 +77,8 @@ public class ReportedWriter extends OutputWriter {
 
   /** The bytes that were written. The storage is asked if Spark's writer does not show them. */
   private long size() throws IOException {
-    if (writer instanceof JoinedWriter) {
-      return ((JoinedWriter) writer).size();
+    if (writer instanceof CopyingWriter) {
+      return ((CopyingWriter) writer).size();
     }
     try {
       Object file = field(field(field(writer, "recordWriter"), "internalWriter"), "parquetFileWriter");
@@ -93,8 +93,8 @@ public class ReportedWriter extends OutputWriter {
   private String footer() {
     try {
       ParquetMetadata found;
-      if (writer instanceof JoinedWriter) {
-        found = ((JoinedWriter) writer).footer();
+      if (writer instanceof CopyingWriter) {
+        found = ((CopyingWriter) writer).footer();
       } else {
         Object internal = field(field(writer, "recordWriter"), "internalWriter");
         Method method = internal.getClass().getDeclaredMethod("getFooter", new Class[0]);

@@ -162,17 +162,17 @@ def found(seed: int, spark: SparkSession, folder: Path, patch: pytest.MonkeyPatc
     with shelduck.connect(f"sqlite:///{folder}/c.db", f"{folder}/data/", spark) as lake:
         for statement in drawn.statements:
             lake.sql(statement)
-    write = compact.write_joined
+    write = compact.write_copied
 
     def counted(spark, parts, table, files):
         copied.extend(files)
         return write(spark, parts, table, files)
 
-    patch.setattr(compact, "write_joined", counted)
+    patch.setattr(compact, "write_copied", counted)
     patch.setattr(lots, "_SMALL", 0)
     for name in ("copies", "writes"):
         if name == "writes":
-            patch.setattr(convert, "joined_files", lambda *_: ({}, Counter()))
+            patch.setattr(convert, "copied_files", lambda *_: ({}, Counter()))
         url = f"sqlite:///{folder}/{name}.db"
         shutil.copy(folder / "c.db", folder / f"{name}.db")
         with shelduck.connect(url, f"{folder}/data/", spark) as lake:

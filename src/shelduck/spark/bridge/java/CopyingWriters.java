@@ -9,13 +9,13 @@ import org.apache.spark.sql.execution.datasources.OutputWriter;
 import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.types.StructType;
 
-/** Makes the {@link JoinedWriter} of each task, which joins one file. */
-public class JoinedWriters extends OutputWriterFactory {
+/** Makes the {@link CopyingWriter} of each task, which copies one file. */
+public class CopyingWriters extends OutputWriterFactory {
   private final OutputWriterFactory factory;
   private final StructType schema;
 
   /** {@code schema} are the new columns. */
-  public JoinedWriters(OutputWriterFactory factory, StructType schema) {
+  public CopyingWriters(OutputWriterFactory factory, StructType schema) {
     this.factory = factory;
     this.schema = schema;
   }
@@ -27,10 +27,10 @@ public class JoinedWriters extends OutputWriterFactory {
   public OutputWriter newInstance(String path, StructType rows, TaskAttemptContext context) {
     Configuration conf = context.getConfiguration();
     // Raw: a plain get would read ${...} in a name as a variable.
-    List sources = TextRows.rows(conf.getRaw(JoinedWriter.OPTION));
+    List sources = TextRows.rows(conf.getRaw(CopyingWriter.OPTION));
     int task = context.getTaskAttemptID().getTaskID().getId();
     try {
-      return new JoinedWriter(path, conf, schema, (Object[]) sources.get(task));
+      return new CopyingWriter(path, conf, schema, (Object[]) sources.get(task));
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }

@@ -48,16 +48,16 @@ def files_of_any_size(monkeypatch):
 
 
 @pytest.fixture
-def joined(monkeypatch):
-    """The files that were copied, by their ids."""
+def copies(monkeypatch):
+    """The paths of the files that were copied."""
     found = []
-    write = compact.write_joined
+    write = compact.write_copied
 
     def seen(spark, parts, table, files):
         found.extend(file.path for file in files)
         return write(spark, parts, table, files)
 
-    monkeypatch.setattr(compact, "write_joined", seen)
+    monkeypatch.setattr(compact, "write_copied", seen)
     return found
 
 
@@ -82,12 +82,12 @@ def files(lake, name):
 
 
 @pytest.mark.parametrize("name", ["t", "parts"])
-def test_chunks_of_columns_that_stay_are_the_same_bytes(lake, joined, name):
+def test_chunks_of_columns_that_stay_are_the_same_bytes(lake, copies, name):
     before = {tuple(sorted(chunks(path).items())) for path in files(lake, name)}
 
     lake.sql(CHANGE.format(name))
 
-    assert len(joined) == len(before)
+    assert len(copies) == len(before)
     for path in files(lake, name):
         found = chunks(path)
         kept = {key: data for key, data in found.items() if not key[1].startswith("v_")}
@@ -96,7 +96,7 @@ def test_chunks_of_columns_that_stay_are_the_same_bytes(lake, joined, name):
 
 
 @pytest.mark.parametrize("name", ["t", "parts"])
-def test_it_leaves_what_a_whole_rewrite_leaves(base, monkeypatch, joined, name):
+def test_it_leaves_what_a_whole_rewrite_leaves(base, monkeypatch, copies, name):
     query = f"SELECT *, rowid FROM {name} ORDER BY id"
     stats = (
         "SELECT column_id, contains_nan, min_value, max_value, null_count, value_count"
@@ -110,7 +110,7 @@ def test_it_leaves_what_a_whole_rewrite_leaves(base, monkeypatch, joined, name):
         catalog, lake = base.copy()
         with monkeypatch.context() as patch:
             if whole:
-                patch.setattr(convert, "joined_files", lambda *_: ({}, Counter()))
+                patch.setattr(convert, "copied_files", lambda *_: ({}, Counter()))
             lake.sql(CHANGE.format(name))
         shown = rows(lake.sql(f"SELECT * EXCEPT (d), CAST(d AS STRING) FROM {name} ORDER BY id"))
         assert lake.check(rows=True).problems == ()
@@ -118,17 +118,17 @@ def test_it_leaves_what_a_whole_rewrite_leaves(base, monkeypatch, joined, name):
         with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
             seen.append((shown, repr(oracle.sql(query)), oracle.sql(stats)))
 
-    assert joined
+    assert copies
     assert seen[0] == seen[1]
     assert len(seen[0][0]) == (60 if name == "t" else 3)
 
 
-def test_columns_that_the_table_dropped_are_left_out(lake, joined):
+def test_columns_that_the_table_dropped_are_left_out(lake, copies):
     lake.sql("ALTER TABLE parts DROP COLUMN gone, DROP COLUMN m")
 
     lake.sql(CHANGE.format("parts"))
 
-    assert joined
+    assert copies
     for path in files(lake, "parts"):
         assert {"gone", "m"}.isdisjoint(pq.read_schema(path).names)
 
@@ -141,18 +141,18 @@ def test_columns_that_the_table_dropped_are_left_out(lake, joined):
         "ALTER TABLE parts ADD COLUMN s.z INT",
     ],
 )
-def test_a_file_that_holds_anything_else_is_written_whole(lake, joined, statement):
+def test_a_file_that_holds_anything_else_is_written_whole(lake, copies, statement):
     lake.sql(statement)
     left = len(rows(lake.sql("SELECT * FROM parts")))
 
     lake.sql(CHANGE.format("parts"))
 
-    assert len(joined) == (2 if statement.startswith("DELETE") else 0)
+    assert len(copies) == (2 if statement.startswith("DELETE") else 0)
     assert rows(lake.sql("SELECT id, v FROM parts ORDER BY id"))[-1] == (2, 6)
     assert len(rows(lake.sql("SELECT * FROM parts"))) == left
 
 
-def test_files_of_duckdb_are_written_whole(copied, joined):
+def test_files_of_duckdb_are_written_whole(copied, copies):
     catalog, lake = copied
     with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
         oracle.execute("CREATE TABLE theirs (id BIGINT, v VARCHAR)")
@@ -160,11 +160,11 @@ def test_files_of_duckdb_are_written_whole(copied, joined):
 
     lake.sql(CHANGE.format("theirs"))
 
-    assert joined == []
+    assert copies == []
     assert rows(lake.sql("SELECT count(*), sum(v) FROM theirs")) == [(3000, 3000 * 2999 // 2)]
 
 
-def test_a_value_that_cannot_be_converted_fails_and_leaves_nothing(lake, joined):
+def test_a_value_that_cannot_be_converted_fails_and_leaves_nothing(lake, copies):
     lake.sql("UPDATE t SET v = 'x' WHERE id = 3")
     lake.sql("CALL rewrite_data_files('t', delete_threshold => 0)")
     there, root = files(lake, "t"), Path(files(lake, "t")[0]).parent.parent
@@ -173,32 +173,32 @@ def test_a_value_that_cannot_be_converted_fails_and_leaves_nothing(lake, joined)
     with pytest.raises(Exception, match="cannot be converted to int32, such as 'x'"):
         lake.sql(CHANGE.format("t"))
 
-    assert joined
+    assert copies
     assert files(lake, "t") == there
     assert set(root.rglob("*.parquet")) == stored
 
 
-def test_rows_in_another_order_are_never_joined(lake, monkeypatch):
-    frames = compact.write_joined
+def test_rows_in_another_order_are_never_mixed(lake, monkeypatch):
+    frames = compact.write_copied
 
     def turned(spark, parts, table, files):
         return frames(
             spark, [part.orderBy(Origin.POSITION, ascending=False) for part in parts], table, files
         )
 
-    monkeypatch.setattr(compact, "write_joined", turned)
+    monkeypatch.setattr(compact, "write_copied", turned)
 
     with pytest.raises(SparkFailed, match=r"row 0 of file \d+ comes as row [1-9]"):
         lake.sql(CHANGE.format("t"))
 
 
-def test_rows_of_another_file_are_never_joined(lake, monkeypatch):
-    frames = compact.write_joined
+def test_rows_of_another_file_are_never_mixed(lake, monkeypatch):
+    frames = compact.write_copied
 
     def swapped(spark, parts, table, files):
         return frames(spark, parts, table, files[::-1])
 
-    monkeypatch.setattr(compact, "write_joined", swapped)
+    monkeypatch.setattr(compact, "write_copied", swapped)
     lake.sql("CREATE TABLE two (id INT, v STRING)")
     for n in range(2):
         lake.sql(f"INSERT INTO two SELECT CAST(id AS INT), '{n}' FROM range(5)")

@@ -40,9 +40,9 @@ import org.apache.spark.sql.types.StructType;
  * new columns with the same rows in the same row groups. Its rows have the new columns and, last,
  * the id of the older file and the position of the row in it, which must count from 0 without a gap.
  */
-public class JoinedWriter extends OutputWriter {
+public class CopyingWriter extends OutputWriter {
   /** An option of a write: for each task a row with the older file, its id, and columns to copy. */
-  public static final String OPTION = "shelduck.joined";
+  public static final String OPTION = "shelduck.copied";
   /** What Spark says about all columns of a file is not true of the new file. */
   private static final String ROW_METADATA = "org.apache.spark.sql.parquet.row.metadata";
 
@@ -71,7 +71,7 @@ public class JoinedWriter extends OutputWriter {
   private boolean closed;
 
   /** {@code source} has the path of the older file, its id, and the columns to copy. */
-  public JoinedWriter(String path, Configuration conf, StructType schema, Object[] source)
+  public CopyingWriter(String path, Configuration conf, StructType schema, Object[] source)
       throws IOException {
     this.path = path;
     this.conf = conf;

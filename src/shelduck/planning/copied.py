@@ -17,7 +17,7 @@ from shelduck.planning.trusted_footers import is_own
 
 
 @dataclass(frozen=True, slots=True)
-class JoinedFile:
+class CopiedFile:
     """A file to copy: its id and path, its top-level columns that are copied, and their leaves.
 
     ``leaves`` are in the order of the file; the row id, which has no statistics, is None.
@@ -29,7 +29,7 @@ class JoinedFile:
     leaves: tuple[Field | None, ...]
 
 
-def joined_file(table: TableVersion, file: DataFile, added: Sequence[str]) -> JoinedFile | str:
+def copied_file(table: TableVersion, file: DataFile, added: Sequence[str]) -> CopiedFile | str:
     """Return what is copied of a file that gets columns with the names ``added``.
 
     If the file must be written whole, return why. Columns that the table dropped are left out.
@@ -59,7 +59,7 @@ def joined_file(table: TableVersion, file: DataFile, added: Sequence[str]) -> Jo
     has_ids = file.row_id_start is not None or None in leaves
     if not copied or not has_ids or taken.intersection(name.lower() for name in added):
         return "with other names"
-    return JoinedFile(file.id, file.path, tuple(copied), tuple(leaves))
+    return CopiedFile(file.id, file.path, tuple(copied), tuple(leaves))
 
 
 def _is_same(part: PhysicalField, column: Field) -> bool:
