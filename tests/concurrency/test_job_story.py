@@ -23,7 +23,7 @@ from shelduck.errors import Conflict
 from shelduck.jobs import lots, worker
 from tests.support.oracle import DuckDBOracle, at
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.turns(2)]
 
 WRITERS = ("shelduck", "duckdb")
 _START = 120

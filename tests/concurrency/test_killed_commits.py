@@ -20,6 +20,8 @@ from tests.support.contested import Reader, everything, left_by, make_contested
 from tests.support.copies import DuckDBCopies, SQLiteCopies, postgres_copies
 from tests.support.lake import Lake
 
+pytestmark = pytest.mark.turns(2)
+
 FAST = ("append", "update", "merge files")
 SLOW = (
     *("create schema", "drop schema side", "create table", "drop table", "rename table"),

@@ -21,7 +21,7 @@ import shelduck
 from tests.concurrency.spark_victim import RUN_JOBS
 from tests.support.oracle import DuckDBOracle
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.turns(2)]
 
 BEFORE = [(n, n % 4, 0) for n in range(400)]
 _TABLE = "CREATE TABLE {} (id BIGINT, k BIGINT, v BIGINT)"

@@ -13,13 +13,14 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.support.cover import ROOT, SECONDS
-from tests.support.lengths import turns
+from tests.support.lengths import SHARES, SOAKS, commits, turns
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -39,7 +40,8 @@ class Group:
     """Tests that need a pytest of their own: those below `paths` that have all `marks`.
 
     `minutes` is what they take with two cores. `targets` of the Makefile bring what they need.
-    What `repeats` tests in another way tells nothing about their usual seconds.
+    What `repeats` tests in another way tells nothing about their usual seconds. It runs in one of
+    so many `rounds` of all shares.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Group:
     more: tuple[tuple[str, str], ...] = ()
     targets: tuple[str, ...] = ()
     repeats: bool = False
+    rounds: int = 1
 
     def takes(self, item: pytest.Item) -> bool:
         """Whether a test is one of the group."""
@@ -65,36 +68,41 @@ class Group:
 
 _STORIES = ("tests/stories",)
 _ON_S3 = tuple(f"tests/object_store/test_{name}.py" for name in ("killed_job", "places_attacked"))
-# Spark compiles the queries of a third of the fast tests, and of another third in the next round.
-_THIRD = turns(range(3), 1)[0][0]
-_COMPILED = (
-    ("SHELDUCK_TEST_SPARK", "compiled"),
-    ("SHELDUCK_TEST_STRETCH", f"{_THIRD / 3}-{(_THIRD + 1) / 3}"),
-)
+
+
+def _part(number: int) -> tuple[str, str]:
+    """One of so many parts of the tests of a group; the next round has the next one."""
+    due = turns(range(number), 1)[0][0]
+    return "SHELDUCK_TEST_STRETCH", f"{due / number}-{(due + 1) / number}"
+
+
+# Spark compiles the queries of a part of the fast tests.
+_COMPILED = (("SHELDUCK_TEST_SPARK", "compiled"), _part(3))
 _WITH_SPARK = tuple(f"tests/{name}" for name in "coverage differential properties spark".split())
 _OLDEST = (("SHELDUCK_TEST_ICEBERG", "oldest"),)
 _ON_41: dict[str, Any] = {"venv": ".venv41", "targets": (".venv41/.ready", "jars")}
+_SHOWN: dict[str, Any] = {"options": ("-s",), **_ON_41}
 # Minutes in which that environment and the JARs come.
 _SET_UP = 3
 # What needs the same things stays together in one share.
-BUNDLES = (
-    (Group("compiled", "", 8, _WITH_SPARK, _PAIR, more=_COMPILED, repeats=True),),
-    (Group("cluster", "cluster", 8, ("tests/concurrency", *_STORIES), targets=("jars-s3",)),),
+_BUNDLES = (
+    (Group("compiled", "", 5, _WITH_SPARK, _PAIR, more=_COMPILED, repeats=True),),
+    (Group("cluster", "cluster", 4.5, ("tests/concurrency", *_STORIES), targets=("jars-s3",)),),
     (
         Group("connect", "connect and slow", 3, _STORIES),
         Group("browser", "browser and slow", 1, ("tests/web",), targets=("chromium",)),
         Group("s3", "s3 and slow", 1.5, _ON_S3, targets=("jars-s3",)),
     ),
     (
-        Group("spark41", "spark41", 4, options=_PAIR, repeats=True, **_ON_41),
-        Group("connect41", "connect", 4, _STORIES, repeats=True, **_ON_41),
+        Group("spark41", "spark41", 3.5, options=_PAIR, more=(_part(2),), repeats=True, **_ON_41),
+        Group("connect41", "connect", 2.5, _STORIES, repeats=True, **_ON_41),
     ),
     (
-        Group("readers", "readers", 5, options=("-s",), **_ON_41),
-        Group("oldest", "readers", 5, options=("-s",), more=_OLDEST, repeats=True, **_ON_41),
+        Group("readers", "readers", 5, **_SHOWN),
+        Group("oldest", "readers", 5, more=_OLDEST, repeats=True, rounds=2, **_SHOWN),
     ),
 )
-GROUPS = tuple(group for bundle in BUNDLES for group in bundle)
+GROUPS = tuple(group for bundle in _BUNDLES for group in bundle)
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,8 @@ class Share:
 def shares(number: int, main_minutes: float) -> list[Share]:
     """All shares, the groups dealt out from the longest, and the main tests where there is room."""
     dealt: list[list[Group]] = [[] for _ in range(number)]
-    for bundle in sorted(BUNDLES, key=minutes_of, reverse=True):
+    due = [tuple(group for group in bundle if is_due(0, group.rounds)) for bundle in _BUNDLES]
+    for bundle in sorted(due, key=minutes_of, reverse=True):
         min(dealt, key=minutes_of).extend(bundle)
     level = (main_minutes + sum(map(minutes_of, dealt))) / number
     room = [max(level - minutes_of(groups), 0) for groups in dealt]
@@ -120,6 +129,11 @@ def shares(number: int, main_minutes: float) -> list[Share]:
     ]
 
 
+def is_due(number: int, rounds: int) -> bool:
+    """Whether this round of all shares runs the so-manieth of what is run in ``rounds``."""
+    return SOAKS or number % rounds == commits() // SHARES % rounds
+
+
 def minutes_of(groups: Sequence[Group]) -> float:
     """What some groups take, with what has to be set up for them."""
     set_up = _SET_UP if any(group.venv != ".venv" for group in groups) else 0
@@ -127,7 +141,10 @@ def minutes_of(groups: Sequence[Group]) -> float:
 
 
 class Stretch:
-    """A plugin: of the tests that pytest chose, those between two parts of their seconds."""
+    """A plugin: of the tests that pytest chose, those between two parts of their seconds.
+
+    A module that is marked `turns(n)` has every n-th of its tests in this round of all shares.
+    """
 
     def __init__(self, begin: float, end: float) -> None:
         self._begin, self._end = begin, end
@@ -137,8 +154,8 @@ class Stretch:
         """Refuse a slow test that no share would ever run."""
         for item in items:
             marks = _marks(item)
-            is_due = "slow" in marks and "soak" not in marks and marks.intersection(_OWN)
-            if is_due and not any(group.takes(item) for group in GROUPS):
+            is_ours = "slow" in marks and "soak" not in marks and marks.intersection(_OWN)
+            if is_ours and not any(group.takes(item) for group in GROUPS):
                 raise pytest.UsageError(f"no share runs {item.nodeid}")
 
     @pytest.hookimpl(trylast=True)
@@ -146,6 +163,7 @@ class Stretch:
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
         known, entered = seconds(), set[str]()
+        self._leave_to_others(config, items)
         costs = []
         for item in items:
             module, _, test = item.nodeid.partition("[")[0].partition("::")
@@ -161,6 +179,20 @@ class Stretch:
             passed += cost
         items[:] = kept
         config.hook.pytest_deselected(items=left)
+
+    @staticmethod
+    def _leave_to_others(config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Deselect what other rounds run."""
+        counts: Counter[str] = Counter()
+        due, others = [], []
+        for item in items:
+            mark = item.get_closest_marker("turns")
+            module = item.nodeid.partition("::")[0]
+            taken = is_due(counts[module], 1 if mark is None else mark.args[0])
+            counts[module] += 1
+            (due if taken else others).append(item)
+        items[:] = due
+        config.hook.pytest_deselected(items=others)
 
 
 def _marks(item: pytest.Item) -> set[str]:

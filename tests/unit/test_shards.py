@@ -23,7 +23,8 @@ def test_shares_have_each_group_once_and_the_whole_line_of_main_tests(minutes):
     found = shards.shares(8, minutes)
 
     names = [group.name for share in found for group in share.groups]
-    assert sorted(names) == sorted(group.name for group in shards.GROUPS)
+    due = (group for group in shards.GROUPS if shards.is_due(0, group.rounds))
+    assert sorted(names) == sorted(group.name for group in due)
     assert [share.end for share in found[:-1]] == [share.begin for share in found[1:]]
     assert (found[0].begin, found[-1].end) == (0.0, 1.0)
 
@@ -43,12 +44,30 @@ def test_every_test_is_in_one_stretch(monkeypatch):
     config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=lambda items: None))
     taken = []
     for share in shards.shares(8, 75):
-        items = [SimpleNamespace(nodeid=id_) for id_ in ids]
+        items = [SimpleNamespace(nodeid=n, get_closest_marker=lambda _: None) for n in ids]
         stretch = shards.Stretch(share.begin, share.end)
         stretch.pytest_collection_modifyitems(config, items)
         taken += [item.nodeid for item in items]
 
     assert taken == ids
+
+
+def test_rounds_take_the_tests_of_a_module_in_turns(monkeypatch):
+    mark = SimpleNamespace(args=(2,))
+    ids = [f"tests/a.py::test_1[{n}]" for n in range(5)]
+    config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=lambda items: None))
+    taken = []
+    for commits in (8, 16, 23):
+        monkeypatch.setattr(shards, "commits", lambda commits=commits: commits)
+        items = [SimpleNamespace(nodeid=n, get_closest_marker=lambda _: mark) for n in ids]
+        shards.Stretch(0, 1).pytest_collection_modifyitems(config, items)
+        taken.append([item.nodeid for item in items])
+
+    assert taken == [ids[1::2], ids[::2], ids[::2]]
+    names = [g.name for share in shards.shares(8, 75) for g in share.groups]
+    assert "oldest" in names
+    monkeypatch.setattr(shards, "commits", lambda: 8)
+    assert "oldest" not in [g.name for share in shards.shares(8, 75) for g in share.groups]
 
 
 @pytest.mark.parametrize(
