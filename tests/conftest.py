@@ -114,6 +114,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give ``lake_url`` each database, and ``ducklake_version`` each version of DuckLake.
 
     SQLite alone is in the fast set, but for `every_database`; 1.0 alone, but for `every_version`.
+    Of the others, a round of all shares has every second one.
     A test that is for some databases only names them in `databases`, and one that asks for what an
     oracle of one version alone has names the version in `versions`.
     """
@@ -139,7 +140,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         given.append(
             pytest.param(
                 *(part for part in (kind, version) if part),
-                marks=() if is_fast else pytest.mark.slow,
+                marks=() if is_fast else (pytest.mark.slow, pytest.mark.turns(2)),
                 id=shown or pytest.HIDDEN_PARAM,
             )
         )

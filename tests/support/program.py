@@ -208,6 +208,7 @@ class Author:
         for key in [k for k in self.state.rows if k <= at]:
             self.state.remove(key)
         self.state.put(at, {V: 3})
+        self.next_key = max(self.next_key, at)
         columns = ", ".join(
             {KEY: f"{at} AS id", V: "3L AS v"}.get(c, f"{_sql(self.state.defaults.get(c))} AS {n}")
             for c, n in self.state.names.items()

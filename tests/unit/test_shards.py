@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import tomllib
 from contextlib import nullcontext
@@ -166,3 +168,66 @@ def test_seconds_of_cases_and_of_what_a_module_shares_are_written(tmp_path, monk
         "tests/b.py": {"test_1": 3.0},
     }
     assert not (tmp_path / "left_out.txt").exists()
+
+
+def ci(folder, make, **environment):
+    """What `.ci/run` prints in a folder that is no checkout, with another `make`."""
+    (folder / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", folder / ".ci")
+    stand_in = folder / "bin" / "make"
+    stand_in.parent.mkdir()
+    stand_in.write_text(f"#!/bin/sh\n{make}\n")
+    stand_in.chmod(0o755)
+    path = {"PATH": f"{stand_in.parent}:{os.environ['PATH']}", "GIT_CEILING_DIRECTORIES": "/"}
+    told = {k: v for k, v in os.environ.items() if k != "SHELDUCK_TEST_COMMITS"}
+    return subprocess.run(
+        ["bash", ".ci/run"],
+        cwd=folder,
+        env=told | path | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_ci_takes_the_share_whose_turn_it_is_and_adds_up_what_passed(tmp_path):
+    done = ci(
+        tmp_path,
+        'echo "make $* of $SHELDUCK_TEST_COMMITS"; echo "== 4 passed, 1 skipped in 2.0s =="',
+        SHELDUCK_TEST_COMMITS="967",
+    )
+
+    lines = [line for line in done.stdout.splitlines() if "==" not in line]
+    assert lines[0].startswith(
+        "share 8/8 of the slow tests; again: make test-shard N=8/8 SHELDUCK_TEST_COMMITS=967"
+    )
+    assert [*map(str.split, lines[1:4])] == [
+        ["make", "check", "of", "967"],
+        ["make", "test", "of", "967"],
+        ["make", "test-shard", "N=8/8", "of", "967"],
+    ]
+    assert lines[-1].startswith("8 passed, 0 failed, 2 skipped in ")
+    assert done.returncode == 0
+
+
+def test_ci_without_a_history_takes_the_first_share(tmp_path):
+    done = ci(tmp_path, 'echo "1 failed, 2 passed in 1.0s"; [ "$1" != test ]')
+
+    assert done.stdout.startswith("share 1/8 of the slow tests")
+    assert done.stdout.splitlines()[-1].startswith("4 passed, 2 failed, 0 skipped in ")
+    assert done.returncode == 1
+
+
+def test_ci_in_a_shallow_checkout_takes_a_share_by_the_name_of_the_commit(tmp_path):
+    whole, checkout = tmp_path / "whole", tmp_path / "checkout"
+    me = ("-c", "user.name=me", "-c", "user.email=me@example.com")
+    subprocess.run(["git", "init", "-q", whole], check=True)
+    for message in ("one", "two"):
+        made = ["git", *me, "commit", "-q", "--allow-empty", "-m", message]
+        subprocess.run(made, cwd=whole, check=True)
+    subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{whole}", checkout], check=True)
+    name = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=checkout, text=True)
+
+    done = ci(checkout, "echo 1 passed in 1.0s")
+
+    assert done.stdout.startswith(f"share {int(name[:6], 16) % 8 + 1}/8 of the slow tests")

@@ -115,7 +115,7 @@ def take_assignments(cursor: Cursor, *ends: str) -> list[AssignmentSpan]:
         path = cursor.path()
         lowered = tuple(p.lower() for p in path)
         outer = {lowered[:n] for n in range(1, len(lowered))}
-        if lowered in assigned | around or outer & assigned:
+        if lowered in assigned or lowered in around or outer & assigned:
             cursor.at = start
             raise cursor.failure("each column only once")
         assigned.add(lowered)
