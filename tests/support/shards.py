@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.cover import ROOT, SECONDS
-from tests.support.lengths import SHARES, SOAKS, commits, turns
+from tests.support.lengths import one_by_one
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -72,7 +72,7 @@ _ON_S3 = tuple(f"tests/object_store/test_{name}.py" for name in ("killed_job", "
 
 def _part(number: int) -> tuple[str, str]:
     """One of so many parts of the tests of a group; the next round has the next one."""
-    due = turns(range(number), 1)[0][0]
+    due = one_by_one(range(number))[0]
     return "SHELDUCK_TEST_STRETCH", f"{due / number}-{(due + 1) / number}"
 
 
@@ -130,8 +130,8 @@ def shares(number: int, main_minutes: float) -> list[Share]:
 
 
 def is_due(number: int, rounds: int) -> bool:
-    """Whether this round of all shares runs the so-manieth of what is run in ``rounds``."""
-    return SOAKS or number % rounds == commits() // SHARES % rounds
+    """Whether this round of all shares runs number n of what takes turns over ``rounds``."""
+    return number % rounds in one_by_one(range(rounds))
 
 
 def minutes_of(groups: Sequence[Group]) -> float:

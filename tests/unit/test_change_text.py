@@ -11,14 +11,19 @@ from shelduck.model.changes.change import Entry, Verb, format_entries, parse_ent
 
 # U+0001 stands between the names of a schema and of those around it, and no name is empty.
 NAMES = st.text(st.characters(exclude_characters="\x01"), min_size=1, max_size=8)
-ENTRIES = st.one_of(
-    st.builds(Entry, st.sampled_from(Verb), id=st.integers(0, 2**63 - 1)),
-    st.builds(
-        Entry,
-        st.sampled_from(Verb),
-        names=st.lists(NAMES, min_size=1, max_size=2).map(tuple),
-    ),
-)
+
+
+def _entries(verb):
+    """Entries of a verb: a schema has one name, everything else may name its schema too."""
+    most = 1 if verb is Verb.CREATED_SCHEMA else 2
+    names = st.lists(NAMES, min_size=1, max_size=most).map(tuple)
+    return st.one_of(
+        st.builds(Entry, st.just(verb), id=st.integers(0, 2**63 - 1)),
+        st.builds(Entry, st.just(verb), names=names),
+    )
+
+
+ENTRIES = st.sampled_from(Verb).flatmap(_entries)
 
 
 @pytest.mark.parametrize(

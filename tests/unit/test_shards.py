@@ -60,7 +60,7 @@ def test_rounds_take_the_tests_of_a_module_in_turns(monkeypatch):
     config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=lambda items: None))
     taken = []
     for commits in (8, 16, 23):
-        monkeypatch.setattr(shards, "commits", lambda commits=commits: commits)
+        monkeypatch.setattr(lengths, "commits", lambda commits=commits: commits)
         items = [SimpleNamespace(nodeid=n, get_closest_marker=lambda _: mark) for n in ids]
         shards.Stretch(0, 1).pytest_collection_modifyitems(config, items)
         taken.append([item.nodeid for item in items])
@@ -68,7 +68,7 @@ def test_rounds_take_the_tests_of_a_module_in_turns(monkeypatch):
     assert taken == [ids[1::2], ids[::2], ids[::2]]
     names = [g.name for share in shards.shares(8, 75) for g in share.groups]
     assert "oldest" in names
-    monkeypatch.setattr(shards, "commits", lambda: 8)
+    monkeypatch.setattr(lengths, "commits", lambda: 8)
     assert "oldest" not in [g.name for share in shards.shares(8, 75) for g in share.groups]
 
 
@@ -171,7 +171,7 @@ def test_seconds_of_cases_and_of_what_a_module_shares_are_written(tmp_path, monk
 
 
 def ci(folder, make, **environment):
-    """What `.ci/run` prints in a folder that is no checkout, with another `make`."""
+    """The output of `.ci/run` in a folder outside of git, with a stand-in for `make`."""
     (folder / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "run", folder / ".ci")
     stand_in = folder / "bin" / "make"
