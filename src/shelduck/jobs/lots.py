@@ -14,7 +14,7 @@ from typing import TypedDict
 from shelduck import clock
 from shelduck.errors import InvalidRequest
 from shelduck.jobs.job_record import JobRecord
-from shelduck.model.changes.job import Job, JobSpeed, JobState
+from shelduck.model.changes.job import Job, JobSpeed, JobState, Pace
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.progress import bin_progress
 from shelduck.planning.compaction import Bin, batches
@@ -56,7 +56,8 @@ class Lots:
         """Rewrite the files ``left``, or a ``share`` of them, and commit them lot by lot.
 
         Without ``shadows``, they are only rewritten. Files that others change meanwhile are left
-        out. Returns False if the job was cancelled, taken over or ran out of time.
+        out. Returns False if the job was cancelled, paused or taken over, has another pace, or ran
+        out of time.
         """
         total = len(found.rows.files)
         done = total - len(left)
@@ -70,7 +71,7 @@ class Lots:
         what = "convert" if shadows else "rewrite"
         spark = self._state.spark
         with bin_progress(spark, name, bins, what, show=self._show) as report:
-            for lot in batches(bins, self._most(found, bins)):
+            for lot in batches(bins, self._most(found, bins, job.work.pace)):
                 written, speed = self._timed(found, lot, shadows, report)
                 landed = land(
                     written, partial(self._land, found.table, Progress(done, total, speed))
@@ -78,25 +79,38 @@ class Lots:
                 done += sum(len(part.bin.files) for _, parts in landed for part in parts)
                 if done == total:
                     break
-                if not self.goes_on():
+                if not self._rests(job, speed):
                     return False
         return True
 
     def written_whole(
-        self, found: Survey, shadows: tuple[Shadow, ...]
+        self, job: Job, found: Survey, shadows: tuple[Shadow, ...]
     ) -> tuple[list[RewrittenBin], JobSpeed] | None:
         """Write all files of a small table, for one commit; None if it is not small."""
         bins, _ = self._bins(found, {f.id for f in found.rows.files}, shadows)
-        if not is_little(bins) or len(bins) > self._most(found, bins):
+        if not is_little(bins) or len(bins) > self._most(found, bins, job.work.pace):
             return None
         spark, name = self._state.spark, TableName.of(found.table)
         with bin_progress(spark, name, bins, "convert", show=self._show) as report:
             return self._timed(found, bins, shadows, report)
 
-    def goes_on(self) -> bool:
-        """Return whether the job still runs, and this worker may work on it."""
+    def _rests(self, job: Job, speed: JobSpeed) -> bool:
+        """Rest until the job has its pace after a lot; False if this worker must not go on."""
+        limit = job.work.pace.bytes_per_second
+        left = 0.0 if limit is None else speed.bytes / limit - speed.milliseconds / 1000
+        while self._goes_on(job):
+            if left <= 0:
+                return True
+            clock.sleep(min(left, _LONGEST_PAUSE))
+            left -= _LONGEST_PAUSE
+        return False
+
+    def _goes_on(self, job: Job) -> bool:
+        """Return whether the job still runs at its pace, and this worker may work on it."""
         now = self._record.look()
-        if not now.is_open or now.is_late(clock.now()):
+        if now.state is not JobState.RUNNING or now.is_late(clock.now()):
+            return False
+        if now.work.pace != job.work.pace:
             return False
         return self._record.helps or now.worker == self._record.worker
 
@@ -124,9 +138,9 @@ class Lots:
         share = max(_LEAST_BIN, size * 5 // 4 // at_once(self._state.spark))
         return found.chosen(left, min(found.table.options.target_file_size, share))
 
-    def _most(self, found: Survey, bins: Sequence[Bin]) -> int:
-        """Return how many bins one commit has at most."""
-        told = found.table.options.alter_tablet_worker_count
+    def _most(self, found: Survey, bins: Sequence[Bin], pace: Pace) -> int:
+        """Return how many bins one commit has at most, each of which is a task."""
+        told = pace.tasks or found.table.options.alter_tablet_worker_count
         large = _LOT * _LEAST_BIN * len(bins) // max(1, sum(b.bytes for b in bins))
         return told or min(max(_LOT, large), _SMALL_LOT) * at_once(self._state.spark)
 

@@ -108,9 +108,7 @@ def make_app(state: LakeState, guard: Guard) -> Starlette:
     return Starlette(
         routes=[
             *(Route(path, partial(_answer, site, page)) for path, page in _PAGES.items()),
-            Route(
-                "/jobs/{job:int}/cancel", partial(_answer, site, jobs_page.cancel), methods=["POST"]
-            ),
+            Route("/jobs/{job:int}/{act}", partial(_answer, site, jobs_page.act), methods=["POST"]),
             Mount("/assets", _Assets(directory=ASSETS)),
         ],
         middleware=[Middleware(GuardMiddleware, guard=guard)],

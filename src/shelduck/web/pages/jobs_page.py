@@ -1,11 +1,12 @@
-"""The jobs of the lake: states, progress, rate and time left; and the button that cancels one."""
+"""The jobs of the lake: states, progress, rate and time left; and buttons for each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -50,10 +51,20 @@ def show(site: Site, request: Request) -> Response:
     )
 
 
-def cancel(site: Site, request: Request) -> Response:
-    """Cancel a job, and return to the list."""
-    SchemaChangeJob(site.state, int(request.path_params["job"])).cancel("cancelled on the page")
+def act(site: Site, request: Request) -> Response:
+    """Cancel, pause or resume a job, and return to the list."""
+    change = _ACTS.get(request.path_params["act"])
+    if change is None:
+        raise HTTPException(404)
+    change(SchemaChangeJob(site.state, int(request.path_params["job"])))
     return RedirectResponse("/jobs", 303)
+
+
+_ACTS: dict[str, Callable[[SchemaChangeJob], None]] = {
+    "cancel": lambda job: job.cancel("cancelled on the page"),
+    "pause": SchemaChangeJob.pause,
+    "resume": SchemaChangeJob.resume,
+}
 
 
 def _lines(site: Site, found: Sequence[Job]) -> list[JobLine]:
