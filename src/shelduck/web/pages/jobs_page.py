@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -51,20 +51,18 @@ def show(site: Site, request: Request) -> Response:
     )
 
 
-def act(site: Site, request: Request) -> Response:
-    """Cancel, pause or resume a job, and return to the list."""
-    change = _ACTS.get(request.path_params["act"])
-    if change is None:
-        raise HTTPException(404)
+def _acted(change: Callable[[SchemaChangeJob], None], site: Site, request: Request) -> Response:
+    """Change a job, and return to the list."""
     change(SchemaChangeJob(site.state, int(request.path_params["job"])))
     return RedirectResponse("/jobs", 303)
 
 
-_ACTS: dict[str, Callable[[SchemaChangeJob], None]] = {
-    "cancel": lambda job: job.cancel("cancelled on the page"),
-    "pause": SchemaChangeJob.pause,
-    "resume": SchemaChangeJob.resume,
+ACTS = {
+    "cancel": partial(_acted, lambda job: job.cancel("cancelled on the page")),
+    "pause": partial(_acted, SchemaChangeJob.pause),
+    "resume": partial(_acted, SchemaChangeJob.resume),
 }
+"""What the buttons of a job do."""
 
 
 def _lines(site: Site, found: Sequence[Job]) -> list[JobLine]:
