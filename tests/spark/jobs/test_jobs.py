@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -341,9 +342,9 @@ def test_a_job_is_paused_while_it_runs_and_goes_on(lake, monkeypatch):
     # One file for each commit, and one that publishes; the lot at the pause was lost.
     assert newest(lake) - before == 4
     assert [v for _, v, *_ in everything(lake)] == [n * 10 for n in range(60) if n != 5]
-    assert lake.remove_orphans(older_than=dt.timedelta(0)).files == []
-    told = refusal(lambda: lake.sql(f"ALTER JOB {job.id} PAUSE"), InvalidRequest)
-    assert told.startswith(f"cannot pause job {job.id}: job {job.id} is already FINISHED")
+    assert lake.remove_orphans(older_than=dt.timedelta(0)).files == ()
+    with pytest.raises(InvalidRequest, match="cannot pause job 1: job 1 is already FINISHED"):
+        job.pause()
 
 
 def test_a_job_rests_until_it_has_its_pace(lake, monkeypatch):
@@ -351,12 +352,14 @@ def test_a_job_rests_until_it_has_its_pace(lake, monkeypatch):
     lake.set_option("target_file_size", 1, table="t")
     job = lake.table("t").alter(TO_INT)
     job.set_pace(tasks=1, bytes_per_second=100)
+    files = lake.table("t").read().inputFiles()
+    size = sum(Path(path.removeprefix("file://")).stat().st_size for path in files)
     rested = []
     monkeypatch.setattr(clock, "sleep", rested.append)
     job.wait()
 
-    sizes = [row.file_size_bytes for row in lake.sql("SELECT * FROM t.files").collect()]
-    assert sum(sizes) / 3 / 100 < sum(rested) < sum(sizes) / 100
+    # Not behind the last of three files, and less by the time that Spark took.
+    assert size / 3 / 100 < sum(rested) < size / 100
 
 
 @pytest.mark.parametrize(
@@ -365,12 +368,13 @@ def test_a_job_rests_until_it_has_its_pace(lake, monkeypatch):
         ("speed = 2", "a job does not support the limit 'speed'; use tasks or bytes_per_second"),
         ("tasks = 0", "tasks of a job must be at least 1, not 0"),
         ("tasks = 'x'", "tasks of a job must be a whole number of at least 1, not 'x'"),
-        ("bytes_per_second = 'fast'", "bytes_per_second must be"),
+        ("bytes_per_second = 'fast'", "bytes_per_second does not accept 'fast'; give bytes"),
     ],
 )
 def test_a_pace_that_means_nothing_is_refused(lake, limits, told):
     job = lake.table("t").alter(TO_INT)
-    assert told in refusal(lambda: lake.sql(f"ALTER JOB {job.id} SET ({limits})"), InvalidRequest)
+    with pytest.raises(InvalidRequest, match=told):
+        lake.sql(f"ALTER JOB {job.id} SET ({limits})")
     with pytest.raises(NotFound, match="job '99' does not exist"):
         lake.sql("ALTER JOB 99 PAUSE")
     job.cancel()
