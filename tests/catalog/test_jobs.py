@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from shelduck import clock
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.databases.database import Contention
 from shelduck.catalog.running import job_rows
@@ -16,7 +17,7 @@ from shelduck.errors import AlreadyExists, Conflict, CorruptLake, NewerFormat, N
 from shelduck.leases import Leases, Writer
 from shelduck.model.changes.change import AlterTable, CommitInfo
 from shelduck.model.changes.definition import Position
-from shelduck.model.changes.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
+from shelduck.model.changes.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob, Pace
 from shelduck.model.changes.schema_change import AddColumn, ChangeType
 from shelduck.model.tables.schema import Default, Schema
 from shelduck.model.tables.writable import Conversion
@@ -218,6 +219,53 @@ def test_signs_of_life_keep_a_job(lake):
     assert look(lake, 1).heartbeat > before
 
 
+def test_a_paused_job_is_open_and_nobody_has_it(lake, monkeypatch):
+    begun(lake)
+    job_rows.claim_job(lake.store, 1, "one")
+    job_rows.pause_job(lake.store, 1)
+
+    paused = look(lake, 1)
+    assert (paused.state, paused.worker, paused.is_open) == (JobState.PAUSED, None, True)
+    assert paused.message == "paused by a user"
+    assert not job_rows.claim_job(lake.store, 1, "two")
+    with pytest.raises(Conflict, match="job 1 is already PAUSED: paused by a user"):
+        job_rows.pause_job(lake.store, 1)
+    with pytest.raises(Conflict, match="job 1 is already PAUSED"):
+        carried_out(lake, [], JobStep(1, frozenset({JobState.PENDING}), JobState.RUNNING))
+    # Writers go on to fill its columns, and the pause is not its time.
+    with lake.store.read() as connection:
+        assert job_rows.open_job(connection, lake.table("t").id) == paused
+    monkeypatch.setattr(clock, "now", lambda: paused.heartbeat + timedelta(hours=1))
+    job_rows.resume_job(lake.store, 1)
+    resumed = look(lake, 1)
+    assert (resumed.state, resumed.message) == (JobState.PENDING, "")
+    assert resumed.timeout == 60 + 3600
+    assert not resumed.is_late(clock.now())
+    with pytest.raises(Conflict, match="job 1 is already PENDING"):
+        job_rows.resume_job(lake.store, 1)
+
+
+def test_a_job_that_ran_goes_on_as_it_was(lake):
+    carried_out(lake, [], NewJob(lake.table("t").id, "main.t", WORK, 60, "me"))
+    job_rows.pause_job(lake.store, 1)
+    job_rows.resume_job(lake.store, 1)
+
+    assert look(lake, 1).state is JobState.RUNNING
+    assert job_rows.claim_job(lake.store, 1, "two")
+
+
+def test_a_job_gets_another_pace_until_it_ends(lake):
+    begun(lake)
+    job_rows.pace_job(lake.store, 1, Pace(tasks=2))
+    assert look(lake, 1).work == replace(WORK, pace=Pace(tasks=2))
+
+    job_rows.cancel_job(lake.store, 1, "enough")
+    with pytest.raises(Conflict, match="job 1 is already CANCELLED"):
+        job_rows.pace_job(lake.store, 1, Pace())
+    with pytest.raises(Conflict, match="job 1 is already CANCELLED: enough"):
+        job_rows.pause_job(lake.store, 1)
+
+
 NEWER = "was made by a newer Shelduck; upgrade"
 
 
@@ -228,7 +276,7 @@ NEWER = "was made by a newer Shelduck; upgrade"
             "work = '{\"version\":2}'",
             f"the work of job 1 on main.t {NEWER} (format version 2, supp",
         ),
-        ("state = 'PAUSED'", f"state PAUSED of job 1 on main.t {NEWER}"),
+        ("state = 'ASLEEP'", f"state ASLEEP of job 1 on main.t {NEWER}"),
     ],
 )
 def test_a_job_that_only_a_newer_shelduck_knows_is_open_and_does_no_harm(lake, change, told):

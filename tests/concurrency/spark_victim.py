@@ -23,6 +23,7 @@ from sqlalchemy import Engine, event
 
 import shelduck
 from shelduck.catalog.databases.store import Store
+from shelduck.jobs import lots
 from tests.support.jars import s3_settings
 from tests.support.spark import local_session
 
@@ -36,6 +37,8 @@ _MODULES = ("shelduck.api.lake", "shelduck.verbs.table", "shelduck.statements.ex
 
 def main() -> None:
     url, data, statement, point = sys.argv[1:]
+    # Files of these tests are tiny, and columns are copied all the same.
+    lots._SMALL = 0
     more = s3_settings() if data.startswith("s3:") else None
     with (
         tempfile.TemporaryDirectory() as scratch,

@@ -30,6 +30,7 @@ _FILL = "INSERT INTO {} SELECT n, n % 4, 0 FROM range({}, {}) AS r(n)"
 _WRITTEN = "shelduck.spark.write.write.write_files"
 _DELETED = "shelduck.spark.deletes.delete_files.write_delete_files"
 _REWRITTEN = "shelduck.spark.write.rewrite.write_together"
+_BESIDE_COPIES = "shelduck.spark.write.rewrite.write_copied"
 _MOVED = "shelduck.spark.files.storage.carry_file"
 _PLACED = "shelduck.spark.write.partition_keys.place_files"
 _COPIED = "shelduck.spark.files.storage.copy_file"
@@ -70,15 +71,23 @@ CASES = [("t", s, p) for s, points in POINTS.items() for p in points] + [
 ]
 
 
-def filled(url, data, table, spark, files=6):
-    """A lake with one table of so many files, or of that many for each partition."""
+def filled(url, data, table, spark, files=6, *, is_own=False):
+    """A lake with one table of so many files, or of that many for each partition.
+
+    DuckDB writes them, or Shelduck if they are its own: a job copies what it knows to be its own.
+    """
+    ends = [*(60 * n for n in range(1, 6)), *range(301, 295 + files), 400]
+    fill = [_FILL.format(table, first, end) for first, end in pairwise([0, *ends])]
     with shelduck.connect(url, data, spark) as lake:
         keys = " PARTITIONED BY (k)" if table == "p" else ""
         lake.sql(_TABLE.format(table) + keys)
+        if is_own:
+            lake.set_option("data_inlining_row_limit", 0)
+        for statement in fill if is_own else ():
+            lake.sql(statement)
     with DuckDBOracle(url, None, {"DATA_INLINING_ROW_LIMIT": 0}) as oracle:
-        ends = [*(60 * n for n in range(1, 6)), *range(301, 295 + files), 400]
-        for first, end in pairwise([0, *ends]):
-            oracle.execute(_FILL.format(table, first, end))
+        for statement in () if is_own else fill:
+            oracle.execute(statement)
 
 
 def run_victim(url, data, statement, point):
@@ -156,7 +165,19 @@ STEPS = [f"after {n}" for n in range(1, 5)]
 
 @pytest.mark.parametrize("point", [*STEPS, "job", _WRITTEN, _REWRITTEN])
 def test_a_job_that_was_killed_is_finished_by_another_process(sqlite_url, data_path, spark, point):
-    filled(sqlite_url, data_path, "t", spark, files=12)
+    kill_and_finish(sqlite_url, data_path, spark, point, is_own=False)
+
+
+@pytest.mark.parametrize("point", ["after 2", "after 3", "job", _WRITTEN, _BESIDE_COPIES])
+def test_a_job_that_was_killed_while_it_copied_columns_is_finished_by_another_process(
+    sqlite_url, data_path, spark, point
+):
+    kill_and_finish(sqlite_url, data_path, spark, point, is_own=True)
+
+
+def kill_and_finish(sqlite_url, data_path, spark, point, *, is_own):
+    """Kill a job over twelve files, and let another process finish it."""
+    filled(sqlite_url, data_path, "t", spark, files=12, is_own=is_own)
     with shelduck.connect(sqlite_url, spark=spark) as lake:
         lake.set_option("target_file_size", 1, table="t")
         base = lake.snapshots()[-1].id

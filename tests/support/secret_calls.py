@@ -240,7 +240,10 @@ TRANSACTION: dict[str, Callable[[World], object]] = {
     "Transaction.tables": lambda w: w.begun().tables(),
     "SchemaChangeJob.cancel": lambda w: w.job().cancel(),
     "SchemaChangeJob.look": lambda w: w.job().look(),
+    "SchemaChangeJob.pause": lambda w: w.job().pause(),
     "SchemaChangeJob.progress": lambda w: w.job().progress,
+    "SchemaChangeJob.resume": lambda w: w.job().resume(),
+    "SchemaChangeJob.set_pace": lambda w: w.job().set_pace(tasks=1),
     "SchemaChangeJob.state": lambda w: w.job().state,
     "SchemaChangeJob.wait": lambda w: w.job(runs=True).wait(),
     "ExportReport.require_ready": lambda w: w.table(rows=200).plan_export("delta").require_ready(),
@@ -344,6 +347,8 @@ COMMANDS: dict[str, Callable[[World], object]] = {
     "shelduck jobs run": lambda w: w.command("jobs", "run", "--once", "-c", "prod"),
     "shelduck jobs list": lambda w: w.command("jobs", "list", "-c", w.address),
     "shelduck jobs cancel": lambda w: w.command("jobs", "cancel", "12345", "-c", "prod"),
+    "shelduck jobs pause": lambda w: w.command("jobs", "pause", "12345", "-c", "prod"),
+    "shelduck jobs resume": lambda w: w.command("jobs", "resume", "12345", "-c", "prod"),
 }
 
 _ARGUMENTS = {

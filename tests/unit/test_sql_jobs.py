@@ -9,7 +9,7 @@ from shelduck.model.changes.schema_change import ChangeType, RenameColumn
 from shelduck.model.types.data_types import parse_type
 from shelduck.sql.parse import parse
 from shelduck.sql.statements.statement_values import AlterTableStatement, NamedTable
-from shelduck.sql.statements.upkeep_statements import CancelJob, ShowJobs
+from shelduck.sql.statements.upkeep_statements import AlterJob, CancelJob, ShowJobs
 
 T = NamedTable(("t",))
 INT = parse_type("int")
@@ -87,6 +87,12 @@ def test_an_expression_ends_at_the_next_change():
         ),
         ("CANCEL ALTER TABLE COLUMN FROM s.t", CancelJob(NamedTable(("s", "t")))),
         ("CANCEL ALTER TABLE COLUMN FROM t (1, 22)", CancelJob(T, (1, 22))),
+        ("ALTER JOB 3 PAUSE", AlterJob(3, "PAUSE")),
+        ("alter job 3 resume", AlterJob(3, "RESUME")),
+        (
+            "ALTER JOB 3 SET (tasks = 2, bytes_per_second = '50 MB')",
+            AlterJob(3, "SET", {"tasks": "2", "bytes_per_second": "50 MB"}),
+        ),
         ("SHOW ALTER TABLE ROLLUP LIMIT 1", ShowJobs(None, "LIMIT 1", rollups=True)),
         ("SHOW ALTER TABLE MATERIALIZED VIEW", ShowJobs(None, rollups=True)),
         ("CANCEL ALTER TABLE ROLLUP FROM t (1)", CancelJob(T, (1,), rollups=True)),
@@ -110,6 +116,9 @@ def test_statements_about_jobs(text, statement):
         ("CANCEL ALTER TABLE COLUMN t", "expected FROM"),
         ("CANCEL ALTER TABLE x", "expected COLUMN, ROLLUP or MATERIALIZED VIEW"),
         ("CANCEL ALTER TABLE COLUMN FROM t (x)", "expected the id of a job"),
+        ("ALTER JOB t PAUSE", "expected the id of a job"),
+        ("ALTER JOB 3 STOP", "expected PAUSE, RESUME or SET (tasks = 2"),
+        ("ALTER JOB 3 PAUSE now", "expected the end"),
         ("CANCEL x", "expected ALTER TABLE COLUMN FROM and a table"),
         ("ALTER TABLE t ALTER COLUMN a TYPE INT USING", "expected an expression"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from shelduck.errors import NewerFormat
 from shelduck.model.changes import modify
 from shelduck.model.changes.definition import TYPE_FORM, Position
-from shelduck.model.changes.job import JobIndex, JobState, JobWork
+from shelduck.model.changes.job import JobIndex, JobState, JobWork, Pace
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns, RewriteOlderFiles, TableChange
 from shelduck.model.changes.schema_change import (
     AddColumn,
@@ -269,6 +269,15 @@ def test_what_a_job_is_to_do(work, text, before):
     assert before is None or STORED_WORK.read(before, "job 1") == work
 
 
+def test_the_pace_of_a_job():
+    slow = JobWork(rewrites=True, pace=Pace(tasks=2, bytes_per_second=50_000_000))
+    text = '{"version":1,"rewrites":true,"pace":{"tasks":2,"bytes_per_second":50000000}}'
+
+    assert STORED_WORK.write(slow) == text
+    assert STORED_WORK.read(text, "job 1") == slow
+    assert STORED_WORK.read('{"version":1,"pace":{"tasks":3}}', "job 1").pace == Pace(tasks=3)
+
+
 def test_every_clause_and_type_has_a_name():
     assert {type(clause) for clause, _, _ in CLAUSES} == set(get_args(TableChange))
     assert set(modify.CLAUSES) == set(get_args(TableChange))
@@ -286,7 +295,7 @@ def test_what_a_newer_writer_adds_is_passed_over():
 
 def test_the_states_of_jobs():
     assert [state.value for state in JobState] == [
-        *("PENDING", "WAITING_TXN", "RUNNING", "FINISHED", "CANCELLED")
+        *("PENDING", "WAITING_TXN", "RUNNING", "PAUSED", "FINISHED", "CANCELLED")
     ]
 
 

@@ -53,6 +53,11 @@ def test_a_job_is_cancelled_with_the_token_and_from_the_page_itself(lake, job, c
     assert "SameSite=strict" in cookie
     assert f'action="/jobs/{job}/cancel"' in changing.get("/jobs").text
 
+    assert changing.post(f"/jobs/{job}/explode", headers=SAME).status_code == 404
+    for act, after in (("pause", JobState.PAUSED), ("resume", JobState.PENDING)):
+        assert f'action="/jobs/{job}/{act}"' in changing.get("/jobs").text
+        changing.post(f"/jobs/{job}/{act}", headers=SAME, follow_redirects=False)
+        assert state(lake, job)[0] is after
     done = changing.post(f"/jobs/{job}/cancel", headers=SAME, follow_redirects=False)
     assert (done.status_code, done.headers["location"]) == (303, "/jobs")
     assert state(lake, job) == (JobState.CANCELLED, "cancelled on the page")

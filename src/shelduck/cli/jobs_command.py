@@ -1,4 +1,4 @@
-"""``shelduck jobs``: work on the jobs of a lake, list and cancel them."""
+"""``shelduck jobs``: work on the jobs of a lake, list, pause and cancel them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shelduck.cli.lakes import connect_existing
 if TYPE_CHECKING:
     from shelduck.model.changes.job import Job
 
-app = typer.Typer(help="Run, list and cancel heavy schema changes.", no_args_is_help=True)
+app = typer.Typer(help="Run, list, pause and cancel heavy schema changes.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: shelduck jobs run -c prod --once --conf spark.master=local[4]")
@@ -60,6 +60,24 @@ def cancel(number: Annotated[int, typer.Argument(help="the job's id")], catalog:
     with connect_existing(catalog) as lake:
         job = lake.job(number)
         job.cancel()
+        console.print(str(job), markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command(epilog="Example: shelduck jobs pause 3 -c sqlite:///lake.db")
+def pause(number: Annotated[int, typer.Argument(help="the job's id")], catalog: Catalog) -> None:
+    """Pause a job; what it has converted stays."""
+    with connect_existing(catalog) as lake:
+        job = lake.job(number)
+        job.pause()
+        console.print(str(job), markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command(epilog="Example: shelduck jobs resume 3 -c sqlite:///lake.db")
+def resume(number: Annotated[int, typer.Argument(help="the job's id")], catalog: Catalog) -> None:
+    """Let a paused job go on."""
+    with connect_existing(catalog) as lake:
+        job = lake.job(number)
+        job.resume()
         console.print(str(job), markup=False, highlight=False, soft_wrap=True)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from shelduck import clock
@@ -17,7 +17,7 @@ from shelduck.jobs.worker import JobWorker
 from shelduck.leases import is_gone, new_identity
 from shelduck.metrics import JOB_DURATION, timed
 from shelduck.model.changes.change import Change
-from shelduck.model.changes.job import Job, JobIndex, JobState, JobWork, NewJob
+from shelduck.model.changes.job import Job, JobIndex, JobState, JobWork, NewJob, Pace
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import RollupSpec, rollup_names
 from shelduck.model.tables.table_version import Snapshot, TableVersion
@@ -26,6 +26,7 @@ from shelduck.model.text.quoting import quote_name
 from shelduck.model.text.shown import html_text
 from shelduck.operations.done import require_files
 from shelduck.planning.shadows import Shadow, reservation, with_reserved
+from shelduck.rewrite.compact_verbs import bytes_of
 from shelduck.rollups.builder import drop_unlisted, is_taken, refolding
 from shelduck.rollups.rollup_plan import plan_rollup
 from shelduck.spark.rows.shadow_rows import require_resolved
@@ -99,6 +100,44 @@ class SchemaChangeJob(TellsOfSpark, in_parts=True):
         with timed(JOB_DURATION):
             return JobWorker(self._state, self.id, show_progress=show).run()
 
+    def pause(self) -> None:
+        """Pause the job: what is converted stays, and nothing runs or is locked until `resume`.
+
+        Writers go on to fill its columns. Whoever waits for the job waits on. The lot at which a
+        worker is now is discarded.
+
+        Raises InvalidRequest if it is paused or has ended.
+        """
+        with _refused(f"cannot pause job {self.id}"):
+            catalog_jobs.pause_job(self._state.store, self.id)
+
+    def resume(self) -> None:
+        """Let a paused job go on; whoever waits for it, or runs jobs, takes it up.
+
+        The pause does not count against its timeout. Raises InvalidRequest if it is not paused.
+        """
+        with _refused(f"cannot resume job {self.id}"):
+            catalog_jobs.resume_job(self._state.store, self.id)
+
+    def set_pace(
+        self, *, tasks: int | None = None, bytes_per_second: int | str | None = None
+    ) -> None:
+        """Limit what each worker of the job takes, from its next lot on; no limit where None.
+
+        Args:
+            tasks: How many files a worker writes at the same time, and so Spark's tasks.
+            bytes_per_second: How much of the older files a worker rewrites; bytes, or text such as
+                ``"50 MB"``. A worker rests after each lot.
+
+        Raises InvalidRequest for a limit below 1, or if the job has ended.
+        """
+        if tasks is not None and tasks < 1:
+            raise InvalidRequest(f"tasks of a job must be at least 1, not {tasks}")
+        size = bytes_per_second
+        limit = None if size is None else bytes_of("bytes_per_second", size)
+        with _refused(f"cannot change the pace of job {self.id}"):
+            catalog_jobs.pace_job(self._state.store, self.id, Pace(tasks, limit))
+
     def cancel(self, message: str = "user cancelled") -> None:
         """Cancel the job. The table stays as it is; later compaction removes converted values.
 
@@ -114,6 +153,15 @@ class SchemaChangeJob(TellsOfSpark, in_parts=True):
         catalog_jobs.cancel_job(self._state.store, self.id, message)
         if work.rollups:
             drop_unlisted(self._state, job)
+
+
+@contextmanager
+def _refused(what: str) -> Iterator[None]:
+    """Name what cannot be done to a job in the state that it is in."""
+    try:
+        yield
+    except Conflict as error:
+        raise InvalidRequest(f"{what}: {error}") from None
 
 
 def _text(job: Job) -> str:
@@ -237,6 +285,29 @@ def _submitted(
     return landed.job, landed.snapshot
 
 
+def alter_job(state: LakeState, number: int, action: str, pace: Mapping[str, str]) -> None:
+    """Do what ALTER JOB says: PAUSE, RESUME, or SET with the limits in ``pace``.
+
+    Raises what the method of `SchemaChangeJob` raises, NotFound for a job that there is not, and
+    InvalidRequest for an unknown limit.
+    """
+    job = SchemaChangeJob(state, number)
+    _ = job.look()
+    if action != "SET":
+        (job.pause if action == "PAUSE" else job.resume)()
+        return
+    unknown = next((name for name in pace if name not in ("tasks", "bytes_per_second")), None)
+    if unknown is not None:
+        raise InvalidRequest(
+            f"a job does not support the limit {unknown!r}; use tasks or bytes_per_second"
+        )
+    tasks = pace.get("tasks")
+    if tasks is not None and not tasks.isdigit():
+        raise InvalidRequest(f"tasks of a job must be a whole number of at least 1, not {tasks!r}")
+    limit = pace.get("bytes_per_second")
+    job.set_pace(tasks=None if tasks is None else int(tasks), bytes_per_second=limit)
+
+
 def job_properties(values: Mapping[str, str]) -> tuple[int | None, bool]:
     """Return the timeout in seconds and whether to wait, from ``PROPERTIES (…)`` of a statement.
 
@@ -270,6 +341,8 @@ def run_jobs(state: LakeState) -> list[SchemaChangeJob]:
 
 def _work(state: LakeState, job: Job) -> SchemaChangeJob | None:
     found = SchemaChangeJob(state, job.id)
+    if job.state is JobState.PAUSED:
+        return None
     if not job.is_understood:
         # Its message says why; a newer worker may run it.
         return None if _is_taken(job) else found

@@ -5,6 +5,7 @@ It also tells how far a job is, and how fast.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,24 +14,26 @@ from typing import TypedDict
 from shelduck import clock
 from shelduck.errors import InvalidRequest
 from shelduck.jobs.job_record import JobRecord
-from shelduck.model.changes.job import Job, JobSpeed, JobState
+from shelduck.model.changes.job import Job, JobSpeed, JobState, Pace
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.progress import bin_progress
 from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import Shadow
 from shelduck.rewrite.compact import Report, RewrittenBin, Survey, write_bins
-from shelduck.rewrite.convert import told_of_bad_values, write_converted
+from shelduck.rewrite.convert import copied_files, told_of_bad_values, write_converted
 from shelduck.rewrite.lot_commits import land
 from shelduck.spark.named_errors import SparkError
 from shelduck.spark.session import AnalysisException
-from shelduck.spark.write.rewrite import at_once
+from shelduck.spark.write.rewrite import at_once, writes_several
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
 
-# Bins per concurrent task in one commit, a Spark job: what a crash may lose.
-_LOT = 4
+# Bins per concurrent task in one commit, a Spark job: what a crash may lose. Small ones are more.
+_LOT, _SMALL_LOT = 4, 32
 # Less than this is not worth a core of its own, nor a word about progress.
 _LEAST_BIN = 16 << 20
+# Smaller files are put together, although copying one would be quicker.
+_SMALL = 1 << 20
 _RUNNING = frozenset({JobState.RUNNING})
 
 
@@ -53,19 +56,22 @@ class Lots:
         """Rewrite the files ``left``, or a ``share`` of them, and commit them lot by lot.
 
         Without ``shadows``, they are only rewritten. Files that others change meanwhile are left
-        out. Returns False if the job was cancelled, taken over or ran out of time.
+        out. Returns False if the job was cancelled, paused or taken over, has another pace, or ran
+        out of time.
         """
         total = len(found.rows.files)
         done = total - len(left)
-        bins = self._bins(found, left if share is None else share)
+        bins, told = self._bins(found, left if share is None else share, shadows)
         is_small = is_little(bins)
         if not (self._record.helps or is_small or (job.done, job.total) == (done, total)):
-            self._record.step(JobState.RUNNING, _RUNNING, done=done, total=total)
+            # It was told of all files when the job began.
+            message = None if job.done else told
+            self._record.step(JobState.RUNNING, _RUNNING, message=message, done=done, total=total)
         name = TableName.of(found.table)
         what = "convert" if shadows else "rewrite"
         spark = self._state.spark
         with bin_progress(spark, name, bins, what, show=self._show) as report:
-            for lot in batches(bins, self._most(found)):
+            for lot in batches(bins, self._most(found, bins, job.work.pace)):
                 written, speed = self._timed(found, lot, shadows, report)
                 landed = land(
                     written, partial(self._land, found.table, Progress(done, total, speed))
@@ -73,38 +79,70 @@ class Lots:
                 done += sum(len(part.bin.files) for _, parts in landed for part in parts)
                 if done == total:
                     break
-                if not self.goes_on():
+                if not self._rests(job, speed):
                     return False
         return True
 
     def written_whole(
-        self, found: Survey, shadows: tuple[Shadow, ...]
+        self, job: Job, found: Survey, shadows: tuple[Shadow, ...]
     ) -> tuple[list[RewrittenBin], JobSpeed] | None:
         """Write all files of a small table, for one commit; None if it is not small."""
-        bins = self._bins(found, {f.id for f in found.rows.files})
-        if not is_little(bins) or len(bins) > self._most(found):
+        bins, _ = self._bins(found, {f.id for f in found.rows.files}, shadows)
+        if not is_little(bins) or len(bins) > self._most(found, bins, job.work.pace):
             return None
         spark, name = self._state.spark, TableName.of(found.table)
         with bin_progress(spark, name, bins, "convert", show=self._show) as report:
             return self._timed(found, bins, shadows, report)
 
-    def goes_on(self) -> bool:
-        """Return whether the job still runs, and this worker may work on it."""
+    def _rests(self, job: Job, speed: JobSpeed) -> bool:
+        """Rest until the job has its pace after a lot; False if this worker must not go on."""
+        limit = job.work.pace.bytes_per_second
+        left = 0.0 if limit is None else speed.bytes / limit - speed.milliseconds / 1000
+        while self._goes_on(job):
+            if left <= 0:
+                return True
+            clock.sleep(min(left, _LONGEST_PAUSE))
+            left -= _LONGEST_PAUSE
+        return False
+
+    def _goes_on(self, job: Job) -> bool:
+        """Return whether the job still runs at its pace, and this worker may work on it."""
         now = self._record.look()
-        if not now.is_open or now.is_late(clock.now()):
+        if now.state is not JobState.RUNNING or now.is_late(clock.now()):
+            return False
+        if now.work.pace != job.work.pace:
             return False
         return self._record.helps or now.worker == self._record.worker
 
-    def _bins(self, found: Survey, left: set[int]) -> list[Bin]:
-        """Return the bins, one for each new file, small enough to keep all cores busy."""
+    def _bins(
+        self, found: Survey, left: set[int], shadows: Sequence[Shadow]
+    ) -> tuple[list[Bin], str | None]:
+        """Return the bins, one for each new file, small enough to keep all cores busy.
+
+        A file that is not small, and whose own columns can be copied, stays a file of its own. How
+        many are copied, and why not more, comes with them.
+        """
+        if not shadows or not writes_several(self._state.spark):
+            return self._shared_bins(found, left), None
+        files = [f for f in found.rows.files if f.id in left]
+        small = {f.id for f in files if f.file_size_bytes < _SMALL}
+        copied, whole = copied_files(found.table, files, shadows)
+        alone = copied.keys() - small
+        whole["that are small"] += len(copied) - len(alone)
+        bins = [one for number in sorted(alone) for one in found.chosen([number], 1)]
+        return bins + self._shared_bins(found, left - alone), _told(len(alone), whole)
+
+    def _shared_bins(self, found: Survey, left: set[int]) -> list[Bin]:
         size = sum(f.file_size_bytes for f in found.rows.files if f.id in left)
         # Files never fill a share exactly, and one extra bin would run alone at the end.
         share = max(_LEAST_BIN, size * 5 // 4 // at_once(self._state.spark))
         return found.chosen(left, min(found.table.options.target_file_size, share))
 
-    def _most(self, found: Survey) -> int:
-        """Return how many bins one commit has at most."""
-        return found.table.options.alter_tablet_worker_count or _LOT * at_once(self._state.spark)
+    def _most(self, found: Survey, bins: Sequence[Bin], pace: Pace) -> int:
+        """Return how many bins one commit has at most, each of which is a task."""
+        told = pace.tasks or found.table.options.alter_tablet_worker_count
+        large = _LOT * _LEAST_BIN * len(bins) // max(1, sum(b.bytes for b in bins))
+        return told or min(max(_LOT, large), _SMALL_LOT) * at_once(self._state.spark)
 
     def _timed(
         self, found: Survey, lot: list[Bin], shadows: tuple[Shadow, ...], report: Report | None
@@ -140,6 +178,14 @@ class Lots:
         else:
             step = self._record.stepped(JobState.RUNNING, _RUNNING, **told)
         return self._record.commit(changes, table, step).snapshot.id
+
+
+def _told(copied: int, whole: Counter[str]) -> str:
+    """Return how many files are copied but for the converted columns, and what the others are."""
+    total = copied + whole.total()
+    others = ", ".join(f"{count} {why}" for why, count in whole.most_common() if count)
+    told = f"copies the other columns of {copied} of {total} file(s)"
+    return f"{told}; writes {others} whole" if others else told
 
 
 def is_little(bins: Sequence[Bin]) -> bool:

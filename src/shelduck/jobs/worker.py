@@ -110,7 +110,9 @@ class JobWorker:
                 raise InvalidRequest(f"job {job.id} was cancelled: {job.message}")
             # A job of a newer Shelduck raises here and is left alone.
             _ = job.work
-            if job.is_late(clock.now()):
+            if job.state is JobState.PAUSED:
+                clock.sleep(next(waits))
+            elif job.is_late(clock.now()):
                 self._cancel("Timeout")
             elif not self._claim(job):
                 if not self._helper.helps(job):
@@ -196,7 +198,7 @@ class JobWorker:
             return None
         # If others write all the time, only lots get to the end.
         if files_left(job, found, shadows) and not self._lost and not rollup_names(table):
-            whole = self._lots.written_whole(found, shadows)
+            whole = self._lots.written_whole(job, found, shadows)
             if whole is not None:
                 return self._publish_whole(job, found, *whole)
         if self._shares.convert(job, found, shadows):

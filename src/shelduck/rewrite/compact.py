@@ -29,11 +29,19 @@ from shelduck.planning.compaction import (
     dead_row_bins,
     small_file_bins,
 )
+from shelduck.planning.copied import CopiedFile
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.spark.stopping import SparkJobs, stopped_on_error
 from shelduck.spark.write.partition_keys import directory_beside, place_files
-from shelduck.spark.write.rewrite import at_once, write_arranged, write_together, writes_several
+from shelduck.spark.write.rewrite import (
+    at_once,
+    write_arranged,
+    write_copied,
+    write_together,
+    writes_several,
+)
+from shelduck.spark.write.write import PLACE
 from shelduck.work.state import LakeState
 
 Report = Callable[[Bin], None]
@@ -44,11 +52,17 @@ WriteBins = Callable[[SparkSession, TableRows, Sequence[Bin]], list[tuple[NewDat
 class Derived:
     """Additional columns to write: ``table`` has them, ``frame`` adds them.
 
-    They come after the table's own columns, from whose rows they are computed.
+    They come after the table's own columns, from whose rows they are computed. Files whose own
+    columns are copied are ``copied``, by their ids.
     """
 
     table: TableVersion
     frame: Callable[[DataFrame], DataFrame]
+    copied: Mapping[int, CopiedFile]
+
+    def copies(self, one: Bin) -> bool:
+        """Return whether a bin is one file whose own columns are copied."""
+        return len(one.files) == 1 and one.files[0].id in self.copied
 
 
 @dataclass(frozen=True)
@@ -170,7 +184,8 @@ def write_bins(
     if arranges:
         groups, write = [[one] for one in bins], _write_arranged
     else:
-        groups, write = _groups(spark, bins), partial(_write_together, derived=derived)
+        groups = _groups(spark, bins, derived)
+        write = partial(_write_together, derived=derived)
     with ThreadPoolExecutor(at_once(spark)) as pool, stopped_on_error(spark) as jobs:
         parts = partial(_write, spark, rows, write=write, report=report, jobs=jobs)
         running = [pool.submit(parts, group) for group in groups]
@@ -187,13 +202,14 @@ def write_bins(
             raise
 
 
-def _groups(spark: SparkSession, bins: Sequence[Bin]) -> list[list[Bin]]:
+def _groups(spark: SparkSession, bins: Sequence[Bin], derived: Derived | None) -> list[list[Bin]]:
     """Return the bins that one Spark job writes: more parallel jobs plan and wait longer."""
     if not writes_several(spark):
         return [[one] for one in bins]
-    groups: dict[tuple[bool, bool], list[Bin]] = defaultdict(list)
+    groups: dict[tuple[bool, bool, bool], list[Bin]] = defaultdict(list)
     for one in bins:
-        groups[_keeps_snapshots(one), one.partition.id is not None].append(one)
+        copies = derived is not None and derived.copies(one)
+        groups[_keeps_snapshots(one), one.partition.id is not None, copies].append(one)
     return list(groups.values())
 
 
@@ -223,6 +239,8 @@ def _write(
 def _write_together(
     spark: SparkSession, rows: TableRows, group: Sequence[Bin], *, derived: Derived | None
 ) -> list[tuple[NewDataFile, ...]]:
+    if derived is not None and derived.copies(group[0]):
+        return _write_copied(spark, rows, group, derived)
     snapshots = _keeps_snapshots(group[0])
     origins = (Origin.ROW_ID, Origin.SNAPSHOT_ID) if snapshots else (Origin.ROW_ID,)
     frames = [replace(rows, files=one.files).frame(spark, origins=origins) for one in group]
@@ -237,6 +255,27 @@ def _write_together(
     return [
         tuple(_result(file, one, snapshots, rows.table) for file in files)
         for one, files in zip(group, written, strict=True)
+    ]
+
+
+def _write_copied(
+    spark: SparkSession, rows: TableRows, group: Sequence[Bin], derived: Derived
+) -> list[tuple[NewDataFile, ...]]:
+    sources = [one.files[0] for one in group]
+    parts = [
+        derived.frame(replace(rows, files=(file,)).frame(spark, origins=PLACE)) for file in sources
+    ]
+    written = write_copied(spark, parts, derived.table, [derived.copied[f.id] for f in sources])
+    for one, files in zip(group, written, strict=True):
+        _require_file(one, files, rows.table)
+    if group[0].partition.id is not None:
+        written = _beside(written, sources, rows.table)
+    return [
+        tuple(
+            replace(_result(file, one, False, rows.table), row_id_start=source.row_id_start)
+            for file in files
+        )
+        for one, source, files in zip(group, sources, written, strict=True)
     ]
 
 

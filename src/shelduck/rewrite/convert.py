@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import RewriteFiles
 from shelduck.model.files.data_file import DataFile
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import discard
 from shelduck.planning.compaction import NO_PARTITION, Bin
+from shelduck.planning.copied import CopiedFile, copied_file
 from shelduck.planning.shadows import Shadow, with_shadows
 from shelduck.rewrite.compact import Derived, Report, RewrittenBin, Survey, embeds, write_bins
 from shelduck.spark.bridge import bridge_for
+from shelduck.spark.files.physical import physical_schema
 from shelduck.spark.rows.shadow_rows import (
     add_shadows,
     bad_values,
@@ -72,6 +76,9 @@ def write_converted(
     columns = Derived(
         with_shadows(found.table, shadows),
         lambda rows: add_shadows(rows, shadows, counted=counted),
+        copied_files(found.table, [f for one in bins for f in one.files], shadows)[0]
+        if counted
+        else {},
     )
     written = write_bins(spark, found.rows, bins, report=report, derived=columns, arranges=False)
     lossy = _lossy(written, [s for s in shadows if counted and counts_losses(s)])
@@ -83,6 +90,22 @@ def write_converted(
         f"values of column {lossy.old.name!r} of {found.table.full_name} cannot be converted to"
         f" {lossy.field.type}"
     )
+
+
+def copied_files(
+    table: TableVersion, files: Iterable[DataFile], shadows: Sequence[Shadow]
+) -> tuple[dict[int, CopiedFile], Counter[str]]:
+    """Return what is copied of each file, by its id, and why others are written whole."""
+    names = physical_schema(with_shadows(table, shadows)).names
+    added = [names[s.field.id] for s in shadows]
+    copied, whole = dict[int, CopiedFile](), Counter[str]()
+    for file in files:
+        known = copied_file(table, file, added)
+        if isinstance(known, str):
+            whole[known] += 1
+        else:
+            copied[file.id] = known
+    return copied, whole
 
 
 def _lossy(written: Iterable[RewrittenBin], shadows: Sequence[Shadow]) -> Shadow | None:

@@ -13,6 +13,7 @@ from shelduck.sql.statements.statement_values import (
     ShowMacros,
 )
 from shelduck.sql.statements.upkeep_statements import (
+    AlterJob,
     CancelJob,
     Checkpoint,
     DescribeHistory,
@@ -58,7 +59,7 @@ _FOR_TABLES = (
 _SESSION = "session"
 _SPARKS = (st.ShowSchemas, st.ShowTables, st.UseSchema)
 # They may name no table and no schema.
-_OF_CURRENT = (st.ShowViews, ShowMacros, ShowJobs, Checkpoint, SetVariable)
+_OF_CURRENT = (st.ShowViews, ShowMacros, ShowJobs, AlterJob, Checkpoint, SetVariable)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from shelduck.sql.upkeep.show_clauses import (
     read_use,
 )
 from shelduck.sql.upkeep.upkeep_clauses import (
+    read_alter_job,
     read_begin,
     read_call_statement,
     read_cancel,
@@ -48,6 +49,7 @@ from shelduck.sql.upkeep.upkeep_clauses import (
 _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("ALTER", "TABLE"): read_alter,
     ("ALTER", "VIEW"): read_alter_view,
+    ("ALTER", "JOB"): read_alter_job,
     ("COMMENT", "ON"): read_comment,
     ("CREATE",): read_create,
     ("REPLACE", "TABLE"): read_replace,
@@ -78,7 +80,7 @@ _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("RESET", "VARIABLE"): read_reset_variable,
 }
 _INSTEAD = {
-    "ALTER": "use ALTER TABLE or ALTER VIEW",
+    "ALTER": "use ALTER TABLE, ALTER VIEW or ALTER JOB",
     "ABORT": "use ROLLBACK",
     "SAVEPOINT": "use BEGIN, COMMIT and ROLLBACK",
     "SET": "call spark.conf.set",

@@ -195,6 +195,7 @@ OPERATIONS: dict[type, str] = {
     up.Restore: "RESTORE",
     up.ShowJobs: "SHOW JOBS",
     up.CancelJob: "CANCEL JOB",
+    up.AlterJob: "ALTER JOB",
     up.BeginTransaction: "BEGIN TRANSACTION",
     up.CommitTransaction: "COMMIT TRANSACTION",
     up.RollbackTransaction: "ROLLBACK TRANSACTION",

@@ -108,8 +108,9 @@ def make_app(state: LakeState, guard: Guard) -> Starlette:
     return Starlette(
         routes=[
             *(Route(path, partial(_answer, site, page)) for path, page in _PAGES.items()),
-            Route(
-                "/jobs/{job:int}/cancel", partial(_answer, site, jobs_page.cancel), methods=["POST"]
+            *(
+                Route(f"/jobs/{{job:int}}/{act}", partial(_answer, site, page), methods=["POST"])
+                for act, page in jobs_page.ACTS.items()
             ),
             Mount("/assets", _Assets(directory=ASSETS)),
         ],

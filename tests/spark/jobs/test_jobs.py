@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from shelduck import (
     SchemaChangeJob,
     Unsupported,
     change_type,
+    clock,
     rewrite_files,
     set_not_null,
 )
@@ -313,6 +315,69 @@ def test_another_process_goes_on_where_one_died(copied, monkeypatch, spark):
     assert len(landed) == 3
     assert newest(lake) == before + 2
     assert everything(lake) == expected(range(60))
+
+
+def test_a_job_is_paused_while_it_runs_and_goes_on(lake, monkeypatch):
+    monkeypatch.setattr(lots, "is_little", lambda _: False)
+    lake.set_option("target_file_size", 1, table="t")
+    job = lake.table("t").alter(TO_INT)
+    job.set_pace(tasks=1, bytes_per_second="1 GB")
+    rested, write = [], lots.write_converted
+
+    def paused_once(*arguments):
+        if not rested:
+            rested.append(lake.sql(f"ALTER JOB {job.id} PAUSE"))
+        return write(*arguments)
+
+    def resumed_by_another(_):
+        if job.state is JobState.PAUSED:
+            assert lake.run_jobs() == []
+            lake.sql(f"ALTER JOB {job.id} RESUME")
+
+    monkeypatch.setattr(lots, "write_converted", paused_once)
+    monkeypatch.setattr(clock, "sleep", resumed_by_another)
+    before = newest(lake)
+    job.wait()
+
+    # One file for each commit, and one that publishes; the lot at the pause was lost.
+    assert newest(lake) - before == 4
+    assert [v for _, v, *_ in everything(lake)] == [n * 10 for n in range(60) if n != 5]
+    assert lake.remove_orphans(older_than=dt.timedelta(0)).files == ()
+    with pytest.raises(InvalidRequest, match="cannot pause job 1: job 1 is already FINISHED"):
+        job.pause()
+
+
+def test_a_job_rests_until_it_has_its_pace(lake, monkeypatch):
+    monkeypatch.setattr(lots, "is_little", lambda _: False)
+    lake.set_option("target_file_size", 1, table="t")
+    job = lake.table("t").alter(TO_INT)
+    job.set_pace(tasks=1, bytes_per_second=100)
+    files = lake.table("t").read().inputFiles()
+    size = sum(Path(path.removeprefix("file://")).stat().st_size for path in files)
+    rested = []
+    monkeypatch.setattr(clock, "sleep", rested.append)
+    job.wait()
+
+    # Not behind the last of three files, and less by the time that Spark took.
+    assert size / 3 / 100 < sum(rested) < size / 100
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ("speed = 2", "a job does not support the limit 'speed'; use tasks or bytes_per_second"),
+        ("tasks = 0", "tasks of a job must be at least 1, not 0"),
+        ("tasks = 'x'", "tasks of a job must be a whole number of at least 1, not 'x'"),
+        ("bytes_per_second = 'fast'", "bytes_per_second does not accept 'fast'; give bytes"),
+    ],
+)
+def test_a_pace_that_means_nothing_is_refused(lake, limits, told):
+    job = lake.table("t").alter(TO_INT)
+    with pytest.raises(InvalidRequest, match=told):
+        lake.sql(f"ALTER JOB {job.id} SET ({limits})")
+    with pytest.raises(NotFound, match="job '99' does not exist"):
+        lake.sql("ALTER JOB 99 PAUSE")
+    job.cancel()
 
 
 def test_time_runs_out(lake):

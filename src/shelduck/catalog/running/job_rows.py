@@ -6,9 +6,10 @@ step and records it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
@@ -54,6 +55,7 @@ from shelduck.model.changes.job import (
     JobStep,
     JobWork,
     NewJob,
+    Pace,
 )
 from shelduck.model.changes.modify import ArrangementChange
 from shelduck.model.changes.stored_job import STORED_WORK
@@ -63,7 +65,7 @@ from shelduck.model.tables.table_version import Snapshot
 
 _TABLE = own_tables.job
 _c = _TABLE.c
-_OPEN = tuple(sorted(state.value for state in OPEN_STATES))
+_CLAIMED = tuple(sorted(s.value for s in OPEN_STATES if s is not JobState.PAUSED))
 _ENDED = tuple(sorted(state.value for state in JobState if state not in OPEN_STATES))
 
 
@@ -135,7 +137,7 @@ def working_since(connection: Connection, now: datetime) -> list[tuple[str, date
 def release_dead_workers(connection: Connection, now: datetime) -> None:
     """Release the jobs whose worker's lease has ended, so that it cannot go on; one statement."""
     dead = (_c.worker.is_not(None), _c.heartbeat < now - LEASE)
-    released = update(_TABLE).where(_c.state.in_(_OPEN), *dead).values(worker=None)
+    released = update(_TABLE).where(_c.state.in_(_CLAIMED), *dead).values(worker=None)
     connection.execute(released)
 
 
@@ -279,6 +281,50 @@ def cancel_job(store: Store, number: int, message: str) -> None:
     move_job(store, JobStep(number, OPEN_STATES, JobState.CANCELLED, message))
 
 
+def pause_job(store: Store, number: int) -> None:
+    """Pause an open job and take it from its worker; Conflict if it is paused or has ended."""
+    step = JobStep(number, OPEN_STATES - {JobState.PAUSED}, JobState.PAUSED, "paused by a user")
+
+    def pause(connection: Connection) -> None:
+        step_job(connection, step)
+        paused = update(_TABLE).where(_c.job_id == number)
+        connection.execute(paused.values(worker=None, heartbeat=clock.now()))
+
+    write_with_retries(store, pause)
+
+
+def resume_job(store: Store, number: int) -> None:
+    """Let a paused job go on where it was; the pause does not count as its time.
+
+    Conflict if it is not paused.
+    """
+
+    def resume(connection: Connection) -> None:
+        now = job(connection, number)
+        state = JobState.PENDING if now.last_file is None else JobState.RUNNING
+        step_job(connection, JobStep(number, frozenset({JobState.PAUSED}), state, ""))
+        paused = timedelta() if now.heartbeat is None else clock.now() - now.heartbeat
+        longer = now.timeout + math.ceil(paused.total_seconds())
+        resumed = update(_TABLE).where(_c.job_id == number)
+        connection.execute(resumed.values(timeout=longer, heartbeat=None))
+
+    write_with_retries(store, resume)
+
+
+def pace_job(store: Store, number: int, pace: Pace) -> None:
+    """Give an open job another pace; Conflict if it has ended."""
+
+    def change(connection: Connection) -> None:
+        now = job(connection, number)
+        if not now.is_open:
+            raise Conflict(f"job {number} is already {now.state.value}")
+        old = connection.execute(select(_c.work).where(_c.job_id == number)).scalar_one()
+        text = STORED_WORK.write(replace(now.work, pace=pace), old)
+        connection.execute(update(_TABLE).where(_c.job_id == number).values(work=text))
+
+    write_with_retries(store, change)
+
+
 def step_job(
     connection: Connection,
     step: JobStep,
@@ -320,7 +366,7 @@ def claim_job(store: Store, number: int, worker: str, gone: str | None = None) -
     """
     claimed = (
         update(_TABLE)
-        .where(_c.job_id == number, _c.state.in_(_OPEN), may_claim(_TABLE, worker, gone))
+        .where(_c.job_id == number, _c.state.in_(_CLAIMED), may_claim(_TABLE, worker, gone))
         .values(worker=worker, heartbeat=clock.now())
     )
     return write_with_retries(store, lambda connection: connection.execute(claimed).rowcount == 1)
@@ -344,7 +390,7 @@ def release_job(store: Store, number: int, worker: str) -> None:
 
 def renew_workers(connection: Connection, workers: Collection[str]) -> None:
     """Renew the leases of workers; one statement."""
-    mine = update(_TABLE).where(_c.worker.in_(workers), _c.state.in_(_OPEN))
+    mine = update(_TABLE).where(_c.worker.in_(workers), _c.state.in_(_CLAIMED))
     connection.execute(mine.values(heartbeat=clock.now()))
 
 

@@ -21,7 +21,7 @@ TIMEOUT = TableOptions().alter_table_timeout_second
 
 
 class JobState(Enum):
-    """Doris' states of a schema change job; the catalog keeps the values."""
+    """Doris' states of a schema change job, and PAUSED; the catalog keeps the values."""
 
     PENDING = "PENDING"
     """Submitted, and not yet started."""
@@ -29,11 +29,27 @@ class JobState(Enum):
     """Waits for writers that began before the job and do not know it."""
     RUNNING = "RUNNING"
     """Converts files."""
+    PAUSED = "PAUSED"
+    """Waits until somebody resumes it. Writers fill its columns all the while."""
     FINISHED = "FINISHED"
     CANCELLED = "CANCELLED"
 
 
-OPEN_STATES = frozenset({JobState.PENDING, JobState.WAITING_TXN, JobState.RUNNING})
+OPEN_STATES = frozenset({JobState.PENDING, JobState.WAITING_TXN, JobState.RUNNING, JobState.PAUSED})
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much of a machine each worker of a job takes at most; None is what the job would take.
+
+    ``tasks`` are Spark's tasks at the same time, ``bytes_per_second`` are bytes of older files.
+    """
+
+    tasks: int | None = None
+    bytes_per_second: int | None = None
+
+
+FULL_PACE = Pace()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +73,8 @@ class JobWork:
     together. ``refolds``: a key is dropped, and the only rollup holds the rows as they are without
     it. ``remakes``: the clauses need no new files of the table itself; the rollups that they change
     are rebuilt and published with them. ``indexes`` are the table and the rollups that the job
-    changes. Older jobs do not record them; then it is the table alone.
+    changes. Older jobs do not record them; then it is the table alone. ``pace`` may change while
+    the job runs.
     """
 
     conversions: tuple[Conversion, ...] = ()
@@ -67,6 +84,7 @@ class JobWork:
     refolds: bool = False
     remakes: bool = False
     indexes: tuple[JobIndex, ...] = ()
+    pace: Pace = FULL_PACE
 
     @property
     def makes_rollups(self) -> bool:

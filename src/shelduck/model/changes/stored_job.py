@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from shelduck.model.changes.definition import PATH_FORM
-from shelduck.model.changes.job import JobIndex, JobWork
+from shelduck.model.changes.job import FULL_PACE, JobIndex, JobWork, Pace
 from shelduck.model.changes.modify import CLAUSES
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec
 from shelduck.model.tables.writable import Conversion
@@ -40,6 +42,7 @@ _TEXTS = each(TEXT)
 _ROLLUP = record(
     RollupSpec, name=TEXT, columns=_TEXTS, measures=each(_MEASURE), duplicate_keys=maybe(_TEXTS)
 )
+_PACE = record(Pace, tasks=maybe(NUMBER), bytes_per_second=maybe(NUMBER))
 _EARLIER = (
     *("primitive", "decimal", "struct", "list", "map", "add_column", "drop_column"),
     *("rename_column", "change_type", "set_default", "set_nullable", "move_column", "set_comment"),
@@ -59,6 +62,7 @@ STORED_WORK: Stored[JobWork] = Stored(
         refolds=FLAG,
         remakes=FLAG,
         indexes=each(record(JobIndex, name=TEXT, table_id=NUMBER)),
+        pace=replace(_PACE, absent=FULL_PACE),
     ),
     without_classes(_CLASSES | {"RewriteOlderFiles": "rewrite"}),
 )

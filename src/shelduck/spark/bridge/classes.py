@@ -57,6 +57,8 @@ _CLASSES = (
     "IdWriteSupport",
     "ChangeWriter",
     "ChangeWriters",
+    "CopyingWriter",
+    "CopyingWriters",
     "LakeCommitter",
     "FinalPlaces",
     "AttemptFiles",

@@ -181,6 +181,14 @@ class Bridge:
         """Return the option of a write of changed rows; see `shelduck.spark.write.origins`."""
         return {"shelduck.changes": "true"}
 
+    def copied_options(self, sources: Iterable[Sequence[str]]) -> dict[str, str]:
+        """Return the option of a write of new columns beside copied ones of older files.
+
+        For each task, ``sources`` have the path of an older file, its id, and the names of its
+        top-level columns to copy. Rows have the new columns, the id and the position in the file.
+        """
+        return {"shelduck.copied": rows_of([spark_path(path), *names] for path, *names in sources)}
+
     def moved_options(self, ids: Iterable[int]) -> dict[str, str]:
         """Return the option of a write with columns whose values are not checked again."""
         return {"shelduck.moved.ids": rows_of([str(number)] for number in ids)}

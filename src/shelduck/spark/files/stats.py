@@ -26,21 +26,21 @@ _NUMBERS = frozenset({"date", *MICROSECONDS})
 
 
 def file_stats(
-    metadata: pyarrow.parquet.FileMetaData, leaves: Sequence[Field], extra: int = 0
+    metadata: pyarrow.parquet.FileMetaData, leaves: Sequence[Field | None], extra: int = 0
 ) -> tuple[ColumnStats, ...]:
     """Return the statistics of each leaf column; a column without a null count has none.
 
     ``leaves`` are the leaves of the table for which the file was written, in the file's order;
-    ``extra`` columns after them, which contain the origins of rows, have no statistics.
+    None, and ``extra`` columns after them, contain the origins of rows and have no statistics.
     """
     paths = [metadata.schema.column(n).path for n in range(metadata.num_columns)]
     groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
     found, at = [], 0
     for leaf in leaves:
-        if str(leaf.shape) == "variant":
+        if leaf is not None and str(leaf.shape) == "variant":
             at += _variant_columns(paths[at:])
             continue
-        if at < len(paths):
+        if leaf is not None and at < len(paths):
             found.append(column_stats(leaf, [g.column(at) for g in groups]))
         at += 1
     if len(paths) != at + extra:

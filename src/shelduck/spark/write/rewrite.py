@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import reduce
 
@@ -15,17 +14,17 @@ from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_shadow
 from shelduck.model.text.quoting import backticked
+from shelduck.planning.copied import CopiedFile
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.files.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.write.clustering import clustering_of
 from shelduck.spark.write.kept import versions
-from shelduck.spark.write.write import Writing, WrittenFiles, write_files
+from shelduck.spark.write.write import PLACE, Writing, WrittenFiles, task_of, write_files
 
 _MOST_AT_ONCE = 16
 # Over Spark Connect, the number of parallel tasks is unknown.
 _UNKNOWN = 4
-_TASK = re.compile(r"/part-(\d+)-")
 
 
 def write_together(
@@ -49,6 +48,29 @@ def write_together(
     order = _order(table)
     alone = [rows.select(*columns).coalesce(1) for rows in parts]
     alone = [rows.sortWithinPartitions(*order) for rows in alone] if order else alone
+    how = Writing(lineage=tuple(kept), arranges=False, moved=_moved(table))
+    return _written(spark, alone, table, how)
+
+
+def write_copied(
+    spark: SparkSession,
+    parts: Sequence[DataFrame],
+    table: TableVersion,
+    copied: Sequence[CopiedFile],
+) -> list[tuple[NewDataFile, ...]]:
+    """Write the shadow columns of each part beside a copy of its file; return the file of each.
+
+    ``parts`` are the rows of one file each, with the origins `PLACE`, and the columns of ``table``.
+    """
+    shadows = [F.col(backticked(f.name)) for f in table.columns if is_shadow(f)]
+    alone = [rows.select(*shadows, *map(F.col, PLACE)).coalesce(1) for rows in parts]
+    return _written(spark, alone, table, Writing(arranges=False, copied=tuple(copied)))
+
+
+def _written(
+    spark: SparkSession, alone: Sequence[DataFrame], table: TableVersion, how: Writing
+) -> list[tuple[NewDataFile, ...]]:
+    """Write rows of one partition each by one task each of one job; return the files of each."""
     together = reduce(DataFrame.unionAll, alone)
     if len(alone) > 1:
         # If every part has one partition, Spark's union combines them into one partition, unless it
@@ -57,11 +79,10 @@ def write_together(
             *[F.lit(None).cast(f.dataType).alias(f.name) for f in together.schema]
         )
         together = together.unionAll(nothing)
-    how = Writing(lineage=tuple(kept), arranges=False, moved=_moved(table))
     written = write_files(spark, together, table, how)
     if len(alone) == 1:
         return [written.files]
-    return [tuple(f for f in written.files if _task(f) == n) for n in range(len(alone))]
+    return [tuple(f for f in written.files if task_of(f.path) == n) for n in range(len(alone))]
 
 
 def writes_several(spark: SparkSession) -> bool:
@@ -102,9 +123,3 @@ def _order(table: TableVersion) -> tuple[Column, ...]:
     except Unsupported:
         # A sort order is not binding; an order that only DuckDB can evaluate is left to DuckDB.
         return ()
-
-
-def _task(file: NewDataFile) -> int:
-    found = _TASK.search(file.path)
-    assert found is not None, f"{file.path} is not a file name of Spark"
-    return int(found[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -24,10 +25,11 @@ from shelduck.metrics import (
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.files.layout import Layout
 from shelduck.model.files.place import place_below
-from shelduck.model.tables.schema import FieldId
+from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import why_not_written
+from shelduck.model.tables.writable import is_shadow, why_not_written
 from shelduck.model.text.names import write_directory
+from shelduck.planning.copied import CopiedFile
 from shelduck.spark.bridge import Bridge, Named, Report, Reports, bridge_for, select_named
 from shelduck.spark.files.layouts import layout_of
 from shelduck.spark.files.physical import ROW_ID_COLUMN, PhysicalSchema, physical_schema
@@ -37,6 +39,7 @@ from shelduck.spark.files.storage import delete_directory, delete_file
 from shelduck.spark.files.task_results import Results, delete_write, placed_results, results
 from shelduck.spark.rows.assign import failure_of
 from shelduck.spark.rows.unheld import refusing_unheld, unheld_failure
+from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.stopping import stopped_on_error
 from shelduck.spark.stores.store_errors import storage_failure
 from shelduck.spark.types import same_type, struct_type
@@ -51,6 +54,7 @@ from shelduck.spark.write.plain_write import (
 )
 
 Progress = Callable[[int, int, int], None]
+_TASK = re.compile(r"(?:^|/)part-(\d+)-")
 
 Register = Callable[[TableVersion], TableVersion]
 """Registers a writer of files in the catalog, and returns the table with its open job."""
@@ -79,7 +83,9 @@ class Writing:
     table's option counts. Without ``arranges``, rows stay as they come, each part of them in one
     file without a partition. Without ``spreads``, the parts stay as they are: a small write is not
     worth a shuffle. ``changes``, which needs the bridge: behind the lineage are the columns of
-    `shelduck.spark.write.origins`. Columns that are ``moved`` are not checked.
+    `shelduck.spark.write.origins`. Columns that are ``moved`` are not checked. With ``copied``,
+    which needs the bridge too, task n writes the shadow columns beside a copy of the n-th file:
+    rows have these columns and, last, their `PLACE`.
     """
 
     lineage: Sequence[str] = ()
@@ -88,9 +94,12 @@ class Writing:
     spreads: bool = True
     changes: bool = False
     moved: Collection[FieldId] = ()
+    copied: Sequence[CopiedFile] = ()
 
 
 NEW_ROWS = Writing()
+PLACE = (Origin.FILE_ID, Origin.POSITION)
+"""The columns that say which row of an older file gets new columns."""
 
 
 def write_files(
@@ -119,7 +128,7 @@ def write_files(
     with _removed_if_failed(spark, table, write), timed(WRITE_DURATION, of_table):
         found = _write(spark, bridge, rows, write, physical=physical, clustering=made, how=how)
         found, origins = _origins(spark, found) if how.changes else (found, None)
-        written = _look_at(spark, made, found, progress, extra=len(how.lineage))
+        written = _look_at(spark, made, found, progress, how)
         written = replace(_in_partitions(made, write.name, written), origins=origins)
     if not written.files and found.directory != table.path:
         delete_directory(place_below(table.path, write.name))
@@ -178,10 +187,14 @@ def _physical(df: DataFrame, table: TableVersion, how: Writing) -> PhysicalSchem
     if why is not None:
         raise Unsupported(why)
     physical = physical_schema(table, how.lineage)
+    if how.copied:
+        physical = replace(physical, fields=tuple(f for f in physical.fields if is_shadow(f)))
     expected = struct_type(physical.fields)
     given = df.schema
     if how.changes and given.names[-len(MARKS) :] == [*MARKS]:
         given = StructType(given.fields[: -len(MARKS)])
+    if how.copied:
+        given = StructType(given.fields[: -len(PLACE)])
     if not same_type(given, expected):
         raise InvalidRequest(
             f"rows for {table.full_name} must be {expected.simpleString()}, not"
@@ -250,12 +263,17 @@ def _bridge_writer(
 ) -> DataFrameWriter:
     """Return Spark's own Parquet writer, with ids at every level."""
     marks = [Named(name, name) for name in MARKS] if how.changes else []
+    if how.copied:
+        marks = [Named(name, name) for name in PLACE]
     columns = [*physical.columns(with_ids=False), *marks, *clustering.named]
     writer = select_named(rows, columns).write.format(bridge.write_format)
     settings = spark_settings(clustering.table.options)
     writer = writer.options(**settings, **bridge.id_options(physical.ids))
     if how.changes:
         writer = writer.options(**bridge.change_options)
+    if how.copied:
+        sources = ((file.path, str(file.id), *file.columns) for file in how.copied)
+        writer = writer.options(**bridge.copied_options(sources))
     if how.moved:
         writer = writer.options(**bridge.moved_options(how.moved))
     # Every row has another id, so a search for repetitions takes time and finds none.
@@ -268,11 +286,11 @@ def _look_at(
     clustering: Clustering,
     found: Results,
     progress: Progress | None,
-    *,
-    extra: int,
+    how: Writing,
 ) -> WrittenFiles:
-    table = clustering.table
-    leaves = list(table.columns.leaves())
+    table, extra = clustering.table, len(how.lineage)
+    whole: Sequence[Field | None] = [*table.columns.leaves()]
+    shadows = [leaf for f in table.columns if is_shadow(f) for leaf in f.leaves()]
     files: list[NewDataFile] = []
     layouts: dict[int, Layout] = {}
     rows = size = 0
@@ -283,9 +301,13 @@ def _look_at(
             delete_file(place_below(found.directory, file.name))
             continue
         lineage = extra if has_row_ids(file) else 0
-        # Every file of one write has the schema of the first with the same lineage.
-        if lineage not in layouts:
-            layouts[lineage] = layout_of(metadata)
+        kind, leaves = lineage, whole
+        if how.copied:
+            kind = task_of(file.name)
+            leaves = [*how.copied[kind].leaves, *shadows]
+        # Every other file of one write has the schema of the first with the same lineage.
+        if kind not in layouts:
+            layouts[kind] = layout_of(metadata)
         made = NewDataFile(
             path=f"{below}{file.name}",
             record_count=metadata.num_rows,
@@ -293,7 +315,7 @@ def _look_at(
             footer_size=footer.size,
             row_group_count=metadata.num_row_groups,
             stats=file_stats(metadata, leaves, lineage),
-            layout=layouts[lineage],
+            layout=layouts[kind],
         )
         files.append(clustering.told(made, found.working(file)))
         rows += metadata.num_rows
@@ -301,6 +323,13 @@ def _look_at(
         if progress is not None:
             progress(rows, len(files), size)
     return WrittenFiles(tuple(files), rows, size)
+
+
+def task_of(path: str) -> int:
+    """Return the number of the task that wrote a file, by the name that Spark gave it."""
+    found = _TASK.search(path)
+    assert found is not None, f"{path} is not a file name of Spark"
+    return int(found[1])
 
 
 def fresh_name(table: TableVersion) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from shelduck.sql.tokens.parts import Expression, NamedTable, SchemaName, Selection, Statement
 
@@ -29,6 +30,15 @@ class CancelJob(Statement):
     name: NamedTable
     jobs: tuple[int, ...] = ()
     rollups: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AlterJob(Statement):
+    """ALTER JOB n PAUSE, RESUME or SET (…); ``action`` is the word, ``pace`` what SET sets."""
+
+    job: int
+    action: str
+    pace: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

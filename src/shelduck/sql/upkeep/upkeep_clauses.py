@@ -10,6 +10,7 @@ from shelduck.sql.query.rewriting import Rewriting
 from shelduck.sql.query.travel import read_time
 from shelduck.sql.rows.edit_clauses import selection
 from shelduck.sql.statements.upkeep_statements import (
+    AlterJob,
     BeginTransaction,
     CancelJob,
     Checkpoint,
@@ -22,7 +23,7 @@ from shelduck.sql.statements.upkeep_statements import (
     ShowJobs,
     Vacuum,
 )
-from shelduck.sql.tokens.arguments import read_argument, read_call
+from shelduck.sql.tokens.arguments import read_argument, read_call, read_properties
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import TokenKind
 from shelduck.sql.tokens.parts import Call
@@ -169,6 +170,17 @@ def read_cancel(cursor: Cursor) -> CancelJob:
     jobs = cursor.in_brackets(_job) if cursor.sees("(") else ()
     cursor.end()
     return CancelJob(name, jobs, rollups)
+
+
+def read_alter_job(cursor: Cursor) -> AlterJob:
+    """Read the statement behind ``ALTER JOB``."""
+    job = _job(cursor)
+    action = cursor.accept_any("PAUSE", "RESUME", "SET")
+    if not action:
+        raise cursor.failure("PAUSE, RESUME or SET (tasks = 2, bytes_per_second = '50 MB')")
+    pace = read_properties(cursor) if action == "SET" else {}
+    cursor.end()
+    return AlterJob(job, action, pace)
 
 
 def _are_rollups(cursor: Cursor) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from shelduck.catalog.read.overview.column_history import ShapeVersions
 from shelduck.catalog.running.job_rows import LightChange, jobs, light_changes, open_job
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.jobs.jobs import SchemaChangeJob, job_properties, submit_rollups
+from shelduck.jobs.jobs import SchemaChangeJob, alter_job, job_properties, submit_rollups
 from shelduck.model.changes.job import Job, JobIndex, JobState
 from shelduck.model.tables.rollup import (
     AddRollup,
@@ -139,6 +139,13 @@ def cancel_alter(runner: Runner, statement: up.CancelJob) -> Unchanged:
     return Unchanged(table.snapshot.id)
 
 
+def alter_job_of_lake(runner: Runner, statement: up.AlterJob) -> Unchanged:
+    """ALTER JOB: pause a job, let it go on, or set its pace."""
+    refuse_in_transaction(runner.unit, "ALTER JOB")
+    alter_job(runner.state, statement.job, statement.action, statement.pace)
+    return Unchanged(runner.view().workspace.base.id)
+
+
 def _indexes(job: Job) -> Sequence[JobIndex]:
     """Return the table and each rollup that a job changes."""
     indexes = job.work.indexes if job.is_understood else ()
@@ -229,6 +236,7 @@ def checkpoint(runner: Runner, _: up.Checkpoint) -> PlainRows:
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     up.ShowJobs: show_jobs,
     up.CancelJob: cancel_alter,
+    up.AlterJob: alter_job_of_lake,
     st.AlterRollups: alter_rollups,
     Call: call,
     up.DropFeature: drop_feature,

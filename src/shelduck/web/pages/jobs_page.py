@@ -1,10 +1,11 @@
-"""The jobs of the lake: states, progress, rate and time left; and the button that cancels one."""
+"""The jobs of the lake: states, progress, rate and time left; and buttons for each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -50,10 +51,18 @@ def show(site: Site, request: Request) -> Response:
     )
 
 
-def cancel(site: Site, request: Request) -> Response:
-    """Cancel a job, and return to the list."""
-    SchemaChangeJob(site.state, int(request.path_params["job"])).cancel("cancelled on the page")
+def _acted(change: Callable[[SchemaChangeJob], None], site: Site, request: Request) -> Response:
+    """Change a job, and return to the list."""
+    change(SchemaChangeJob(site.state, int(request.path_params["job"])))
     return RedirectResponse("/jobs", 303)
+
+
+ACTS = {
+    "cancel": partial(_acted, lambda job: job.cancel("cancelled on the page")),
+    "pause": partial(_acted, SchemaChangeJob.pause),
+    "resume": partial(_acted, SchemaChangeJob.resume),
+}
+"""What the buttons of a job do."""
 
 
 def _lines(site: Site, found: Sequence[Job]) -> list[JobLine]:

@@ -119,7 +119,7 @@ public class ChangeWriter extends OutputWriter {
     return row.isNullAt(at) ? null : Long.valueOf(row.getLong(at));
   }
 
-  private static ProjectingInternalRow projected(StructType columns) {
+  static ProjectingInternalRow projected(StructType columns) {
     ArrayList places = new ArrayList();
     for (int i = 0; i < columns.length(); i++) {
       places.add(Integer.valueOf(i));
@@ -127,7 +127,7 @@ public class ChangeWriter extends OutputWriter {
     return ProjectingInternalRow.apply(columns, ScalaSeq.of(places));
   }
 
-  private static StructType first(StructType columns, int count) {
+  static StructType first(StructType columns, int count) {
     StructField[] fields = new StructField[count];
     System.arraycopy(columns.fields(), 0, fields, 0, count);
     return new StructType(fields);

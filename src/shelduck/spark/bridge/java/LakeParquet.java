@@ -26,7 +26,7 @@ import scala.collection.immutable.Seq;
  * counts. It skips no row group by filters that {@link SafeFilters} removes. If the constants say
  * so, it drops the deleted positions of each file while it reads. And a write gives every field the
  * id in option {@code shelduck.field.ids}; with option {@code shelduck.changes}, it writes the rows of
- * a {@link ChangeWriter}. With option {@code shelduck.reports}, tasks report their files, and
+ * a {@link ChangeWriter}, and with {@code shelduck.copied} those of a {@link CopyingWriter}. With option {@code shelduck.reports}, tasks report their files, and
  * with {@code shelduck.partition.names} they write those of partitions where they stay.
  */
 public class LakeParquet extends ParquetFileFormat {
@@ -120,7 +120,9 @@ public class LakeParquet extends ParquetFileFormat {
   public OutputWriterFactory prepareWrite(
       SparkSession session, Job job, Map options, StructType schema) {
     boolean changes = options.contains(ChangeWriter.OPTION);
-    StructType written = changes ? ChangeWriter.written(schema) : schema;
+    Option copied = options.get(CopyingWriter.OPTION);
+    StructType written = changes ? ChangeWriter.written(schema)
+        : copied.isEmpty() ? schema : CopyingWriter.written(schema);
     OutputWriterFactory factory = super.prepareWrite(session, job, options, written);
     Option ids = options.get(FieldIds.OPTION);
     if (ids.isEmpty()) {
@@ -146,6 +148,10 @@ public class LakeParquet extends ParquetFileFormat {
           "a field name contains ${...}, which Spark would replace with a setting; rename it");
     }
     FieldIds.of(conf).checked(new SparkToParquetSchemaConverter(conf).convert(written));
+    if (!copied.isEmpty()) {
+      conf.set(CopyingWriter.OPTION, (String) copied.get());
+      factory = new CopyingWriters(factory, written);
+    }
     Option reports = options.get(ReportedWriters.OPTION);
     if (!reports.isEmpty()) {
       conf.setClassLoader(LakeCommitter.class.getClassLoader());

@@ -77,6 +77,9 @@ public class ReportedWriter extends OutputWriter {
 
   /** The bytes that were written. The storage is asked if Spark's writer does not show them. */
   private long size() throws IOException {
+    if (writer instanceof CopyingWriter) {
+      return ((CopyingWriter) writer).size();
+    }
     try {
       Object file = field(field(field(writer, "recordWriter"), "internalWriter"), "parquetFileWriter");
       return ((ParquetFileWriter) file).getPos();
@@ -89,10 +92,15 @@ public class ReportedWriter extends OutputWriter {
   /** Empty if Spark's writer does not show it: then the file is read. */
   private String footer() {
     try {
-      Object internal = field(field(writer, "recordWriter"), "internalWriter");
-      Method method = internal.getClass().getDeclaredMethod("getFooter", new Class[0]);
-      method.setAccessible(true);
-      ParquetMetadata found = (ParquetMetadata) method.invoke(internal, new Object[0]);
+      ParquetMetadata found;
+      if (writer instanceof CopyingWriter) {
+        found = ((CopyingWriter) writer).footer();
+      } else {
+        Object internal = field(field(writer, "recordWriter"), "internalWriter");
+        Method method = internal.getClass().getDeclaredMethod("getFooter", new Class[0]);
+        method.setAccessible(true);
+        found = (ParquetMetadata) method.invoke(internal, new Object[0]);
+      }
       int most = conf.getInt(ParquetOutputFormat.STATISTICS_TRUNCATE_LENGTH,
           ParquetProperties.DEFAULT_STATISTICS_TRUNCATE_LENGTH);
       ByteArrayOutputStream bytes = new ByteArrayOutputStream();

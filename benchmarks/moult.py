@@ -1,0 +1,139 @@
+"""A job that converts one column of narrow and wide tables, beside Spark writing all columns."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+import shelduck
+from benchmarks.harness import Section, Target, at_least, interleaved, ratio, scratch
+from benchmarks.session import session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+# As many values each; the files of a table are as large as each other.
+WIDTHS, VALUES, QUICK_VALUES, FILES = (5, 50, 500), 20_000_000, 5_000_000, 4
+# How often as fast as bare Spark it is to be.
+GOALS = {5: 2.0, 50: 10.0, 500: 30.0}
+_ABOUT = (
+    "`ALTER COLUMN v TYPE INT` of a text column in tables of {values:,} values in {files} files,"
+    " and what somebody without a lake would run: `spark.read.parquet` of the same files, the same"
+    " cast, and `df.write.parquet` of all columns, one task for each file. The other columns are"
+    " numbers and short texts. Both in turns in one process, until their files are synced to disk;"
+    " best / median. New bytes are the size of the files that the job writes, less the size of the"
+    " older files, which is copied; the column is the converted one in files of its own."
+)
+
+
+def run(*, quick: bool) -> Section:
+    header = ("columns", "job", "bare Spark", "speed", "copied", "new bytes over the column's")
+    section = Section("A job on narrow and wide tables", "", header)
+    values = QUICK_VALUES if quick else VALUES
+    section.about = _ABOUT.format(values=values, files=FILES)
+    speeds: dict[int, float] = {}
+    with scratch("moult") as folder, session(folder) as spark:
+        for width in WIDTHS:
+            table = _Table(spark, folder, width, values // width)
+            speeds[width] = table.measure(section, runs=1 if quick else 3)
+    section.targets = [_goal(width, speed) for width, speed in speeds.items()]
+    return section
+
+
+def _goal(width: int, speed: float) -> Target:
+    what = f"a job on {width} columns against bare Spark writing all: speed"
+    return at_least(GOALS[width], {f"{width} columns": speed}, what)
+
+
+class _Table:
+    """A table of so many columns; each run gets a copy of its catalog over the same files."""
+
+    def __init__(self, spark: SparkSession, folder: Path, width: int, rows: int) -> None:
+        self.spark, self.width = spark, width
+        self.folder = folder / str(width)
+        self.folder.mkdir()
+        self._numbers = count()
+        with self._connect("base") as lake:
+            made = _generated(spark, width, rows)
+            lake.create_table("t", dict(made.dtypes)).append(made)
+            self.files = lake.table("t").read().inputFiles()
+        largest = max(path.stat().st_size for path in self._parquet())
+        self._bare = spark.newSession()
+        self._bare.conf.set("spark.sql.files.maxPartitionBytes", largest)
+
+    def measure(self, section: Section, *, runs: int) -> float:
+        """Add the row of this table; return how often as fast as bare Spark the job is."""
+        before = self._parquet()
+        self._job()
+        made = sum(path.stat().st_size for path in self._parquet() - before)
+        copied = sum(path.stat().st_size for path in before)
+        subjects: dict[str, Callable[[], object]] = {
+            "job": partial(self._synced, self._job),
+            "bare": partial(self._synced, self._cast),
+        }
+        timings = interleaved(subjects, runs=runs)
+        speed = ratio(timings["bare"], timings["job"])
+        new, column = made - copied, self._column_bytes()
+        section.rows.append(
+            (
+                f"{self.width}",
+                str(timings["job"]),
+                str(timings["bare"]),
+                f"{speed:.2f}",
+                f"{copied / 1e6:,.0f} MB",
+                f"{new / column:.2f}",
+            )
+        )
+        return speed
+
+    def _job(self) -> None:
+        name = f"copy-{next(self._numbers)}"
+        shutil.copy(self.folder / "base.db", self.folder / f"{name}.db")
+        with self._connect(name) as lake:
+            lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT")
+
+    def _cast(self) -> None:
+        rows = self._bare.read.parquet(*self.files).withColumn("v", f.col("v").cast("int"))
+        rows.write.parquet(f"{self.folder}/bare-{next(self._numbers)}")
+
+    def _column_bytes(self) -> int:
+        """What the converted column takes in files of its own."""
+        before = self._parquet()
+        rows = self._bare.read.parquet(*self.files).select(f.col("v").cast("int"))
+        rows.write.parquet(f"{self.folder}/column")
+        return sum(path.stat().st_size for path in self._parquet() - before)
+
+    def _synced(self, subject: Callable[[], object]) -> None:
+        before = self._parquet()
+        subject()
+        for path in self._parquet() - before:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+    def _connect(self, name: str) -> shelduck.Lake:
+        url = f"sqlite:///{self.folder}/{name}.db"
+        return shelduck.connect(url, f"{self.folder}/data/", self.spark, progress=False)
+
+    def _parquet(self) -> set[Path]:
+        return set(self.folder.rglob("*.parquet"))
+
+
+def _generated(spark: SparkSession, width: int, rows: int) -> DataFrame:
+    others = [_column(number).alias(f"c{number}") for number in range(width - 2)]
+    text = f.pmod(f.xxhash64("id"), f.lit(2_000_000_000)).cast("string")
+    return spark.range(0, rows, 1, FILES).select("id", text.alias("v"), *others)
+
+
+def _column(number: int) -> Column:
+    some = f.xxhash64("id", f.lit(number))
+    if number % 2:
+        return f.pmod(some, f.lit(1_000_000))
+    return f.concat(f.lit("v"), f.pmod(some, f.lit(5000)).cast("string"))

@@ -1,0 +1,72 @@
+"""Which files get new columns beside a copy of their own, and what of them is copied.
+
+The column chunks of such a file go into the new one byte for byte. A file is read again and written
+whole if a byte of it would not be what a new file has: other types, deleted rows, foreign writers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shelduck.model.files.data_file import DataFile
+from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, PhysicalField
+from shelduck.model.tables.schema import Field
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.planning.trusted_footers import is_own
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedFile:
+    """A file to copy: its id and path, its top-level columns that are copied, and their leaves.
+
+    ``leaves`` are in the order of the file; the row id, which has no statistics, is None.
+    """
+
+    id: int
+    path: str
+    columns: tuple[str, ...]
+    leaves: tuple[Field | None, ...]
+
+
+def copied_file(table: TableVersion, file: DataFile, added: Sequence[str]) -> CopiedFile | str:
+    """Return what is copied of a file that gets columns with the names ``added``.
+
+    If the file must be written whole, return why. Columns that the table dropped are left out.
+    """
+    if not is_own(table, file.path) or file.mapping_id is not None or file.layout is None:
+        return "written by others"
+    if file.dead_rows:
+        return "with deleted rows"
+    if not file.record_count or file.partial_max is not None:
+        return "with rows of several snapshots" if file.record_count else "without rows"
+    live: dict[int, Field] = {f.id: f for f in table.columns}
+    copied: list[str] = []
+    leaves: list[Field | None] = []
+    for part in file.layout.fields:
+        column = None if part.id is None else live.get(part.id)
+        if part.id == ROW_ID_FIELD:
+            copied.append(part.name)
+            leaves.append(None)
+        elif part.id == SNAPSHOT_FIELD:
+            return "with rows of several snapshots"
+        elif column is not None and not _is_same(part, column):
+            return "with older types"
+        elif column is not None:
+            copied.append(part.name)
+            leaves += column.leaves()
+    taken = {name.lower() for name in copied}
+    has_ids = file.row_id_start is not None or None in leaves
+    if not copied or not has_ids or taken.intersection(name.lower() for name in added):
+        return "with other names"
+    return CopiedFile(file.id, file.path, tuple(copied), tuple(leaves))
+
+
+def _is_same(part: PhysicalField, column: Field) -> bool:
+    """Return whether a node of a file is what a new file would have for a column."""
+    if part.id != column.id or part.shape != column.shape or part.encoding:
+        return False
+    if str(part.shape) == "variant" or len(part.children) != len(column.children):
+        return False
+    below = zip(part.children, column.children, strict=True)
+    return all(_is_same(child, field) for child, field in below)

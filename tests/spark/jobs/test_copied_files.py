@@ -1,0 +1,207 @@
+"""Files that a job converts by copying: unchanged columns are equal byte for byte, and all read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from shelduck.errors import SparkFailed
+from shelduck.jobs import lots
+from shelduck.rewrite import compact, convert
+from shelduck.spark.scan.scan_frames import Origin
+from tests.support.lakes import rows
+from tests.support.oracle import DuckDBOracle
+
+_COLUMNS = (
+    "id BIGINT NOT NULL, v STRING, d DOUBLE, n DECIMAL(20,4), t TIMESTAMP, day DATE, b BINARY,"
+    " tags ARRAY<STRING>, s STRUCT<x INT, y STRING>, m MAP<STRING, INT>, gone STRING"
+)
+_ROWS = (
+    "SELECT id, IF(id % 7 = 0, NULL, CAST(id * 3 AS STRING)),"
+    " IF(id = 5, CAST('NaN' AS DOUBLE), id / 8), CAST(id AS DECIMAL(20,4)) / 8,"
+    " TIMESTAMP'2024-05-01 00:00:00' + make_interval(0, 0, 0, CAST(id AS INT)),"
+    " DATE'1950-01-01' + CAST(id AS INT), CAST(concat('b', id) AS BINARY),"
+    " array('a', CAST(id AS STRING), NULL),"
+    " named_struct('x', CAST(id AS INT), 'y', concat('y', id % 3)),"
+    " map('k', CAST(id AS INT)), 'old' FROM range({}, {})"
+)
+STATEMENTS = [
+    "CALL set_option('data_inlining_row_limit', 0)",
+    *(f"CREATE TABLE {name} ({_COLUMNS})" for name in ("t", "parts")),
+    "ALTER TABLE parts SET PARTITIONED BY (day)",
+    "CALL set_option('parquet_compression', 'zstd', table_name => 't')",
+    f"INSERT INTO t {_ROWS.format(0, 40)}",
+    f"INSERT INTO t {_ROWS.format(40, 60)}",
+    f"INSERT INTO parts {_ROWS.format(0, 3)}",
+    "UPDATE t SET d = d + 1 WHERE id BETWEEN 50 AND 54",
+    "CALL rewrite_data_files('t', delete_threshold => 0)",
+]
+CHANGE = "ALTER TABLE {} ALTER COLUMN v TYPE INT"
+
+
+@pytest.fixture(autouse=True)
+def files_of_any_size(monkeypatch):
+    monkeypatch.setattr(lots, "_SMALL", 0)
+
+
+@pytest.fixture
+def copies(monkeypatch):
+    """The paths of the files that were copied."""
+    found = []
+    write = compact.write_copied
+
+    def seen(spark, parts, table, files):
+        found.extend(file.path for file in files)
+        return write(spark, parts, table, files)
+
+    monkeypatch.setattr(compact, "write_copied", seen)
+    return found
+
+
+def chunks(path):
+    """The bytes of each column chunk of a file, by row group and column."""
+    content, metadata = Path(path).read_bytes(), pq.read_metadata(path)
+    found = {}
+    for n in range(metadata.num_row_groups):
+        for m in range(metadata.num_columns):
+            chunk = metadata.row_group(n).column(m)
+            at = chunk.data_page_offset
+            if chunk.has_dictionary_page and chunk.dictionary_page_offset:
+                at = min(at, chunk.dictionary_page_offset)
+            found[n, chunk.path_in_schema] = content[at : at + chunk.total_compressed_size]
+    return found
+
+
+def files(lake, name):
+    return sorted(
+        row.file_path for row in lake.table(name).files().collect() if row.end_snapshot is None
+    )
+
+
+@pytest.mark.parametrize("name", ["t", "parts"])
+def test_chunks_of_columns_that_stay_are_the_same_bytes(lake, copies, name):
+    before = {tuple(sorted(chunks(path).items())) for path in files(lake, name)}
+
+    lake.sql(CHANGE.format(name))
+
+    assert len(copies) == len(before)
+    for path in files(lake, name):
+        found = chunks(path)
+        kept = {key: data for key, data in found.items() if not key[1].startswith("v_")}
+        assert len(found) == len(kept) + 1
+        assert tuple(sorted(kept.items())) in before
+
+
+@pytest.mark.parametrize("name", ["t", "parts"])
+def test_it_leaves_what_a_whole_rewrite_leaves(base, monkeypatch, copies, name):
+    query = f"SELECT *, rowid FROM {name} ORDER BY id"
+    stats = (
+        "SELECT column_id, contains_nan, min_value, max_value, null_count, value_count"
+        " FROM __ducklake_metadata_lake.ducklake_file_column_stats JOIN"
+        " __ducklake_metadata_lake.ducklake_data_file f USING (data_file_id)"
+        " JOIN ducklake_table_info('lake') i ON i.table_id = f.table_id"
+        f" WHERE f.end_snapshot IS NULL AND i.table_name = '{name}' ORDER BY ALL"
+    )
+    seen = []
+    for whole in (False, True):
+        catalog, lake = base.copy()
+        with monkeypatch.context() as patch:
+            if whole:
+                patch.setattr(convert, "copied_files", lambda *_: ({}, Counter()))
+            lake.sql(CHANGE.format(name))
+        shown = rows(lake.sql(f"SELECT * EXCEPT (d), CAST(d AS STRING) FROM {name} ORDER BY id"))
+        assert lake.check(rows=True).problems == ()
+        lake.close()
+        with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+            seen.append((shown, repr(oracle.sql(query)), oracle.sql(stats)))
+
+    assert copies
+    assert seen[0] == seen[1]
+    assert len(seen[0][0]) == (60 if name == "t" else 3)
+
+
+def test_columns_that_the_table_dropped_are_left_out(lake, copies):
+    lake.sql("ALTER TABLE parts DROP COLUMN gone, DROP COLUMN m")
+
+    lake.sql(CHANGE.format("parts"))
+
+    assert copies
+    for path in files(lake, "parts"):
+        assert {"gone", "m"}.isdisjoint(pq.read_schema(path).names)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM parts WHERE id = 1",
+        "ALTER TABLE parts ALTER COLUMN s.x TYPE BIGINT",
+        "ALTER TABLE parts ADD COLUMN s.z INT",
+    ],
+)
+def test_a_file_that_holds_anything_else_is_written_whole(lake, copies, statement):
+    lake.sql(statement)
+    left = len(rows(lake.sql("SELECT * FROM parts")))
+
+    lake.sql(CHANGE.format("parts"))
+
+    assert len(copies) == (2 if statement.startswith("DELETE") else 0)
+    assert rows(lake.sql("SELECT id, v FROM parts ORDER BY id"))[-1] == (2, 6)
+    assert len(rows(lake.sql("SELECT * FROM parts"))) == left
+
+
+def test_files_of_duckdb_are_written_whole(copied, copies):
+    catalog, lake = copied
+    with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+        oracle.execute("CREATE TABLE theirs (id BIGINT, v VARCHAR)")
+        oracle.execute("INSERT INTO theirs SELECT i, i::VARCHAR FROM range(3000) r(i)")
+
+    lake.sql(CHANGE.format("theirs"))
+
+    assert copies == []
+    assert rows(lake.sql("SELECT count(*), sum(v) FROM theirs")) == [(3000, 3000 * 2999 // 2)]
+
+
+def test_a_value_that_cannot_be_converted_fails_and_leaves_nothing(lake, copies):
+    lake.sql("UPDATE t SET v = 'x' WHERE id = 3")
+    lake.sql("CALL rewrite_data_files('t', delete_threshold => 0)")
+    there, root = files(lake, "t"), Path(files(lake, "t")[0]).parent.parent
+    stored = set(root.rglob("*.parquet"))
+
+    with pytest.raises(Exception, match="cannot be converted to int32, such as 'x'"):
+        lake.sql(CHANGE.format("t"))
+
+    assert copies
+    assert files(lake, "t") == there
+    assert set(root.rglob("*.parquet")) == stored
+
+
+def test_rows_in_another_order_are_never_mixed(lake, monkeypatch):
+    frames = compact.write_copied
+
+    def turned(spark, parts, table, files):
+        return frames(
+            spark, [part.orderBy(Origin.POSITION, ascending=False) for part in parts], table, files
+        )
+
+    monkeypatch.setattr(compact, "write_copied", turned)
+
+    with pytest.raises(SparkFailed, match=r"row 0 of file \d+ comes as row [1-9]"):
+        lake.sql(CHANGE.format("t"))
+
+
+def test_rows_of_another_file_are_never_mixed(lake, monkeypatch):
+    frames = compact.write_copied
+
+    def swapped(spark, parts, table, files):
+        return frames(spark, parts, table, files[::-1])
+
+    monkeypatch.setattr(compact, "write_copied", swapped)
+    lake.sql("CREATE TABLE two (id INT, v STRING)")
+    for n in range(2):
+        lake.sql(f"INSERT INTO two SELECT CAST(id AS INT), '{n}' FROM range(5)")
+
+    with pytest.raises(SparkFailed, match=r"row 0 of file \d+ comes as row 0 of file"):
+        lake.sql(CHANGE.format("two"))
