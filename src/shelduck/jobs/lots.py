@@ -98,14 +98,14 @@ class Lots:
         """Rest until the job has its pace after a lot; False if this worker must not go on."""
         limit = job.work.pace.bytes_per_second
         left = 0.0 if limit is None else speed.bytes / limit - speed.milliseconds / 1000
-        while self._goes_on(job):
+        while self.goes_on(job):
             if left <= 0:
                 return True
             clock.sleep(min(left, _LONGEST_PAUSE))
             left -= _LONGEST_PAUSE
         return False
 
-    def _goes_on(self, job: Job) -> bool:
+    def goes_on(self, job: Job) -> bool:
         """Return whether the job still runs at its pace, and this worker may work on it."""
         now = self._record.look()
         if now.state is not JobState.RUNNING or now.is_late(clock.now()):

@@ -69,11 +69,11 @@ def together(job, monkeypatch, *others):
     """Wait for a job, and let others help as soon as its worker has landed its first share."""
     real, reached, go_on = lots.Lots.goes_on, threading.Event(), threading.Event()
 
-    def goes_on(self):
+    def goes_on(self, job):
         if not self._record.helps and not reached.is_set():
             reached.set()
             assert go_on.wait(60)
-        return real(self)
+        return real(self, job)
 
     monkeypatch.setattr(lots.Lots, "goes_on", goes_on)
     with ThreadPoolExecutor(1 + len(others), "worker") as pool:
