@@ -31,14 +31,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RUN_JOBS = "run jobs"
+LARGE = 0, lots._LOT
+"""The limits with which jobs do with tiny files what they do with large ones."""
 # Modules that are loaded on first use would keep the function as it was.
 _MODULES = ("shelduck.api.lake", "shelduck.verbs.table", "shelduck.statements.execution")
 
 
 def main() -> None:
     url, data, statement, point = sys.argv[1:]
-    # Files of these tests are tiny, and columns are copied all the same.
-    lots._SMALL = 0
+    lots._SMALL, lots._SMALL_LOT = LARGE
     more = s3_settings() if data.startswith("s3:") else None
     with (
         tempfile.TemporaryDirectory() as scratch,

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 import shelduck
-from tests.concurrency.spark_victim import RUN_JOBS
+from shelduck.jobs import lots
+from tests.concurrency.spark_victim import LARGE, RUN_JOBS
 from tests.support.oracle import DuckDBOracle
 
 pytestmark = [pytest.mark.slow, pytest.mark.turns(2)]
@@ -71,6 +72,13 @@ CASES = [("t", s, p) for s, points in POINTS.items() for p in points] + [
 ]
 
 
+@pytest.fixture(autouse=True)
+def as_large_files(monkeypatch):
+    """Whoever finishes a job has its limits."""
+    for name, limit in zip(("_SMALL", "_SMALL_LOT"), LARGE, strict=True):
+        monkeypatch.setattr(lots, name, limit)
+
+
 def filled(url, data, table, spark, files=6, *, is_own=False):
     """A lake with one table of so many files, or of that many for each partition.
 
@@ -78,6 +86,7 @@ def filled(url, data, table, spark, files=6, *, is_own=False):
     """
     ends = [*(60 * n for n in range(1, 6)), *range(301, 295 + files), 400]
     fill = [_FILL.format(table, first, end) for first, end in pairwise([0, *ends])]
+    fill = [text.replace(") AS", ", 1, 1) AS") for text in fill] if is_own else fill
     with shelduck.connect(url, data, spark) as lake:
         keys = " PARTITIONED BY (k)" if table == "p" else ""
         lake.sql(_TABLE.format(table) + keys)
