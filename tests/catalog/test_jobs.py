@@ -17,7 +17,15 @@ from shelduck.errors import AlreadyExists, Conflict, CorruptLake, NewerFormat, N
 from shelduck.leases import Leases, Writer
 from shelduck.model.changes.change import AlterTable, CommitInfo
 from shelduck.model.changes.definition import Position
-from shelduck.model.changes.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob, Pace
+from shelduck.model.changes.job import (
+    LEASE,
+    OPEN_STATES,
+    JobPace,
+    JobState,
+    JobStep,
+    JobWork,
+    NewJob,
+)
 from shelduck.model.changes.schema_change import AddColumn, ChangeType
 from shelduck.model.tables.schema import Default, Schema
 from shelduck.model.tables.writable import Conversion
@@ -256,12 +264,12 @@ def test_a_job_that_ran_goes_on_as_it_was(lake):
 
 def test_a_job_gets_another_pace_until_it_ends(lake):
     begun(lake)
-    job_rows.pace_job(lake.store, 1, Pace(tasks=2))
-    assert look(lake, 1).work == replace(WORK, pace=Pace(tasks=2))
+    job_rows.pace_job(lake.store, 1, JobPace(tasks=2))
+    assert look(lake, 1).work == replace(WORK, pace=JobPace(tasks=2))
 
     job_rows.cancel_job(lake.store, 1, "enough")
     with pytest.raises(Conflict, match="job 1 is already CANCELLED"):
-        job_rows.pace_job(lake.store, 1, Pace())
+        job_rows.pace_job(lake.store, 1, JobPace())
     with pytest.raises(Conflict, match="job 1 is already CANCELLED: enough"):
         job_rows.pause_job(lake.store, 1)
 

@@ -10,7 +10,7 @@ import pytest
 from shelduck.errors import NewerFormat
 from shelduck.model.changes import modify
 from shelduck.model.changes.definition import TYPE_FORM, Position
-from shelduck.model.changes.job import JobIndex, JobState, JobWork, Pace
+from shelduck.model.changes.job import JobIndex, JobPace, JobState, JobWork
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns, RewriteOlderFiles, TableChange
 from shelduck.model.changes.schema_change import (
     AddColumn,
@@ -270,12 +270,12 @@ def test_what_a_job_is_to_do(work, text, before):
 
 
 def test_the_pace_of_a_job():
-    slow = JobWork(rewrites=True, pace=Pace(tasks=2, bytes_per_second=50_000_000))
+    slow = JobWork(rewrites=True, pace=JobPace(tasks=2, bytes_per_second=50_000_000))
     text = '{"version":1,"rewrites":true,"pace":{"tasks":2,"bytes_per_second":50000000}}'
 
     assert STORED_WORK.write(slow) == text
     assert STORED_WORK.read(text, "job 1") == slow
-    assert STORED_WORK.read('{"version":1,"pace":{"tasks":3}}', "job 1").pace == Pace(tasks=3)
+    assert STORED_WORK.read('{"version":1,"pace":{"tasks":3}}', "job 1").pace == JobPace(tasks=3)
 
 
 def test_every_clause_and_type_has_a_name():

@@ -17,7 +17,7 @@ from shelduck.jobs.worker import JobWorker
 from shelduck.leases import is_gone, new_identity
 from shelduck.metrics import JOB_DURATION, timed
 from shelduck.model.changes.change import Change
-from shelduck.model.changes.job import Job, JobIndex, JobState, JobWork, NewJob, Pace
+from shelduck.model.changes.job import Job, JobIndex, JobPace, JobState, JobWork, NewJob
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import RollupSpec, rollup_names
 from shelduck.model.tables.table_version import Snapshot, TableVersion
@@ -136,7 +136,7 @@ class SchemaChangeJob(TellsOfSpark, in_parts=True):
         size = bytes_per_second
         limit = None if size is None else bytes_of("bytes_per_second", size)
         with _refused(f"cannot change the pace of job {self.id}"):
-            catalog_jobs.pace_job(self._state.store, self.id, Pace(tasks, limit))
+            catalog_jobs.pace_job(self._state.store, self.id, JobPace(tasks, limit))
 
     def cancel(self, message: str = "user cancelled") -> None:
         """Cancel the job. The table stays as it is; later compaction removes converted values.

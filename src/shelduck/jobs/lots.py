@@ -14,7 +14,7 @@ from typing import TypedDict
 from shelduck import clock
 from shelduck.errors import InvalidRequest
 from shelduck.jobs.job_record import JobRecord
-from shelduck.model.changes.job import Job, JobSpeed, JobState, Pace
+from shelduck.model.changes.job import Job, JobPace, JobSpeed, JobState
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.progress import bin_progress
 from shelduck.planning.compaction import Bin, batches
@@ -138,7 +138,7 @@ class Lots:
         share = max(_LEAST_BIN, size * 5 // 4 // at_once(self._state.spark))
         return found.chosen(left, min(found.table.options.target_file_size, share))
 
-    def _most(self, found: Survey, bins: Sequence[Bin], pace: Pace) -> int:
+    def _most(self, found: Survey, bins: Sequence[Bin], pace: JobPace) -> int:
         """Return how many bins one commit has at most, each of which is a task."""
         told = pace.tasks or found.table.options.alter_tablet_worker_count
         large = _LOT * _LEAST_BIN * len(bins) // max(1, sum(b.bytes for b in bins))

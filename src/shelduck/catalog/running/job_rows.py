@@ -50,12 +50,12 @@ from shelduck.model.changes.job import (
     LEASE,
     OPEN_STATES,
     Job,
+    JobPace,
     JobSpeed,
     JobState,
     JobStep,
     JobWork,
     NewJob,
-    Pace,
 )
 from shelduck.model.changes.modify import ArrangementChange
 from shelduck.model.changes.stored_job import STORED_WORK
@@ -311,7 +311,7 @@ def resume_job(store: Store, number: int) -> None:
     write_with_retries(store, resume)
 
 
-def pace_job(store: Store, number: int, pace: Pace) -> None:
+def pace_job(store: Store, number: int, pace: JobPace) -> None:
     """Give an open job another pace; Conflict if it has ended."""
 
     def change(connection: Connection) -> None:

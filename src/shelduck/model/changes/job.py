@@ -39,7 +39,7 @@ OPEN_STATES = frozenset({JobState.PENDING, JobState.WAITING_TXN, JobState.RUNNIN
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class JobPace:
     """How much of a machine each worker of a job takes at most; None is what the job would take.
 
     ``tasks`` are Spark's tasks at the same time, ``bytes_per_second`` are bytes of older files.
@@ -49,7 +49,7 @@ class Pace:
     bytes_per_second: int | None = None
 
 
-FULL_PACE = Pace()
+FULL_PACE = JobPace()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class JobWork:
     refolds: bool = False
     remakes: bool = False
     indexes: tuple[JobIndex, ...] = ()
-    pace: Pace = FULL_PACE
+    pace: JobPace = FULL_PACE
 
     @property
     def makes_rollups(self) -> bool:

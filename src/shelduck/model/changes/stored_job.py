@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shelduck.model.changes.definition import PATH_FORM
-from shelduck.model.changes.job import FULL_PACE, JobIndex, JobWork, Pace
+from shelduck.model.changes.job import FULL_PACE, JobIndex, JobPace, JobWork
 from shelduck.model.changes.modify import CLAUSES
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec
 from shelduck.model.tables.writable import Conversion
@@ -42,7 +42,7 @@ _TEXTS = each(TEXT)
 _ROLLUP = record(
     RollupSpec, name=TEXT, columns=_TEXTS, measures=each(_MEASURE), duplicate_keys=maybe(_TEXTS)
 )
-_PACE = record(Pace, tasks=maybe(NUMBER), bytes_per_second=maybe(NUMBER))
+_PACE = record(JobPace, tasks=maybe(NUMBER), bytes_per_second=maybe(NUMBER))
 _EARLIER = (
     *("primitive", "decimal", "struct", "list", "map", "add_column", "drop_column"),
     *("rename_column", "change_type", "set_default", "set_nullable", "move_column", "set_comment"),
