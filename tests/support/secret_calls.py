@@ -107,6 +107,12 @@ class World:
         self.lake.sql(f"ALTER TABLE {table.name} ALTER COLUMN {column} {text}")
         return self.lake.jobs()[0]
 
+    def published(self) -> shelduck.SchemaChangeJob:
+        """A heavy change that is published."""
+        job = self.job(runs=True)
+        job.wait()
+        return job
+
     def command(self, *words: str) -> object:
         """Run the command line in this process."""
         found = CliRunner().invoke(app, [*words])
@@ -216,6 +222,7 @@ L: dict[str, Callable[[World], object]] = {
     "Lake.pull_schema": lambda w: w.lake.pull_schema(w.folder / "texts"),
     "Lake.remove_orphans": lambda w: w.lake.remove_orphans(dry_run=True),
     "Lake.rewrite_deletes": lambda w: w.lake.rewrite_deletes(),
+    "Lake.undo": lambda w: w.lake.undo(w.published().id),
     "Lake.run_jobs": lambda w: (w.job(runs=True), w.lake.run_jobs()),
     "Lake.schemas": lambda w: w.lake.schemas(),
     "Lake.set_option": lambda w: w.lake.set_option("target_file_size", "64MB"),
@@ -242,6 +249,7 @@ TRANSACTION: dict[str, Callable[[World], object]] = {
     "SchemaChangeJob.look": lambda w: w.job().look(),
     "SchemaChangeJob.progress": lambda w: w.job().progress,
     "SchemaChangeJob.state": lambda w: w.job().state,
+    "SchemaChangeJob.undo": lambda w: w.published().undo(),
     "SchemaChangeJob.wait": lambda w: w.job(runs=True).wait(),
     "ExportReport.require_ready": lambda w: w.table(rows=200).plan_export("delta").require_ready(),
 }
@@ -344,6 +352,7 @@ COMMANDS: dict[str, Callable[[World], object]] = {
     "shelduck jobs run": lambda w: w.command("jobs", "run", "--once", "-c", "prod"),
     "shelduck jobs list": lambda w: w.command("jobs", "list", "-c", w.address),
     "shelduck jobs cancel": lambda w: w.command("jobs", "cancel", "12345", "-c", "prod"),
+    "shelduck jobs undo": lambda w: w.command("jobs", "undo", "12345", "-c", "prod"),
 }
 
 _ARGUMENTS = {

@@ -21,6 +21,7 @@ from shelduck.sql.statements.upkeep_statements import (
     Restore,
     SetVariable,
     ShowJobs,
+    UndoJob,
     Vacuum,
 )
 from shelduck.sql.tokens.lexer import TokenKind, tokenize
@@ -52,6 +53,7 @@ _FOR_TABLES = (
     DropFeature,
     Optimize,
     Restore,
+    UndoJob,
     Vacuum,
     CancelJob,
 )

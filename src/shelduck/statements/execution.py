@@ -188,6 +188,7 @@ OPERATIONS: dict[type, str] = {
     up.DescribeHistory: "DESCRIBE HISTORY",
     Call: "CALL",
     up.DropFeature: "DROP FEATURE",
+    up.UndoJob: "UNDO JOB",
     up.SetVariable: "SET VARIABLE",
     up.Optimize: "OPTIMIZE",
     up.Vacuum: "VACUUM",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shelduck.model.changes.definition import PATH_FORM
-from shelduck.model.changes.job import JobIndex, JobWork
+from shelduck.model.changes.job import JobIndex, JobWork, Undone
 from shelduck.model.changes.modify import CLAUSES
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec
 from shelduck.model.tables.writable import Conversion
@@ -34,6 +34,8 @@ _CONVERSION = record(
     parts=each(NUMBER),
     named=each(pair(PATH_FORM, NUMBER)),
     may_be_null=FLAG,
+    shadow_parts=each(NUMBER),
+    recalls=FLAG,
 )
 _MEASURE = record(MeasureSpec, name=TEXT, measure=word(Measure), column=maybe(TEXT))
 _TEXTS = each(TEXT)
@@ -59,6 +61,7 @@ STORED_WORK: Stored[JobWork] = Stored(
         refolds=FLAG,
         remakes=FLAG,
         indexes=each(record(JobIndex, name=TEXT, table_id=NUMBER)),
+        undoes=maybe(record(Undone, job=NUMBER, published=NUMBER, told=TEXT)),
     ),
     without_classes(_CLASSES | {"RewriteOlderFiles": "rewrite"}),
 )

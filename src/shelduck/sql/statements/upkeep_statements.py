@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from shelduck.sql.tokens.parts import Expression, NamedTable, SchemaName, Selection, Statement
 
@@ -29,6 +30,18 @@ class CancelJob(Statement):
     name: NamedTable
     jobs: tuple[int, ...] = ()
     rollups: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UndoJob(Statement):
+    """ALTER TABLE … UNDO JOB: the job, how new values are converted back, and the new job's."""
+
+    name: NamedTable
+    job: int
+    using: str | None = None
+    on_error_null: bool = False
+    if_exists: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ def read_cancel(cursor: Cursor) -> CancelJob:
     rollups = _are_rollups(cursor)
     cursor.expect("FROM")
     name = cursor.table_name()
-    jobs = cursor.in_brackets(_job) if cursor.sees("(") else ()
+    jobs = cursor.in_brackets(Cursor.job) if cursor.sees("(") else ()
     cursor.end()
     return CancelJob(name, jobs, rollups)
 
@@ -178,10 +178,3 @@ def _are_rollups(cursor: Cursor) -> bool:
     if cursor.accept("ROLLUP") or cursor.accept("MATERIALIZED", "VIEW"):
         return True
     raise cursor.failure("COLUMN, ROLLUP or MATERIALIZED VIEW")
-
-
-def _job(cursor: Cursor) -> int:
-    token = cursor.peek()
-    if token.kind is not TokenKind.NUMBER or not token.text.isdigit():
-        raise cursor.failure("the id of a job")
-    return int(cursor.take().text)

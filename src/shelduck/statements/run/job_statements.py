@@ -9,7 +9,7 @@ from typing import Any
 from shelduck.catalog.read.overview.column_history import ShapeVersions
 from shelduck.catalog.running.job_rows import LightChange, jobs, light_changes, open_job
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.jobs.jobs import SchemaChangeJob, job_properties, submit_rollups
+from shelduck.jobs.jobs import SchemaChangeJob, job_properties, submit_rollups, submit_undo
 from shelduck.model.changes.job import Job, JobIndex, JobState
 from shelduck.model.tables.rollup import (
     AddRollup,
@@ -20,6 +20,7 @@ from shelduck.model.tables.rollup import (
 )
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import split_name
+from shelduck.planning.undoing import WayBack
 from shelduck.rollups.rollup_tables import drop_rollup
 from shelduck.spark.query import answer, run_query
 from shelduck.spark.scan.matching import Where
@@ -139,6 +140,22 @@ def cancel_alter(runner: Runner, statement: up.CancelJob) -> Unchanged:
     return Unchanged(table.snapshot.id)
 
 
+def undo_job(runner: Runner, statement: up.UndoJob) -> Result:
+    """ALTER TABLE … UNDO JOB; waits for the job that does it, unless ``"wait" = "false"``."""
+    view = runner.view().workspace
+    name = runner.name(statement.name)
+    if statement.if_exists and not view.has_table(name):
+        return Unchanged(view.base.id)
+    refuse_in_transaction(runner.unit, "UNDO JOB")
+    timeout, waits = job_properties(statement.properties)
+    wanted = WayBack(statement.using, statement.on_error_null)
+    done = submit_undo(runner.state, statement.job, wanted, timeout, wait=waits, of=name)
+    if not isinstance(done, SchemaChangeJob):
+        return done
+    job = done.look()
+    return Unchanged(job.base, note=job.message)
+
+
 def _indexes(job: Job) -> Sequence[JobIndex]:
     """Return the table and each rollup that a job changes."""
     indexes = job.work.indexes if job.is_understood else ()
@@ -232,6 +249,7 @@ RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     st.AlterRollups: alter_rollups,
     Call: call,
     up.DropFeature: drop_feature,
+    up.UndoJob: undo_job,
     up.Optimize: optimize,
     up.Vacuum: vacuum,
     up.Checkpoint: checkpoint,
