@@ -136,6 +136,12 @@ def _stream(world: World) -> object:
     return query.lastProgress, query.status, query.explain()
 
 
+def _undropped(world: World) -> object:
+    table = world.table()
+    table.alter(shelduck.drop_column("w"))
+    return table.undrop_column("w")
+
+
 def _served(world: World) -> object:
     """The page as a process of its own, asked once, then stopped."""
     command = [sys.executable, "-m", "shelduck.cli", "ui", "-c", world.address, "--port", "0"]
@@ -294,6 +300,7 @@ TABLE: dict[str, Callable[[World], object]] = {
     "Table.snapshots": lambda w: w.table().snapshots().collect(),
     "Table.truncate": lambda w: w.table().truncate(),
     "Table.type_changes": lambda w: w.table().type_changes(),
+    "Table.undrop_column": _undropped,
     "Table.update": lambda w: w.table().update({"v": "'z'"}, where="id = 1"),
 }
 S = shelduck

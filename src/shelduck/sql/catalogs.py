@@ -22,6 +22,7 @@ from shelduck.sql.statements.upkeep_statements import (
     SetVariable,
     ShowJobs,
     UndoJob,
+    UndropColumn,
     Vacuum,
 )
 from shelduck.sql.tokens.lexer import TokenKind, tokenize
@@ -54,6 +55,7 @@ _FOR_TABLES = (
     Optimize,
     Restore,
     UndoJob,
+    UndropColumn,
     Vacuum,
     CancelJob,
 )

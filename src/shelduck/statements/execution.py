@@ -189,6 +189,7 @@ OPERATIONS: dict[type, str] = {
     Call: "CALL",
     up.DropFeature: "DROP FEATURE",
     up.UndoJob: "UNDO JOB",
+    up.UndropColumn: "UNDROP COLUMN",
     up.SetVariable: "SET VARIABLE",
     up.Optimize: "OPTIMIZE",
     up.Vacuum: "VACUUM",

@@ -45,7 +45,7 @@ from shelduck.sql.statements.statement_values import (
     RenameTableStatement,
     Statement,
 )
-from shelduck.sql.statements.upkeep_statements import DropFeature, UndoJob
+from shelduck.sql.statements.upkeep_statements import DropFeature, UndoJob, UndropColumn
 from shelduck.sql.tokens.arguments import (
     begins_property_change,
     read_job_properties,
@@ -89,6 +89,8 @@ def read_alter(cursor: Cursor) -> Statement:
         return _drop_feature(cursor, name, if_exists)
     if cursor.accept("UNDO", "JOB"):
         return _undo_job(cursor, name, if_exists)
+    if cursor.accept("UNDROP"):
+        return _undrop(cursor, name, if_exists)
     if begins_rollup_change(cursor):
         return read_rollup_changes(cursor, name, if_exists)
     if _renames_table(cursor):
@@ -140,6 +142,15 @@ def _undo_job(cursor: Cursor, name: NamedTable, if_exists: bool) -> UndoJob:
         raise _not_alone(cursor, "UNDO JOB")
     cursor.end()
     return UndoJob(name, job, using, on_error_null, if_exists, properties)
+
+
+def _undrop(cursor: Cursor, name: NamedTable, if_exists: bool) -> UndropColumn:
+    cursor.accept("COLUMN")
+    path = cursor.path()
+    if cursor.sees(","):
+        raise _not_alone(cursor, "UNDROP COLUMN")
+    cursor.end()
+    return UndropColumn(name, path, if_exists)
 
 
 def _not_alone(cursor: Cursor, what: str) -> Unsupported:
@@ -204,7 +215,7 @@ def _action(cursor: Cursor) -> list[TableChange]:
         if other in _OTHER_ACTIONS:
             raise cursor.refusal(f"ALTER TABLE ... {other}", _OTHER_ACTIONS[other])
         raise cursor.failure(
-            "one of ADD, DROP, RENAME, ALTER, CHANGE, MODIFY, ORDER BY, REWRITE, UNDO JOB"
+            "one of ADD, DROP, RENAME, ALTER, CHANGE, MODIFY, ORDER BY, REWRITE, UNDO JOB, UNDROP"
         )
     what = cursor.peek().key
     if word != "ALTER" and what in _NOT_COLUMNS and cursor.peek(1).key != "TO":

@@ -18,6 +18,7 @@ from shelduck.model.tables.rollup import (
     rollup_names,
     rollup_table,
 )
+from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import split_name
 from shelduck.planning.undoing import WayBack
@@ -156,6 +157,14 @@ def undo_job(runner: Runner, statement: up.UndoJob) -> Result:
     return Unchanged(job.base, note=job.message)
 
 
+def undrop_column(runner: Runner, statement: up.UndropColumn) -> Result:
+    """ALTER TABLE … UNDROP COLUMN."""
+    view = runner.view().workspace
+    if statement.if_exists and not view.has_table(runner.name(statement.name)):
+        return Unchanged(view.base.id)
+    return runner.table(statement.name).undrop_column(path_text(statement.path))
+
+
 def _indexes(job: Job) -> Sequence[JobIndex]:
     """Return the table and each rollup that a job changes."""
     indexes = job.work.indexes if job.is_understood else ()
@@ -250,6 +259,7 @@ RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     Call: call,
     up.DropFeature: drop_feature,
     up.UndoJob: undo_job,
+    up.UndropColumn: undrop_column,
     up.Optimize: optimize,
     up.Vacuum: vacuum,
     up.Checkpoint: checkpoint,
