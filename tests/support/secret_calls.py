@@ -107,6 +107,12 @@ class World:
         self.lake.sql(f"ALTER TABLE {table.name} ALTER COLUMN {column} {text}")
         return self.lake.jobs()[0]
 
+    def published(self) -> shelduck.SchemaChangeJob:
+        """A heavy change that is published."""
+        job = self.job(runs=True)
+        job.wait()
+        return job
+
     def command(self, *words: str) -> object:
         """Run the command line in this process."""
         found = CliRunner().invoke(app, [*words])
@@ -128,6 +134,12 @@ def _stream(world: World) -> object:
     query = query.trigger(availableNow=True).start()
     query.awaitTermination()
     return query.lastProgress, query.status, query.explain()
+
+
+def _undropped(world: World) -> object:
+    table = world.table()
+    table.alter(shelduck.drop_column("w"))
+    return table.undrop_column("w")
 
 
 def _served(world: World) -> object:
@@ -216,6 +228,7 @@ L: dict[str, Callable[[World], object]] = {
     "Lake.pull_schema": lambda w: w.lake.pull_schema(w.folder / "texts"),
     "Lake.remove_orphans": lambda w: w.lake.remove_orphans(dry_run=True),
     "Lake.rewrite_deletes": lambda w: w.lake.rewrite_deletes(),
+    "Lake.undo": lambda w: w.lake.undo(w.published().id),
     "Lake.run_jobs": lambda w: (w.job(runs=True), w.lake.run_jobs()),
     "Lake.schemas": lambda w: w.lake.schemas(),
     "Lake.set_option": lambda w: w.lake.set_option("target_file_size", "64MB"),
@@ -245,6 +258,7 @@ TRANSACTION: dict[str, Callable[[World], object]] = {
     "SchemaChangeJob.resume": lambda w: w.job().resume(),
     "SchemaChangeJob.set_pace": lambda w: w.job().set_pace(tasks=1),
     "SchemaChangeJob.state": lambda w: w.job().state,
+    "SchemaChangeJob.undo": lambda w: w.published().undo(),
     "SchemaChangeJob.wait": lambda w: w.job(runs=True).wait(),
     "ExportReport.require_ready": lambda w: w.table(rows=200).plan_export("delta").require_ready(),
 }
@@ -289,6 +303,7 @@ TABLE: dict[str, Callable[[World], object]] = {
     "Table.snapshots": lambda w: w.table().snapshots().collect(),
     "Table.truncate": lambda w: w.table().truncate(),
     "Table.type_changes": lambda w: w.table().type_changes(),
+    "Table.undrop_column": _undropped,
     "Table.update": lambda w: w.table().update({"v": "'z'"}, where="id = 1"),
 }
 S = shelduck
@@ -349,6 +364,7 @@ COMMANDS: dict[str, Callable[[World], object]] = {
     "shelduck jobs cancel": lambda w: w.command("jobs", "cancel", "12345", "-c", "prod"),
     "shelduck jobs pause": lambda w: w.command("jobs", "pause", "12345", "-c", "prod"),
     "shelduck jobs resume": lambda w: w.command("jobs", "resume", "12345", "-c", "prod"),
+    "shelduck jobs undo": lambda w: w.command("jobs", "undo", "12345", "-c", "prod"),
 }
 
 _ARGUMENTS = {

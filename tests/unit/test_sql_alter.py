@@ -24,7 +24,7 @@ from shelduck.sql.statements.statement_values import (
     NamedTable,
     RenameTableStatement,
 )
-from shelduck.sql.statements.upkeep_statements import DropFeature
+from shelduck.sql.statements.upkeep_statements import DropFeature, UndoJob
 
 INT, BIGINT, STRING = Primitive("int32"), Primitive("int64"), Primitive("varchar")
 
@@ -233,6 +233,7 @@ def test_the_last_part_behind_comment_on_column_is_the_column():
         ("ALTER TABLE tbl ALTER COLUMN a", "expected TYPE, SET, DROP, COMMENT, FIRST or AFTER"),
         ("ALTER TABLE tbl ALTER COLUMN a TYPE BIGINT b", "expected TYPE, SET, DROP"),
         ("ALTER TABLE tbl DROP ``", "expected a column, not an empty name"),
+        ("ALTER TABLE tbl UNDO JOB x", "expected the id of a job"),
         ("ALTER TABLE tbl DROP 'a'", "expected a column at line 1, column 22"),
         ("ALTER TABLE tbl DROP (a, b", "expected ) at line 1, column 27"),
         ("COMMENT ON COLUMN c IS 'x'", "expected a column as table.column"),
@@ -243,6 +244,20 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
     with pytest.raises(InvalidRequest) as caught:
         parse(text)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("behind", "more"),
+    [
+        ("", {}),
+        (" ON ERROR NULL", {"on_error_null": True}),
+        (" USING a + 1 PROPERTIES ('wait' = 'false')", {"using": "a + 1"}),
+    ],
+)
+def test_a_job_is_undone(behind, more):
+    properties = {"wait": "false"} if "wait" in behind else {}
+    found = UndoJob(NamedTable(("tbl",)), 3, properties=properties, **more)
+    assert parse(f"ALTER TABLE tbl UNDO JOB 3{behind}") == [found]
 
 
 @pytest.mark.parametrize("name", ["typeWidening", "'typeWidening'", '"typeWidening"'])
@@ -264,6 +279,7 @@ def test_a_feature_is_named_with_and_without_quotes(name):
         ("ALTER TABLE tbl DROP FEATURE f TRUNCATE HISTORY", "CALL expire_snapshots"),
         ("ALTER TABLE tbl DROP FEATURE 'f' TRUNCATE HISTORY", "CALL expire_snapshots"),
         ("ALTER TABLE tbl DROP FEATURE f, DROP COLUMN c", "write two statements"),
+        ("ALTER TABLE tbl UNDO JOB 3, DROP COLUMN c", "UNDO JOB together with other changes"),
         ("ALTER TABLE tbl REPLACE COLUMNS (a INT)", "drop and add columns one by one"),
         ("ALTER TABLE tbl DROP a, RENAME TO b", "RENAME TO together with other changes"),
         ("ALTER TABLE tbl RENAME TO b, DROP a", "RENAME TO together with other changes"),

@@ -10,11 +10,12 @@ import pytest
 from shelduck.errors import NewerFormat
 from shelduck.model.changes import modify
 from shelduck.model.changes.definition import TYPE_FORM, Position
-from shelduck.model.changes.job import JobIndex, JobPace, JobState, JobWork
+from shelduck.model.changes.job import JobIndex, JobPace, JobState, JobWork, Undone
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns, RewriteOlderFiles, TableChange
 from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
+    ChangeTypeBack,
     DropColumn,
     MoveColumn,
     RenameColumn,
@@ -108,6 +109,14 @@ CLAUSES = [
             '{"is":"ChangeType","path":["a"],"type":{"is":"Primitive","name":"int32"},'
             '"using":"a + 1","on_error_null":true}'
         ),
+    ),
+    (
+        ChangeTypeBack(("a",), INT, "a + 1", on_error_null=True),
+        (
+            '{"is":"change_type_back","path":["a"],"type":{"is":"primitive","name":"int32"},'
+            '"using":"a + 1","on_error_null":true}'
+        ),
+        None,
     ),
     (
         SetDefault(("a",), Default("7")),
@@ -224,6 +233,20 @@ WORKS = [
             '"named":[[["s","a"],5]],"may_be_null":true}],"clauses":[],"rewrites":true,"rollups":[],'
             '"refolds":true,"remakes":true,"indexes":[{"is":"JobIndex","name":"t","table_id":1}]}'
         ),
+    ),
+    (
+        JobWork(
+            conversions=(
+                Conversion(*(7, 2, "int32", "STRING"), parts=(7,), shadow_parts=(2,), recalls=True),
+            ),
+            undoes=Undone(1, 5, "1 of 1 file(s) hold the old values"),
+        ),
+        (
+            '{"version":1,"conversions":[{"column_id":7,"shadow_id":2,"source":"int32","target":'
+            '"STRING","clause":0,"parts":[7],"shadow_parts":[2],"recalls":true}],"undoes":{"job":1,'
+            '"published":5,"told":"1 of 1 file(s) hold the old values"}}'
+        ),
+        None,
     ),
     (
         JobWork(

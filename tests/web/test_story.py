@@ -19,10 +19,10 @@ def state(number, begin, end, name="a", type_="int32", *, parent=None, default=N
 
 
 def drawn(
-    history, first, last, scale=Scale.SNAPSHOTS, *, opened=frozenset(), chosen=None, moved=None
+    history, first, last, scale=Scale.SNAPSHOTS, *, opened=frozenset(), chosen=None, moved=()
 ):
     axis = Axis(first, last, changed_at(history), scale)
-    return picture(lanes(history, moved or {}), axis, opened, chosen)
+    return picture(lanes(history, moved), axis, opened, chosen)
 
 
 def bars(row):
@@ -79,9 +79,21 @@ def test_a_converted_column_is_followed_by_its_successor():
         state(2, 0, None, "w"),
         state(7, 50, None, "v", "int32"),
     ]
-    found = drawn(history, 0, 99, moved={1: 7})
+    found = drawn(history, 0, 99, moved=[(1, 7)])
     assert [r.lane.id for r in found.rows] == [1, 7, 2]
     assert found.rows[0].end_text == "converted, now column 7"
+
+
+def test_a_column_that_an_undo_brought_back_keeps_its_place():
+    history = [
+        *(state(1, 0, 50, "v", "varchar"), state(1, 80, None, "v", "varchar")),
+        state(2, 0, None, "w"),
+        state(7, 50, 80, "v", "int32"),
+    ]
+    found = drawn(history, 0, 99, moved=[(1, 7), (7, 1)])
+    assert [r.lane.id for r in found.rows] == [1, 7, 2]
+    assert [r.end is None for r in found.rows] == [True, False, True]
+    assert found.rows[1].end_text == "converted, now column 1"
 
 
 NESTED = [
@@ -240,7 +252,7 @@ def test_changes_are_told_once():
         state(7, 9, None, "element", parent=6),
         state(8, 9, None, "v", "decimal(9,2)", default="1.00", nullable=False),
     ]
-    assert [str(c) for c in column_changes(before, after, {5: 8})] == [
+    assert [str(c) for c in column_changes(before, after, [(5, 8)])] == [
         "renamed s.x to y",
         "changed type of s.y int32 → int64",
         "dropped gone struct",

@@ -215,6 +215,20 @@ class Lake(LakeUpkeep, LakeBorders, in_parts=True):
         _ = found.look()
         return found
 
+    def undo(
+        self,
+        number: int,
+        *,
+        using: str | None = None,
+        on_error_null: bool = False,
+        timeout: int | None = None,
+    ) -> SchemaChangeJob:
+        """Return a new job that takes back what a published job converted, and keeps all writes.
+
+        Call its `SchemaChangeJob.wait`. See `SchemaChangeJob.undo`.
+        """
+        return self.job(number).undo(using=using, on_error_null=on_error_null, timeout=timeout)
+
     def run_jobs(self) -> list[SchemaChangeJob]:
         """Run every open job that no other worker runs, one after the other; return them.
 

@@ -77,7 +77,9 @@ def add_column(
 
 
 def drop_column(path: str, *, if_exists: bool = False) -> DropColumn:
-    """Drop a column or a struct field. Its id is never used again, so its data never comes back.
+    """Drop a column or a struct field. A new column of the name has another id, and no old data.
+
+    `Table.undrop_column` brings the old one back while files hold it.
 
     Args:
         path: The column's name, or the path of a struct's field.

@@ -1,4 +1,4 @@
-"""``shelduck jobs``: work on the jobs of a lake, list, pause and cancel them."""
+"""``shelduck jobs``: work on the jobs of a lake, list, pause, cancel and undo them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shelduck.cli.lakes import connect_existing
 if TYPE_CHECKING:
     from shelduck.model.changes.job import Job
 
-app = typer.Typer(help="Run, list, pause and cancel heavy schema changes.", no_args_is_help=True)
+app = typer.Typer(help="Run, list, pause, cancel and undo heavy changes.", no_args_is_help=True)
 
 
 @app.command(epilog="Example: shelduck jobs run -c prod --once --conf spark.master=local[4]")
@@ -78,6 +78,21 @@ def resume(number: Annotated[int, typer.Argument(help="the job's id")], catalog:
     with connect_existing(catalog) as lake:
         job = lake.job(number)
         job.resume()
+        console.print(str(job), markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command(epilog="Example: shelduck jobs undo 3 -c sqlite:///lake.db --wait")
+def undo(
+    number: Annotated[int, typer.Argument(help="the id of the job to take back")],
+    catalog: Catalog,
+    wait: Annotated[bool, typer.Option("--wait", help="run the new job to its end")] = False,
+    conf: Conf = None,
+) -> None:
+    """Take back what a finished job converted, by a new job that keeps all writes since."""
+    with connect_existing(catalog, conf or ()) as lake:
+        job = lake.undo(number)
+        if wait:
+            job.wait()
         console.print(str(job), markup=False, highlight=False, soft_wrap=True)
 
 

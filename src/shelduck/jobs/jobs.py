@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 
 from shelduck import clock
@@ -13,11 +14,12 @@ from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, U
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.job_record import Begun
 from shelduck.jobs.shares import help_job
+from shelduck.jobs.undo import undo_of
 from shelduck.jobs.worker import JobWorker
 from shelduck.leases import is_gone, new_identity
 from shelduck.metrics import JOB_DURATION, timed
 from shelduck.model.changes.change import Change
-from shelduck.model.changes.job import Job, JobIndex, JobPace, JobState, JobWork, NewJob
+from shelduck.model.changes.job import Job, JobIndex, JobPace, JobState, JobWork, NewJob, Undone
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import RollupSpec, rollup_names
 from shelduck.model.tables.table_version import Snapshot, TableVersion
@@ -26,6 +28,7 @@ from shelduck.model.text.quoting import quote_name
 from shelduck.model.text.shown import html_text
 from shelduck.operations.done import require_files
 from shelduck.planning.shadows import Shadow, reservation, with_reserved
+from shelduck.planning.undoing import WayBack
 from shelduck.rewrite.compact_verbs import bytes_of
 from shelduck.rollups.builder import drop_unlisted, is_taken, refolding
 from shelduck.rollups.rollup_plan import plan_rollup
@@ -99,6 +102,34 @@ class SchemaChangeJob(TellsOfSpark, in_parts=True):
         show = self._state.show_progress if progress is None else progress
         with timed(JOB_DURATION):
             return JobWorker(self._state, self.id, show_progress=show).run()
+
+    def undo(
+        self,
+        *,
+        using: str | None = None,
+        on_error_null: bool = False,
+        timeout: int | None = None,
+    ) -> SchemaChangeJob:
+        """Return a new job that gives the converted columns their older types and values back.
+
+        The files of the job still hold the older values. Only what was written since is converted
+        back; `look` of the new job tells what that is. Writes since the job are kept.
+
+        Args:
+            using: A Spark SQL expression for values written since, if the types have no conversion.
+            on_error_null: Whether values written since that cannot be converted become NULL.
+            timeout: Seconds after which the new job is cancelled; by default a day.
+
+        Raises:
+            InvalidRequest: the job is not finished, converted nothing, was undone already, or a
+                column was dropped or converted again since.
+            Unsupported: values written since have no conversion.
+            NotFound: the table was dropped.
+            AlreadyExists: the table has an open job.
+        """
+        done = submit_undo(self._state, self.id, WayBack(using, on_error_null), timeout)
+        assert isinstance(done, SchemaChangeJob)
+        return done
 
     def pause(self) -> None:
         """Pause the job: what is converted stays, and nothing runs or is locked until `resume`.
@@ -179,19 +210,20 @@ def submit(
     *,
     indexes: tuple[JobIndex, ...] = (),
     wait: bool = False,
+    undoes: Undone | None = None,
 ) -> SchemaChangeJob | Committed:
     """Reserve the columns of heavy changes in one short commit, and return their job.
 
     A new layout applies at once, and the job rewrites the files to follow it. ``indexes`` are the
     table and the rollups that it changes, empty for the table alone. With ``wait``, the job is run
-    to its end, as `SchemaChangeJob.wait` does.
+    to its end, as `SchemaChangeJob.wait` does. ``undoes`` is the job that it takes back.
 
     Raises AlreadyExists if the table has an open job, InvalidRequest for a timeout below 1 second
     or a USING that Spark rejects, and Unsupported for a USING that depends on other rows.
     """
     _require_using(state, table, plan.shadows)
     conversions = tuple(s.conversion for s in plan.shadows)
-    work = JobWork(conversions, tuple(changes), plan.rewrites, indexes=indexes)
+    work = JobWork(conversions, tuple(changes), plan.rewrites, indexes=indexes, undoes=undoes)
     if plan.refolds:
         work = JobWork(clauses=tuple(changes), rollups=(refolding(table, changes),), refolds=True)
     wanted: list[Change] = [reservation(table, plan.shadows)] if plan.shadows else []
@@ -207,6 +239,29 @@ def submit(
     begun = Begun(job, known, worker)
     with timed(JOB_DURATION):
         return JobWorker(state, job.id, show_progress=state.show_progress, begun=begun).run()
+
+
+def submit_undo(
+    state: LakeState,
+    number: int,
+    wanted: WayBack,
+    timeout: int | None = None,
+    *,
+    wait: bool = False,
+    of: TableName | None = None,
+) -> SchemaChangeJob | Committed:
+    """Return the job that takes a published one back, or what it committed if it is run here.
+
+    Raises what `undo_of` and `submit` raise.
+    """
+    undo = undo_of(state, number, wanted, of=of)
+    done = submit(
+        *(state, undo.table, undo.plan, undo.clauses, timeout),
+        indexes=undo.indexes,
+        wait=wait,
+        undoes=undo.undone,
+    )
+    return replace(done, note=undo.undone.told) if isinstance(done, Committed) else done
 
 
 def submit_remaking(

@@ -14,13 +14,21 @@ from typing import TypedDict
 from shelduck import clock
 from shelduck.errors import InvalidRequest
 from shelduck.jobs.job_record import JobRecord
+from shelduck.jobs.undo import older_values
 from shelduck.model.changes.job import Job, JobPace, JobSpeed, JobState
+from shelduck.model.files.data_file import DataFile
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.progress import bin_progress
 from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import Shadow
 from shelduck.rewrite.compact import Report, RewrittenBin, Survey, write_bins
-from shelduck.rewrite.convert import copied_files, told_of_bad_values, write_converted
+from shelduck.rewrite.convert import (
+    OlderValues,
+    copied_files,
+    held,
+    told_of_bad_values,
+    write_converted,
+)
 from shelduck.rewrite.lot_commits import land
 from shelduck.spark.named_errors import SparkError
 from shelduck.spark.session import AnalysisException
@@ -44,6 +52,7 @@ class Lots:
         self._state = state
         self._record = record
         self._show = show
+        self._past: OlderValues | None = None
 
     def convert(
         self,
@@ -65,7 +74,7 @@ class Lots:
         is_small = is_little(bins)
         if not (self._record.helps or is_small or (job.done, job.total) == (done, total)):
             # It was told of all files when the job began.
-            message = None if job.done else told
+            message = None if job.done or job.work.undoes else told
             self._record.step(JobState.RUNNING, _RUNNING, message=message, done=done, total=total)
         name = TableName.of(found.table)
         what = "convert" if shadows else "rewrite"
@@ -122,21 +131,29 @@ class Lots:
         A file that is not small, and whose own columns can be copied, stays a file of its own. How
         many are copied, and why not more, comes with them.
         """
-        if not shadows or not writes_several(self._state.spark):
-            return self._shared_bins(found, left), None
         files = [f for f in found.rows.files if f.id in left]
+        if not shadows or not writes_several(self._state.spark):
+            return self._shared_bins(found, files, shadows), None
         small = {f.id for f in files if f.file_size_bytes < _SMALL}
         copied, whole = copied_files(found.table, files, shadows)
         alone = copied.keys() - small
         whole["that are small"] += len(copied) - len(alone)
         bins = [one for number in sorted(alone) for one in found.chosen([number], 1)]
-        return bins + self._shared_bins(found, left - alone), _told(len(alone), whole)
+        shared = [f for f in files if f.id not in alone]
+        return bins + self._shared_bins(found, shared, shadows), _told(len(alone), whole)
 
-    def _shared_bins(self, found: Survey, left: set[int]) -> list[Bin]:
-        size = sum(f.file_size_bytes for f in found.rows.files if f.id in left)
+    def _shared_bins(
+        self, found: Survey, files: Sequence[DataFile], shadows: Sequence[Shadow]
+    ) -> list[Bin]:
+        """Return bins of several files, which hold the same ones of the converted columns."""
+        size = sum(f.file_size_bytes for f in files)
         # Files never fill a share exactly, and one extra bin would run alone at the end.
         share = max(_LEAST_BIN, size * 5 // 4 // at_once(self._state.spark))
-        return found.chosen(left, min(found.table.options.target_file_size, share))
+        most = min(found.table.options.target_file_size, share)
+        alike: dict[tuple[int, ...], set[int]] = {}
+        for f in files:
+            alike.setdefault(tuple(s.field.id for s in held(f, shadows)), set()).add(f.id)
+        return [one for some in alike.values() for one in found.chosen(some, most)]
 
     def _most(self, found: Survey, bins: Sequence[Bin], pace: JobPace) -> int:
         """Return how many bins one commit has at most, each of which is a task."""
@@ -156,18 +173,27 @@ class Lots:
     def _written(
         self, found: Survey, lot: list[Bin], shadows: tuple[Shadow, ...], report: Report | None
     ) -> list[RewrittenBin]:
-        spark = self._state.spark
+        spark, past = self._state.spark, self._older_values(found.table, shadows)
         try:
             if shadows:
-                return write_converted(spark, found, lot, shadows, report)
+                return write_converted(spark, found, lot, shadows, report, past=past)
             return write_bins(spark, found.rows, lot, report=report, arranges=True)
         except (InvalidRequest, *SparkError) as error:
             if isinstance(error, AnalysisException):
                 raise
-            told = told_of_bad_values(spark, found, lot, shadows)
+            # Of rows that get older values, Spark names the value that has none.
+            told = None if past else told_of_bad_values(spark, found, lot, shadows)
             if told is None:
                 raise
             raise InvalidRequest(told) from error
+
+    def _older_values(self, table: TableVersion, shadows: tuple[Shadow, ...]) -> OlderValues | None:
+        """Return where an undo finds the values that its job lost, None if it recalls none."""
+        if self._past is None and any(s.conversion.recalls for s in shadows):
+            undone = self._record.look().work.undoes
+            assert undone is not None
+            self._past = older_values(self._state, table, undone)
+        return self._past
 
     def _land(self, table: TableVersion, before: Progress, parts: Sequence[RewrittenBin]) -> int:
         changes = [change for part in parts for change in part.done.changes]

@@ -174,7 +174,8 @@ class JobWorker:
                 self._record.step(JobState.WAITING_TXN, _WAITING, message=told)
             pause()
             return
-        step = JobStep(job.id, _WAITING, JobState.RUNNING, "", worker=self._name)
+        told = "" if job.work.undoes is None else job.work.undoes.told
+        step = JobStep(job.id, _WAITING, JobState.RUNNING, told, worker=self._name)
         begin_running(self._state.store, step, job)
 
     def _advance(self, job: Job) -> Committed | None:
@@ -297,4 +298,7 @@ def publication(job: Job, table: TableVersion, files: frozenset[int]) -> AlterTa
         raise InvalidRequest(shadows)
     change = plan_alter(table, job.work.clauses, job.work.conversions).change
     assert change is not None
+    if job.work.undoes is not None:
+        parts = (f for s in shadows for f in s.field.leaves())
+        change = replace(change, returning=frozenset(f.id for f in parts))
     return replace(change, only_files=files)

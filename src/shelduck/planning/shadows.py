@@ -19,6 +19,7 @@ from shelduck.model.tables.schema import (
     Kind,
     Path,
     Schema,
+    in_places,
     new_field,
     path_text,
 )
@@ -76,7 +77,7 @@ def plan_shadow(
     below = columns.get(change.path, name)
     told = f"cannot change {path_text(change.path)} of {name} from {below.type} to {change.type}"
     if change.using is not None:
-        _require_usable(change, told)
+        require_usable(change, told)
     target = _with_type(old, change.path[1:], change.type)
     conversion = Conversion(
         old.id,
@@ -87,7 +88,7 @@ def plan_shadow(
         change.on_error_null,
         clause,
         tuple(f.id for f in old.walk()),
-        () if change.using is None else tuple(_named(table.columns.fields)),
+        () if change.using is None else tuple(named_columns(table.columns.fields)),
         old.nullable and (change.on_error_null or change.using is not None),
     )
     return Shadow(old, _field(old, target, number, name), conversion)
@@ -95,8 +96,17 @@ def plan_shadow(
 
 def known_shadow(old: Field, conversion: Conversion, table: str) -> Shadow:
     """Return a shadow again, for the current state of its column."""
-    target = parse_type(conversion.target)
-    return Shadow(old, _field(old, target, conversion.shadow_id, table), conversion)
+    made = _field(old, parse_type(conversion.target), conversion.shadow_id, table)
+    if conversion.shadow_parts:
+        made = replace(_with_ids(made, iter(conversion.shadow_parts)), order=old.order)
+    return Shadow(old, made, conversion)
+
+
+def _with_ids(field: Field, ids: Iterator[FieldId]) -> Field:
+    """Return a column with the ids that it and its parts had before, in pre-order."""
+    number = next(ids)
+    children = tuple(_with_ids(child, ids) for child in field.children)
+    return replace(field, id=number, order=number, children=in_places(children))
 
 
 def known_shadows(
@@ -136,12 +146,12 @@ def _changed(table: TableVersion, old: Field, conversion: Conversion) -> str | N
     return None
 
 
-def _named(fields: Sequence[Field], above: Path = ()) -> Iterator[tuple[Path, FieldId]]:
+def named_columns(fields: Sequence[Field], above: Path = ()) -> Iterator[tuple[Path, FieldId]]:
     """Yield what expressions may name: columns and everything in them, with their ids."""
     for field in fields:
         path = (*above, field.name)
         yield path, field.id
-        yield from _named(field.children, path)
+        yield from named_columns(field.children, path)
 
 
 def reservation(table: TableVersion, shadows: Sequence[Shadow]) -> AlterTable:
@@ -159,7 +169,7 @@ def with_reserved(
         table,
         snapshot=snapshot,
         max_column_id=max(table.max_column_id, *taken),
-        first_names={**table.first_names, **taken},
+        first_names={**taken, **table.first_names},
         has_reserved=True,
     )
 
@@ -178,7 +188,7 @@ def with_shadows(table: TableVersion, shadows: Sequence[Shadow]) -> TableVersion
     )
 
 
-def _require_usable(change: ChangeType, told: str) -> None:
+def require_usable(change: ChangeType, told: str) -> None:
     """Raise Unsupported if the values of an expression cannot be written; text may be any type."""
     if len(change.path) > 1:
         raise Unsupported(f"{told}: USING applies only to whole columns; use it on the column")

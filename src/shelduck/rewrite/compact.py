@@ -57,7 +57,7 @@ class Derived:
     """
 
     table: TableVersion
-    frame: Callable[[DataFrame], DataFrame]
+    frame: Callable[[TableRows, Sequence[Origin]], DataFrame]
     copied: Mapping[int, CopiedFile]
 
     def copies(self, one: Bin) -> bool:
@@ -243,10 +243,11 @@ def _write_together(
         return _write_copied(spark, rows, group, derived)
     snapshots = _keeps_snapshots(group[0])
     origins = (Origin.ROW_ID, Origin.SNAPSHOT_ID) if snapshots else (Origin.ROW_ID,)
-    frames = [replace(rows, files=one.files).frame(spark, origins=origins) for one in group]
-    target = rows.table
-    if derived is not None:
-        frames, target = [derived.frame(frame) for frame in frames], derived.table
+    parts = [replace(rows, files=one.files) for one in group]
+    if derived is None:
+        frames, target = [part.frame(spark, origins=origins) for part in parts], rows.table
+    else:
+        frames, target = [derived.frame(part, origins) for part in parts], derived.table
     written = write_together(spark, frames, target, snapshots=snapshots)
     for one, files in zip(group, written, strict=True):
         _require_file(one, files, rows.table)
@@ -262,9 +263,7 @@ def _write_copied(
     spark: SparkSession, rows: TableRows, group: Sequence[Bin], derived: Derived
 ) -> list[tuple[NewDataFile, ...]]:
     sources = [one.files[0] for one in group]
-    parts = [
-        derived.frame(replace(rows, files=(file,)).frame(spark, origins=PLACE)) for file in sources
-    ]
+    parts = [derived.frame(replace(rows, files=(file,)), PLACE) for file in sources]
     written = write_copied(spark, parts, derived.table, [derived.copied[f.id] for f in sources])
     for one, files in zip(group, written, strict=True):
         _require_file(one, files, rows.table)

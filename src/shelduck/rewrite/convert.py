@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import RewriteFiles
 from shelduck.model.files.data_file import DataFile
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import discard
+from shelduck.operations.read.table_rows import TableRows
 from shelduck.planning.compaction import NO_PARTITION, Bin
 from shelduck.planning.copied import CopiedFile, copied_file
 from shelduck.planning.shadows import Shadow, with_shadows
@@ -18,6 +19,7 @@ from shelduck.rewrite.compact import Derived, Report, RewrittenBin, Survey, embe
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.files.physical import physical_schema
 from shelduck.spark.rows.shadow_rows import (
+    add_recalled,
     add_shadows,
     bad_values,
     counts_losses,
@@ -36,12 +38,17 @@ def unconverted(found: Survey, shadows: Sequence[Shadow]) -> set[int]:
     Also those that can begin in one snapshot only if they are rewritten: see
     `rewrite.renewal`.
     """
-    wanted = [s.field.id for s in shadows]
-    return {
-        f.id
-        for f in found.rows.files
-        if not all(embeds(f, number) for number in wanted) or not _is_plain(f)
-    }
+    return unheld(found, shadows) | {f.id for f in found.rows.files if not _is_plain(f)}
+
+
+def unheld(found: Survey, shadows: Sequence[Shadow]) -> set[int]:
+    """Return the files that lack one of the converted columns, according to their footers."""
+    return {f.id for f in found.rows.files if len(held(f, shadows)) < len(shadows)}
+
+
+def held(file: DataFile, shadows: Sequence[Shadow]) -> tuple[Shadow, ...]:
+    """Return the converted columns that a file has, according to its footer."""
+    return tuple(s for s in shadows if embeds(file, s.field.id))
 
 
 def _is_plain(file: DataFile) -> bool:
@@ -66,22 +73,38 @@ def write_converted(
     bins: Sequence[Bin],
     shadows: Sequence[Shadow],
     report: Report | None,
+    *,
+    past: OlderValues | None = None,
 ) -> list[RewrittenBin]:
     """Write files with the converted columns after the table's own.
 
-    Raises InvalidRequest if a value cannot be converted, or Spark's error about it.
+    The files of a bin hold the same ones of them, whose values stay as they are. The values of the
+    others are converted, or taken from the ``past`` if they are recalled. Raises InvalidRequest if
+    a value cannot be converted, or Spark's error about it.
     """
     # Files that are written over Connect do not count the NULLs of every column.
     counted = bridge_for(spark) is not None
+
+    def frame(rows: TableRows, origins: Sequence[Origin]) -> DataFrame:
+        kept = held(rows.files[0], shadows)
+        made = [s for s in shadows if s not in kept]
+        if kept:
+            rows = replace(rows, table=with_shadows(rows.table, kept))
+        read = rows.frame(spark, origins=origins)
+        if past is not None and made:
+            return past.added(spark, read, made)
+        return add_shadows(read, made, counted=counted and not kept)
+
     columns = Derived(
         with_shadows(found.table, shadows),
-        lambda rows: add_shadows(rows, shadows, counted=counted),
+        frame,
         copied_files(found.table, [f for one in bins for f in one.files], shadows)[0]
         if counted
         else {},
     )
     written = write_bins(spark, found.rows, bins, report=report, derived=columns, arranges=False)
-    lossy = _lossy(written, [s for s in shadows if counted and counts_losses(s)])
+    checked = [s for s in shadows if counted and past is None and counts_losses(s)]
+    lossy = _lossy([part for part in written if not held(part.bin.files[0], shadows)], checked)
     if lossy is None:
         return written
     for part in written:
@@ -99,13 +122,41 @@ def copied_files(
     names = physical_schema(with_shadows(table, shadows)).names
     added = [names[s.field.id] for s in shadows]
     copied, whole = dict[int, CopiedFile](), Counter[str]()
+    recalls = any(s.conversion.recalls for s in shadows)
     for file in files:
-        known = copied_file(table, file, added)
+        known: CopiedFile | str = "whose rows get older values"
+        if not recalls:
+            known = copied_file(table, file, added)
+        if held(file, shadows):
+            known = "with some of the values"
         if isinstance(known, str):
             whole[known] += 1
         else:
             copied[file.id] = known
     return copied, whole
+
+
+@dataclass(frozen=True, slots=True)
+class OlderValues:
+    """The rows of a table just before and just after a job published its conversions."""
+
+    before: TableRows
+    after: TableRows
+
+    def added(self, spark: SparkSession, rows: DataFrame, shadows: Sequence[Shadow]) -> DataFrame:
+        """Return rows with the columns that are made for them: older values, or converted ones.
+
+        ``rows`` have the origin ROW_ID.
+        """
+        recalled = [s for s in shadows if s.conversion.recalls]
+        old = self._columns(spark, self.before, [s.field.id for s in recalled])
+        then = self._columns(spark, self.after, [s.old.id for s in recalled])
+        return add_recalled(rows, old, then, shadows)
+
+    def _columns(self, spark: SparkSession, rows: TableRows, ids: Sequence[int]) -> DataFrame:
+        found = [rows.table.columns.by_id(number) for number in ids]
+        names = [field.name for field in found if field is not None]
+        return rows.frame(spark, names, origins=(Origin.ROW_ID,))
 
 
 def _lossy(written: Iterable[RewrittenBin], shadows: Sequence[Shadow]) -> Shadow | None:

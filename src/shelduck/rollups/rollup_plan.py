@@ -157,7 +157,9 @@ def renumbered(table: TableVersion, conversions: Sequence[Conversion]) -> TableV
 def has_other_values(table: TableVersion, conversions: Sequence[Conversion]) -> bool:
     """Return whether a rollup holds a column whose values conversions change."""
     rollup = rollup_of(table)
-    others = {c.column_id for c in conversions if c.using is not None or c.on_error_null}
+    others = {
+        c.column_id for c in conversions if c.using is not None or c.on_error_null or c.shadow_parts
+    }
     return rollup is not None and any(c.source in others for c in rollup.columns)
 
 

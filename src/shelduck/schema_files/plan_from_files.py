@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shelduck.catalog.running import job_rows as catalog_jobs
+from shelduck.catalog.running.job_rows import published_conversions
 from shelduck.errors import InvalidRequest
-from shelduck.model.changes.job import Job
+from shelduck.model.changes.job import Job, successors
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.changes.schema_change import ChangeType, RenameColumn, SetNullable
 from shelduck.model.tables.options import Scope
@@ -146,8 +147,8 @@ def _alter_text(name: TableName, changes: Sequence[TableChange]) -> str:
 
 def _replaced(table: TableVersion, done: Sequence[Job]) -> dict[int, int]:
     """Return the columns that jobs converted, with their replacements: files may have older ids."""
-    mine = [c for j in done if j.table_id == table.id for c in j.work.conversions]
-    return {int(c.column_id): int(c.shadow_id) for c in mine}
+    found = successors(published_conversions(done, table.id))
+    return {int(old): int(last) for old, last in found.items()}
 
 
 def _felt(changes: Sequence[TableChange]) -> Iterator[str]:

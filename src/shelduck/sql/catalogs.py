@@ -22,6 +22,8 @@ from shelduck.sql.statements.upkeep_statements import (
     Restore,
     SetVariable,
     ShowJobs,
+    UndoJob,
+    UndropColumn,
     Vacuum,
 )
 from shelduck.sql.tokens.lexer import TokenKind, tokenize
@@ -53,6 +55,8 @@ _FOR_TABLES = (
     DropFeature,
     Optimize,
     Restore,
+    UndoJob,
+    UndropColumn,
     Vacuum,
     CancelJob,
 )

@@ -188,6 +188,8 @@ OPERATIONS: dict[type, str] = {
     up.DescribeHistory: "DESCRIBE HISTORY",
     Call: "CALL",
     up.DropFeature: "DROP FEATURE",
+    up.UndoJob: "UNDO JOB",
+    up.UndropColumn: "UNDROP COLUMN",
     up.SetVariable: "SET VARIABLE",
     up.Optimize: "OPTIMIZE",
     up.Vacuum: "VACUUM",

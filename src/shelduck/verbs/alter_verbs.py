@@ -12,6 +12,7 @@ from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking, submit_
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, refuse_rollup
 from shelduck.model.tables.table_version import Feature, TableVersion
+from shelduck.model.text.names import split_name
 from shelduck.rollups.altered_bases import parted, plan_with_rollups
 from shelduck.rollups.rollup_shape import (
     drop_with_rollups,
@@ -22,6 +23,7 @@ from shelduck.rollups.rollup_shape import (
 )
 from shelduck.rollups.rollup_tables import drop_rollup, rollups_of
 from shelduck.rollups.staged_alters import stage_alter
+from shelduck.verbs.undrop import stage_undrop
 from shelduck.work.handle import TableHandle
 from shelduck.work.lookup import require_checked, with_cost
 from shelduck.work.results import Committed, Result, Staged
@@ -79,6 +81,28 @@ class ShapeVerbs(TableHandle, in_parts=True):
                 table.full_name, table.columns, table.columns, plan.change.partition or ()
             )
         return submit(self._state, table, plan, changes, timeout, wait=wait)
+
+    def undrop_column(self, path: str) -> Result:
+        """Bring the column back that was dropped last under this name, with the values in files.
+
+        It has its old type, default, comment and place again. Rows written since read NULL, or the
+        initial default that the column had. No file is written.
+
+        Args:
+            path: The name that it had, or the path of a struct's field.
+
+        Raises:
+            NotFound: no column of that name was dropped; the message lists those that were.
+            AlreadyExists: a column has the name; rename it first.
+            InvalidRequest: rows that had it were written again without it, by an UPDATE or a
+                compaction; the message says where their values are. Or it is NOT NULL, and rows
+                were written since.
+            Unsupported: the table has keys, or is a rollup.
+        """
+        wanted = split_name(path)
+        return carry_out(
+            self._state, self._unit, lambda unit: stage_undrop(unit, self.name, wanted)
+        )
 
     def _alter_lightly(
         self, view: UnitOfWork, table: TableVersion, changes: Sequence[TableChange], plan: AlterPlan

@@ -12,11 +12,11 @@ from shelduck.catalog.read import read
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.overview.table_files import stored_rows
 from shelduck.catalog.running import job_rows as catalog_jobs
-from shelduck.catalog.running.job_rows import speeds
+from shelduck.catalog.running.job_rows import published_conversions, speeds
 from shelduck.catalog.schema.own_tables import if_known
 from shelduck.errors import Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.evolution.alter_plan import AlterPlan, Speed
-from shelduck.model.changes.job import Job
+from shelduck.model.changes.job import Job, successors
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.tables.schema import Field, FieldId, path_text
 from shelduck.model.tables.table_version import TableVersion
@@ -100,19 +100,11 @@ def replaced_columns(
     No statement if the table still has all of its columns.
     """
     gone = [f.id for f in then.columns if now.columns.by_id(f.id) is None]
-    following: dict[FieldId, FieldId] = {}
-    for job in _jobs_of(unit, now) if gone else ():
-        if job.is_understood and job.published is not None:
-            known = (c for c in job.work.conversions if c.using is None)
-            following |= {c.column_id: c.shadow_id for c in known}
-    found = {}
-    for number in gone:
-        last = number
-        while last in following:
-            last = following[last]
-        if last != number:
-            found[number] = last
-    return found
+    if not gone:
+        return {}
+    done = published_conversions(_jobs_of(unit, now), now.id, then.snapshot.id)
+    last = successors(c for c in done if c.using is None)
+    return {number: last[number] for number in gone if number in last}
 
 
 def _jobs_of(unit: UnitOfWork, table: TableVersion) -> list[Job]:

@@ -24,7 +24,7 @@ from shelduck.model.changes.change import (
 )
 from shelduck.model.changes.definition import CommentViewColumns, CreateMacro, DropMacro
 from shelduck.model.changes.staged_rows import StagedRows
-from shelduck.model.tables.schema import spent
+from shelduck.model.tables.schema import FieldId, spent
 from shelduck.model.tables.table_version import SchemaInfo, TableVersion
 from shelduck.model.tables.view import MacroVersion, ViewVersion
 from shelduck.work.results import TableName
@@ -124,6 +124,7 @@ class StagedTable(StagedObject[TableVersion]):
     """What happened to a table and its rows."""
 
     excludes_inserts: bool = False
+    returning: frozenset[FieldId] = frozenset()
     rows: StagedRows = field(default_factory=StagedRows)
 
     def copied(self) -> Self:
@@ -150,6 +151,8 @@ class StagedTable(StagedObject[TableVersion]):
         found: list[Change] = [] if now.name == old.name else [RenameTable(old, now.name)]
         unsafe = self.rows.unsafe_bounds
         altered = alteration(old, now, unsafe, excludes_inserts=self.excludes_inserts)
+        if self.returning:
+            altered = replace(altered, returning=self.returning)
         if altered.reserved or differs(old, now):
             found.append(altered)
         return [*found, *self.rows.changes(now.id, now.columns)]

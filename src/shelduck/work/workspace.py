@@ -339,6 +339,7 @@ class Workspace:
             change = replace(change, partition_id=number)
         work.current = altered(work.current, change)
         work.excludes_inserts |= change.excludes_inserts
+        work.returning |= change.returning
         work.rows.distrust(change.unsafe_bounds)
 
     def _new_id(self) -> int:

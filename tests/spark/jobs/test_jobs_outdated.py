@@ -110,7 +110,9 @@ def test_a_job_that_was_cancelled_converts_no_more_files(lake, monkeypatch):
 
     monkeypatch.setattr(convert, "write_bins", noted)
     monkeypatch.setattr(lots, "batches", lambda bins, _: [[one] for one in bins])
-    monkeypatch.setattr(Lots, "_shared_bins", lambda _, found, left: found.chosen(left, 1))
+    monkeypatch.setattr(
+        Lots, "_bins", lambda _, found, left, *_shadows: (found.chosen(left, 1), None)
+    )
     convert_first(monkeypatch)
     once_after(monkeypatch, lots, "land", job.cancel)
     with pytest.raises(InvalidRequest, match="was cancelled"):

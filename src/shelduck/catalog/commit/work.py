@@ -81,7 +81,8 @@ class TableWork(_Changes):
         else:
             unsafe = before.unsafe_bounds | change.unsafe_bounds
             kept = {**_described(before), **_described(change)}
-            self.made = replace(change, unsafe_bounds=unsafe, **kept)
+            returning = before.returning | change.returning
+            self.made = replace(change, unsafe_bounds=unsafe, returning=returning, **kept)
 
     def drop(self) -> None:
         """End the table; it then has no columns or rows to write."""

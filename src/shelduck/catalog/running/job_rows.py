@@ -62,6 +62,7 @@ from shelduck.model.changes.stored_job import STORED_WORK
 from shelduck.model.tables.rollup import ROLLUP
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table_version import Snapshot
+from shelduck.model.tables.writable import Conversion
 
 _TABLE = own_tables.job
 _c = _TABLE.c
@@ -228,6 +229,7 @@ def record_job(
             about="job",
         )
     runs = new.worker is not None and not answers["writers"]
+    undoes = new.work.undoes
     now = clock.now()
     made = Job(
         id=(answers["newest_job"][0].job_id or 0) + 1,
@@ -239,6 +241,7 @@ def record_job(
         timeout=new.timeout,
         base=snapshot.id,
         schema_version=snapshot.schema_version,
+        message="" if undoes is None else undoes.told,
         last_file=snapshot.next_file_id - 1 if runs else None,
         worker=new.worker,
         heartbeat=None if new.worker is None else now,
@@ -434,11 +437,20 @@ def as_job(row: Any) -> Job:
     )
 
 
-def followed_by(connection: Connection, table: int) -> dict[int, int]:
-    """Return the id of each column that jobs of a table converted, with that of its successor."""
-    done = [j for j in jobs(connection) if j.table_id == table and j.is_understood]
-    published = [job for job in done if job.published is not None]
-    return {int(c.column_id): int(c.shadow_id) for j in published for c in j.work.conversions}
+def published_conversions(known: Iterable[Job], table: int, since: int = 0) -> list[Conversion]:
+    """Return what jobs of a table have published after a snapshot, in the order of the jobs."""
+    mine = (j for j in known if j.table_id == table and j.is_understood)
+    done = sorted((j.published, j.id, j) for j in mine if (j.published or 0) > since)
+    return [c for *_, job in done for c in job.work.conversions]
+
+
+def followed_by(connection: Connection, table: int) -> list[tuple[int, int]]:
+    """Return the id of each column that jobs of a table converted, with that of its successor.
+
+    In the order of the jobs: after an undo, a column has two successors, or is one of its own.
+    """
+    found = published_conversions(jobs(connection), table)
+    return [(int(c.column_id), int(c.shadow_id)) for c in found]
 
 
 def add_speed(

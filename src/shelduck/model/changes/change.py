@@ -116,8 +116,9 @@ class AlterTable:
     ``postponed`` are rewrites that happen together with the change.
 
     ``unsafe_bounds`` are leaves whose min/max texts must be cleared in file and table statistics.
-    ``excludes_inserts``: rows were checked (for NOT NULL), so inserts that were committed in the
-    meantime conflict.
+    ``returning`` are leaves that come back after rows were written without them, so that the
+    table's statistics of them no longer hold. ``excludes_inserts``: rows were checked (for NOT
+    NULL), so inserts that were committed in the meantime conflict.
     """
 
     table: TableVersion
@@ -132,6 +133,7 @@ class AlterTable:
     reserved: tuple[Field, ...] = ()
     only_files: frozenset[int] | None = None
     postponed: PostponedRewrites | None = None
+    returning: frozenset[FieldId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -10,7 +11,7 @@ from shelduck.errors import ShelduckError
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.rollup import RollupSpec
-from shelduck.model.tables.schema import TableId
+from shelduck.model.tables.schema import FieldId, SnapshotId, TableId
 from shelduck.model.tables.writable import Conversion
 
 LEASE = timedelta(seconds=60)
@@ -64,6 +65,18 @@ class JobIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class Undone:
+    """The job that another one undoes, and the snapshot that it ``published``.
+
+    ``told`` says what comes back and what does not, as far as it is known at the beginning.
+    """
+
+    job: int
+    published: SnapshotId
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobWork:
     """The work of a job.
 
@@ -73,8 +86,8 @@ class JobWork:
     together. ``refolds``: a key is dropped, and the only rollup holds the rows as they are without
     it. ``remakes``: the clauses need no new files of the table itself; the rollups that they change
     are rebuilt and published with them. ``indexes`` are the table and the rollups that the job
-    changes. Older jobs do not record them; then it is the table alone. ``pace`` may change while
-    the job runs.
+    changes. Older jobs do not record them; then it is the table alone. ``undoes`` is the job whose
+    conversions these are in the other direction. ``pace`` may change while the job runs.
     """
 
     conversions: tuple[Conversion, ...] = ()
@@ -85,6 +98,7 @@ class JobWork:
     remakes: bool = False
     indexes: tuple[JobIndex, ...] = ()
     pace: JobPace = FULL_PACE
+    undoes: Undone | None = None
 
     @property
     def makes_rollups(self) -> bool:
@@ -149,6 +163,19 @@ class Job:
         if not self.is_open or self.worker is None or self.heartbeat is None:
             return False
         return now < self.heartbeat + LEASE
+
+
+def successors(conversions: Iterable[Conversion]) -> dict[FieldId, FieldId]:
+    """Return the columns that published jobs converted, each with the one that has its place now.
+
+    ``conversions`` are in the order of the jobs. A column that an undo brought back has its own
+    place, and is left out.
+    """
+    found: dict[FieldId, FieldId] = {}
+    for c in conversions:
+        found |= {old: c.shadow_id for old, last in found.items() if last == c.column_id}
+        found[c.column_id] = c.shadow_id
+    return {old: last for old, last in found.items() if old != last}
 
 
 @dataclass(frozen=True, slots=True)

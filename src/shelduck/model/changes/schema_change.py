@@ -59,7 +59,7 @@ class AddColumn(Definition):
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
-    """Drop a column or a struct field; its id is never used again.
+    """Drop a column or a struct field; no other one gets its id.
 
     With ``rollup``, only that rollup of the table loses it.
     """
@@ -100,6 +100,15 @@ class ChangeType:
         text = f"ALTER COLUMN {path_text(self.path)} TYPE {self.type}"
         text += f" USING {self.using}" if self.using else ""
         return f"{text} ON ERROR NULL" if self.on_error_null else text
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTypeBack(ChangeType):
+    """Give a column the type, the ids and the values back that it had before a job converted it.
+
+    Only an undo has it, with what it knows of the column. Other versions of Shelduck that would
+    convert each value again do not know it, and leave the job alone.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +164,7 @@ SchemaChange = (
     | DropColumn
     | RenameColumn
     | ChangeType
+    | ChangeTypeBack
     | SetDefault
     | SetNullable
     | MoveColumn
@@ -329,6 +339,12 @@ def _set_comment(draft: SchemaDraft, change: SetComment, table: str) -> SchemaDr
     return replace(draft, comments=comments)
 
 
+_TYPE_PARTS = {
+    "path": PATH_FORM,
+    "type": TYPE_FORM,
+    "using": maybe(TEXT),
+    "on_error_null": FLAG,
+}
 _BY_ID = Weight(False, "metadata only: columns are found by id")
 
 SCHEMA_CLAUSES: dict[type, Clause] = {
@@ -349,9 +365,10 @@ SCHEMA_CLAUSES: dict[type, Clause] = {
     ),
     ChangeType: Clause(
         "change_type",
-        record(ChangeType, path=PATH_FORM, type=TYPE_FORM, using=maybe(TEXT), on_error_null=FLAG),
+        record(ChangeType, **_TYPE_PARTS),
         apply=_change_type,
     ),
+    ChangeTypeBack: Clause("change_type_back", record(ChangeTypeBack, **_TYPE_PARTS)),
     SetDefault: Clause(
         "set_default",
         record(SetDefault, path=PATH_FORM, default=maybe(DEFAULT_FORM)),

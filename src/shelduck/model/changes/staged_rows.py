@@ -134,11 +134,14 @@ class StagedRows:
             self.batches = [b.without(own) for b in self.batches]
 
     def _planned(self) -> TableVersion | None:
-        """Return the table for which all new rows were written, or None if there are several."""
-        first = self.plans[0]
-        if first is None or any(p is None or p.columns != first.columns for p in self.plans):
+        """Return the table for which all new rows were written, or None if there are several.
+
+        Of the columns of a job, it has those that all of them have.
+        """
+        known = [plan for plan in self.plans if plan is not None]
+        if len(known) < len(self.plans) or any(p.columns != known[0].columns for p in known):
             return None
-        return first
+        return min(known, key=lambda plan: len(plan.conversions))
 
     def over(self, table: TableVersion, files: Iterable[DataFile]) -> list[DataFile]:
         """Return the data files of the base snapshot as changed here, and the transaction's own.

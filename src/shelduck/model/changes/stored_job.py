@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shelduck.model.changes.definition import PATH_FORM
-from shelduck.model.changes.job import FULL_PACE, JobIndex, JobPace, JobWork
+from shelduck.model.changes.job import FULL_PACE, JobIndex, JobPace, JobWork, Undone
 from shelduck.model.changes.modify import CLAUSES
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec
 from shelduck.model.tables.writable import Conversion
@@ -36,6 +36,8 @@ _CONVERSION = record(
     parts=each(NUMBER),
     named=each(pair(PATH_FORM, NUMBER)),
     may_be_null=FLAG,
+    shadow_parts=each(NUMBER),
+    recalls=FLAG,
 )
 _MEASURE = record(MeasureSpec, name=TEXT, measure=word(Measure), column=maybe(TEXT))
 _TEXTS = each(TEXT)
@@ -63,6 +65,7 @@ STORED_WORK: Stored[JobWork] = Stored(
         remakes=FLAG,
         indexes=each(record(JobIndex, name=TEXT, table_id=NUMBER)),
         pace=replace(_PACE, absent=FULL_PACE),
+        undoes=maybe(record(Undone, job=NUMBER, published=NUMBER, told=TEXT)),
     ),
     without_classes(_CLASSES | {"RewriteOlderFiles": "rewrite"}),
 )

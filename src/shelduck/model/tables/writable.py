@@ -32,7 +32,7 @@ def unwritable_parts(data_type: DataType, path: Path = ()) -> Iterator[tuple[Pat
         case List(element):
             yield from unwritable_parts(element, (*path, "element"))
         case Map(key, value):
-            if _holds_map(key):
+            if holds_map(key):
                 yield (*path, "key"), "Spark does not support maps in the keys of a map"
             yield from unwritable_parts(key, (*path, "key"))
             yield from unwritable_parts(value, (*path, "value"))
@@ -60,14 +60,15 @@ def require_writable(columns: Iterable[Field], table: str, what: str) -> None:
         raise Unsupported(f"{what}: {why}")
 
 
-def _holds_map(data_type: DataType) -> bool:
+def holds_map(data_type: DataType) -> bool:
+    """Return whether a type is a map, or contains one."""
     match data_type:
         case Map():
             return True
         case List(element):
-            return _holds_map(element)
+            return holds_map(element)
         case Struct(members):
-            return any(_holds_map(m.type) for m in members)
+            return any(holds_map(m.type) for m in members)
         case _:
             return False
 
@@ -84,6 +85,10 @@ class Conversion:
     ``parts`` are the ids of the column and of everything in it. ``named`` is what names meant when
     the job began, as paths with ids, for everything that ``using`` may name. ``may_be_null``:
     values that are not NULL may become NULL, and the column accepts this.
+
+    An undo gives a column its older ids back: ``shadow_parts`` are those of the replacement and of
+    everything in it, empty if they count from ``shadow_id``. ``recalls``: rows whose files hold no
+    older value get that of an older snapshot, by their row ids.
     """
 
     column_id: FieldId
@@ -96,6 +101,8 @@ class Conversion:
     parts: tuple[FieldId, ...] = ()
     named: tuple[tuple[Path, FieldId], ...] = ()
     may_be_null: bool = False
+    shadow_parts: tuple[FieldId, ...] = ()
+    recalls: bool = False
 
 
 def shadow_name(field: Field) -> str:

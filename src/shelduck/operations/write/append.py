@@ -76,7 +76,8 @@ def write_rows(
     If columns of a job no longer exist, or its expression names such a column, nothing is written
     for it: the job ends by itself.
     """
-    if not table.conversions:
+    if not table.conversions or (how.lineage and any(c.recalls for c in table.conversions)):
+        # Rows that are not new may get older values: the job knows them.
         return write_files(spark, rows, table, how=how, progress=progress)
     shadows = known_shadows(table, table.conversions)
     write = partial(write_files, spark, how=how, progress=progress)

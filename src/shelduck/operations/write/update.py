@@ -236,7 +236,10 @@ def with_new_files(gone: Done, files: Sequence[NewDataFile], counts: Counts) -> 
     """Return deletes and new files as one change, which says so even if nothing is deleted."""
     table, changes = gone.table, gone.changes or (DeleteRows(gone.table),)
     if files:
-        changes = (*changes, AppendFiles(table.id, tuple(files), table))
+        # `write_rows` left out the columns of a job that recalls older values.
+        is_partial = any(c.recalls for c in table.conversions)
+        planned = replace(table, conversions=()) if is_partial else table
+        changes = (*changes, AppendFiles(table.id, tuple(files), planned))
     counts = replace(counts, files=len(files), bytes=sum(f.file_size_bytes for f in files))
     return Done(table, changes, (*(f.path for f in files), *gone.paths), counts)
 

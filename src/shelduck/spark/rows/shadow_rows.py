@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import shadow_name
+from shelduck.model.tables.writable import holds_map, shadow_name
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.data_types import (
     DataType,
@@ -62,6 +62,45 @@ def add_shadows(rows: DataFrame, shadows: Sequence[Shadow], *, counted: bool = F
             for s in shadows
         }
     )
+
+
+_PAST = "__shelduck_past"
+
+
+def add_recalled(
+    rows: DataFrame, old: DataFrame, then: DataFrame, shadows: Sequence[Shadow]
+) -> DataFrame:
+    """Return the rows with the older values of some columns, and converted ones of the others.
+
+    A row gets its older value back if its value is still the one into which that was converted.
+    ``old`` and ``then`` have the row ids behind a column for each shadow that recalls, in order.
+    The result is one partition, in the order of the row ids.
+    """
+    recalled = [s for s in shadows if s.conversion.recalls]
+    row, count = F.col(Origin.ROW_ID), len(recalled)
+    old = old.toDF(*(f"{_PAST}_old_{n}" for n in range(count)), _PAST)
+    then = then.toDF(*(f"{_PAST}_then_{n}" for n in range(count)), f"{_PAST}_same")
+    known = old.join(then, F.col(_PAST) == F.col(f"{_PAST}_same"))
+    joined = rows.join(known, row == F.col(_PAST), "left")
+    made: dict[str, Column] = {}
+    for shadow in shadows:
+        value = _checked(joined, shadow)
+        if shadow.conversion.recalls:
+            at = recalled.index(shadow)
+            before = F.col(f"{_PAST}_old_{at}").cast(spark_type(shadow.field.type))
+            was = F.col(f"{_PAST}_then_{at}").cast(spark_type(shadow.old.type))
+            is_kept = F.col(_PAST).isNotNull() & _is_same(was, _source(shadow), shadow.old.type)
+            value = F.when(is_kept, before).otherwise(value)
+        made[shadow_name(shadow.field)] = value
+    found = joined.withColumns(made).drop(*known.columns)
+    return found.coalesce(1).sortWithinPartitions(row)
+
+
+def _is_same(one: Column, other: Column, data_type: DataType) -> Column:
+    """Return whether two values are the same; Spark compares no maps."""
+    if holds_map(data_type):
+        one, other = shown(one, data_type), shown(other, data_type)
+    return one.eqNullSafe(other)
 
 
 def counts_losses(shadow: Shadow) -> bool:

@@ -39,13 +39,13 @@ from shelduck.sql.ddl.rollups import begins_rollup_change, mixed_changes, read_r
 from shelduck.sql.ddl.sorting import read_sort_keys
 from shelduck.sql.query.expressions import skip_expression
 from shelduck.sql.statements.statement_values import (
-    AlterRollups,
     AlterTableStatement,
     CommentView,
     NamedTable,
     RenameTableStatement,
+    Statement,
 )
-from shelduck.sql.statements.upkeep_statements import DropFeature
+from shelduck.sql.statements.upkeep_statements import DropFeature, UndoJob, UndropColumn
 from shelduck.sql.tokens.arguments import (
     begins_property_change,
     read_job_properties,
@@ -81,14 +81,16 @@ _EXPECTED = {
 }
 
 
-def read_alter(
-    cursor: Cursor,
-) -> AlterTableStatement | AlterRollups | RenameTableStatement | DropFeature:
+def read_alter(cursor: Cursor) -> Statement:
     """Read the statement behind ``ALTER TABLE``."""
     if_exists = cursor.accept_if("EXISTS")
     name = cursor.table_name()
     if _drops_feature(cursor):
         return _drop_feature(cursor, name, if_exists)
+    if cursor.accept("UNDO", "JOB"):
+        return _undo_job(cursor, name, if_exists)
+    if cursor.accept("UNDROP"):
+        return _undrop(cursor, name, if_exists)
     if begins_rollup_change(cursor):
         return read_rollup_changes(cursor, name, if_exists)
     if _renames_table(cursor):
@@ -130,6 +132,25 @@ def _drop_feature(cursor: Cursor, name: NamedTable, if_exists: bool) -> DropFeat
         raise _not_alone(cursor, "DROP FEATURE")
     cursor.end()
     return DropFeature(name, feature, if_exists)
+
+
+def _undo_job(cursor: Cursor, name: NamedTable, if_exists: bool) -> UndoJob:
+    job = cursor.job()
+    using, on_error_null = _how_converted(cursor)
+    properties = read_job_properties(cursor, {})
+    if cursor.sees(","):
+        raise _not_alone(cursor, "UNDO JOB")
+    cursor.end()
+    return UndoJob(name, job, using, on_error_null, if_exists, properties)
+
+
+def _undrop(cursor: Cursor, name: NamedTable, if_exists: bool) -> UndropColumn:
+    cursor.accept("COLUMN")
+    path = cursor.path()
+    if cursor.sees(","):
+        raise _not_alone(cursor, "UNDROP COLUMN")
+    cursor.end()
+    return UndropColumn(name, path, if_exists)
 
 
 def _not_alone(cursor: Cursor, what: str) -> Unsupported:
@@ -193,7 +214,9 @@ def _action(cursor: Cursor) -> list[TableChange]:
         other = cursor.peek().key
         if other in _OTHER_ACTIONS:
             raise cursor.refusal(f"ALTER TABLE ... {other}", _OTHER_ACTIONS[other])
-        raise cursor.failure("one of ADD, DROP, RENAME, ALTER, CHANGE, MODIFY, ORDER BY, REWRITE")
+        raise cursor.failure(
+            "one of ADD, DROP, RENAME, ALTER, CHANGE, MODIFY, ORDER BY, REWRITE, UNDO JOB, UNDROP"
+        )
     what = cursor.peek().key
     if word != "ALTER" and what in _NOT_COLUMNS and cursor.peek(1).key != "TO":
         raise cursor.refusal(
@@ -456,10 +479,14 @@ def _expect_not_null(cursor: Cursor, expected: str) -> None:
 def _type_change(cursor: Cursor, path: Path) -> ChangeType:
     """Read the type, and how values are converted to it."""
     kind = cursor.type()
+    return ChangeType(path, kind, *_how_converted(cursor))
+
+
+def _how_converted(cursor: Cursor) -> tuple[str | None, bool]:
+    """Read USING with its expression, and ON ERROR NULL."""
     using = None
     if cursor.accept("USING"):
         first, behind = skip_expression(cursor, ("ON", ",", "PROPERTIES"), what="an expression")
         start, end = cursor.tokens[first].start, cursor.tokens[behind - 1].end
         using = cursor.text[start:end]
-    on_error_null = cursor.accept("ON", "ERROR", "NULL")
-    return ChangeType(path, kind, using, on_error_null)
+    return using, cursor.accept("ON", "ERROR", "NULL")

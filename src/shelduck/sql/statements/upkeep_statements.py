@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from shelduck.model.tables.schema import Path
 from shelduck.sql.tokens.parts import Expression, NamedTable, SchemaName, Selection, Statement
 
 
@@ -39,6 +40,27 @@ class AlterJob(Statement):
     job: int
     action: str
     pace: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UndoJob(Statement):
+    """ALTER TABLE … UNDO JOB: the job, how new values are converted back, and the new job's."""
+
+    name: NamedTable
+    job: int
+    using: str | None = None
+    on_error_null: bool = False
+    if_exists: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UndropColumn(Statement):
+    """ALTER TABLE … UNDROP COLUMN."""
+
+    name: NamedTable
+    path: Path
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,6 +213,13 @@ class Cursor:
             raise self.failure(what)
         return string_of(self.take())
 
+    def job(self) -> int:
+        """Take the id of a job."""
+        token = self.peek()
+        if token.kind is not TokenKind.NUMBER or not token.text.isdigit():
+            raise self.failure("the id of a job")
+        return int(self.take().text)
+
     def type(self) -> DataType:
         """Take a data type in the words of Spark, DuckDB or DuckLake."""
         start = self.at

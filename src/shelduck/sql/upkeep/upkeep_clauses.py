@@ -167,14 +167,14 @@ def read_cancel(cursor: Cursor) -> CancelJob:
     rollups = _are_rollups(cursor)
     cursor.expect("FROM")
     name = cursor.table_name()
-    jobs = cursor.in_brackets(_job) if cursor.sees("(") else ()
+    jobs = cursor.in_brackets(Cursor.job) if cursor.sees("(") else ()
     cursor.end()
     return CancelJob(name, jobs, rollups)
 
 
 def read_alter_job(cursor: Cursor) -> AlterJob:
     """Read the statement behind ``ALTER JOB``."""
-    job = _job(cursor)
+    job = cursor.job()
     action = cursor.accept_any("PAUSE", "RESUME", "SET")
     if not action:
         raise cursor.failure("PAUSE, RESUME or SET (tasks = 2, bytes_per_second = '50 MB')")
@@ -190,10 +190,3 @@ def _are_rollups(cursor: Cursor) -> bool:
     if cursor.accept("ROLLUP") or cursor.accept("MATERIALIZED", "VIEW"):
         return True
     raise cursor.failure("COLUMN, ROLLUP or MATERIALIZED VIEW")
-
-
-def _job(cursor: Cursor) -> int:
-    token = cursor.peek()
-    if token.kind is not TokenKind.NUMBER or not token.text.isdigit():
-        raise cursor.failure("the id of a job")
-    return int(cursor.take().text)

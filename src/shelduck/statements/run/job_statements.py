@@ -9,7 +9,13 @@ from typing import Any
 from shelduck.catalog.read.overview.column_history import ShapeVersions
 from shelduck.catalog.running.job_rows import LightChange, jobs, light_changes, open_job
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.jobs.jobs import SchemaChangeJob, alter_job, job_properties, submit_rollups
+from shelduck.jobs.jobs import (
+    SchemaChangeJob,
+    alter_job,
+    job_properties,
+    submit_rollups,
+    submit_undo,
+)
 from shelduck.model.changes.job import Job, JobIndex, JobState
 from shelduck.model.tables.rollup import (
     AddRollup,
@@ -18,8 +24,10 @@ from shelduck.model.tables.rollup import (
     rollup_names,
     rollup_table,
 )
+from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import split_name
+from shelduck.planning.undoing import WayBack
 from shelduck.rollups.rollup_tables import drop_rollup
 from shelduck.spark.query import answer, run_query
 from shelduck.spark.scan.matching import Where
@@ -146,6 +154,30 @@ def alter_job_of_lake(runner: Runner, statement: up.AlterJob) -> Unchanged:
     return Unchanged(runner.view().workspace.base.id)
 
 
+def undo_job(runner: Runner, statement: up.UndoJob) -> Result:
+    """ALTER TABLE … UNDO JOB; waits for the job that does it, unless ``"wait" = "false"``."""
+    view = runner.view().workspace
+    name = runner.name(statement.name)
+    if statement.if_exists and not view.has_table(name):
+        return Unchanged(view.base.id)
+    refuse_in_transaction(runner.unit, "UNDO JOB")
+    timeout, waits = job_properties(statement.properties)
+    wanted = WayBack(statement.using, statement.on_error_null)
+    done = submit_undo(runner.state, statement.job, wanted, timeout, wait=waits, of=name)
+    if not isinstance(done, SchemaChangeJob):
+        return done
+    job = done.look()
+    return Unchanged(job.base, note=job.message)
+
+
+def undrop_column(runner: Runner, statement: up.UndropColumn) -> Result:
+    """ALTER TABLE … UNDROP COLUMN."""
+    view = runner.view().workspace
+    if statement.if_exists and not view.has_table(runner.name(statement.name)):
+        return Unchanged(view.base.id)
+    return runner.table(statement.name).undrop_column(path_text(statement.path))
+
+
 def _indexes(job: Job) -> Sequence[JobIndex]:
     """Return the table and each rollup that a job changes."""
     indexes = job.work.indexes if job.is_understood else ()
@@ -240,6 +272,8 @@ RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     st.AlterRollups: alter_rollups,
     Call: call,
     up.DropFeature: drop_feature,
+    up.UndoJob: undo_job,
+    up.UndropColumn: undrop_column,
     up.Optimize: optimize,
     up.Vacuum: vacuum,
     up.Checkpoint: checkpoint,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shelduck.catalog.read.overview.column_history import ColumnState
 
 Find = Callable[[int], ColumnState | None]
+Followers = Sequence[tuple[int, int]]
+"""Columns with those into which jobs converted them, in the order of the jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +27,12 @@ class ColumnChange:
 def column_changes(
     before: Iterable[ColumnState],
     after: Iterable[ColumnState],
-    followed_by: Mapping[int, int] | None = None,
+    followed_by: Followers = (),
     unchanged: Find | None = None,
 ) -> list[ColumnChange]:
     """Return what turns some columns into others; columns that stay as they are may be missing.
 
-    A column that a job converted is in ``followed_by`` with the column that has its place.
+    A column that a job converted is in ``followed_by`` with the column that got its place.
     ``unchanged`` finds a column that is missing, for the paths of those below it.
     """
     old, new = {s.id: s for s in before}, {s.id: s for s in after}
@@ -38,7 +40,7 @@ def column_changes(
     def known(number: int) -> ColumnState | None:
         return new.get(number) or old.get(number) or (unchanged(number) if unchanged else None)
 
-    successors = {o: n for o, n in (followed_by or {}).items() if o in old and n in new}
+    successors = {o: n for o, n in followed_by if o in old and n in new}
     converted = {n: o for o, n in successors.items() if n not in old and o not in new}
     found: list[ColumnChange] = []
     for number in sorted(old.keys() | new.keys()):

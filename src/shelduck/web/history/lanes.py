@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from shelduck.catalog.read.overview.column_history import ColumnState
+from shelduck.web.history.column_changes import Followers
 
 
 class Family(Enum):
@@ -96,11 +97,13 @@ class Lane:
         return self.segments[-1].end
 
 
-def lanes(history: Iterable[ColumnState], followed_by: Mapping[int, int]) -> list[Lane]:
+def lanes(history: Iterable[ColumnState], followed_by: Followers) -> list[Lane]:
     """Return a lane for each column, nested ones after their parents.
 
-    ``followed_by`` are columns with those into which a job converted them: they come right after.
+    ``followed_by`` are columns with those into which jobs converted them, in the order of the jobs:
+    they come right after.
     """
+    last = dict(followed_by)
     states: dict[int, list[ColumnState]] = defaultdict(list)
     for state in history:
         states[state.id].append(state)
@@ -117,7 +120,7 @@ def lanes(history: Iterable[ColumnState], followed_by: Mapping[int, int]) -> lis
             found.append(
                 Lane(
                     *(number, parent, depth, here, _segments(mine), _marks(mine), children),
-                    followed_by.get(number) if followed_by.get(number) in states else None,
+                    last.get(number) if last.get(number) in states else None,
                 )
             )
             add(number, depth + 1, here)
@@ -126,17 +129,24 @@ def lanes(history: Iterable[ColumnState], followed_by: Mapping[int, int]) -> lis
     return found
 
 
-def _in_order(ids: Sequence[int], followed_by: Mapping[int, int]) -> list[int]:
-    """Return ids in the order in which they were given; each is followed by its successors."""
+def _in_order(ids: Sequence[int], followed_by: Followers) -> list[int]:
+    """Return ids in the order in which they were given; each is followed by its successors.
+
+    A column that an undo brought back stays in its first place.
+    """
     known, placed = set(ids), list[int]()
-    later = {n for o, n in followed_by.items() if o in known}
+    behind: dict[int, list[int]] = defaultdict(list)
+    for old, new in followed_by:
+        behind[old].append(new)
+
+    def place(number: int) -> None:
+        if number in known and number not in placed:
+            placed.append(number)
+            for successor in behind.get(number, ()):
+                place(successor)
+
     for number in sorted(ids):
-        if number in later:
-            continue
-        at: int | None = number
-        while at is not None and at in known:
-            placed.append(at)
-            at = followed_by.get(at)
+        place(number)
     return placed
 
 

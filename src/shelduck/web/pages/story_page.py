@@ -18,7 +18,12 @@ from shelduck.catalog.read.overview.column_history import (
 from shelduck.catalog.running.job_rows import followed_by
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table_version import Snapshot
-from shelduck.web.history.column_changes import ColumnChange, column_changes, order_changes
+from shelduck.web.history.column_changes import (
+    ColumnChange,
+    Followers,
+    column_changes,
+    order_changes,
+)
 from shelduck.web.history.lanes import Family, changed_at, lanes
 from shelduck.web.history.picture import Axis, Scale, picture, readable_scale
 from shelduck.web.site import Site
@@ -125,7 +130,7 @@ class Events:
         self,
         history: Sequence[ColumnState],
         snapshots: Mapping[int, Snapshot],
-        followed_by: Mapping[int, int],
+        followed_by: Followers,
         names: Sequence[tuple[int, str, str]],
     ) -> None:
         self._snapshots, self._followed_by = snapshots, followed_by

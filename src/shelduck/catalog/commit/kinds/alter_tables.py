@@ -40,7 +40,7 @@ from shelduck.model.changes.change import AlterTable, Entry, PostponedRewrites, 
 from shelduck.model.files.data_file import DeletesSeen
 from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.rollup import ROLLUPS
-from shelduck.model.tables.schema import Field, FieldId, Schema
+from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.data_types import FLOATS
 
@@ -135,18 +135,24 @@ def _alter(draft: Draft, work: TableWork, old: TableVersion, made: AlterTable) -
     change_tags(draft, old, made.comments, made.properties)
     set_keys(draft, old.id, made)
     reserve_columns(draft, old.id, made.reserved)
-    if made.unsafe_bounds:
-        for statement in (_clear_file_bounds(draft.format), _DELETE_TABLE_BOUNDS):
-            draft.connection.execute(
-                statement, {"of_table": old.id, "ids": sorted(made.unsafe_bounds)}
-            )
-        draft.has_stats_change = True
+    _forget_bounds(draft, old.id, made)
     if made.postponed is not None and made.postponed.snapshots:
         postpone(draft, work, made.postponed)
     draft.entries.append(Entry(Verb.ALTERED_TABLE, old.id))
     draft.has_schema_change = True
     if changed:
         draft.note_version(old.id)
+
+
+def _forget_bounds(draft: Draft, table: TableId, made: AlterTable) -> None:
+    """Clear the bounds that the new columns make invalid; at most two statements."""
+    stale = made.unsafe_bounds | made.returning
+    if made.unsafe_bounds:
+        told = {"of_table": table, "ids": sorted(made.unsafe_bounds)}
+        draft.connection.execute(_clear_file_bounds(draft.format), told)
+    if stale:
+        draft.connection.execute(_DELETE_TABLE_BOUNDS, {"of_table": table, "ids": sorted(stale)})
+        draft.has_stats_change = True
 
 
 def _doubled(was: Sequence[Field], new: Schema) -> dict[FieldId, Field]:
