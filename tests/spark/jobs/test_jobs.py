@@ -329,10 +329,10 @@ def test_a_job_is_paused_while_it_runs_and_goes_on(lake, monkeypatch):
     job.set_pace(tasks=1, bytes_per_second="1 GB")
     rested, write = [], lots.write_converted
 
-    def paused_once(*arguments):
+    def paused_once(*arguments, **more):
         if not rested:
             rested.append(lake.sql(f"ALTER JOB {job.id} PAUSE"))
-        return write(*arguments)
+        return write(*arguments, **more)
 
     def resumed_by_another(_):
         if job.state is JobState.PAUSED:
