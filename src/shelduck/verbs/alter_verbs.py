@@ -12,6 +12,7 @@ from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking, submit_
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, refuse_rollup
 from shelduck.model.tables.table_version import Feature, TableVersion
+from shelduck.planning.shadows import of_numbers
 from shelduck.rollups.altered_bases import parted, plan_with_rollups
 from shelduck.rollups.rollup_shape import (
     drop_with_rollups,
@@ -24,6 +25,7 @@ from shelduck.rollups.rollup_tables import drop_rollup, rollups_of
 from shelduck.rollups.staged_alters import stage_alter
 from shelduck.work.handle import TableHandle
 from shelduck.work.lookup import require_checked, with_cost
+from shelduck.work.preflight import preflight
 from shelduck.work.results import Committed, Result, Staged
 from shelduck.work.unit import UnitOfWork, carry_out, refuse_in_transaction
 
@@ -70,6 +72,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
             plan = None if follows else plan_alter(table, changes)
             if plan is not None and not plan.is_heavy:
                 return self._alter_lightly(view, table, changes, plan)
+            if plan is not None and of_numbers(plan.shadows):
+                self._refuse_certain(view, table, plan)
         if plan is None:
             done = self._alter_with_rollups(view, table, changes, timeout)
             return done.wait() if wait and isinstance(done, SchemaChangeJob) else done
@@ -108,6 +112,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
                     f"ALTER TABLE {self.name}: converting values or dropping a key cannot be"
                     " combined with changes of columns that rollups contain; write two statements"
                 )
+            if of_numbers(plan.shadows):
+                self._refuse_certain(view, table, plan)
             return submit(self._state, table, plan, changes, timeout, indexes=indexes)
         if parts.made_anew(None if plan is None else plan.change):
             refuse_in_transaction(self._unit, "a change that rebuilds rollups")
@@ -122,6 +128,12 @@ class ShapeVerbs(TableHandle, in_parts=True):
         if self._unit is None:
             refresh_by_id(self._state, table)
         return _noted(done, plans)
+
+    def _refuse_certain(self, view: UnitOfWork, table: TableVersion, plan: AlterPlan) -> None:
+        """Raise the error of the job at once if the catalog proves that a value fails."""
+        found = None if self._unit is not None else preflight(view, table, plan)
+        if found is not None:
+            found.refuse()
 
     def _stage(self, unit: UnitOfWork, plan: AlterPlan) -> None:
         if plan.is_heavy:
@@ -145,7 +157,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
             view.state.store.format.require(
                 table.full_name, table.columns, table.columns, plan.change.partition or ()
             )
-        return with_cost(self._state, table, plan)
+        found = preflight(view, table, plan) if of_numbers(plan.shadows) else None
+        return with_cost(self._state, table, plan if found is None else found.told(plan))
 
     def rename(self, new_name: str) -> Result:
         """Rename the table inside its schema; this object follows, and files stay where they are.
