@@ -72,7 +72,8 @@ class AlterPlan:
     for NULL before the commit. ``shadows`` are the columns that a job must fill before ``change``,
     which has them in position; ``rewrites`` says that a job must follow it. ``cores`` are the cores
     that would do it, at ``speed`` each. ``refolds``: a job must combine rows, because a key is
-    dropped. ``remakes``: a job must rebuild rollups of the table.
+    dropped. ``remakes``: a job must rebuild rollups of the table. ``proven`` says why columns
+    become narrower by metadata.
     """
 
     table: str
@@ -85,6 +86,7 @@ class AlterPlan:
     speed: Speed = Speed()
     refolds: bool = False
     remakes: bool = False
+    proven: tuple[str, ...] = ()
 
     @property
     def is_heavy(self) -> bool:
@@ -99,8 +101,9 @@ class AlterPlan:
 
     @property
     def note(self) -> str:
-        """The notes of the steps."""
-        return "; ".join(dict.fromkeys(step.note for step in self.steps if step.note))
+        """The notes of the steps, and what is proven."""
+        told = [step.note for step in self.steps if step.note]
+        return "; ".join(dict.fromkeys([*told, *self.proven]))
 
     def __str__(self) -> str:
         how = "by a job, published in one snapshot" if self.is_heavy else "in one snapshot"

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from shelduck.catalog.read.files.numbers import deletes_of_files
 from shelduck.catalog.read.files.outside import UnprovenFile, files_unproven
 from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.catalog.read.inlined_rows import inlined_history
 from shelduck.catalog.read.read import Connection
+from shelduck.catalog.read.table_facts import column_versions
 from shelduck.catalog.read.views_and_macros import file_place
 from shelduck.errors import InvalidRequest
 from shelduck.evolution.alter_plan import AlterPlan, AlterStep
 from shelduck.model.files.data_file import InlinedHistory
+from shelduck.model.tables.properties import narrows_by_metadata
+from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.planning.proof import FileBounds, Fitting, Proof, fitting
+from shelduck.model.types.data_types import ducklake_type
+from shelduck.planning.compaction import ColumnVersion
+from shelduck.planning.proof import FileBounds, Fitting, Proof, fitting, is_narrower, reads_alike
 from shelduck.planning.shadows import Shadow, of_numbers
 from shelduck.planning.trusted_footers import is_own
 from shelduck.work.unit import UnitOfWork
@@ -30,7 +35,7 @@ class ColumnProof:
     Of all ``files``, ``proven`` hold only values that fit, and ``failing`` a value that does not.
     ``examples`` are paths of some of these, with such a value. Of all ``rows`` in the catalog,
     deleted ones included, ``fitting_rows`` do, and ``failing_rows`` are values of rows that the
-    table has.
+    table has. ``reads_right``: every reader reads the files right in the new type if all fit.
     """
 
     shadow: Shadow
@@ -41,6 +46,7 @@ class ColumnProof:
     rows: int = 0
     fitting_rows: int = 0
     failing_rows: Sequence[str] = ()
+    reads_right: bool = False
 
     @property
     def is_proven(self) -> bool:
@@ -62,6 +68,13 @@ class ColumnProof:
             what = "become NULL" if self.may_be_null else "fail"
             told.append(f"these values would {what}: {self._values()}")
         return "; ".join(told)
+
+    @property
+    def reason(self) -> str:
+        """Why the type can change by metadata."""
+        by = [f"the bounds of {self.files} file(s)"] if self.files or not self.rows else []
+        by += [f"{self.rows} row(s) in the catalog"] if self.rows else []
+        return f"metadata only: {' and '.join(by)} prove that every value fits"
 
     def refusal(self, table: TableVersion) -> InvalidRequest | None:
         """Return the error for values that certainly fail, None if none does."""
@@ -98,6 +111,21 @@ class Preflight:
 
     table: TableVersion
     columns: Sequence[ColumnProof]
+    is_whole: bool
+
+    @property
+    def narrows(self) -> dict[FieldId, str]:
+        """The columns that get their type by metadata, and why: all that a job converts, or none.
+
+        Keys and rollups compare values of files, so tables that have some are left to the job.
+        """
+        if not self.is_whole or self.table.features:
+            return {}
+        if not narrows_by_metadata(self.table.properties):
+            return {}
+        if not all(column.is_proven and column.reads_right for column in self.columns):
+            return {}
+        return {column.shadow.old.id: column.reason for column in self.columns}
 
     def refuse(self) -> None:
         """Raise InvalidRequest, as the job would, if a value certainly cannot be converted."""
@@ -122,7 +150,7 @@ class Preflight:
 def preflight(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> Preflight | None:
     """Return what the catalog proves about the conversions of a plan; None if bounds prove nothing.
 
-    Three statements, and one more for each further column; more if the catalog keeps rows.
+    Four statements, and two more for each further column; more if the catalog keeps rows.
     """
     judged = [(s, f) for s in of_numbers(plan.shadows) if (f := fitting(s.old.type, s.field.type))]
     staged = unit.workspace.staged_rows(table)
@@ -130,7 +158,9 @@ def preflight(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> Preflig
         return None
     with unit.state.store.read() as connection:
         looking = _Looking(connection, table, holdings_of(connection, table.id))
-        return Preflight(table, [looking.proof(*each) for each in judged])
+        columns = [looking.proof(*each) for each in judged]
+    needs_more = plan.rewrites or plan.refolds or plan.remakes
+    return Preflight(table, columns, len(columns) == len(plan.shadows) and not needs_more)
 
 
 @dataclass
@@ -141,7 +171,8 @@ class _Looking:
     table: TableVersion
     known: Holdings
     _histories: list[InlinedHistory] | None = None
-    _dead: set[int] | None = field(default=None)
+    _dead: set[int] | None = None
+    _versions: list[ColumnVersion] | None = None
 
     def proof(self, shadow: Shadow, fits: Fitting) -> ColumnProof:
         """Return what is proven about one column."""
@@ -161,7 +192,20 @@ class _Looking:
             (self._path(f), fits.failing(self._bounds(f, fits)) or "") for f in certain[:_MOST_TOLD]
         ]
         rows, held, bad = self._rows(shadow, fits)
-        return ColumnProof(shadow, count, proven, len(certain), examples, rows, held, bad)
+        made = ColumnProof(shadow, count, proven, len(certain), examples, rows, held, bad)
+        return (
+            replace(made, reads_right=self._reads_right(shadow, fits)) if made.is_proven else made
+        )
+
+    def _reads_right(self, shadow: Shadow, fits: Fitting) -> bool:
+        """Return whether files of every type that the column had are read right in the new one."""
+        first = shadow.old.initial_default
+        if not is_narrower(fits.source, fits.target) or not (first is None or fits.holds(first)):
+            return False
+        if self._versions is None:
+            self._versions = column_versions(self.connection, self.table.id)
+        had = {v.type for v in self._versions if v.id == shadow.old.id}
+        return all(reads_alike(ducklake_type(text), fits.target) for text in had)
 
     @property
     def dead(self) -> set[int]:
