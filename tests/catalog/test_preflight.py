@@ -11,6 +11,8 @@ import shelduck
 from shelduck import InvalidRequest, change_type
 from shelduck.catalog.read.files.outside import files_unproven
 from shelduck.catalog.running.job_rows import jobs
+from shelduck.model.changes.change import AppendFiles
+from tests.support.files import write_file
 from tests.support.lake import Lake
 
 TO_INT = change_type("v", "decimal(10,0)")
@@ -50,8 +52,9 @@ def alter(made):
 
 def add(made, *bounds, rows=2):
     """Add files with the bounds of v, which their rows need not have."""
-    for one in bounds:
-        made.append("t", [{"v": None, "d": None}] * rows, {1: one, 2: (None, None, rows)})
+    table, empty = made.table("t"), [{"v": None, "d": None}] * rows
+    files = [write_file(table, empty, {1: one, 2: (None, None, rows)}) for one in bounds]
+    made.commit(AppendFiles(table.id, tuple(files)))
 
 
 def step(table, change):
@@ -59,7 +62,7 @@ def step(table, change):
     return found
 
 
-@pytest.mark.every_database
+@pytest.mark.databases("sqlite")
 def test_a_value_that_fails_is_named_before_a_job_begins(made, alter):
     add(made, SMALL, BIG, BIG, BIG, BIG, ("-5", "7", 1))
     table, seen = alter(), made.head().id
@@ -78,7 +81,7 @@ def test_a_value_that_fails_is_named_before_a_job_begins(made, alter):
         assert jobs(connection) == []
 
 
-@pytest.mark.every_database
+@pytest.mark.databases("sqlite")
 def test_a_plan_says_what_is_proven(made, alter):
     # The second one counts a NULL and no value, and the third says nothing.
     add(made, SMALL, (None, None, 2), (None, None, 0), BIG)
@@ -169,6 +172,7 @@ def test_sql_leaves_out_only_files_whose_bounds_are_within(made):
     assert told == expected
 
 
+@pytest.mark.databases("sqlite")
 def test_rows_of_the_catalog_are_judged_too(made, alter):
     made.tell(
         "INSERT INTO lake.t VALUES (30000000000, 1), (7, 2)",
