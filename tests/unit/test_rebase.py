@@ -100,6 +100,17 @@ def test_a_type_that_is_no_promotion_is_told():
     assert "the type of s changed from struct<x: int32, y: int32> to int32" in problems(now)
 
 
+def test_rows_of_a_wider_type_are_computed_and_checked_again():
+    now = replace(T, columns=T.columns.replace(("a",), column("a", "int16", 2)))
+    seen = moved(T, now)
+    seen.refuse()
+    assert seen.must_repeat
+    with pytest.raises(Conflict, match="the type of a changed from int32 to int16"):
+        seen.files([file(stats(2))])
+    with pytest.raises(Conflict, match="the type of a changed from int32 to int16"):
+        seen.batch(InlinedBatch(T.columns, (ROW,)))
+
+
 @pytest.mark.parametrize(("name", "what"), [(KEYS, "keys"), (ROLLUPS, "rollups")])
 def test_other_keys_and_rollups_need_the_rows_again(name, what):
     seen = moved(T, replace(T, properties={name: "x"}))

@@ -198,3 +198,33 @@ def test_an_alias_is_told_from_a_struct_of_its_name():
 
 def test_a_very_deep_filter_is_unknown():
     assert read("(NOT " * 2000 + "t.bo" + ")" * 2000) == Unknown()
+
+
+CHECK = (
+    "CASE WHEN (t.id IS NULL) THEN CAST(NULL AS INT) WHEN (((TRY_CAST(t.id AS INT) IS NOT NULL) AND"
+    " (TRY_CAST(t.id AS INT) >= -2147483648)) AND ((TRY_CAST(t.id AS INT) IS NOT NULL) OR CAST(NULL"
+    " AS BOOLEAN))) THEN TRY_CAST(t.id AS INT) ELSE CAST(raise_error(concat('Shelduck: f: id: ',"
+    " CAST(t.id AS STRING), ' is not a value of int32')) AS INT) END"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"({CHECK} = 150)", is_("id", "=", 150, "int32")),
+        (f"(5 < {CHECK})", is_("id", ">", 5, "int32")),
+        (f"({CHECK} IS NULL)", IsNull(("id",))),
+        (f"({CHECK} IS NOT NULL)", IsNotNull(("id",))),
+        (
+            f"(({CHECK} >= 1) AND ({CHECK} <= 3))",
+            And((is_("id", ">=", 1, "int32"), is_("id", "<=", 3, "int32"))),
+        ),
+        (f"(({CHECK} + 1) = 150)", Unknown()),
+        ("(CASE WHEN (t.id IS NULL) THEN 0 ELSE CAST(t.id AS INT) END = 150)", Unknown()),
+        (f"(CASE WHEN ({CHECK} IS NULL) THEN 0 ELSE 1 END = 1)", Unknown()),
+    ],
+)
+def test_a_checked_column_is_the_column(text, expected):
+    assert parse_filter(text, COLUMNS, checked={"id"}) == expected
+    assert parse_filter(text, COLUMNS) == Unknown()
+    assert parse_filter(text, COLUMNS, checked={"i"}) == Unknown()

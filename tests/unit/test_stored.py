@@ -118,6 +118,7 @@ def test_other_words_that_are_kept():
         "delta.enableTypeWidening": ("true", "false"),
         "delta.feature.typeWidening": ("supported",),
         "shelduck.allowAutomaticWidening": ("always", "same_family", "never"),
+        "shelduck.metadataNarrowing": ("true", "false"),
     }
 
 

@@ -8,7 +8,7 @@ from shelduck.model.tables.schema import Kind, new_field
 from shelduck.model.types.data_types import Primitive, ducklake_type, parse_type
 from shelduck.planning.compaction import ColumnVersion
 from shelduck.planning.resolve import resolve
-from shelduck.planning.type_changes import OlderType, older_types, type_changes
+from shelduck.planning.type_changes import OlderType, first_narrowing, older_types, type_changes
 from tests.support.scans import table
 
 
@@ -134,3 +134,16 @@ def _paths(columns):
 
     for top in columns:
         yield from walk(top, ())
+
+
+def test_the_first_snapshot_that_made_a_column_narrower():
+    history = versions(1, ("int32", 1), ("int64", 3), ("int16", 5), ("int8", 9))
+    history += versions(2, ("decimal(18,4)", 1), ("decimal(9,4)", 7))
+    history += versions(3, ("struct", 1)) + versions(4, ("float32", 1), ("float64", 2), parent=3)
+
+    assert first_narrowing(history, 0, 99) == 5
+    assert first_narrowing(history, 4, 5) == 5
+    # The batch that begins with the change has the narrower column.
+    assert first_narrowing(history, 5, 99) == 7
+    assert first_narrowing(history, 7, 8) is None
+    assert first_narrowing(history, 9, 99) is None

@@ -418,6 +418,10 @@ def test_an_alter_is_planned_and_nothing_happens(lake, page, sql):
         ["1", "7", "3.0 MB"],
     )
     for text, expected in (
+        (
+            "ALTER TABLE t ALTER COLUMN a TYPE DECIMAL(3,1)",
+            "Values: proven for 0 of 1 file(s); 1 file(s) must be read",
+        ),
         ("DROP TABLE t", "only one ALTER TABLE"),
         ("ALTER TABLE nope ADD COLUMN a INT", "table 'nope' does not exist"),
         ("ALTER TABLE t DROP COLUMN zz", "column 'zz' does not exist"),

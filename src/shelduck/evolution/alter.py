@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
@@ -111,11 +112,13 @@ def plan_alter(
     table: TableVersion,
     changes: Sequence[TableChange],
     known: Sequence[Conversion] | None = None,
+    narrows: Mapping[FieldId, str] = MappingProxyType({}),
 ) -> AlterPlan:
     """Return the plan of these changes, in order, for that table version; no I/O.
 
     Heavy changes of types are planned as shadows: new ones, or, if a job publishes them, those of
-    the conversions that it ``known`` has made.
+    the conversions that it ``known`` has made. Columns that ``narrows`` names are known to have
+    only values that fit, and why: they get their type by metadata.
 
     Raises what `apply_change`, `apply_arrangement` and `plan_shadow` raise, Unsupported for a
     change that would leave the table partitioned or sorted by a column that is gone, before
@@ -126,18 +129,19 @@ def plan_alter(
         raise InvalidRequest(f"ALTER TABLE {name} contains no change")
     if table.properties:
         require_known(table)
-    fold = _Fold(table, known, changes)
+    fold = _Fold(table, known, changes, narrows)
     steps = tuple(fold.take(change, clause) for clause, change in enumerate(changes))
     fold.finish()
     after, arrangement = fold.after, fold.arrangement
     return AlterPlan(
         name,
         steps,
-        _change(table, after, arrangement),
+        _change(table, after, arrangement, checks_rows=bool(narrows)),
         after.must_hold_no_null,
         tuple(fold.shadows),
         fold.rewrites,
         refolds=fold.rules.rows_fold,
+        proven=tuple(narrows.values()),
     )
 
 
@@ -149,6 +153,7 @@ class _Fold:
         table: TableVersion,
         known: Sequence[Conversion] | None,
         clauses: Sequence[TableChange],
+        narrows: Mapping[FieldId, str],
     ) -> None:
         self.table = table
         self.after = SchemaDraft(
@@ -166,6 +171,7 @@ class _Fold:
         self._waiting = WaitingNames(table.full_name)
         self._known = None if known is None else {c.clause: c for c in known}
         self._clauses = clauses
+        self._narrows = narrows
 
     def take(self, change: TableChange, clause: int) -> AlterStep:
         """Apply one clause and return its weight."""
@@ -283,10 +289,20 @@ class _Fold:
             heavy = self._not_allowed(old, change)
         if heavy is not None:
             columns, number = self.after.columns, self.after.next_id
-            self._place(plan_shadow(self.table, columns, change, number, clause))
+            shadow = plan_shadow(self.table, columns, change, number, clause)
+            if old.id in self._narrows:
+                return self._narrow(shadow)
+            self._place(shadow)
             return heavy
         self.after = apply_change(self.after, change, name)
         return weight_of_promotion(top, self.after.columns.get(change.path[:1], name))
+
+    def _narrow(self, shadow: Shadow) -> Weight:
+        """Give a column the type of its shadow; it stays the same column."""
+        old, made = shadow.old, shadow.field
+        new = replace(old, shape=made.shape, default=made.default)
+        self.after = replace(self.after, columns=self.after.columns.replace((old.name,), new))
+        return Weight(False, self._narrows[old.id])
 
     def _comment_fields(self, change: ChangeType, clause: int) -> None:
         """Take over the comments that a type has for its fields; fields without one keep theirs."""
@@ -377,7 +393,9 @@ def _refuse_shorter_keys(columns: Schema, change: DropColumn, table: str) -> Non
             )
 
 
-def _change(table: TableVersion, after: SchemaDraft, arrangement: Arrangement) -> AlterTable | None:
+def _change(
+    table: TableVersion, after: SchemaDraft, arrangement: Arrangement, *, checks_rows: bool
+) -> AlterTable | None:
     then = replace(
         table,
         columns=after.columns,
@@ -390,7 +408,7 @@ def _change(table: TableVersion, after: SchemaDraft, arrangement: Arrangement) -
     )
     if not differs(table, then):
         return None
-    excludes_inserts = bool(after.must_hold_no_null)
+    excludes_inserts = checks_rows or bool(after.must_hold_no_null)
     return alteration(table, then, after.unsafe_bounds, excludes_inserts=excludes_inserts)
 
 

@@ -33,7 +33,8 @@ class AlterStep:
     """One schema change of a plan: its text, why it is light or heavy, and what it touches.
 
     ``rows_in_catalog`` of the rows are in the catalog itself: a job moves them into files first,
-    which count here, without bytes. ``note`` says what is done in another way than the text says.
+    which count here, without bytes. ``note`` says what is done in another way than the text says,
+    ``proof`` what the catalog proves about the values.
     """
 
     change: str
@@ -44,6 +45,7 @@ class AlterStep:
     bytes_to_rewrite: int = 0
     note: str = ""
     rows_in_catalog: int = 0
+    proof: str = ""
 
     @property
     def rows_text(self) -> str:
@@ -70,7 +72,8 @@ class AlterPlan:
     for NULL before the commit. ``shadows`` are the columns that a job must fill before ``change``,
     which has them in position; ``rewrites`` says that a job must follow it. ``cores`` are the cores
     that would do it, at ``speed`` each. ``refolds``: a job must combine rows, because a key is
-    dropped. ``remakes``: a job must rebuild rollups of the table.
+    dropped. ``remakes``: a job must rebuild rollups of the table. ``proven`` says why columns
+    become narrower by metadata.
     """
 
     table: str
@@ -83,6 +86,7 @@ class AlterPlan:
     speed: Speed = Speed()
     refolds: bool = False
     remakes: bool = False
+    proven: tuple[str, ...] = ()
 
     @property
     def is_heavy(self) -> bool:
@@ -97,8 +101,9 @@ class AlterPlan:
 
     @property
     def note(self) -> str:
-        """The notes of the steps."""
-        return "; ".join(dict.fromkeys(step.note for step in self.steps if step.note))
+        """The notes of the steps, and what is proven."""
+        told = [step.note for step in self.steps if step.note]
+        return "; ".join(dict.fromkeys([*told, *self.proven]))
 
     def __str__(self) -> str:
         how = "by a job, published in one snapshot" if self.is_heavy else "in one snapshot"
@@ -107,6 +112,7 @@ class AlterPlan:
             lines.append(f"  {number}. {step.change}")
             lines.append(f"     {step.weight}: {step.reason}")
             lines += [f"     note: {step.note}"] if step.note else []
+            lines += [f"     values: {step.proof}"] if step.proof else []
             lines.append(f"     {step.cost}")
         if self.is_heavy:
             told = f"{self.estimated_seconds:.0f} s on {self.cores} core(s), {self.speed}"
@@ -120,7 +126,7 @@ class AlterPlan:
         names = ("change", "weight", "reason", "files", "rows", "bytes", "note")
         rows = [
             (
-                *(s.change, s.weight, s.reason),
+                *(s.change, s.weight, "; ".join(filter(None, (s.reason, s.proof)))),
                 *(s.files_to_rewrite, s.rows_text, s.bytes_to_rewrite, s.note),
             )
             for s in self.steps

@@ -28,6 +28,7 @@ from shelduck.model.tables.schema import Kind, Path
 from shelduck.model.types.bounds import Comparable, bound
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
 from shelduck.model.types.temporal import DAY_MICROS, INFINITE_DATE, NANOSECONDS, ZONELESS
+from shelduck.planning.readable import How
 from shelduck.planning.resolve import Node
 from shelduck.planning.scan import ScanGroup
 
@@ -212,6 +213,16 @@ class _FileFacts:
             return None
         stats = self._stats(node.field.id)
         return _facts_of_stats(node.read, stored, stats, top=len(path) == 1)
+
+
+def is_checked(node: Node) -> bool:
+    """Return whether a column is the number that was read, or an error; it is never rounded."""
+    read, target = node.read, node.field.shape
+    if node.how is not How.CHECKED_CAST or read is None or isinstance(target, Kind):
+        return False
+    if isinstance(read, Decimal):
+        return isinstance(target, Decimal) and read.scale <= target.scale
+    return read.name in _PLAIN_INTEGERS
 
 
 def domain(read: Leaf) -> str | None:

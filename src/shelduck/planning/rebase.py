@@ -21,6 +21,7 @@ from shelduck.model.tables.rollup import ROLLUPS
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path, Schema, path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.promotions import promotion
+from shelduck.planning.proof import is_narrower
 from shelduck.planning.shadows import known_shadows
 
 _MOST_TOLD = 20
@@ -202,9 +203,10 @@ class _Comparing:
             self.unsafe_bounds.add(after.id)
 
     def _other_type(self, before: Field, after: Field, path: Path) -> None:
-        self.problems.append(
-            f"the type of {path_text(path)} changed from {before.type} to {after.type}"
-        )
+        told = f"the type of {path_text(path)} changed from {before.type} to {after.type}"
+        # Rows that are computed again are checked again.
+        is_checked = is_narrower(before.type, after.type)
+        (self.outdated if is_checked else self.problems).append(told)
 
 
 def _holds_no_null(file: NewDataFile, column: Field) -> bool:

@@ -41,7 +41,7 @@ from shelduck.model.types.data_types import (
     type_text,
 )
 from shelduck.model.types.literals import blob_bytes, blob_text, canonical_text
-from shelduck.model.types.promotions import Promotion, Verdict, promotion
+from shelduck.model.types.promotions import Promotion, Verdict, is_number, promotion
 
 _ANY_TEXT = Primitive("varchar")
 
@@ -126,6 +126,15 @@ def known_shadows(
         except Unsupported as error:
             return str(error)
     return tuple(found)
+
+
+def of_numbers(shadows: Sequence[Shadow]) -> tuple[Shadow, ...]:
+    """Return conversions of numbers to numbers by their types: bounds of files may prove them."""
+    return tuple(
+        s
+        for s in shadows
+        if s.conversion.using is None and is_number(s.old.type) and is_number(s.field.type)
+    )
 
 
 def _changed(table: TableVersion, old: Field, conversion: Conversion) -> str | None:

@@ -18,6 +18,7 @@ from shelduck.model.types.accepted import delta_word
 from shelduck.model.types.data_types import Leaf, ducklake_type
 from shelduck.model.types.temporal import TIMESTAMP_NAMES
 from shelduck.planning.compaction import ColumnVersion
+from shelduck.planning.proof import is_narrower
 from shelduck.planning.resolve import Node
 
 # How types that Delta does not have are shown.
@@ -93,6 +94,20 @@ def earlier_types(
         for top in columns
         for leaf in top.leaves()
     }
+
+
+def first_narrowing(versions: Iterable[ColumnVersion], first: int, last: int) -> int | None:
+    """Return the first snapshot after ``first``, by ``last``, that made a column narrower.
+
+    Rows that were deleted before may not fit.
+    """
+    found = []
+    for chain in _by_id(versions, last).values():
+        for one, other in pairwise(sorted(chain, key=lambda v: v.begin)):
+            is_later = other.begin > first and one.type != other.type and one.type and other.type
+            if is_later and is_narrower(ducklake_type(one.type), ducklake_type(other.type)):
+                found.append(other.begin)
+    return min(found, default=None)
 
 
 def _by_id(versions: Iterable[ColumnVersion], at: int) -> dict[FieldId, list[ColumnVersion]]:

@@ -10,13 +10,16 @@ from shelduck import clock
 from shelduck.catalog.databases.retry import with_retries
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.feed_files import dropped_in, touches
+from shelduck.catalog.read.table_facts import column_versions
 from shelduck.catalog.running.job_rows import first_conversion
 from shelduck.errors import Conflict, InvalidRequest, NotFound
+from shelduck.model.changes.change import Verb
 from shelduck.model.changes.evolution import evolution_of
 from shelduck.model.changes.records import Batch
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.stored import NUMBER, TEXT, Stored, record
+from shelduck.planning.type_changes import first_narrowing
 from shelduck.rows.appending import Manner, append
 from shelduck.rows.row_verbs import RowVerbs
 from shelduck.spark.failures import telling_spark
@@ -99,9 +102,9 @@ class StreamVerbs(RowVerbs, in_parts=True):
         ``handle(changes, number)`` gets the rows of `changes` for the snapshots since the last
         batch, and the batch's number. A batch is done when it returns; after a crash an unfinished
         batch is repeated with the same number and the same rows. A batch ends where a job converts
-        columns, so that each has the columns of its own snapshots. Another table's ``sink("name")``
-        is such a function, and copies each change exactly once. Renames are followed; a new table
-        with the old name is not.
+        columns, or one becomes narrower, so that each has the columns of its own snapshots. Another
+        table's ``sink("name")`` is such a function, and copies each change exactly once. Renames
+        are followed; a new table with the old name is not.
 
         Args:
             handle: The function. Snapshots that did not touch the table are skipped.
@@ -185,7 +188,7 @@ class StreamVerbs(RowVerbs, in_parts=True):
         """Return what is new from a snapshot on.
 
         A batch ends before a job publishes converted columns, since earlier changes have the old
-        ones, and before the table is dropped.
+        ones, before a column becomes narrower, and before the table is dropped.
         """
         with self._state.store.read() as connection:
             newest = last = int(catalog_read.snapshot(connection).id)
@@ -194,8 +197,14 @@ class StreamVerbs(RowVerbs, in_parts=True):
             if gone is not None:
                 last = gone - 1
             job = first_conversion(connection, table.id, first, last)
-        if job is not None and job.published is not None:
-            gone, last = None, job.published - 1
+            altered = (Verb.ALTERED_TABLE, table.id)
+            narrowed = None
+            if any((e.verb, e.id) == altered for _, entries in logged for e in entries):
+                versions = column_versions(connection, table.id)
+                narrowed = first_narrowing(versions, first, last)
+        ends = [narrowed, None if job is None else job.published]
+        if any(ends):
+            gone, last = None, min(end for end in ends if end is not None) - 1
         concern = first <= last and touches(logged, table, first, last)
         return _News(last, concern, last == newest, gone is not None)
 

@@ -13,6 +13,7 @@ from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, refuse_rollup
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.text.names import split_name
+from shelduck.planning.shadows import of_numbers
 from shelduck.rollups.altered_bases import parted, plan_with_rollups
 from shelduck.rollups.rollup_shape import (
     drop_with_rollups,
@@ -26,6 +27,7 @@ from shelduck.rollups.staged_alters import stage_alter
 from shelduck.verbs.undrop import stage_undrop
 from shelduck.work.handle import TableHandle
 from shelduck.work.lookup import require_checked, with_cost
+from shelduck.work.preflight import preflight
 from shelduck.work.results import Committed, Result, Staged
 from shelduck.work.unit import UnitOfWork, carry_out, refuse_in_transaction
 
@@ -45,7 +47,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
 
         If values have to be converted, or files or rollups rebuilt, a job is returned: its
         `SchemaChangeJob.wait` does the work, in this process or any other, and publishes all
-        changes of the call at once, including those of rollups.
+        changes of the call at once, including those of rollups. If the catalog proves that all
+        values of a narrower number fit, no job is needed.
 
         Args:
             changes: From `shelduck.add_column`, `rename_column`, `set_partitioning` and the like,
@@ -58,7 +61,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
 
         Raises:
             NotFound, AlreadyExists, InvalidRequest: a change is not possible; nothing is changed.
-                AlreadyExists also if the table has an open job.
+                AlreadyExists also if the table has an open job; InvalidRequest also if the catalog
+                shows a value that cannot be converted.
             Unsupported: values cannot be converted, or DuckLake does not support the change.
             Conflict: other commits kept changing the table at the same time.
         """
@@ -69,7 +73,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
             if Feature.IS_ROLLUP in table.features:
                 refuse_rollup(table)
             follows = Feature.HAS_ROLLUPS in table.features or names_rollup(changes)
-            plan = None if follows else plan_alter(table, changes)
+            plan = None if follows else self._planned(view, table, changes)
             if plan is not None and not plan.is_heavy:
                 return self._alter_lightly(view, table, changes, plan)
         if plan is None:
@@ -108,11 +112,13 @@ class ShapeVerbs(TableHandle, in_parts=True):
         self, view: UnitOfWork, table: TableVersion, changes: Sequence[TableChange], plan: AlterPlan
     ) -> Result:
         def stage(unit: UnitOfWork) -> None:
+            nonlocal plan
             now = unit.workspace.table(self.name)
-            found = plan if now == table else plan_alter(now, changes)
-            self._stage(unit, found)
+            plan = plan if now == table else self._planned(unit, now, changes)
+            self._stage(unit, plan)
 
-        return _noted(carry_out(self._state, self._unit, stage, first=view), [plan])
+        done = carry_out(self._state, self._unit, stage, first=view)
+        return _noted(done, [plan])
 
     def _alter_with_rollups(
         self,
@@ -132,6 +138,9 @@ class ShapeVerbs(TableHandle, in_parts=True):
                     f"ALTER TABLE {self.name}: converting values or dropping a key cannot be"
                     " combined with changes of columns that rollups contain; write two statements"
                 )
+            proven = preflight(view, table, plan) if of_numbers(plan.shadows) else None
+            if proven is not None:
+                proven.refuse()
             return submit(self._state, table, plan, changes, timeout, indexes=indexes)
         if parts.made_anew(None if plan is None else plan.change):
             refuse_in_transaction(self._unit, "a change that rebuilds rollups")
@@ -147,6 +156,25 @@ class ShapeVerbs(TableHandle, in_parts=True):
             refresh_by_id(self._state, table)
         return _noted(done, plans)
 
+    def _planned(
+        self, unit: UnitOfWork, table: TableVersion, changes: Sequence[TableChange]
+    ) -> AlterPlan:
+        """Return the plan of a table without rollups, a light one if all values are proven to fit.
+
+        Raises the error of its job if the catalog shows that a value does not.
+        """
+        plan = plan_alter(table, changes)
+        found = None
+        if plan.is_heavy and of_numbers(plan.shadows):
+            found = preflight(unit, table, plan)
+        if found is None:
+            return plan
+        if found.narrows:
+            return plan_alter(table, changes, narrows=found.narrows)
+        if self._unit is None:
+            found.refuse()
+        return plan
+
     def _stage(self, unit: UnitOfWork, plan: AlterPlan) -> None:
         if plan.is_heavy:
             raise Conflict(f"another commit changed {self.name}; alter it again")
@@ -158,9 +186,9 @@ class ShapeVerbs(TableHandle, in_parts=True):
     def plan_alter(self, *changes: TableChange) -> AlterPlan:
         """Return what `alter` would do, step by step, without doing it; print it.
 
-        Raises what `alter` raises, but does not look for NULL in rows. What a job would rewrite is
-        taken from the catalog; no file is read. Rows that the catalog keeps count as one file for
-        each version of their columns, without bytes.
+        Raises what `alter` raises, but does not look for NULL in rows, and tells which values
+        would fail. What a job would rewrite is taken from the catalog; no file is read. Rows that
+        the catalog keeps count as one file for each version of their columns, without bytes.
         """
         view = self._view()
         table = view.workspace.table(self.name)
@@ -169,6 +197,10 @@ class ShapeVerbs(TableHandle, in_parts=True):
             view.state.store.format.require(
                 table.full_name, table.columns, table.columns, plan.change.partition or ()
             )
+        found = preflight(view, table, plan) if of_numbers(plan.shadows) else None
+        if found is not None:
+            narrows = found.narrows
+            plan = plan_alter(table, changes, narrows=narrows) if narrows else found.told(plan)
         return with_cost(self._state, table, plan)
 
     def rename(self, new_name: str) -> Result:

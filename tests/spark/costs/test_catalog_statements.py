@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -12,7 +14,8 @@ from psycopg.pq import PipelineStatus
 import shelduck
 from shelduck.catalog.databases.duckdb import DuckDB
 from shelduck.catalog.databases.store import Store
-from tests.support.budgets import within
+from tests.support.budgets import budgets, within
+from tests.support.oracle import DuckDBOracle
 
 pytestmark = pytest.mark.guard
 
@@ -125,6 +128,36 @@ def test_a_small_table_is_converted_with_few_statements(lake, costs, spark):
     # The order of columns is kept by a trigger, or by options in a DuckDB file: one statement.
     assert job.writes == 2
     within("statements.job", job.statements)
+
+
+def test_bounds_are_asked_with_few_statements(lake_url, data_path):
+    with shelduck.connect(lake_url, data_path) as lake:
+        store = lake._state.store
+
+        def asked(act):
+            before = store.statements
+            act()
+            return store.statements - before
+
+        lake.execute("CREATE TABLE t (id BIGINT, v BIGINT, w BIGINT, name STRING)")
+        store.close()
+        with DuckDBOracle(lake_url, options={"DATA_INLINING_ROW_LIMIT": 0}) as duckdb:
+            duckdb.execute("INSERT INTO t SELECT i, i, i, i FROM range(10) r(i)")
+        for file in Path(data_path).rglob("*.parquet"):
+            # Nobody opens it.
+            file.unlink()
+        table = lake.table("t")
+        clauses = ("w TYPE INT", "v TYPE INT", "id TYPE TINYINT, ALTER COLUMN v TYPE TINYINT")
+        narrowed = [
+            asked(partial(lake.execute, f"ALTER TABLE t ALTER COLUMN {each}")) for each in clauses
+        ]
+        changes = [shelduck.change_type(c, k) for c, k in (("name", "int"), ("id", "decimal(2,1)"))]
+        planned = [asked(partial(table.plan_alter, each)) for each in changes]
+
+    # Two for tables of rows, two for a column, one each for its types and the table's bounds.
+    assert narrowed[1] <= budgets()["statements.add_column"] + 7
+    assert narrowed[2] == narrowed[1] + 2
+    assert planned[1] == planned[0] + 4
 
 
 def test_a_light_alter_opens_a_duckdb_file_once(duckdb_url, data_path, monkeypatch):

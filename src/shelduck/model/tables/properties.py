@@ -25,6 +25,7 @@ from shelduck.model.types.promotions import Promotion, Verdict, promotion
 TYPE_WIDENING = "delta.enableTypeWidening"
 TYPE_WIDENING_FEATURE = "delta.feature.typeWidening"
 AUTOMATIC_WIDENING = "shelduck.allowAutomaticWidening"
+METADATA_NARROWING = "shelduck.metadataNarrowing"
 # The snapshot up to which type changes are forgotten: the one before the feature was dropped.
 FORGOTTEN_TYPES = "shelduck.typeChangesForgottenAt"
 
@@ -63,6 +64,7 @@ _VALUES = {
     TYPE_WIDENING: _FLAGS,
     TYPE_WIDENING_FEATURE: ("supported",),
     AUTOMATIC_WIDENING: tuple(mode.value for mode in AutomaticWidening),
+    METADATA_NARROWING: _FLAGS,
 }
 _SPELLINGS = {"same_family_type": AutomaticWidening.SAME_FAMILY.value, "enabled": "supported"}
 
@@ -177,6 +179,11 @@ def allows_promotion(properties: Properties, found: Promotion) -> bool:
     if found.verdict is Verdict.SAME:
         return True
     return enabled == "true" or (enabled is None and found.is_default)
+
+
+def narrows_by_metadata(properties: Properties) -> bool:
+    """Return whether files may stay when a column becomes narrower and all values fit."""
+    return properties.get(METADATA_NARROWING) != "false"
 
 
 def widens_by_itself(properties: Properties, source: DataType, target: DataType) -> bool:

@@ -174,7 +174,7 @@ def _is_zoned(source: Leaf, target: Leaf) -> bool:
 
 
 def _is_rounded(source: Leaf, target: Leaf) -> bool:
-    return _is_number(source) and _is_number(target)
+    return is_number(source) and is_number(target)
 
 
 def _is_convertible(source: Leaf, target: Leaf) -> bool:
@@ -336,14 +336,15 @@ def _scale(leaf: Leaf) -> int:
     return leaf.scale if isinstance(leaf, Decimal) else 0
 
 
-def _is_number(leaf: Leaf) -> bool:
+def is_number(leaf: DataType) -> bool:
+    """Return whether the values of a type are numbers."""
     return isinstance(leaf, Decimal) or str(leaf) in _INTEGERS or str(leaf) in FLOATS
 
 
 def _family(leaf: Leaf) -> str | None:
     """Return the kind of values that a type has, None if nothing is converted from or to it."""
     name = str(leaf)
-    if _is_number(leaf):
+    if is_number(leaf):
         return "number"
     if name not in _CONVERTIBLE:
         return None

@@ -26,7 +26,7 @@ from shelduck.planning.answers import (
     measured_columns,
     whole_number_ranges,
 )
-from shelduck.planning.prune import certain_files, matching_files
+from shelduck.planning.prune import certain_files, is_checked, matching_files
 from shelduck.planning.scan import ScanGroup
 from shelduck.spark.scan.sources import FileSource
 from shelduck.sql.query.predicates import parse_filter
@@ -103,7 +103,8 @@ class Pruner(FileSource):
     def asked(self, group: ScanGroup, filters: list[str]) -> Asked:
         """Return what filters ask of the columns of a group."""
         names = [column.name for column in group.read]
-        parts = tuple(parse_filter(text, names, _TIME_ZONE) for text in filters)
+        checked = {n.name for n in group.nodes if n.name is not None and is_checked(n)}
+        parts = tuple(parse_filter(text, names, _TIME_ZONE, checked=checked) for text in filters)
         predicate = And(tuple(p for p in parts if not isinstance(p, Unknown)))
         found = {path: _field_id(group, path) for path in _paths(predicate)}
         # If an open transaction changed the type of a column, the catalog will clear its bounds.

@@ -49,7 +49,12 @@ _DEPTH = 200
 
 
 def parse_filter(
-    text: str, columns: Collection[str], time_zone: str | None = None, *, negated: bool = False
+    text: str,
+    columns: Collection[str],
+    time_zone: str | None = None,
+    *,
+    negated: bool = False,
+    checked: Collection[str] = (),
 ) -> Predicate:
     """Return what one pushed filter demands of the columns, `Unknown` where it is not understood.
 
@@ -57,12 +62,14 @@ def parse_filter(
     in a filter may hold a line end. ``columns`` are the top-level names of the relation that Spark
     filters, spelled as there: Catalyst writes ``t.c`` for a column ``c`` of the alias ``t``, and
     only the names tell it from a field of a struct ``t``. ``time_zone`` is the session time zone,
-    in which instants are written. ``negated`` asks what the negation of the filter demands. Never
-    raises.
+    in which instants are written. ``negated`` asks what the negation of the filter demands.
+    ``checked`` are columns that a scan reads as ``CASE WHEN (c IS NULL) THEN … TRY_CAST(c AS …) …
+    raise_error(…) … END``, which is their value or an error. Never raises.
     """
     try:
         tokens = tokenize(text)[:-1]
-        return _Reader(frozenset(columns), time_zone).read(tokens, negated=negated, depth=0)
+        reader = _Reader(frozenset(columns), time_zone, frozenset(checked))
+        return reader.read(tokens, negated=negated, depth=0)
     except InvalidRequest:
         return Unknown()
 
@@ -70,9 +77,12 @@ def parse_filter(
 class _Reader:
     """Turns the tokens of one expression into a predicate, outermost operator first."""
 
-    def __init__(self, columns: frozenset[str], time_zone: str | None) -> None:
+    def __init__(
+        self, columns: frozenset[str], time_zone: str | None, checked: frozenset[str]
+    ) -> None:
         self.columns = columns
         self.time_zone = time_zone
+        self.checked = checked
 
     def read(self, tokens: list[Token], *, negated: bool, depth: int) -> Predicate:
         """Return the predicate of ``tokens``, or of their negation; Unknown where unsure."""
@@ -167,6 +177,8 @@ class _Reader:
 
         Catalyst writes a struct's fields in backticks always, an attribute only when it must.
         """
+        if self.checked and tokens and tokens[0].key == "CASE":
+            return self._checked_path(tokens)
         names, dots = tokens[::2], tokens[1::2]
         if len(names) != len(dots) + 1 or any(d.key != "." for d in dots):
             return None
@@ -183,6 +195,15 @@ class _Reader:
             and (token.kind is TokenKind.WORD or not _PLAIN_NAME.fullmatch(parts[n]))
         ]
         return readings[0] if len(readings) == 1 else None
+
+    def _checked_path(self, tokens: list[Token]) -> Path | None:
+        """Return the column that an expression checks, None if it is another expression."""
+        keys = [t.key for t in tokens]
+        is_one = keys.count("CASE") == keys.count("END") == 1 and keys[-1] == "END"
+        if not is_one or keys[1:3] != ["WHEN", "("] or not {"TRY_CAST", "RAISE_ERROR"} <= {*keys}:
+            return None
+        path = self._path(tokens[3 : keys.index("IS")])
+        return path if path is not None and len(path) == 1 and path[0] in self.checked else None
 
 
 class _Parts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -43,6 +43,7 @@ from shelduck.model.tables.rollup import ROLLUPS
 from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.data_types import FLOATS
+from shelduck.planning.proof import Fitting, fitting, is_narrower
 
 # No data file has this id.
 _IN_CATALOG = -1
@@ -136,6 +137,9 @@ def _alter(draft: Draft, work: TableWork, old: TableVersion, made: AlterTable) -
     set_keys(draft, old.id, made)
     reserve_columns(draft, old.id, made.reserved)
     _forget_bounds(draft, old.id, made)
+    narrowed = _narrowed(was, made.columns)
+    if narrowed:
+        _forget_wider_totals(draft, old.id, narrowed)
     if made.postponed is not None and made.postponed.snapshots:
         postpone(draft, work, made.postponed)
     draft.entries.append(Entry(Verb.ALTERED_TABLE, old.id))
@@ -163,6 +167,30 @@ def _doubled(was: Sequence[Field], new: Schema) -> dict[FieldId, Field]:
         if now is not None and (str(f.shape), str(now.shape)) == FLOATS:
             found[f.id] = f
     return found
+
+
+def _narrowed(was: Sequence[Field], new: Schema) -> dict[FieldId, Fitting]:
+    """Return the leaves that get a narrower type and keep their files, by what fits it."""
+    found = {}
+    for f in walk(was):
+        now = new.by_id(f.id)
+        if now is not None and now.shape != f.shape and is_narrower(f.type, now.type):
+            found[f.id] = fitting(f.type, now.type)
+    return {number: fits for number, fits in found.items() if fits is not None}
+
+
+def _forget_wider_totals(draft: Draft, table: TableId, narrowed: Mapping[FieldId, Fitting]) -> None:
+    """Drop bounds of a table that are values of deleted rows, which its columns no longer hold."""
+    query = select(_table_stats.c.column_id, _table_stats.c.min_value, _table_stats.c.max_value)
+    query = query.where(_table_stats.c.table_id == table, _table_stats.c.column_id.in_(narrowed))
+    gone = [
+        number
+        for number, *ends in draft.connection.execute(query)
+        if not all(text is None or narrowed[number].holds(text) for text in ends)
+    ]
+    if gone:
+        draft.connection.execute(_DELETE_TABLE_BOUNDS, {"of_table": table, "ids": gone})
+        draft.has_stats_change = True
 
 
 def _require_only_files(draft: Draft, work: TableWork, known: frozenset[int]) -> None:

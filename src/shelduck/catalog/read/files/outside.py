@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
-from sqlalchemy import Connection, exists, func, not_, or_, select, text, union_all
+from sqlalchemy import Connection, and_, case, exists, func, not_, or_, select, text, union_all
 
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read.queries import shown_or_broken, total
@@ -18,6 +19,7 @@ _key, _value = tables.partition_column.c, tables.file_partition_value.c
 _file = tables.data_file.c
 
 _INT64 = 2**63
+_ENDS = ("min_value", "max_value")
 
 
 def files_outside(
@@ -106,6 +108,80 @@ def files_without_statistics(
     query = select(unchecked(_file.data_file_id)).where(in_table, there)
     found = connection.execute(query.where(not_(is_known)).limit(at_most + 1)).scalars().all()
     return None if len(found) > at_most else list(found)
+
+
+class UnprovenFile(NamedTuple):
+    """A file of a table with the statistics of one column, None for each that it lacks."""
+
+    id: int
+    path: str
+    is_relative: int | None
+    mapping_id: int | None
+    partial_max: int | None
+    rows: int | None
+    values: int | None
+    nulls: int | None
+    low: str | None
+    high: str | None
+    nan: bool | None
+
+
+def files_unproven(
+    connection: Connection,
+    table: TableVersion,
+    column: FieldId,
+    span: tuple[int, int] | None,
+    scale: int = 0,
+) -> tuple[int, list[UnprovenFile]]:
+    """Return how many files a table has at its snapshot, and those that may leave a range.
+
+    All other files belong to no name mapping, and the bounds of a column, with ``scale`` digits
+    after the point, have whole parts within ``span``. Without a span, all files. Two statements.
+    """
+    known = tables.file_column_stats.c
+    there = (_file.table_id == table.id, shown_or_broken(tables.data_file, table.snapshot.id))
+    count = connection.execute(select(func.count()).where(*there)).scalar_one()
+    same = (
+        (known.data_file_id == _file.data_file_id)
+        & (known.table_id == table.id)
+        & (known.column_id == column)
+    )
+    asked = (
+        *(_file.data_file_id, _file.path, _file.path_is_relative, _file.mapping_id),
+        *(_file.partial_max, _file.record_count, known.value_count, known.null_count),
+        *(known.min_value, known.max_value, known.contains_nan),
+    )
+    query = select(*map(unchecked, asked)).outerjoin_from(
+        tables.data_file, tables.file_column_stats, same
+    )
+    query = query.where(*there)
+    if span is not None and max(map(abs, span)) < _INT64:
+        number = dialect_of(connection).whole_number
+        stats = "ducklake_file_column_stats"
+        low, high = (_whole_part(f"{stats}.{name}", number, scale) for name in _ENDS)
+        is_within = text(
+            f"{low} >= {int(span[0])} AND {high} >= {low} AND {high} <= {int(span[1])}"
+        )
+        is_proven = and_(_file.mapping_id.is_(None), known.value_count > 0, is_within)
+        query = query.where(case((is_proven, 0), else_=1) == 1)
+    return count, list(map(UnprovenFile._make, connection.execute(query)))
+
+
+def _whole_part(bound: str, number: str, scale: int) -> str:
+    """Return an expression: the whole part of a decimal text with so many digits after the point.
+
+    It is NULL for all other texts.
+    """
+    if not scale:
+        return number.format(bound)
+    point = f"length({bound}) - {scale}"
+    # A one before the digits tells whether they are digits.
+    digits = number.format(f"('1' || substr({bound}, {point} + 1))")
+    whole = number.format(f"substr({bound}, 1, {point} - 1)")
+    return (
+        f"CASE WHEN length({bound}) > {scale + 1} AND substr({bound}, {point}, 1) = '.'"
+        f" AND {digits} IS NOT NULL THEN {whole} END"
+    )
 
 
 def bucketed_by(
