@@ -221,12 +221,16 @@ def meanwhile(monkeypatch):
 
 
 @pytest.mark.parametrize("inlining", [0, 10])
+@pytest.mark.parametrize("change", [f"INSERT INTO t {TOO_LARGE}", "UPDATE t SET v = 2147483648"])
 @pytest.mark.databases("sqlite")
-def test_a_value_that_comes_between_proof_and_commit_is_found(lake, meanwhile, inlining):
+def test_a_value_that_comes_between_proof_and_commit_is_found(lake, meanwhile, change, inlining):
     insert(lake, FIT)
-    options = {"DATA_INLINING_ROW_LIMIT": inlining}
-    meanwhile(lambda: insert(lake, TOO_LARGE, options=options))
 
+    def add():
+        with duck(lake, {"DATA_INLINING_ROW_LIMIT": inlining}) as oracle:
+            oracle.execute(change)
+
+    meanwhile(add)
     with pytest.raises(InvalidRequest, match="cannot be converted to int32, such as '2147483648'"):
         alter(lake, TO_INT)
     assert columns(lake)["v"] == "int64"

@@ -159,9 +159,10 @@ def files_unproven(
         number = dialect_of(connection).whole_number
         stats = "ducklake_file_column_stats"
         low, high = (_whole_part(f"{stats}.{name}", number, scale) for name in _ENDS)
-        is_within = text(
-            f"{low} >= {int(span[0])} AND {high} >= {low} AND {high} <= {int(span[1])}"
-        )
+        within = f"{low} >= {int(span[0])} AND {high} <= {int(span[1])}"
+        # Only texts of numbers get to the comparison.
+        ordered = " >= ".join(f"CAST({stats}.{name} AS DOUBLE PRECISION)" for name in _ENDS[::-1])
+        is_within = text(f"CASE WHEN {within} THEN {ordered} END")
         is_proven = and_(_file.mapping_id.is_(None), known.value_count > 0, is_within)
         query = query.where(case((is_proven, 0), else_=1) == 1)
     return count, list(map(UnprovenFile._make, connection.execute(query)))
