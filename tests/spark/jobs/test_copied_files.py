@@ -152,6 +152,24 @@ def test_a_file_that_holds_anything_else_is_written_whole(lake, copies, statemen
     assert len(rows(lake.sql("SELECT * FROM parts"))) == left
 
 
+@pytest.mark.parametrize(("default", "value"), [("", None), (" DEFAULT '7'", 7)])
+def test_a_column_that_the_files_do_not_have_is_converted(copied, copies, default, value):
+    catalog, lake = copied
+    lake.sql(f"ALTER TABLE parts ADD COLUMN later STRING{default}")
+    lake.sql("ALTER TABLE parts ALTER COLUMN later TYPE INT")
+
+    assert len(copies) == 3
+    assert rows(lake.sql("SELECT id, later FROM parts ORDER BY id")) == [
+        (n, value) for n in range(3)
+    ]
+    with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+        assert oracle.sql("SELECT DISTINCT later FROM parts") == [(value,)]
+    lake.sql("ALTER TABLE parts ADD COLUMN other STRING DEFAULT 'x'")
+    lake.sql("ALTER TABLE parts ALTER COLUMN other DROP DEFAULT")
+    with pytest.raises(Exception, match="other' cannot be converted to int32, such as 'x'"):
+        lake.sql("ALTER TABLE parts ALTER COLUMN other TYPE INT")
+
+
 def test_files_of_duckdb_are_written_whole(copied, copies):
     catalog, lake = copied
     with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
