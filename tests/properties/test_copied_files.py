@@ -80,9 +80,10 @@ class Drawn:
             "CALL set_option('data_inlining_row_limit', 0)",
             f"CREATE TABLE t ({', '.join(self._shuffled(kinds))})",
             *map(self._option, OPTIONS),
+            "ALTER TABLE t SET TBLPROPERTIES ('shelduck.metadataNarrowing' = 'false')",
         ]
         steps = [self.insert, self.insert, self.update, self.rename, self.drop, self.add]
-        steps += [self.delete, self.partition, self.rewrite]
+        steps += [self.delete, self.partition, self.rewrite, self.begin_again]
         for step in [self.insert, *self.chance.choices(steps, k=self.chance.randint(0, 5))]:
             self.statements.append(step())
 
@@ -106,6 +107,10 @@ class Drawn:
         given = [f"IF(id % {nulls[n]} = 0, NULL, {value}) AS {n}" for n, value in values.items()]
         rows = f"SELECT id, {', '.join(given)} FROM range({first}, {self.count})"
         return f"INSERT INTO t BY NAME {rows}"
+
+    def begin_again(self) -> str:
+        """Older files then lack the column."""
+        return f"ALTER TABLE t DROP COLUMN v, ADD COLUMN v {self.kind}"
 
     def update(self) -> str:
         return f"UPDATE t SET id = id WHERE id % 3 = {self.chance.randrange(3)}"
