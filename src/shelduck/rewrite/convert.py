@@ -167,7 +167,7 @@ def _lossy(written: Iterable[RewrittenBin], shadows: Sequence[Shadow]) -> Shadow
         nulls = {s.column_id: s.null_count for s in file.stats}
         for shadow in shadows:
             before, after = nulls.get(shadow.old.id), nulls.get(shadow.field.id)
-            if file.layout is not None and not file.layout.has_field(shadow.old.id):
+            if not file.layout.has_field(shadow.old.id):
                 # It is copied from before the column was added.
                 before = file.record_count if shadow.old.initial_default is None else 0
             # A missing count proves nothing.
