@@ -62,16 +62,13 @@ class Mutant:
     text: str
 
 
-def mutants_of(path: Path) -> Iterator[Mutant]:
-    """Each mutant of a module, told apart by what changes."""
-    text = path.read_text()
-    count = sum(1 for _ in _places(ast.parse(text)))
-    for number in range(count):
-        tree = ast.parse(text)
-        line, change, act = next(place for n, place in enumerate(_places(tree)) if n == number)
-        act()
-        name = path.relative_to(SOURCE).as_posix()
-        yield Mutant(name, line, change, ast.unparse(ast.fix_missing_locations(tree)))
+def mutant_of(path: Path, number: int) -> Mutant:
+    """The mutant of a module in which the place of a number changes."""
+    tree = ast.parse(path.read_text())
+    line, change, act = next(place for n, place in enumerate(_places(tree)) if n == number)
+    act()
+    name = path.relative_to(SOURCE).as_posix()
+    return Mutant(name, line, change, ast.unparse(ast.fix_missing_locations(tree)))
 
 
 def _places(tree: ast.Module) -> Iterator[tuple[int, str, object]]:
@@ -113,8 +110,10 @@ def drawn(count: int, seed: int, reached: dict[tuple[str, int], list[str]]) -> l
     while len(found) < count:
         (path,) = generator.choices(modules, weights)
         name = path.relative_to(SOURCE).as_posix()
-        possible = [m for m in mutants_of(path) if (name, m.line) in reached]
-        if possible and (mutant := generator.choice(possible)) not in found:
+        places = enumerate(_places(ast.parse(path.read_text())))
+        possible = [number for number, (line, *_) in places if (name, line) in reached]
+        mutant = mutant_of(path, generator.choice(possible)) if possible else None
+        if mutant is not None and mutant not in found:
             found.append(mutant)
     return found
 
