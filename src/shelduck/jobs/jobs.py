@@ -132,10 +132,10 @@ class SchemaChangeJob(TellsOfSpark, in_parts=True):
         return done
 
     def pause(self) -> None:
-        """Pause the job: what is converted stays, and nothing runs or is locked until `resume`.
+        """Pause the job until `resume`. Converted files stay converted, and nothing is locked.
 
-        Writers go on to fill its columns. Whoever waits for the job waits on. The lot at which a
-        worker is now is discarded.
+        Writers still fill its columns, and whoever waits for the job waits on. A worker loses the
+        lot that it is writing.
 
         Raises InvalidRequest if it is paused or has ended.
         """

@@ -286,14 +286,8 @@ def cancel_job(store: Store, number: int, message: str) -> None:
 
 def pause_job(store: Store, number: int) -> None:
     """Pause an open job and take it from its worker; Conflict if it is paused or has ended."""
-    step = JobStep(number, OPEN_STATES - {JobState.PAUSED}, JobState.PAUSED, "paused by a user")
-
-    def pause(connection: Connection) -> None:
-        step_job(connection, step)
-        paused = update(_TABLE).where(_c.job_id == number)
-        connection.execute(paused.values(worker=None, heartbeat=clock.now()))
-
-    write_with_retries(store, pause)
+    open_now = OPEN_STATES - {JobState.PAUSED}
+    move_job(store, JobStep(number, open_now, JobState.PAUSED, "paused by a user"))
 
 
 def resume_job(store: Store, number: int) -> None:
@@ -350,6 +344,8 @@ def step_job(
     if step.state not in OPEN_STATES:
         values["finished"] = clock.now()
         values["worker"] = None
+    if step.state is JobState.PAUSED:
+        values |= {"worker": None, "heartbeat": clock.now()}
     if step.state is JobState.FINISHED:
         values["published_snapshot"] = snapshot
     condition = [_c.job_id == step.job_id, _c.state.in_(sorted(s.value for s in step.expected))]
