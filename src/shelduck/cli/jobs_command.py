@@ -11,6 +11,9 @@ from shelduck.cli.command_options import Catalog, Conf, Json, console, print_row
 from shelduck.cli.lakes import connect_existing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shelduck.jobs.jobs import SchemaChangeJob
     from shelduck.model.changes.job import Job
 
 app = typer.Typer(help="Run, list, pause, cancel and undo heavy changes.", no_args_is_help=True)
@@ -57,28 +60,19 @@ def list_jobs(
 @app.command(epilog="Example: shelduck jobs cancel 3 -c sqlite:///lake.db")
 def cancel(number: Annotated[int, typer.Argument(help="the job's id")], catalog: Catalog) -> None:
     """Cancel a job and leave its table as it was."""
-    with connect_existing(catalog) as lake:
-        job = lake.job(number)
-        job.cancel()
-        console.print(str(job), markup=False, highlight=False, soft_wrap=True)
+    _change(catalog, number, lambda job: job.cancel())
 
 
 @app.command(epilog="Example: shelduck jobs pause 3 -c sqlite:///lake.db")
 def pause(number: Annotated[int, typer.Argument(help="the job's id")], catalog: Catalog) -> None:
     """Pause a job; what it has converted stays."""
-    with connect_existing(catalog) as lake:
-        job = lake.job(number)
-        job.pause()
-        console.print(str(job), markup=False, highlight=False, soft_wrap=True)
+    _change(catalog, number, lambda job: job.pause())
 
 
 @app.command(epilog="Example: shelduck jobs resume 3 -c sqlite:///lake.db")
 def resume(number: Annotated[int, typer.Argument(help="the job's id")], catalog: Catalog) -> None:
     """Let a paused job go on."""
-    with connect_existing(catalog) as lake:
-        job = lake.job(number)
-        job.resume()
-        console.print(str(job), markup=False, highlight=False, soft_wrap=True)
+    _change(catalog, number, lambda job: job.resume())
 
 
 @app.command(epilog="Example: shelduck jobs undo 3 -c sqlite:///lake.db --wait")
@@ -93,6 +87,14 @@ def undo(
         job = lake.undo(number)
         if wait:
             job.wait()
+        console.print(str(job), markup=False, highlight=False, soft_wrap=True)
+
+
+def _change(catalog: str, number: int, change: Callable[[SchemaChangeJob], None]) -> None:
+    """Change a job, and print what it is now."""
+    with connect_existing(catalog) as lake:
+        job = lake.job(number)
+        change(job)
         console.print(str(job), markup=False, highlight=False, soft_wrap=True)
 
 
