@@ -23,7 +23,7 @@ from shelduck.model.types.data_types import (
     Primitive,
 )
 from shelduck.model.types.literals import integer_range
-from shelduck.model.types.promotions import Verdict, is_number
+from shelduck.model.types.promotions import Verdict, is_number, scale_of
 
 _INTEGERS = frozenset({*SIGNED, *UNSIGNED}) - {"int128", "uint128"}
 # Spark reads an uint64 as a decimal.
@@ -79,16 +79,16 @@ class Fitting:
     @cached_property
     def span(self) -> tuple[int, int] | None:
         """The least and the greatest whole part of bounds that prove all; None if none do."""
-        gained = _scale(self.target) - _scale(self.source)
-        if gained < 0 or (_scale(self.source) and str(self.target) in FLOATS):
+        gained = scale_of(self.target) - scale_of(self.source)
+        if gained < 0 or (scale_of(self.source) and str(self.target) in FLOATS):
             return None
         least, most = self._limits
-        return -(-least // 10 ** _scale(self.target)), most // 10 ** _scale(self.target)
+        return -(-least // 10 ** scale_of(self.target)), most // 10 ** scale_of(self.target)
 
     @property
     def scale(self) -> int:
         """The digits after the point that bounds have."""
-        return _scale(self.source)
+        return scale_of(self.source)
 
     def proof(self, file: FileBounds) -> Proof:
         """Return what the statistics of a file prove."""
@@ -103,7 +103,7 @@ class Fitting:
         if not (self._holds(low) and self._holds(high)):
             is_certain = file.is_whole and str(self.target) not in FLOATS
             return Proof.FAILS if is_certain else Proof.UNKNOWN
-        keeps_digits = _scale(self.source) <= _scale(self.target)
+        keeps_digits = scale_of(self.source) <= scale_of(self.target)
         return Proof.PROVEN if keeps_digits or low == high else Proof.UNKNOWN
 
     def failing(self, file: FileBounds) -> str | None:
@@ -117,7 +117,7 @@ class Fitting:
         return None if units is None else self._holds(units)
 
     def _holds(self, units: int) -> bool:
-        lost = _scale(self.source) - _scale(self.target)
+        lost = scale_of(self.source) - scale_of(self.target)
         if lost > 0:
             units, rest = divmod(units, 10**lost)
             if rest:
@@ -142,7 +142,7 @@ class Fitting:
         if match is None or text is None:
             return None
         digits = (match[1] or ".")[1:]
-        scale = _scale(self.source)
+        scale = scale_of(self.source)
         if len(digits) > scale or (digits and str(self.source) in _INTEGERS):
             return None
         units = int(text.replace(".", "")) * 10 ** (scale - len(digits))
@@ -156,10 +156,6 @@ class Fitting:
             assert isinstance(self.source, Decimal)
             limits = 1 - 10**self.source.precision, 10**self.source.precision - 1
         return limits
-
-
-def _scale(leaf: Leaf) -> int:
-    return leaf.scale if isinstance(leaf, Decimal) else 0
 
 
 def fitting(source: DataType, target: DataType) -> Fitting | None:

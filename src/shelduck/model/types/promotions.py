@@ -127,15 +127,15 @@ def _is_finer_unit(source: Leaf, target: Leaf) -> bool:
 
 
 def _is_more_digits(source: Leaf, target: Leaf) -> bool:
-    return is_decimal_wider(source, target) and _scale(source) == _scale(target)
+    return is_decimal_wider(source, target) and scale_of(source) == scale_of(target)
 
 
 def _is_more_scale(source: Leaf, target: Leaf) -> bool:
-    return is_decimal_wider(source, target) and _scale(source) < _scale(target)
+    return is_decimal_wider(source, target) and scale_of(source) < scale_of(target)
 
 
 def _is_to_whole_decimal(source: Leaf, target: Leaf) -> bool:
-    return _fits_decimal(source, target) and _scale(target) == 0
+    return _fits_decimal(source, target) and scale_of(target) == 0
 
 
 def _fits_decimal(source: Leaf, target: Leaf) -> bool:
@@ -332,7 +332,8 @@ def promotion(source: DataType, target: DataType) -> Promotion:
     )
 
 
-def _scale(leaf: Leaf) -> int:
+def scale_of(leaf: Leaf) -> int:
+    """Return the digits after the point that a type has, 0 if it is not a decimal."""
     return leaf.scale if isinstance(leaf, Decimal) else 0
 
 
@@ -367,7 +368,7 @@ def common_type(one: Leaf, other: Leaf) -> Leaf | None:
         found = [t for t in whole if promotion(one, t).is_light and promotion(other, t).is_light]
         if found:
             return found[0]
-    digits, scales = (_digits(one), _digits(other)), (_scale_of(one), _scale_of(other))
+    digits, scales = (_digits(one), _digits(other)), (scale_of(one), scale_of(other))
     if digits[0] is None or digits[1] is None:
         return None
     precision = max(digits[0], digits[1]) + max(scales)
@@ -379,7 +380,3 @@ def _digits(leaf: Leaf) -> int | None:
     if isinstance(leaf, Decimal):
         return leaf.precision - leaf.scale
     return whole_digits(str(leaf))
-
-
-def _scale_of(leaf: Leaf) -> int:
-    return leaf.scale if isinstance(leaf, Decimal) else 0
