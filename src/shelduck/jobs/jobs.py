@@ -351,8 +351,7 @@ def alter_job(state: LakeState, number: int, action: str, pace: Mapping[str, str
     if action != "SET":
         (job.pause if action == "PAUSE" else job.resume)()
         return
-    unknown = next((name for name in pace if name not in ("tasks", "bytes_per_second")), None)
-    if unknown is not None:
+    for unknown in sorted(pace.keys() - {"tasks", "bytes_per_second"}):
         raise InvalidRequest(
             f"a job does not support the limit {unknown!r}; use tasks or bytes_per_second"
         )
@@ -360,7 +359,7 @@ def alter_job(state: LakeState, number: int, action: str, pace: Mapping[str, str
     if tasks is not None and not tasks.isdigit():
         raise InvalidRequest(f"tasks of a job must be a whole number of at least 1, not {tasks!r}")
     limit = pace.get("bytes_per_second")
-    job.set_pace(tasks=None if tasks is None else int(tasks), bytes_per_second=limit)
+    job.set_pace(tasks=int(tasks) if tasks else None, bytes_per_second=limit)
 
 
 def job_properties(values: Mapping[str, str]) -> tuple[int | None, bool]:
