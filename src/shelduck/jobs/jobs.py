@@ -15,6 +15,7 @@ from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.job_record import Begun
 from shelduck.jobs.shares import help_job
 from shelduck.jobs.undo import undo_of
+from shelduck.jobs.undo_plan import WayBack
 from shelduck.jobs.worker import JobWorker
 from shelduck.leases import is_gone, new_identity
 from shelduck.metrics import JOB_DURATION, timed
@@ -28,7 +29,6 @@ from shelduck.model.text.quoting import quote_name
 from shelduck.model.text.shown import html_text
 from shelduck.operations.done import require_files
 from shelduck.planning.shadows import Shadow, reservation, with_reserved
-from shelduck.planning.undoing import WayBack
 from shelduck.rewrite.compact_verbs import bytes_of
 from shelduck.rollups.builder import drop_unlisted, is_taken, refolding
 from shelduck.rollups.rollup_plan import plan_rollup

@@ -10,12 +10,12 @@ from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.evolution.alter import plan_alter
 from shelduck.evolution.alter_plan import AlterPlan
+from shelduck.jobs.undo_plan import PublishedJob, WayBack, plan_undo, refuse_not_published
 from shelduck.model.changes.job import Job, JobIndex, Undone
 from shelduck.model.changes.schema_change import ChangeTypeBack
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table_version import Feature, Snapshot, TableVersion
 from shelduck.operations.read.table_rows import table_rows
-from shelduck.planning.undoing import PublishedJob, WayBack, plan_undo, refuse_not_published
 from shelduck.rewrite.compact import survey
 from shelduck.rewrite.convert import OlderValues, unheld
 from shelduck.rollups.altered_bases import parted

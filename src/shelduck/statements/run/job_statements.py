@@ -16,6 +16,7 @@ from shelduck.jobs.jobs import (
     submit_rollups,
     submit_undo,
 )
+from shelduck.jobs.undo_plan import WayBack
 from shelduck.model.changes.job import Job, JobIndex, JobState
 from shelduck.model.tables.rollup import (
     AddRollup,
@@ -27,7 +28,6 @@ from shelduck.model.tables.rollup import (
 from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import split_name
-from shelduck.planning.undoing import WayBack
 from shelduck.rollups.rollup_tables import drop_rollup
 from shelduck.spark.query import answer, run_query
 from shelduck.spark.scan.matching import Where
