@@ -33,6 +33,7 @@ from benchmarks import (
     storm,
     together,
     ui,
+    undo,
     wide,
 )
 from benchmarks.harness import duration
@@ -49,6 +50,7 @@ BENCHMARKS = {
     "compaction": compaction.run,
     "jobs": jobs.run,
     "moult": moult.run,
+    "undo": undo.run,
     "keys": keys.run,
     "loads": loads.run,
     "commits": commits.run,

@@ -135,7 +135,8 @@ class Lots:
         if not shadows or not writes_several(self._state.spark):
             return self._shared_bins(found, files, shadows), None
         small = {f.id for f in files if f.file_size_bytes < _SMALL}
-        copied, whole = copied_files(found.table, files, shadows)
+        past = self._older_values(found.table, shadows)
+        copied, whole = copied_files(found.table, files, shadows, past)
         alone = copied.keys() - small
         whole["that are small"] += len(copied) - len(alone)
         bins = [one for number in sorted(alone) for one in found.chosen([number], 1)]
@@ -145,14 +146,19 @@ class Lots:
     def _shared_bins(
         self, found: Survey, files: Sequence[DataFile], shadows: Sequence[Shadow]
     ) -> list[Bin]:
-        """Return bins of several files, which hold the same ones of the converted columns."""
+        """Return bins of several files, which hold the same ones of the converted columns.
+
+        Files in which an undo may find older rows are apart.
+        """
         size = sum(f.file_size_bytes for f in files)
         # Files never fill a share exactly, and one extra bin would run alone at the end.
         share = max(_LEAST_BIN, size * 5 // 4 // at_once(self._state.spark))
         most = min(found.table.options.target_file_size, share)
+        past = self._older_values(found.table, shadows)
         alike: dict[tuple[int, ...], set[int]] = {}
         for f in files:
-            alike.setdefault(tuple(s.field.id for s in held(f, shadows)), set()).add(f.id)
+            is_older = past is not None and past.may_have(f)
+            alike.setdefault((is_older, *(s.field.id for s in held(f, shadows))), set()).add(f.id)
         return [one for some in alike.values() for one in found.chosen(some, most)]
 
     def _most(self, found: Survey, bins: Sequence[Bin], pace: JobPace) -> int:
@@ -187,7 +193,7 @@ class Lots:
                 raise
             raise InvalidRequest(told) from error
 
-    def _older_values(self, table: TableVersion, shadows: tuple[Shadow, ...]) -> OlderValues | None:
+    def _older_values(self, table: TableVersion, shadows: Sequence[Shadow]) -> OlderValues | None:
         """Return where an undo finds the values that its job lost, None if it recalls none."""
         if self._past is None and any(s.conversion.recalls for s in shadows):
             undone = self._record.look().work.undoes

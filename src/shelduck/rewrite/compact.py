@@ -343,3 +343,17 @@ def embeds(file: DataFile, field_id: int) -> bool:
     if file.mapping_id is not None or file.layout is None:
         return False
     return file.layout.has_field(field_id)
+
+
+def next_row_id(rows: TableRows) -> int:
+    """Return the id from which newer files count their rows, if they embed no ids."""
+    plain = [f for f in rows.files if f.row_id_start is not None]
+    ends = [(f.row_id_start or 0) + (f.record_count or 0) for f in plain]
+    kept = (number + 1 for part in rows.inlined for number in part.row_ids)
+    return max((*ends, *kept), default=0)
+
+
+def is_newer(file: DataFile, first: int) -> bool:
+    """Return whether all rows of a file are newer than those of which ``first`` is the next id."""
+    start = file.row_id_start
+    return start is not None and start >= first and not embeds(file, ROW_ID_FIELD)

@@ -5,17 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import RewriteFiles
-from shelduck.model.files.data_file import DataFile
+from shelduck.model.files.data_file import DataFile, counted_rows
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import discard
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.planning.compaction import NO_PARTITION, Bin
 from shelduck.planning.copied import CopiedFile, copied_file
 from shelduck.planning.shadows import Shadow, with_shadows
-from shelduck.rewrite.compact import Derived, Report, RewrittenBin, Survey, embeds, write_bins
+from shelduck.rewrite.compact import (
+    Derived,
+    Report,
+    RewrittenBin,
+    Survey,
+    embeds,
+    is_newer,
+    next_row_id,
+    write_bins,
+)
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.files.physical import physical_schema
 from shelduck.spark.rows.shadow_rows import (
@@ -30,6 +40,8 @@ from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.session import DataFrame, SparkSession
 
 _MOST_TOLD = 3
+# The ids of so many rows go to each task.
+_FEW_ROWS = 1_000_000
 
 
 def unconverted(found: Survey, shadows: Sequence[Shadow]) -> set[int]:
@@ -91,14 +103,14 @@ def write_converted(
         if kept:
             rows = replace(rows, table=with_shadows(rows.table, kept))
         read = rows.frame(spark, origins=origins)
-        if past is not None and made:
-            return past.added(spark, read, made)
-        return add_shadows(read, made, counted=counted and not kept)
+        if past is not None and made and any(map(past.may_have, rows.files)):
+            return past.added(spark, rows, read, made)
+        return add_shadows(read, made, counted=counted and not kept and past is None)
 
     columns = Derived(
         with_shadows(found.table, shadows),
         frame,
-        copied_files(found.table, [f for one in bins for f in one.files], shadows)[0]
+        copied_files(found.table, [f for one in bins for f in one.files], shadows, past)[0]
         if counted
         else {},
     )
@@ -116,16 +128,18 @@ def write_converted(
 
 
 def copied_files(
-    table: TableVersion, files: Iterable[DataFile], shadows: Sequence[Shadow]
+    table: TableVersion,
+    files: Iterable[DataFile],
+    shadows: Sequence[Shadow],
+    past: OlderValues | None = None,
 ) -> tuple[dict[int, CopiedFile], Counter[str]]:
     """Return what is copied of each file, by its id, and why others are written whole."""
     names = physical_schema(with_shadows(table, shadows)).names
     added = [names[s.field.id] for s in shadows]
     copied, whole = dict[int, CopiedFile](), Counter[str]()
-    recalls = any(s.conversion.recalls for s in shadows)
     for file in files:
         known: CopiedFile | str = "whose rows get older values"
-        if not recalls:
+        if past is None or not past.may_have(file):
             known = copied_file(table, file, added)
         if held(file, shadows):
             known = "with some of the values"
@@ -136,22 +150,38 @@ def copied_files(
     return copied, whole
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OlderValues:
     """The rows of a table just before and just after a job published its conversions."""
 
     before: TableRows
     after: TableRows
 
-    def added(self, spark: SparkSession, rows: DataFrame, shadows: Sequence[Shadow]) -> DataFrame:
+    def may_have(self, file: DataFile) -> bool:
+        """Return whether rows of a file may be older than the publication."""
+        return not is_newer(file, self._next_row_id)
+
+    @cached_property
+    def _next_row_id(self) -> int:
+        return next_row_id(self.after)
+
+    def added(
+        self,
+        spark: SparkSession,
+        rows: TableRows,
+        read: DataFrame,
+        shadows: Sequence[Shadow],
+    ) -> DataFrame:
         """Return rows with the columns that are made for them: older values, or converted ones.
 
-        ``rows`` have the origin ROW_ID.
+        ``read`` are the ``rows`` with the origin ROW_ID.
         """
         recalled = [s for s in shadows if s.conversion.recalls]
         old = self._columns(spark, self.before, [s.field.id for s in recalled])
         then = self._columns(spark, self.after, [s.old.id for s in recalled])
-        return add_recalled(rows, old, then, shadows)
+        count = counted_rows(rows.files)
+        few = count is not None and count <= _FEW_ROWS
+        return add_recalled(read, old, then, shadows, few=few)
 
     def _columns(self, spark: SparkSession, rows: TableRows, ids: Sequence[int]) -> DataFrame:
         found = [rows.table.columns.by_id(number) for number in ids]

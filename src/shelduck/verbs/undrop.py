@@ -15,7 +15,7 @@ from shelduck.model.tables.lengths import LENGTHS, with_lengths
 from shelduck.model.tables.schema import Field, FieldId, Path, SnapshotId, in_places, path_text
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.operations.read.table_rows import TableRows, table_rows
-from shelduck.rewrite.compact import embeds
+from shelduck.rewrite.compact import embeds, is_newer, next_row_id
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.write.rewrite import file_ids
 from shelduck.work.results import TableName
@@ -190,21 +190,13 @@ def _require_new_rows(state: LakeState, lacking: TableRows, then: TableVersion, 
 
 def _suspects(lacking: TableRows, before: TableRows) -> TableRows:
     """Return where rows of before may be: new rows have larger ids than all of before."""
-    plain = [f for f in before.files if f.row_id_start is not None]
     has_others = any(embeds(f, ROW_ID_FIELD) or f.row_id_start is None for f in before.files)
-    ends = [(f.row_id_start or 0) + (f.record_count or 0) for f in plain]
-    ends += [number + 1 for part in before.inlined for number in part.row_ids]
-    first = max(ends, default=0)
-
-    def is_new(file: DataFile) -> bool:
-        start = file.row_id_start
-        return start is not None and start >= first and not embeds(file, ROW_ID_FIELD)
-
+    first = next_row_id(before)
     inlined = tuple(
         part.at([n for n, number in enumerate(part.row_ids) if number < first or has_others])
         for part in lacking.inlined
     )
-    files = tuple(f for f in lacking.files if not is_new(f))
+    files = tuple(f for f in lacking.files if not is_newer(f, first))
     return replace(lacking, files=files, inlined=tuple(p for p in inlined if p.rows))
 
 

@@ -8,6 +8,7 @@ from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, U
 from shelduck.jobs import lots
 from shelduck.jobs.worker import JobWorker
 from shelduck.operations.write import update
+from shelduck.rewrite.convert import OlderValues
 from tests.support.lakes import rows
 from tests.support.meanwhile import once_after
 from tests.support.oracle import DuckDBOracle
@@ -100,6 +101,25 @@ def test_what_files_hold_is_never_converted_back(lake, monkeypatch, most):
     found = rows(lake.sql("SELECT id, v FROM lossy ORDER BY id"))
     assert found == [(1, "x"), (3, "y"), (4, "4"), (5, "5")]
     assert "1 of 2 file(s) hold the old values; 1 file(s) do not" in job.look().message
+
+
+def test_only_rows_that_may_be_older_are_looked_up_in_the_past(lake, monkeypatch):
+    looked_up = []
+    added = OlderValues.added
+
+    def told(past, spark, found, *more):
+        looked_up.extend(file.record_count for file in found.files)
+        return added(past, spark, found, *more)
+
+    lake.sql("INSERT INTO lossy VALUES (4, 4, 'd'), (5, 5, 'e')")
+    lake.sql("UPDATE lossy SET w = 'A' WHERE id = 1")
+    lake.sql("INSERT INTO lossy VALUES (6, 6, 'f'), (7, 7, 'g')")
+    monkeypatch.setattr(OlderValues, "added", told)
+    lake.sql("ALTER TABLE lossy UNDO JOB 2")
+
+    assert looked_up == [1]
+    found = [v for (v,) in rows(lake.sql("SELECT v FROM lossy ORDER BY id"))]
+    assert found == ["x", "02", "y", "4", "5", "6", "7"]
 
 
 @pytest.mark.slow

@@ -64,23 +64,36 @@ def add_shadows(rows: DataFrame, shadows: Sequence[Shadow], *, counted: bool = F
     )
 
 
-_PAST = "__shelduck_past"
+_PAST, _ROW = "__shelduck_past", "__shelduck_row"
 
 
 def add_recalled(
-    rows: DataFrame, old: DataFrame, then: DataFrame, shadows: Sequence[Shadow]
+    rows: DataFrame,
+    old: DataFrame,
+    then: DataFrame,
+    shadows: Sequence[Shadow],
+    *,
+    few: bool,
 ) -> DataFrame:
     """Return the rows with the older values of some columns, and converted ones of the others.
 
     A row gets its older value back if its value is still the one into which that was converted.
     ``old`` and ``then`` have the row ids behind a column for each shadow that recalls, in order.
+    The ids of ``few`` rows are sent to all tasks, so that no table is shuffled.
     The result is one partition, in the order of the row ids.
     """
     recalled = [s for s in shadows if s.conversion.recalls]
     row, count = F.col(Origin.ROW_ID), len(recalled)
     old = old.toDF(*(f"{_PAST}_old_{n}" for n in range(count)), _PAST)
     then = then.toDF(*(f"{_PAST}_then_{n}" for n in range(count)), f"{_PAST}_same")
+    if few:
+        wanted = F.broadcast(rows.select(row.alias(_ROW)))
+        old = old.join(wanted, F.col(_PAST) == F.col(_ROW), "left_semi")
+        then = then.join(wanted, F.col(f"{_PAST}_same") == F.col(_ROW), "left_semi")
+        then = F.broadcast(then)
     known = old.join(then, F.col(_PAST) == F.col(f"{_PAST}_same"))
+    if few:
+        known = F.broadcast(known)
     joined = rows.join(known, row == F.col(_PAST), "left")
     made: dict[str, Column] = {}
     for shadow in shadows:
