@@ -6,11 +6,13 @@ continues from there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 from shelduck import clock
+from shelduck.catalog.read.files.outside import nulls_of
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.catalog.running.writers import begin_running, writers_before
 from shelduck.errors import (
@@ -31,11 +33,13 @@ from shelduck.leases import is_gone, new_identity
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.tables.rollup import rollup_names
+from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import discard
-from shelduck.planning.shadows import known_shadows
+from shelduck.planning.shadows import Shadow, known_shadows
 from shelduck.rewrite.compact import RewrittenBin, Survey
 from shelduck.rewrite.compact_verbs import FlushVerbs
+from shelduck.rewrite.convert import nulls_in, results, told_of_nulls
 from shelduck.rewrite.renewal import renew
 from shelduck.rollups.builder import drop_unlisted, roll_up
 from shelduck.rollups.rollup_shape import refresh_by_id
@@ -202,20 +206,26 @@ class JobWorker:
         if len(left) == len(found.rows.files) > 0 and not (self._lost or rollup_names(table)):
             whole = self._lots.written_whole(job, found, shadows)
             if whole is not None:
-                return self._publish_whole(job, found, *whole)
+                return self._publish_whole(job, found, shadows, *whole)
         if self._shares.convert(job, found, shadows):
             return None
-        return self._publish(job, found)
+        return self._publish(job, found, shadows)
 
     def _publish_whole(
-        self, job: Job, found: Survey, written: list[RewrittenBin], speed: JobSpeed
+        self,
+        job: Job,
+        found: Survey,
+        shadows: Sequence[Shadow],
+        written: list[RewrittenBin],
+        speed: JobSpeed,
     ) -> Committed:
         """Publish the converted columns of a small table in the commit of its converted files."""
         table = found.table
         try:
             change = publication(job, table, frozenset(f.id for f in found.rows.files))
             rewrites = [change for part in written for change in part.done.changes]
-            step = replace(self._finish(found), speed=speed)
+            told = told_of_nulls(shadows, partial(nulls_in, results(written)))
+            step = replace(self._finish(found, job, told), speed=speed)
             done = self._record.commit([change, *rewrites], table, step)
         except OutcomeUnknown:
             raise
@@ -226,9 +236,10 @@ class JobWorker:
             raise
         return Committed(done.snapshot.id)
 
-    def _publish(self, job: Job, found: Survey) -> Committed | None:
+    def _publish(self, job: Job, found: Survey, shadows: Sequence[Shadow]) -> Committed | None:
         """Publish the converted columns, in files that begin at the same snapshot."""
         table = found.table
+        told = told_of_nulls(shadows, partial(self._nulls, table))
         change = publication(job, table, frozenset(f.id for f in found.rows.files))
         renewal = renew(self._state.store, found, job.base)
         change = replace(change, postponed=renewal.postponed)
@@ -238,7 +249,7 @@ class JobWorker:
         try:
             change = stage_converted(unit, found.rows, change, job.work.conversions)
             changes = [change, *copies.changes, *unit.workspace.changes()]
-            done = self._record.commit(changes, table, self._finish(found), unit)
+            done = self._record.commit(changes, table, self._finish(found, job, told), unit)
         except OutcomeUnknown:
             raise
         except Exception:
@@ -264,12 +275,19 @@ class JobWorker:
         found = self._record.survey(self._version(job))
         if self._shares.convert(job, found, ()):
             return None
-        done = self._record.commit([], found.table, self._finish(found))
+        done = self._record.commit([], found.table, self._finish(found, job))
         return Committed(done.snapshot.id)
 
-    def _finish(self, found: Survey) -> JobStep:
+    def _nulls(self, table: TableVersion, column: Field) -> int:
+        with self._state.store.read() as connection:
+            return nulls_of(connection, table, column)
+
+    def _finish(self, found: Survey, job: Job, told: str | None = None) -> JobStep:
         total = len(found.rows.files)
-        return self._record.stepped(JobState.FINISHED, _RUNNING, done=total, total=total)
+        message = "; ".join(filter(None, (job.message, told))) if told else None
+        return self._record.stepped(
+            JobState.FINISHED, _RUNNING, message=message, done=total, total=total
+        )
 
     def _version(self, job: Job) -> TableVersion:
         if self._begun is not None and self._begun.table is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import RewriteFiles
-from shelduck.model.files.data_file import DataFile, counted_rows
+from shelduck.model.files.data_file import DataFile, NewDataFile, counted_rows
+from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import discard
 from shelduck.operations.read.table_rows import TableRows
@@ -191,19 +192,49 @@ class OlderValues:
 
 def _lossy(written: Iterable[RewrittenBin], shadows: Sequence[Shadow]) -> Shadow | None:
     """Return a conversion that turned a value into NULL, by the footers; None if there is none."""
-    changes = (change for part in written for change in part.done.changes)
-    results = [f for c in changes if isinstance(c, RewriteFiles) for f in c.results]
-    for file in results:
-        nulls = {s.column_id: s.null_count for s in file.stats}
+    for file in results(written):
         for shadow in shadows:
-            before, after = nulls.get(shadow.old.id), nulls.get(shadow.field.id)
-            if not file.layout.has_field(shadow.old.id):
-                # It is copied from before the column was added.
-                before = file.record_count if shadow.old.initial_default is None else 0
+            before, after = nulls_in([file], shadow.old), nulls_in([file], shadow.field)
             # A missing count proves nothing.
             if after is None or after != before:
                 return shadow
     return None
+
+
+def results(written: Iterable[RewrittenBin]) -> list[NewDataFile]:
+    """Return the files that were written."""
+    changes = (change for part in written for change in part.done.changes)
+    return [f for c in changes if isinstance(c, RewriteFiles) for f in c.results]
+
+
+def nulls_in(files: Iterable[NewDataFile], column: Field) -> int | None:
+    """Return how many rows of written files are NULL in a column, None if a footer has no count."""
+    count = 0
+    for file in files:
+        known = [s.null_count for s in file.stats if s.column_id == column.id]
+        if not file.layout.has_field(column.id):
+            # It is copied from before the column was added.
+            known = [file.record_count if column.initial_default is None else 0]
+        if not known:
+            return None
+        count += known[0]
+    return count
+
+
+def told_of_nulls(shadows: Sequence[Shadow], nulls: Callable[[Field], int | None]) -> str | None:
+    """Return in words how many values ON ERROR NULL made NULL; None without such a conversion.
+
+    ``nulls`` counts the rows of the converted files that are NULL in a column.
+    """
+    told = list[str]()
+    for shadow in shadows:
+        is_leaf = shadow.old.is_leaf and shadow.field.is_leaf
+        if not (shadow.conversion.on_error_null and is_leaf):
+            continue
+        before, after = nulls(shadow.old), nulls(shadow.field)
+        if before is not None and after is not None:
+            told.append(f"{after - before} value(s) of {shadow.old.name!r} became NULL")
+    return "; ".join(told) or None
 
 
 def told_of_bad_values(

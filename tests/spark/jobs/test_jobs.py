@@ -227,7 +227,11 @@ def test_a_value_that_does_not_survive_cancels_the_job_and_changes_nothing(lake)
 
 
 @pytest.mark.slow
-def test_loss_is_accepted_where_it_is_asked_for(lake):
+@pytest.mark.parametrize("most", [0, 1 << 30])
+def test_loss_is_accepted_where_it_is_asked_for_and_counted(lake, monkeypatch, most):
+    # Lot by lot, or in one commit.
+    monkeypatch.setattr(lots, "_LEAST_BIN", most)
+    before = rows(lake.sql("SELECT d FROM t"))
     lake.sql("ALTER TABLE t ALTER COLUMN d TYPE INT ON ERROR NULL")
     lake.sql(
         "ALTER TABLE t ALTER COLUMN day TYPE INT USING CASE WHEN id = 0 THEN NULL"
@@ -237,6 +241,11 @@ def test_loss_is_accepted_where_it_is_asked_for(lake):
     assert rows(lake.sql("SELECT d, day FROM t WHERE id < 5 ORDER BY id")) == [
         *[(0, None), (None, 2), (None, 3), (None, 4), (1, 5)]
     ]
+    # A USING says itself what becomes NULL.
+    [using, lossy] = [job.look().message for job in lake.jobs()[:2]]
+    lost = sum(1 for (d,) in before if d != int(d))
+    assert lossy.endswith(f"{lost} value(s) of 'd' became NULL")
+    assert "NULL" not in using
     with pytest.raises(
         InvalidRequest, match=r"value\(s\) of column 'v' cannot be converted to int8"
     ):

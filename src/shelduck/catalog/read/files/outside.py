@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from sqlalchemy import Connection, and_, case, exists, func, not_, or_, select, text, union_all
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    case,
+    exists,
+    func,
+    not_,
+    or_,
+    select,
+    text,
+    union_all,
+)
 
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read.queries import shown_or_broken, total
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import unchecked
 from shelduck.model.tables.partition import BUCKET
-from shelduck.model.tables.schema import FieldId
+from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
 
 _key, _value = tables.partition_column.c, tables.file_partition_value.c
@@ -141,19 +154,12 @@ def files_unproven(
     known = tables.file_column_stats.c
     there = (_file.table_id == table.id, shown_or_broken(tables.data_file, table.snapshot.id))
     count = connection.execute(select(func.count()).where(*there)).scalar_one()
-    same = (
-        (known.data_file_id == _file.data_file_id)
-        & (known.table_id == table.id)
-        & (known.column_id == column)
-    )
     asked = (
         *(_file.data_file_id, _file.path, _file.path_is_relative, _file.mapping_id),
         *(_file.partial_max, _file.record_count, known.value_count, known.null_count),
         *(known.min_value, known.max_value, known.contains_nan),
     )
-    query = select(*map(unchecked, asked)).outerjoin_from(
-        tables.data_file, tables.file_column_stats, same
-    )
+    query = select(*map(unchecked, asked)).outerjoin_from(*_with_statistics(table, column))
     query = query.where(*there)
     if span is not None and max(map(abs, span)) < _INT64:
         number = dialect_of(connection).whole_number
@@ -166,6 +172,27 @@ def files_unproven(
         is_proven = and_(_file.mapping_id.is_(None), known.value_count > 0, is_within)
         query = query.where(case((is_proven, 0), else_=1) == 1)
     return count, list(map(UnprovenFile._make, connection.execute(query)))
+
+
+def nulls_of(connection: Connection, table: TableVersion, column: Field) -> int:
+    """Return how many rows of all files of a table are NULL in a column; one statement.
+
+    Files without statistics of the column were written before it was added.
+    """
+    missing = _file.record_count if column.initial_default is None else 0
+    nulls = func.sum(func.coalesce(tables.file_column_stats.c.null_count, missing))
+    query = select(nulls).outerjoin_from(*_with_statistics(table, column.id))
+    there = (_file.table_id == table.id, shown_or_broken(tables.data_file, table.snapshot.id))
+    return int(connection.execute(query.where(*there)).scalar_one() or 0)
+
+
+def _with_statistics(
+    table: TableVersion, column: FieldId
+) -> tuple[Table, Table, ColumnElement[bool]]:
+    """Return what joins the files of a table with their statistics of one column."""
+    known = tables.file_column_stats.c
+    is_same = (known.data_file_id == _file.data_file_id) & (known.table_id == table.id)
+    return tables.data_file, tables.file_column_stats, is_same & (known.column_id == column)
 
 
 def _whole_part(bound: str, number: str, scale: int) -> str:
