@@ -235,6 +235,46 @@ def test_a_job_is_killed_while_it_publishes_a_small_table(sqlite_url, data_path,
     assert (state is shelduck.JobState.FINISHED) == (point == "after 3")
 
 
+# Submitted, what was written since is converted back, and the third commit publishes.
+@pytest.mark.parametrize(
+    "point", ["after 1", _BESIDE_COPIES, "after 2", _COPIED, "before 3", "after 3"]
+)
+def test_an_undo_that_was_killed_is_finished_by_another_process(
+    sqlite_url, data_path, spark, point
+):
+    filled(sqlite_url, data_path, "t", spark, files=6)
+    with shelduck.connect(sqlite_url, spark=spark) as lake:
+        lake.set_option("data_inlining_row_limit", 0)
+        lake.set_option("target_file_size", 1, table="t")
+        lake.sql("ALTER TABLE t ALTER COLUMN v TYPE STRING")
+        lake.sql("INSERT INTO t SELECT id, id % 4, '1' FROM range(400, 600)")
+        lake.sql("UPDATE t SET v = '7' WHERE id < 10")
+        base = lake.snapshots()[-1].id
+        now = [(n, k, str(7 if n < 10 else v)) for n, k, v in AFTER[APPEND]]
+        assert_read(lake, sqlite_url, "t", now)
+    there = files_below(data_path)
+
+    run_victim(sqlite_url, data_path, "ALTER TABLE t UNDO JOB 1", point)
+
+    left = files_below(data_path) - there
+    with shelduck.connect(sqlite_url, spark=spark) as lake:
+        [job, _] = lake.jobs()
+        assert (job.state is shelduck.JobState.FINISHED) == (point == "after 3")
+        with DuckDBOracle(sqlite_url) as oracle:
+            known = oracle.dump_metadata()
+            files = (*known["ducklake_data_file"], *known["ducklake_delete_file"])
+            landed = {file["path"] for file in files}
+        orphans = {path for path in left if not path.endswith(tuple(landed))}
+        assert bool(orphans) == (point in (_BESIDE_COPIES, _COPIED, "before 3"))
+        job.wait()
+        back = [(n, k, 7 if n < 10 else v) for n, k, v in AFTER[APPEND]]
+        assert_read(lake, sqlite_url, "t", back)
+        assert set(lake.remove_orphans(older_than=timedelta(0)).files) == orphans
+        assert_read(lake, sqlite_url, "t", back)
+    with DuckDBOracle(sqlite_url) as oracle:
+        assert oracle.rows("t", version=base) == now
+
+
 def killed_job(url, data, spark, point, files):
     """Kill a job that converts a table with later rows, and let another process finish it.
 
