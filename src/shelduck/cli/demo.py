@@ -1,4 +1,4 @@
-"""The demo: a heavy change on millions of rows while clients write, read, and look in."""
+"""The demo: changes of millions of rows, and one back, while clients write, read, and look in."""
 
 from __future__ import annotations
 
@@ -195,8 +195,10 @@ class _Story:
         loaded = self._load()
         with self._clients() as (writer, reader):
             self._change_light()
-            self._change_heavy(writer, reader)
-        self._travel(loaded)
+            self._prove()
+            job = self._change_heavy(writer, reader)
+            self._travel(loaded)
+            self._take_back(job)
         self._sum_up(writer, reader)
 
     def _load(self) -> int:
@@ -243,13 +245,27 @@ class _Story:
             f" Files changed: {'none' if kept else 'some'}."
         )
 
-    def _change_heavy(self, writer: DemoWriter, reader: Reader) -> None:
+    def _prove(self) -> None:
+        self._title("4. A narrower type: proven, or refused at once")
+        for wanted in ("int", "tinyint"):
+            change = change_type("visitor", wanted)
+            self.console.print(f"  ALTER TABLE events {change}", highlight=False)
+            begun = time.perf_counter()
+            try:
+                self.table.alter(change)
+                told = "The bounds of all files prove that every value fits: metadata only."
+            except InvalidRequest as error:
+                told = f"Refused: {error}"
+            spent = 1000 * (time.perf_counter() - begun)
+            self.console.print(f"{escape(told)} ({spent:.0f} ms)", highlight=False, soft_wrap=True)
+
+    def _change_heavy(self, writer: DemoWriter, reader: Reader) -> SchemaChangeJob:
         change = change_type("amount", "decimal(10,2)")
-        self._title("4. The plan of a heavy change")
+        self._title("5. The plan of a heavy change")
         self.console.print(
             escape(str(self.table.plan_alter(change))), highlight=False, soft_wrap=True
         )
-        self._title("5. The heavy change, while everybody goes on")
+        self._title("6. The heavy change, while everybody goes on")
         # The others need cores, too: all of them work in this one Spark session.
         tasks = max(1, (os.cpu_count() or 1) // 2)
         self.lake.set_option("alter_tablet_worker_count", tasks, table="events")
@@ -269,6 +285,7 @@ class _Story:
         self.console.print(
             f"  DuckDB now:            {ask_duckdb(self.url, _LOOK)}", highlight=False
         )
+        return job
 
     def _look(self, job: SchemaChangeJob) -> None:
         """Let DuckDB read the lake in the middle of the job."""
@@ -277,17 +294,28 @@ class _Story:
         self.seen = ask_duckdb(self.url, _LOOK)
 
     def _travel(self, loaded: int) -> None:
-        self._title("6. Time travel")
+        self._title("7. Time travel")
         for name, version in (("after the load", loaded), ("now", None)):
             frame = self.table.read(version=version)
             self.console.print(f"The table {name}: {frame.count():,} rows")
             frame.orderBy("id").show(2, truncate=False)
 
+    def _take_back(self, job: SchemaChangeJob) -> None:
+        self._title("8. Taken back, while everybody goes on")
+        undo = job.undo()
+        spent, _ = _timed(lambda: undo.wait(progress=False))
+        self.console.print(
+            f"ALTER TABLE events UNDO JOB {job.id}: {undo.look().message}. It took {spent:.1f} s.",
+            highlight=False,
+        )
+        self.console.print(f"  DuckDB again: {ask_duckdb(self.url, _LOOK)}", highlight=False)
+
     def _sum_up(self, writer: DemoWriter, reader: Reader) -> None:
         self._title("What happened")
-        found = self.table.read().selectExpr("count(*) AS n", "sum(amount) AS total").collect()[0]
+        total = "sum(CAST(amount AS DECIMAL(10,2))) AS total"
+        found = self.table.read().selectExpr("count(*) AS n", total).collect()[0]
         text = self.lake.spark.range(self.rows).selectExpr(_LOADED[2])
-        paid = text.selectExpr("sum(CAST(amount AS DECIMAL(10,2))) AS total").collect()[0].total
+        paid = text.selectExpr(total).collect()[0].total
         wanted = paid + Decimal(writer.rows) * AMOUNT
         grid = Grid("", "")
         for what, number in (

@@ -24,11 +24,14 @@ def test_the_demo_changes_a_type_while_others_write_and_read(spark, tmp_path):
     assert told["sum of all amounts, less what was written"] == "0.00"
     written = int(told["rows that the writer committed meanwhile"].replace(",", ""))
     assert written >= 1000
-    looks = dict(re.findall(r"DuckDB (during the job|now): +(.+)", found.output))
+    looks = dict(re.findall(r"DuckDB (during the job|now|again): +(.+)", found.output))
     # A job of so few rows may end before DuckDB has started.
     assert re.fullmatch(r"\d+ rows, amount is (VARCHAR|DECIMAL\(10,2\))", looks["during the job"])
     assert re.fullmatch(r"\d+ rows, amount is DECIMAL\(10,2\)", looks["now"])
+    assert re.fullmatch(r"\d+ rows, amount is VARCHAR", looks["again"])
     assert "Files changed: none" in found.output
+    assert "prove that every value fits: metadata only." in found.output
+    assert "Refused: values of column 'visitor' of main.events cannot be" in found.output
     assert "after the load: 2,000 rows" in found.output
     url = f"sqlite:///{tmp_path}/kept/lake.db"
     with DuckDBOracle(url) as oracle:
@@ -36,7 +39,7 @@ def test_the_demo_changes_a_type_while_others_write_and_read(spark, tmp_path):
             (2000 + written, 2000 + written)
         ]
     with shelduck.connect(url, spark=spark) as lake:
-        assert [job.state.value for job in lake.jobs()] == ["FINISHED"]
+        assert [job.state.value for job in lake.jobs()] == ["FINISHED"] * 2
 
 
 def test_duckdb_prints_no_progress_among_its_rows(sqlite_url, tmp_path):
