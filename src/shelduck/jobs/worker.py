@@ -201,9 +201,8 @@ class JobWorker:
                 " add the file again, or delete its rows and insert them"
             )
             return None
-        left = files_left(job, found, shadows)
-        # If others write all the time, only lots get to the end, and of what another worker began.
-        if len(left) == len(found.rows.files) > 0 and not (self._lost or rollup_names(table)):
+        # If others write all the time, only lots get to the end.
+        if files_left(job, found, shadows) and not self._lost and not rollup_names(table):
             whole = self._lots.written_whole(job, found, shadows)
             if whole is not None:
                 return self._publish_whole(job, found, shadows, *whole)
