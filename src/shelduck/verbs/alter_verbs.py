@@ -212,7 +212,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
                 table.full_name, table.columns, table.columns, plan.change.partition or ()
             )
         # It starts no Spark, which the page does not have.
-        found = _proof(view, table, plan, opens=self._state.given_spark is not None)
+        found = _proof(view, table, plan, opens=self._state.has_spark)
         if found is not None:
             narrows = found.narrows
             plan = plan_alter(table, changes, narrows=narrows) if narrows else found.told(plan)

@@ -34,9 +34,9 @@ class ColumnProof:
 
     Of all ``files``, ``proven`` hold only values that fit, and ``failing`` a value that does not.
     ``examples`` are paths of some of these, with such a value. Of all ``rows`` in the catalog,
-    deleted ones included, ``fitting_rows`` do, and ``failing_rows`` are values of rows that the
-    table has. ``reads_right``: every reader reads the files right in the new type if all fit.
-    ``told`` is the error of an expression that fails.
+    deleted ones included where numbers change, ``fitting_rows`` do, and ``failing_rows`` are values
+    of rows that the table has. ``reads_right``: every reader reads the files right in the new type
+    if all fit. ``told`` is the error of an expression that fails.
     """
 
     shadow: Shadow

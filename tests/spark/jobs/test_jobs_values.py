@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from shelduck import InvalidRequest, JobState, Unsupported, change_type
@@ -249,20 +251,30 @@ def test_a_text_that_fails_is_named_before_its_job_begins(lake, looked):
     assert looked.plan_alter(to_null).steps[0].proof == (
         f"proven for 2 of 3 file(s); these values would become NULL: {told}"
     )
-    for using in ("CAST(v AS INT) + id", "CAST(coalesce(v, 'no') AS INT)", "length(v) * rand()"):
+    others = ("CAST(v AS INT) + id", "CAST(coalesce(v, 'no') AS INT)", "length(v) * rand()", "f(v)")
+    for using in others:
         assert looked.plan_alter(change_type("v", "int", using=using)).steps[0].proof == ""
 
 
-def test_a_text_that_no_row_has_is_left_to_the_job(lake, looked, monkeypatch, spark):
+def test_a_text_that_no_row_has_is_left_to_the_job(lake, looked, monkeypatch, spark, tmp_path):
     lake.sql("DELETE FROM looked WHERE v = 'seven'")
     to_int = change_type("v", "int")
     assert looked.plan_alter(to_int).steps[0].proof == (
         "proven for 2 of 3 file(s); 1 file(s) must be read"
     )
+    # An array that has a text in its dictionary which no row has.
+    unused = pa.DictionaryArray.from_arrays([0, 0], ["1", "one"])
+    for name, texts in (("used", ["1", "2"]), ("unused", unused)):
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(pa.table({"id": pa.array([1, 2], pa.int32()), "v": texts}), path)
+        looked.add_files(str(path))
+    assert looked.plan_alter(to_int).steps[0].proof == (
+        "proven for 3 of 5 file(s); 2 file(s) must be read"
+    )
     lake.set_option("data_inlining_row_limit", "10", table="looked")
     lake.sql("INSERT INTO looked VALUES (1, 'ten'), (2, '11')")
     assert looked.plan_alter(to_int).steps[0].proof == (
-        "proven for 2 of 3 file(s) and 1 of 2 row(s) in the catalog; 1 file(s) must be read; these"
+        "proven for 3 of 5 file(s) and 1 of 2 row(s) in the catalog; 2 file(s) must be read; these"
         " values would fail: 'ten' in the catalog"
     )
     monkeypatch.setattr(dictionary_proof, "_SMALL", 1 << 20)
