@@ -34,7 +34,7 @@ class AlterStep:
 
     ``rows_in_catalog`` of the rows are in the catalog itself: a job moves them into files first,
     which count here, without bytes. ``note`` says what is done in another way than the text says,
-    ``proof`` what the catalog proves about the values.
+    ``proof`` what is proven about the values.
     """
 
     change: str

@@ -60,6 +60,13 @@ class FileBounds(NamedTuple):
     is_whole: bool = True
     is_trusted: bool = True
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the column has no value but NULL in the file."""
+        has_bounds = self.low is not None or self.high is not None
+        is_known = self.is_trusted and not self.nan and self.nulls is not None
+        return is_known and not has_bounds and self.values == 0 and self.nulls == self.rows
+
 
 @dataclass(frozen=True)
 class Fitting:
@@ -94,9 +101,8 @@ class Fitting:
         """Return what the statistics of a file prove."""
         if not file.is_trusted or file.nan:
             return Proof.UNKNOWN
-        if file.low is None and file.high is None:
-            is_empty = file.values == 0 and file.nulls is not None and file.nulls == file.rows
-            return Proof.PROVEN if is_empty else Proof.UNKNOWN
+        if file.is_empty:
+            return Proof.PROVEN
         low, high = self._units(file.low), self._units(file.high)
         if low is None or high is None or low > high or not file.values:
             return Proof.UNKNOWN

@@ -37,6 +37,7 @@ from shelduck.model.types.data_types import (
     Member,
     Primitive,
     Struct,
+    Text,
     parse_type,
     type_text,
 )
@@ -44,6 +45,7 @@ from shelduck.model.types.literals import blob_bytes, blob_text, canonical_text
 from shelduck.model.types.promotions import Promotion, Verdict, is_number, promotion
 
 _ANY_TEXT = Primitive("varchar")
+_IN_DICTIONARIES = frozenset({"varchar", "json", *FLOATS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,28 @@ def of_numbers(shadows: Sequence[Shadow]) -> tuple[Shadow, ...]:
         for s in shadows
         if s.conversion.using is None and is_number(s.old.type) and is_number(s.field.type)
     )
+
+
+def of_dictionaries(shadows: Sequence[Shadow]) -> tuple[Shadow, ...]:
+    """Return conversions of texts and floats that may fail: dictionaries of files may prove them.
+
+    Bounds prove nothing about these. A column that is NOT NULL and gets NULL for errors is left
+    out: its job fails where others write NULL.
+    """
+    return tuple(s for s in shadows if _has_dictionary(s) and _may_fail(s))
+
+
+def _has_dictionary(shadow: Shadow) -> bool:
+    return str(shadow.old.type) in _IN_DICTIONARIES and shadow.field.is_leaf
+
+
+def _may_fail(shadow: Shadow) -> bool:
+    conversion, target = shadow.conversion, shadow.field.type
+    if conversion.on_error_null and not shadow.old.nullable:
+        return False
+    is_text = str(target) == "varchar" and not isinstance(target, Text)
+    always = is_text or (str(target) == "blob" and str(shadow.old.type) not in FLOATS)
+    return conversion.using is not None or not always
 
 
 def _changed(table: TableVersion, old: Field, conversion: Conversion) -> str | None:

@@ -30,6 +30,7 @@ from shelduck.rewrite.compact import (
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.files.physical import physical_schema
 from shelduck.spark.rows.shadow_rows import (
+    Failing,
     add_recalled,
     add_shadows,
     bad_values,
@@ -287,9 +288,14 @@ def _told_of_failure(
     failing = failing_value(rows, (file.record_count or 1) - 1, shadow)
     if failing is None:
         return None
+    return told_of_expression(shadow, failing, file.path)
+
+
+def told_of_expression(shadow: Shadow, failing: Failing, path: str) -> str:
+    """Return in words for which value of a file an expression fails."""
     return (
         f"USING {shadow.conversion.using} of column {shadow.old.name!r} fails for"
-        f" {_quoted(shadow, failing.example)} in {file.path}: {failing.reason}; correct the value,"
+        f" {_quoted(shadow, failing.example)} in {path}: {failing.reason}; correct the value,"
         " or give an expression that accepts it"
     )
 

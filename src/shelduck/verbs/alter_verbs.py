@@ -13,7 +13,8 @@ from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, refuse_rollup
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.text.names import split_name
-from shelduck.planning.shadows import of_numbers
+from shelduck.planning.shadows import of_dictionaries, of_numbers
+from shelduck.rewrite.dictionary_proof import with_dictionaries
 from shelduck.rollups.altered_bases import parted, plan_with_rollups
 from shelduck.rollups.rollup_shape import (
     drop_with_rollups,
@@ -27,7 +28,7 @@ from shelduck.rollups.staged_alters import stage_alter
 from shelduck.verbs.undrop import stage_undrop
 from shelduck.work.handle import TableHandle
 from shelduck.work.lookup import require_checked, with_cost
-from shelduck.work.preflight import preflight
+from shelduck.work.preflight import Preflight, preflight
 from shelduck.work.results import Committed, Result, Staged
 from shelduck.work.unit import UnitOfWork, carry_out, refuse_in_transaction
 
@@ -35,6 +36,19 @@ from shelduck.work.unit import UnitOfWork, carry_out, refuse_in_transaction
 def _noted(done: Result, plans: Sequence[AlterPlan]) -> Result:
     note = "; ".join(dict.fromkeys(plan.note for plan in plans if plan.note))
     return replace(done, note=note) if note and isinstance(done, Committed) else done
+
+
+def _proof(
+    unit: UnitOfWork, table: TableVersion, plan: AlterPlan, *, opens: bool = True
+) -> Preflight | None:
+    """Return what is proven about the values of a plan, None if nothing can be.
+
+    Files are looked at only if it ``opens`` them.
+    """
+    found = preflight(unit, table, plan) if of_numbers(plan.shadows) else None
+    if opens and of_dictionaries(plan.shadows):
+        return with_dictionaries(unit, table, plan, found)
+    return found
 
 
 class ShapeVerbs(TableHandle, in_parts=True):
@@ -62,7 +76,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
         Raises:
             NotFound, AlreadyExists, InvalidRequest: a change is not possible; nothing is changed.
                 AlreadyExists also if the table has an open job; InvalidRequest also if the catalog
-                shows a value that cannot be converted.
+                or a dictionary in a file shows a value that cannot be converted.
             Unsupported: values cannot be converted, or DuckLake does not support the change.
             Conflict: other commits kept changing the table at the same time.
         """
@@ -138,7 +152,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
                     f"ALTER TABLE {self.name}: converting values or dropping a key cannot be"
                     " combined with changes of columns that rollups contain; write two statements"
                 )
-            proven = preflight(view, table, plan) if of_numbers(plan.shadows) else None
+            proven = _proof(view, table, plan)
             if proven is not None:
                 proven.refuse()
             return submit(self._state, table, plan, changes, timeout, indexes=indexes)
@@ -164,9 +178,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
         Raises the error of its job if the catalog shows that a value does not.
         """
         plan = plan_alter(table, changes)
-        found = None
-        if plan.is_heavy and of_numbers(plan.shadows):
-            found = preflight(unit, table, plan)
+        # In a transaction, a job is refused whatever the values are.
+        found = _proof(unit, table, plan, opens=self._unit is None) if plan.is_heavy else None
         if found is None:
             return plan
         if found.narrows:
@@ -187,7 +200,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
         """Return what `alter` would do, step by step, without doing it; print it.
 
         Raises what `alter` raises, but does not look for NULL in rows, and tells which values
-        would fail. What a job would rewrite is taken from the catalog; no file is read. Rows that
+        would fail. What a job would rewrite is taken from the catalog. If Spark runs, the
+        dictionaries of large files are read for texts and floats; else no file is. Rows that
         the catalog keeps count as one file for each version of their columns, without bytes.
         """
         view = self._view()
@@ -197,7 +211,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
             view.state.store.format.require(
                 table.full_name, table.columns, table.columns, plan.change.partition or ()
             )
-        found = preflight(view, table, plan) if of_numbers(plan.shadows) else None
+        # It starts no Spark, which the page does not have.
+        found = _proof(view, table, plan, opens=self._state.has_spark)
         if found is not None:
             narrows = found.narrows
             plan = plan_alter(table, changes, narrows=narrows) if narrows else found.told(plan)

@@ -34,8 +34,9 @@ class ColumnProof:
 
     Of all ``files``, ``proven`` hold only values that fit, and ``failing`` a value that does not.
     ``examples`` are paths of some of these, with such a value. Of all ``rows`` in the catalog,
-    deleted ones included, ``fitting_rows`` do, and ``failing_rows`` are values of rows that the
-    table has. ``reads_right``: every reader reads the files right in the new type if all fit.
+    deleted ones included where numbers change, ``fitting_rows`` do, and ``failing_rows`` are values
+    of rows that the table has. ``reads_right``: every reader reads the files right in the new type
+    if all fit. ``told`` is the error of an expression that fails.
     """
 
     shadow: Shadow
@@ -47,6 +48,7 @@ class ColumnProof:
     fitting_rows: int = 0
     failing_rows: Sequence[str] = ()
     reads_right: bool = False
+    told: str = ""
 
     @property
     def is_proven(self) -> bool:
@@ -56,7 +58,7 @@ class ColumnProof:
     @property
     def may_be_null(self) -> bool:
         """Whether a value that does not fit becomes NULL."""
-        return self.shadow.conversion.on_error_null
+        return self.shadow.conversion.on_error_null and not self.told
 
     def __str__(self) -> str:
         parts = [f"{self.proven} of {self.files} file(s)"] if self.files or not self.rows else []
@@ -80,6 +82,8 @@ class ColumnProof:
         """Return the error for values that certainly fail, None if none does."""
         if self.may_be_null or not (self.failing or self.failing_rows):
             return None
+        if self.told:
+            return InvalidRequest(self.told)
         old, new = self.shadow.old, self.shadow.field
         value = (*(value for _, value in self.examples), *self.failing_rows)[0]
         return InvalidRequest(
@@ -107,11 +111,16 @@ class ColumnProof:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What the catalog proves about all numbers that a plan converts."""
+    """What is proven about the values that a plan converts."""
 
     table: TableVersion
     columns: Sequence[ColumnProof]
     is_whole: bool
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a value certainly cannot be converted."""
+        return any(column.refusal(self.table) is not None for column in self.columns)
 
     @property
     def narrows(self) -> dict[FieldId, str]:

@@ -60,6 +60,11 @@ class LakeState:
             )
         return self.given_spark
 
+    @property
+    def has_spark(self) -> bool:
+        """Whether the lake has a session that runs; it makes none."""
+        return self.given_spark is not None and not is_stopped(self.given_spark)
+
     def time_zone(self) -> tzinfo | None:
         """Return the time zone in which people write times without an offset.
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from shelduck import InvalidRequest, JobState, Unsupported, change_type
-from shelduck.rewrite import convert
+from shelduck.rewrite import convert, dictionary_proof
+from tests.support.jobs import jobs_of
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
 
@@ -213,3 +216,68 @@ def test_a_key_of_partitions_becomes_a_double_where_types_widen(copied):
         assert duck.sql("SELECT id FROM parts WHERE p > 1 ORDER BY id") == [(3,)]
     lake.table("parts").rewrite()
     assert rows(lake.sql("SELECT * FROM parts ORDER BY id")) == expected
+
+
+@pytest.fixture
+def looked(lake, monkeypatch):
+    """A table whose dictionaries are looked at; a text of its second file is no number."""
+    monkeypatch.setattr(dictionary_proof, "_SMALL", 0)
+    monkeypatch.setattr(dictionary_proof, "_FEW", 0)
+    lake.sql("CREATE TABLE looked (id INT, v STRING)")
+    lake.set_option("data_inlining_row_limit", "0", table="looked")
+    for text in ("CAST(id % 2 AS STRING)", "IF(id = 7, 'seven', '1')", "CAST(NULL AS STRING)"):
+        lake.sql(f"INSERT INTO looked SELECT CAST(id AS INT), {text} FROM range(0, 9, 1, 1)")
+    return lake.table("looked")
+
+
+def test_a_text_that_fails_is_named_before_its_job_begins(lake, looked):
+    _, path, _ = (f.file_path for f in looked.files().orderBy("data_file_id").collect())
+    told = f"'seven' in {path}"
+    to_int = change_type("v", "int")
+
+    assert looked.plan_alter(to_int).steps[0].proof == (
+        f"proven for 2 of 3 file(s); these values would fail: {told}"
+    )
+    with pytest.raises(InvalidRequest) as refused:
+        lake.sql("ALTER TABLE looked ALTER COLUMN v TYPE INT")
+    assert str(refused.value) == (
+        "values of column 'v' of main.looked cannot be converted to int32, such as 'seven', in"
+        f" {path}; correct them, give a conversion with USING, or allow NULL with ON ERROR NULL"
+    )
+    with pytest.raises(InvalidRequest, match=r"USING CAST\(v AS INT\) .* fails for 'seven' in /.*"):
+        looked.alter(change_type("v", "int", using="CAST(v AS INT)"))
+    assert lake.jobs() == []
+    to_null = change_type("v", "int", on_error="null")
+    assert looked.plan_alter(to_null).steps[0].proof == (
+        f"proven for 2 of 3 file(s); these values would become NULL: {told}"
+    )
+    others = ("CAST(v AS INT) + id", "CAST(coalesce(v, 'no') AS INT)", "length(v) * rand()", "f(v)")
+    for using in others:
+        assert looked.plan_alter(change_type("v", "int", using=using)).steps[0].proof == ""
+
+
+def test_a_text_that_no_row_has_is_left_to_the_job(lake, looked, monkeypatch, spark, tmp_path):
+    lake.sql("DELETE FROM looked WHERE v = 'seven'")
+    to_int = change_type("v", "int")
+    assert looked.plan_alter(to_int).steps[0].proof == (
+        "proven for 2 of 3 file(s); 1 file(s) must be read"
+    )
+    # An array that has a text in its dictionary which no row has.
+    unused = pa.DictionaryArray.from_arrays([0, 0], ["1", "one"])
+    for name, texts in (("used", ["1", "2"]), ("unused", unused)):
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(pa.table({"id": pa.array([1, 2], pa.int32()), "v": texts}), path)
+        looked.add_files(str(path))
+    assert looked.plan_alter(to_int).steps[0].proof == (
+        "proven for 3 of 5 file(s); 2 file(s) must be read"
+    )
+    lake.set_option("data_inlining_row_limit", "10", table="looked")
+    lake.sql("INSERT INTO looked VALUES (1, 'ten'), (2, '11')")
+    assert looked.plan_alter(to_int).steps[0].proof == (
+        "proven for 3 of 5 file(s) and 1 of 2 row(s) in the catalog; 2 file(s) must be read; these"
+        " values would fail: 'ten' in the catalog"
+    )
+    monkeypatch.setattr(dictionary_proof, "_SMALL", 1 << 20)
+    # The job is as quick as a look at small files.
+    assert jobs_of(spark, lambda: looked.plan_alter(to_int)) == 0
+    assert looked.plan_alter(to_int).steps[0].proof == ""

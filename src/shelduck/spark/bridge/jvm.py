@@ -73,6 +73,15 @@ def analyzed_plan(df: DataFrame) -> Any:
     return df._jdf.queryExecution().analyzed()  # noqa: SLF001
 
 
+def columns_used(df: DataFrame) -> list[str] | None:
+    """Return the columns that the last step of a DataFrame reads; None if it is random."""
+    plan = analyzed_plan(df)
+    if not plan.deterministic():
+        return None
+    used = plan.references().toSeq()
+    return [str(used.apply(n).name()) for n in range(used.size())]
+
+
 def current_thread(spark: SparkSession) -> Any:
     """Return the Java thread that serves the calling Python thread."""
     return java_class(spark, "java.lang.Thread").currentThread()

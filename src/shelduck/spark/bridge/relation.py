@@ -72,6 +72,7 @@ _WANTS_DELETED = "shelduck.wants.deleted"
 _TABLE = "shelduck.table"
 _COLUMNS = "shelduck.columns"
 _UNTRUSTED = "shelduck.untrusted"
+_DICTIONARY = "shelduck.dictionary"
 _PARTITION_NAMES = "shelduck.partition.names"
 _starting = threading.Lock()
 # Sessions whose planner has a rule or strategy of the bridge, by its class.
@@ -113,7 +114,8 @@ class FileRelation:
     only the deleted rows. Messages call the table ``table``. Footers of the columns ``untrusted``
     skip no row group. Entries refer to ``columns``, names in files, by number. ``size_in_bytes`` is
     the planner's estimate; with ``files``, it is their size, and Spark shows how many a query
-    leaves out. Spark gets what it needs to reach ``places``; ``explain`` shows ``root``.
+    leaves out. Spark gets what it needs to reach ``places``; ``explain`` shows ``root``. With a
+    column's id as ``dictionary``, rows are what `shelduck.spark.scan.dictionaries` says.
     ``chooser`` is what `Bridge.add_rule` calls. ``measurer`` gets rows of COUNT, MIN or MAX and a
     column, or COUNT alone; it answers for all files or None.
     """
@@ -130,6 +132,7 @@ class FileRelation:
     untrusted: Sequence[str] = ()
     columns: Sequence[Sequence[str]] = ()
     wants_deleted: bool = False
+    dictionary: int | None = None
     chooser: object | None = None
     measurer: Measurer | None = None
 
@@ -141,6 +144,8 @@ class FileRelation:
             found[_COLUMNS] = rows_of(self.columns)
         if self.untrusted:
             found[_UNTRUSTED] = rows_of([name] for name in self.untrusted)
+        if self.dictionary is not None:
+            found[_DICTIONARY] = str(self.dictionary)
         return found | ({_WANTS_DELETED: "true"} if self.wants_deleted else {})
 
 

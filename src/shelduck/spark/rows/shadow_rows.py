@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.table_version import TableVersion
@@ -23,7 +24,9 @@ from shelduck.model.types.data_types import (
     Text,
 )
 from shelduck.planning.shadows import Shadow
+from shelduck.spark.bridge.jvm import columns_used
 from shelduck.spark.named_errors import AnalysisException, SparkError, data_fault, first_line
+from shelduck.spark.query import local_frame
 from shelduck.spark.rows.assign import Assigning, Demand
 from shelduck.spark.rows.conversions import converted, converted_parts, fitted, lost, needs_fit
 from shelduck.spark.rows.store_rules import fail
@@ -150,6 +153,73 @@ def bad_values(rows: DataFrame, shadow: Shadow) -> list[BadValues]:
         .orderBy(file)
     )
     return [BadValues(*row) for row in found.collect()]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedValues:
+    """What became of the values of files: how many files are ``unread``, and which ones fail.
+
+    ``failing`` are files, None for the catalog, each with how many of its values fail or become
+    NULL, and one of them as text.
+    """
+
+    unread: int
+    failing: tuple[tuple[int | None, int, str], ...]
+
+
+def judged_values(rows: DataFrame, shadow: Shadow, file: str) -> JudgedValues:
+    """Return which values are lost or become NULL, by the column ``file`` of the rows; one job.
+
+    A value that is NULL stands for a file that is not read. Raises Spark's error if an expression
+    fails.
+    """
+    value = _source(shadow)
+    kept = rows.where(value.isNull() | _is_lost(rows, shadow))
+    unread = F.count_if(value.isNull())
+    of_files = kept.groupBy(F.col(file).alias("file")).agg(
+        unread.alias("unread"),
+        (F.count(F.lit(1)) - unread).alias("count"),
+        F.min(_text(shadow)).alias("example"),
+    )
+    failing = F.when(F.col("count") > 0, F.struct("file", "count", "example"))
+    found = of_files.agg(F.count_if(F.col("unread") > 0), F.collect_list(failing))
+    [(unread_files, lost)] = found.collect()
+    return JudgedValues(unread_files, tuple(sorted(map(tuple, lost), key=lambda f: f[0] or 0)))
+
+
+def judges_alone(spark: SparkSession, table: TableVersion, shadow: Shadow) -> bool:
+    """Return whether values of its column alone decide if a conversion fails, and NULL does not.
+
+    An expression may name other columns, or be random. No job.
+    """
+    if shadow.conversion.using is None:
+        return True
+    shape, name = struct_type(table.columns), shadow.old.name
+    try:
+        rows = spark.createDataFrame([], shape)
+        if columns_used(rows.select(_made(rows, shadow))) not in ([], [name]):
+            return False
+        rows = local_frame(
+            spark, [(None,)], T.StructType([T.StructField(name, shape[name].dataType)])
+        )
+        [found] = rows.select(_made(rows, shadow).cast("string"), _is_bad(rows, shadow)).collect()
+        return not (found[1] and shadow.old.nullable)
+    except (AnalysisException, Unsupported):
+        # Whoever submits the job refuses it.
+        return False
+    except SparkError as error:
+        if data_fault(error) is None:
+            raise
+        return False
+
+
+def _is_lost(rows: DataFrame, shadow: Shadow) -> Column:
+    """Return whether a value that is not NULL fails, or becomes NULL where that is allowed."""
+    made = _made(rows, shadow)
+    if shadow.conversion.using is None or shadow.conversion.on_error_null:
+        return made.isNull()
+    # An expression fails only where somebody wants what it computes.
+    return _is_bad(rows, shadow) | F.coalesce(F.length(made.cast("string")) < 0, F.lit(False))
 
 
 @dataclass(frozen=True, slots=True)

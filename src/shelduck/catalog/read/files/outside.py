@@ -13,6 +13,7 @@ from sqlalchemy import (
     case,
     exists,
     func,
+    literal,
     not_,
     or_,
     select,
@@ -123,6 +124,14 @@ def files_without_statistics(
     return None if len(found) > at_most else list(found)
 
 
+def has_large_files(connection: Connection, table: TableVersion, least: int) -> bool:
+    """Return whether a table has files of at least so many bytes at its snapshot; one statement."""
+    there = (_file.table_id == table.id, shown_or_broken(tables.data_file, table.snapshot.id))
+    query = select(literal(1)).select_from(tables.data_file).where(*there)
+    large = query.where(_file.file_size_bytes >= least).limit(1)
+    return connection.execute(large).first() is not None
+
+
 class UnprovenFile(NamedTuple):
     """A file of a table with the statistics of one column, None for each that it lacks."""
 
@@ -137,6 +146,7 @@ class UnprovenFile(NamedTuple):
     low: str | None
     high: str | None
     nan: bool | None
+    size: int | None
 
 
 def files_unproven(
@@ -157,7 +167,7 @@ def files_unproven(
     asked = (
         *(_file.data_file_id, _file.path, _file.path_is_relative, _file.mapping_id),
         *(_file.partial_max, _file.record_count, known.value_count, known.null_count),
-        *(known.min_value, known.max_value, known.contains_nan),
+        *(known.min_value, known.max_value, known.contains_nan, _file.file_size_bytes),
     )
     query = select(*map(unchecked, asked)).outerjoin_from(*_with_statistics(table, column))
     query = query.where(*there)

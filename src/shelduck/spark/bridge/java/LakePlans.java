@@ -27,6 +27,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
@@ -60,9 +61,11 @@ public final class LakePlans {
       String[] row = (String[]) rows.get(i);
       settings.put(row[0], row[1]);
     }
+    ParquetFileFormat format = settings.containsKey(DictionaryFormat.OPTION)
+        ? (ParquetFileFormat) new DictionaryFormat() : new LakeParquet();
     Dataset found = session.baseRelationToDataFrame(new HadoopFsRelation(
         new LakeFileIndex(listed, root, home, files, size, lister, chooser), listed, schema(columns),
-        Option.empty(), new LakeParquet(),
+        Option.empty(), format,
         Map$.MODULE$.from(CollectionConverters.asScala(settings)), session));
     List names = TextRows.rows(hidden);
     return names.isEmpty() ? found : found.drop((String[]) names.get(0));
