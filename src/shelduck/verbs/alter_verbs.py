@@ -98,6 +98,11 @@ class ShapeVerbs(TableHandle, in_parts=True):
             view.state.store.format.require(
                 table.full_name, table.columns, table.columns, plan.change.partition or ()
             )
+        # Dictionaries take seconds, in which others may open a DuckDB file.
+        if of_dictionaries(plan.shadows):
+            found = with_dictionaries(view, table, plan, None)
+            if found is not None:
+                found.refuse()
         return submit(self._state, table, plan, changes, timeout, wait=wait)
 
     def undrop_column(self, path: str) -> Result:
@@ -178,8 +183,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
         Raises the error of its job if the catalog shows that a value does not.
         """
         plan = plan_alter(table, changes)
-        # In a transaction, a job is refused whatever the values are.
-        found = _proof(unit, table, plan, opens=self._unit is None) if plan.is_heavy else None
+        found = _proof(unit, table, plan, opens=False) if plan.is_heavy else None
         if found is None:
             return plan
         if found.narrows:
