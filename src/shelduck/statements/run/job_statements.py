@@ -1,4 +1,4 @@
-"""Statements about jobs and maintenance: ALTER ROLLUPS, SHOW JOBS, CALL, OPTIMIZE, VACUUM."""
+"""Statements about jobs and maintenance: SHOW ALTER TABLE, ALTER JOB, UNDO, OPTIMIZE, VACUUM."""
 
 from __future__ import annotations
 
