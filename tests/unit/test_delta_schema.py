@@ -20,6 +20,7 @@ from shelduck.borders.delta.log import (
     Metadata,
     Protocol,
     absolute,
+    read_log,
 )
 from shelduck.borders.delta.vectors import bitmap, inline_vector, read_vector, z85_bytes, z85_text
 from shelduck.errors import CorruptLake, Unsupported
@@ -384,3 +385,18 @@ def test_a_stored_deletion_vector_is_read(tmp_path):
 def test_a_damaged_deletion_vector_is_never_read(tmp_path, wrong):
     with pytest.raises(CorruptLake, match=r"data\.parquet"):
         read_vector(str(tmp_path), _vector_file(tmp_path, **wrong))
+
+
+@pytest.mark.parametrize(("told", "is_whole"), [(1, True), (2, False)])
+def test_a_log_that_names_a_newer_checkpoint_than_it_has_lacks_files(tmp_path, told, is_whole):
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    for version in (0, 1):
+        (log / f"{version:020}.json").write_text(json.dumps({"commitInfo": {}}))
+    (log / "_last_checkpoint").write_text(json.dumps({"version": told, "size": 1}))
+
+    if is_whole:
+        assert [step.version for step in read_log(str(tmp_path)).steps] == [0, 1]
+        return
+    with pytest.raises(CorruptLake, match="a checkpoint of version 2, but its newest version is 1"):
+        read_log(str(tmp_path))

@@ -255,3 +255,10 @@ def test_a_new_column_of_another_type_keeps_what_rows_that_exist_read(later, mad
 )
 def test_the_cost_of_a_step_says_where_its_rows_are(files, rows, size, kept, told):
     assert AlterStep("c", "heavy", "r", files, rows, size, rows_in_catalog=kept).cost == told
+
+
+def test_names_change_places_beside_a_column_with_the_name_for_now():
+    named = table(*(column(n, "int32", i) for i, n in enumerate(("a", "b", "b_"), 1)))
+    plan = plan_alter(named, [RenameColumn(("a",), "b"), RenameColumn(("b",), "a")])
+    assert plan.change is not None
+    assert {f.id: f.name for f in plan.change.columns} == {1: "b", 2: "a", 3: "b_"}

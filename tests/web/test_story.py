@@ -188,6 +188,14 @@ def test_by_change_every_change_has_the_same_width():
 
 
 @pytest.mark.parametrize(
+    ("begin", "end", "shown"),
+    [(20, None, True), (21, None, False), (0, 10, False), (0, 11, True), (12, 13, True)],
+)
+def test_a_part_is_on_the_line_if_one_of_its_snapshots_is(begin, end, shown):
+    assert Axis(10, 20, [], Scale.SNAPSHOTS).shows(begin, end) is shown
+
+
+@pytest.mark.parametrize(
     ("changes", "scale"),
     [
         ([], Scale.SNAPSHOTS),
