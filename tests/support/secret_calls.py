@@ -107,6 +107,12 @@ class World:
         self.lake.sql(f"ALTER TABLE {table.name} ALTER COLUMN {column} {text}")
         return self.lake.jobs()[0]
 
+    def paused(self) -> shelduck.SchemaChangeJob:
+        """A job that is paused."""
+        found = self.job()
+        found.pause()
+        return found
+
     def published(self) -> shelduck.SchemaChangeJob:
         """A heavy change that is published."""
         job = self.job(runs=True)
@@ -255,7 +261,7 @@ TRANSACTION: dict[str, Callable[[World], object]] = {
     "SchemaChangeJob.look": lambda w: w.job().look(),
     "SchemaChangeJob.pause": lambda w: w.job().pause(),
     "SchemaChangeJob.progress": lambda w: w.job().progress,
-    "SchemaChangeJob.resume": lambda w: w.job().resume(),
+    "SchemaChangeJob.resume": lambda w: w.paused().resume(),
     "SchemaChangeJob.set_pace": lambda w: w.job().set_pace(tasks=1),
     "SchemaChangeJob.state": lambda w: w.job().state,
     "SchemaChangeJob.undo": lambda w: w.published().undo(),
