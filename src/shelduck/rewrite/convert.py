@@ -168,11 +168,7 @@ class OlderValues:
         return next_row_id(self.after)
 
     def added(
-        self,
-        spark: SparkSession,
-        rows: TableRows,
-        read: DataFrame,
-        shadows: Sequence[Shadow],
+        self, spark: SparkSession, rows: TableRows, read: DataFrame, shadows: Sequence[Shadow]
     ) -> DataFrame:
         """Return rows with the columns that are made for them: older values, or converted ones.
 

@@ -71,12 +71,7 @@ _PAST, _ROW = "__shelduck_past", "__shelduck_row"
 
 
 def add_recalled(
-    rows: DataFrame,
-    old: DataFrame,
-    then: DataFrame,
-    shadows: Sequence[Shadow],
-    *,
-    few: bool,
+    rows: DataFrame, old: DataFrame, then: DataFrame, shadows: Sequence[Shadow], *, few: bool
 ) -> DataFrame:
     """Return the rows with the older values of some columns, and converted ones of the others.
 
