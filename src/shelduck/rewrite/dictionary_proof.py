@@ -14,13 +14,11 @@ from shelduck.catalog.read.files.numbers import deletes_of_files
 from shelduck.catalog.read.files.outside import UnprovenFile, files_unproven, has_large_files
 from shelduck.catalog.read.holdings import holdings_of
 from shelduck.catalog.read.inlined_rows import inlined_rows
-from shelduck.catalog.read.views_and_macros import file_place
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.model.files.data_file import InlinedRows, NameMapping
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.read.table_rows import TableRows, some_rows
-from shelduck.planning.proof import FileBounds
 from shelduck.planning.shadows import Shadow, of_dictionaries
 from shelduck.planning.trusted_footers import is_own
 from shelduck.rewrite.convert import told_of_expression
@@ -43,10 +41,9 @@ from shelduck.spark.scan.dictionaries import (
 )
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.session import DataFrame
-from shelduck.work.preflight import ColumnProof, Preflight
+from shelduck.work.preflight import MOST_TOLD, ColumnProof, Preflight, bounds_of
 from shelduck.work.unit import UnitOfWork
 
-_MOST_TOLD = 3
 # Opening a file costs as much as converting some hundred kB, so smaller ones are not worth it.
 _SMALL = 1 << 20
 # A lake that never had more files than this is not even asked how large they are.
@@ -120,7 +117,8 @@ class _Looking:
             _, files = files_unproven(connection, self.table, self.shadow.old.id, None)
             for file in files:
                 # Two rows of statistics contradict each other.
-                if file.id not in self._files and _bounds(file).is_empty:
+                bounds = bounds_of(file, is_trusted=file.mapping_id is None)
+                if file.id not in self._files and bounds.is_empty:
                     self._empty.add(file.id)
                 elif file.id in self._files:
                     self._empty.discard(file.id)
@@ -140,13 +138,14 @@ class _Looking:
             mapping = None if file.mapping_id is None else self._mappings[file.mapping_id]
             name = None if mapping is None else _name(mapping, self.shadow.old)
             if mapping is None or name is not None:
-                found.append(DictionaryFile(file.id, self._path(file.id), name))
+                found.append(DictionaryFile(file.id, file.place(self.table), name))
         return found
 
     def _kept(self) -> DataFrame:
         """Return the column of the rows that the catalog keeps."""
-        rows = TableRows(self.unit.state.store, self.table, (), {}, tuple(self._inlined))
-        return rows.frame(self.bridge.spark, [self.shadow.old.name])
+        return self._frame(
+            TableRows(self.unit.state.store, self.table, (), {}, tuple(self._inlined))
+        )
 
     def _judged(self, proof: ColumnProof, judged: JudgedValues, looked: int) -> ColumnProof:
         """Return what is proven if no expression failed."""
@@ -168,7 +167,9 @@ class _Looking:
                 return proof
             failing[first] = example
             certain = certain or [first]
-        told = [(self._path(file), failing[file]) for file in certain[:_MOST_TOLD]]
+        told = [
+            (self._files[file].place(self.table), failing[file]) for file in certain[:MOST_TOLD]
+        ]
         return replace(proof, failing=len(certain), examples=told)
 
     def _is_certain(self, number: int) -> bool:
@@ -178,14 +179,20 @@ class _Looking:
         """
         file = self._files[number]
         is_whole = file.partial_max is None and number not in self._dead
-        return is_whole and file.mapping_id is None and is_own(self.table, self._path(number))
+        return is_whole and file.mapping_id is None and is_own(self.table, file.place(self.table))
 
     def _failing_row(self, number: int) -> str | None:
         """Return a value that fails of a row in a file, None if no row has one."""
-        rows, spark, state = self.shadow.old.name, self.bridge.spark, self.unit.state
-        found = some_rows(state.store, self.table, state.layouts, [number])
-        bad = bad_values(found.frame(spark, [rows], (Origin.FILE_ID,)), self.shadow)
+        bad = bad_values(self._frame(self._rows(number), Origin.FILE_ID), self.shadow)
         return bad[0].example if bad else None
+
+    def _rows(self, number: int) -> TableRows:
+        """Return the rows that the table has in a file."""
+        state = self.unit.state
+        return some_rows(state.store, self.table, state.layouts, [number])
+
+    def _frame(self, rows: TableRows, *origins: Origin) -> DataFrame:
+        return rows.frame(self.bridge.spark, [self.shadow.old.name], origins)
 
     def _failed(self, proof: ColumnProof, looked: Sequence[DictionaryFile]) -> ColumnProof:
         """Return what is proven if an expression failed: for which row, if one has the value."""
@@ -198,9 +205,8 @@ class _Looking:
         if number is None:
             return proof
         file = looked[number]
-        state = self.unit.state
-        found = some_rows(state.store, self.table, state.layouts, [file.id])
-        rows = found.frame(self.bridge.spark, [self.shadow.old.name], (Origin.POSITION,))
+        found = self._rows(file.id)
+        rows = self._frame(found, Origin.POSITION)
         last = sum(f.record_count or 1 for f in found.files) - 1
         failing = failing_value(rows, last, self.shadow) if last >= 0 else None
         if failing is None:
@@ -211,16 +217,6 @@ class _Looking:
             examples=[(file.path, failing.example or "NULL")],
             told=told_of_expression(self.shadow, failing, file.path),
         )
-
-    def _path(self, number: int) -> str:
-        file = self._files[number]
-        return file_place(self.table, file.path, file.is_relative)
-
-
-def _bounds(file: UnprovenFile) -> FileBounds:
-    trusted = file.mapping_id is None
-    counts = (file.rows, file.values, file.nulls)
-    return FileBounds(*counts, file.low, file.high, file.nan, is_trusted=trusted)
 
 
 def _name(mapping: NameMapping, column: Field) -> str | None:

@@ -11,7 +11,6 @@ from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.catalog.read.inlined_rows import inlined_history
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.read.table_facts import column_versions
-from shelduck.catalog.read.views_and_macros import file_place
 from shelduck.errors import InvalidRequest
 from shelduck.evolution.alter_plan import AlterPlan, AlterStep
 from shelduck.model.files.data_file import InlinedHistory
@@ -25,7 +24,8 @@ from shelduck.planning.shadows import Shadow, of_numbers
 from shelduck.planning.trusted_footers import is_own
 from shelduck.work.unit import UnitOfWork
 
-_MOST_TOLD = 3
+MOST_TOLD = 3
+"""How many files with a failing value a proof names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +172,15 @@ def preflight(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> Preflig
     return Preflight(table, columns, len(columns) == len(plan.shadows) and not needs_more)
 
 
+def bounds_of(file: UnprovenFile, *, is_trusted: bool) -> FileBounds:
+    """Return the statistics of a file as a proof reads them."""
+    return FileBounds(
+        *(file.rows, file.values, file.nulls, file.low, file.high, file.nan),
+        is_whole=file.partial_max is None,
+        is_trusted=is_trusted,
+    )
+
+
 @dataclass
 class _Looking:
     """One look at the catalog for several columns."""
@@ -198,7 +207,8 @@ class _Looking:
         failing = [file for file in unproven if found[file.id] is Proof.FAILS]
         certain = [f for f in failing if f.id not in self.dead] if failing else []
         examples = [
-            (self._path(f), fits.failing(self._bounds(f, fits)) or "") for f in certain[:_MOST_TOLD]
+            (f.place(self.table), fits.failing(self._bounds(f, fits)) or "")
+            for f in certain[:MOST_TOLD]
         ]
         rows, held, bad = self._rows(shadow, fits)
         made = ColumnProof(shadow, count, proven, len(certain), examples, rows, held, bad)
@@ -226,15 +236,8 @@ class _Looking:
     def _bounds(self, file: UnprovenFile, fits: Fitting) -> FileBounds:
         trusted = file.mapping_id is None
         if trusted and fits.needs_own_bounds:
-            trusted = is_own(self.table, self._path(file))
-        return FileBounds(
-            *(file.rows, file.values, file.nulls, file.low, file.high, file.nan),
-            is_whole=file.partial_max is None,
-            is_trusted=trusted,
-        )
-
-    def _path(self, file: UnprovenFile) -> str:
-        return file_place(self.table, file.path, file.is_relative)
+            trusted = is_own(self.table, file.place(self.table))
+        return bounds_of(file, is_trusted=trusted)
 
     def _rows(self, shadow: Shadow, fits: Fitting) -> tuple[int, int, list[str]]:
         """Return how many rows the catalog has, how many fit, and live values that do not."""

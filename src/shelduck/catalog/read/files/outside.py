@@ -23,6 +23,7 @@ from sqlalchemy import (
 
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read.queries import shown_or_broken, total
+from shelduck.catalog.read.views_and_macros import file_place
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import unchecked
 from shelduck.model.tables.partition import BUCKET
@@ -118,16 +119,15 @@ def files_without_statistics(
     if with_statistics == all_files:
         return []
     is_known = exists().where(*of_column, known.data_file_id == _file.data_file_id)
-    there = shown_or_broken(tables.data_file, table.snapshot.id)
-    query = select(unchecked(_file.data_file_id)).where(in_table, there)
+    there = _there(table)
+    query = select(unchecked(_file.data_file_id)).where(*there)
     found = connection.execute(query.where(not_(is_known)).limit(at_most + 1)).scalars().all()
     return None if len(found) > at_most else list(found)
 
 
 def has_large_files(connection: Connection, table: TableVersion, least: int) -> bool:
     """Return whether a table has files of at least so many bytes at its snapshot; one statement."""
-    there = (_file.table_id == table.id, shown_or_broken(tables.data_file, table.snapshot.id))
-    query = select(literal(1)).select_from(tables.data_file).where(*there)
+    query = select(literal(1)).select_from(tables.data_file).where(*_there(table))
     large = query.where(_file.file_size_bytes >= least).limit(1)
     return connection.execute(large).first() is not None
 
@@ -148,6 +148,10 @@ class UnprovenFile(NamedTuple):
     nan: bool | None
     size: int | None
 
+    def place(self, table: TableVersion) -> str:
+        """Return the absolute path."""
+        return file_place(table, self.path, self.is_relative)
+
 
 def files_unproven(
     connection: Connection,
@@ -162,7 +166,7 @@ def files_unproven(
     after the point, have whole parts within ``span``. Without a span, all files. Two statements.
     """
     known = tables.file_column_stats.c
-    there = (_file.table_id == table.id, shown_or_broken(tables.data_file, table.snapshot.id))
+    there = _there(table)
     count = connection.execute(select(func.count()).where(*there)).scalar_one()
     asked = (
         *(_file.data_file_id, _file.path, _file.path_is_relative, _file.mapping_id),
@@ -192,8 +196,12 @@ def nulls_of(connection: Connection, table: TableVersion, column: Field) -> int:
     missing = _file.record_count if column.initial_default is None else 0
     nulls = func.sum(func.coalesce(tables.file_column_stats.c.null_count, missing))
     query = select(nulls).outerjoin_from(*_with_statistics(table, column.id))
-    there = (_file.table_id == table.id, shown_or_broken(tables.data_file, table.snapshot.id))
-    return int(connection.execute(query.where(*there)).scalar_one() or 0)
+    return int(connection.execute(query.where(*_there(table))).scalar_one() or 0)
+
+
+def _there(table: TableVersion) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Return the conditions that a file is one of the table at its snapshot."""
+    return _file.table_id == table.id, shown_or_broken(tables.data_file, table.snapshot.id)
 
 
 def _with_statistics(
