@@ -31,15 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RUN_JOBS = "run jobs"
-LARGE = 0, lots._LOT
-"""The limits with which jobs do with tiny files what they do with large ones."""
 # Modules that are loaded on first use would keep the function as it was.
 _MODULES = ("shelduck.api.lake", "shelduck.verbs.table", "shelduck.statements.execution")
 
 
 def main() -> None:
     url, data, statement, point = sys.argv[1:]
-    lots._SMALL, lots._SMALL_LOT = LARGE
+    treat_as_large(setattr)
     more = s3_settings() if data.startswith("s3:") else None
     with (
         tempfile.TemporaryDirectory() as scratch,
@@ -51,6 +49,12 @@ def main() -> None:
             lake.run_jobs()
         else:
             lake.sql(statement)
+
+
+def treat_as_large(put: Callable[[object, str, object], None]) -> None:
+    """Let jobs do with tiny files what they do with large ones; ``put`` is setattr, or its like."""
+    put(lots, "_SMALL", 0)
+    put(lots, "_SMALL_LOT", lots._LOT)
 
 
 def arm(point: str, data: Path) -> None:

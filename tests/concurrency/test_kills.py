@@ -18,8 +18,7 @@ from pathlib import Path
 import pytest
 
 import shelduck
-from shelduck.jobs import lots
-from tests.concurrency.spark_victim import LARGE, RUN_JOBS
+from tests.concurrency.spark_victim import RUN_JOBS, treat_as_large
 from tests.support.oracle import DuckDBOracle
 
 pytestmark = [pytest.mark.slow, pytest.mark.turns(2)]
@@ -75,8 +74,7 @@ CASES = [("t", s, p) for s, points in POINTS.items() for p in points] + [
 @pytest.fixture(autouse=True)
 def as_large_files(monkeypatch):
     """Whoever finishes a job has its limits."""
-    for name, limit in zip(("_SMALL", "_SMALL_LOT"), LARGE, strict=True):
-        monkeypatch.setattr(lots, name, limit)
+    treat_as_large(monkeypatch.setattr)
 
 
 def filled(url, data, table, spark, files=6, *, is_own=False):
@@ -201,8 +199,7 @@ def kill_and_finish(sqlite_url, data_path, spark, point, *, is_own):
         if job.state is not shelduck.JobState.FINISHED:
             assert_read(lake, sqlite_url, "t", BEFORE)
         with DuckDBOracle(sqlite_url) as oracle:
-            landed = {f["path"] for f in oracle.dump_metadata()["ducklake_data_file"]}
-        orphans = {path for path in left if not path.endswith(tuple(landed))}
+            orphans = left - files_of_catalog(oracle, data_path, "t")
         job.wait()
         assert_read(lake, sqlite_url, "t", after)
         assert set(lake.remove_orphans(older_than=timedelta(0)).files) == orphans
@@ -261,10 +258,7 @@ def test_an_undo_that_was_killed_is_finished_by_another_process(
         [job, _] = lake.jobs()
         assert (job.state is shelduck.JobState.FINISHED) == (point == "after 3")
         with DuckDBOracle(sqlite_url) as oracle:
-            known = oracle.dump_metadata()
-            files = (*known["ducklake_data_file"], *known["ducklake_delete_file"])
-            landed = {file["path"] for file in files}
-        orphans = {path for path in left if not path.endswith(tuple(landed))}
+            orphans = left - files_of_catalog(oracle, data_path, "t")
         assert bool(orphans) == (point in (_BESIDE_COPIES, _COPIED, "before 3"))
         job.wait()
         back = [(n, k, 7 if n < 10 else v) for n, k, v in AFTER[APPEND]]
@@ -296,8 +290,7 @@ def killed_job(url, data, spark, point, files):
         [job] = lake.jobs()
         state = job.state
         with DuckDBOracle(url) as oracle:
-            landed = {f["path"] for f in oracle.dump_metadata()["ducklake_data_file"]}
-        orphans = {path for path in left if not path.endswith(tuple(landed))}
+            orphans = left - files_of_catalog(oracle, data, "t")
         job.wait()
         assert_read(lake, url, "t", after)
         assert set(lake.remove_orphans(older_than=timedelta(0)).files) == orphans

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shelduck
-from shelduck.jobs import lots
-from tests.concurrency.spark_victim import LARGE
+from tests.concurrency.spark_victim import treat_as_large
 from tests.concurrency.test_kills import run_victim
 from tests.support.lakes import rows
 from tests.support.s3 import BUCKET
@@ -22,8 +21,7 @@ AFTER = [(n, n) for n in range(FILES * 10)]
 @pytest.fixture(autouse=True)
 def as_large_files(monkeypatch):
     """Whoever finishes a job has the limits of the victim: lot by lot, as with large files."""
-    for name, limit in zip(("_SMALL", "_SMALL_LOT"), LARGE, strict=True):
-        monkeypatch.setattr(lots, name, limit)
+    treat_as_large(monkeypatch.setattr)
 
 
 def test_a_job_whose_worker_was_killed_is_finished_by_another(
