@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-import shelduck
+from benchmarks.copies import Copies
 from benchmarks.harness import Section, Target, at_least, interleaved, ratio, scratch
 from benchmarks.session import session
 
@@ -61,7 +60,8 @@ class _Table:
         self.folder = folder / str(width)
         self.folder.mkdir()
         self._numbers = count()
-        with self._connect("base") as lake:
+        self._copies = Copies(spark, self.folder)
+        with self._copies.connect("base") as lake:
             made = _generated(spark, width, rows)
             lake.create_table("t", dict(made.dtypes)).append(made)
             self.files = lake.table("t").read().inputFiles()
@@ -95,9 +95,7 @@ class _Table:
         return speed
 
     def _job(self) -> None:
-        name = f"copy-{next(self._numbers)}"
-        shutil.copy(self.folder / "base.db", self.folder / f"{name}.db")
-        with self._connect(name) as lake:
+        with self._copies.connect(self._copies.copy("base")) as lake:
             lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT")
 
     def _cast(self) -> None:
@@ -117,10 +115,6 @@ class _Table:
         for path in self._parquet() - before:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-
-    def _connect(self, name: str) -> shelduck.Lake:
-        url = f"sqlite:///{self.folder}/{name}.db"
-        return shelduck.connect(url, f"{self.folder}/data/", self.spark, progress=False)
 
     def _parquet(self) -> set[Path]:
         return set(self.folder.rglob("*.parquet"))

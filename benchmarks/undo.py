@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
-import shelduck
+from benchmarks.copies import Copies
 from benchmarks.harness import Section, at_most, interleaved, scratch
 from benchmarks.session import session
 from tests.support.oracle import DuckDBOracle
@@ -52,37 +50,27 @@ class _Lakes:
     """A lake before the job, after it and the writes since, and with an UPDATE among them."""
 
     def __init__(self, spark: SparkSession, folder: Path, rows: int) -> None:
-        self.spark, self.folder = spark, folder
-        self._numbers = count()
+        self._copies = copies = Copies(spark, folder)
         text = f.pmod(f.xxhash64("id"), f.lit(2_000_000_000)).cast("string")
         made = spark.range(0, rows, 1, FILES).select("id", text.alias("v"), f.xxhash64("id"))
         made = made.toDF("id", "v", "c")
-        with self._connect("before") as lake:
+        with copies.connect("before") as lake:
             lake.create_table("t", dict(made.dtypes)).append(made)
-        self._copy("before", "after")
-        with self._connect("after") as lake:
+        copies.copy("before", "after")
+        with copies.connect("after") as lake:
             lake.sql(_CHANGE)
             for number in range(WRITES):
                 first = rows + number * ROWS_OF_WRITE
                 more = spark.range(first, first + ROWS_OF_WRITE)
                 columns = ("id", f.lit(7).alias("v"), f.lit(1).cast("bigint").alias("c"))
                 lake.table("t").append(more.select(*columns))
-        with DuckDBOracle(f"sqlite:///{folder}/after.db") as duckdb:
+        with DuckDBOracle(copies.url("after")) as duckdb:
             duckdb.execute("INSERT INTO lake.t SELECT i, 3, 4 FROM range(5000) r(i)")
             duckdb.execute("DELETE FROM lake.t WHERE id = 17")
-        self._copy("after", "updated")
-        with self._connect("updated") as lake:
+        copies.copy("after", "updated")
+        with copies.connect("updated") as lake:
             lake.sql(f"UPDATE t SET c = 0 WHERE id < {ROWS_OF_WRITE}")
 
     def runs(self, base: str, statement: str) -> None:
-        name = f"copy-{next(self._numbers)}"
-        self._copy(base, name)
-        with self._connect(name) as lake:
+        with self._copies.connect(self._copies.copy(base)) as lake:
             lake.sql(statement)
-
-    def _copy(self, base: str, name: str) -> None:
-        shutil.copy(self.folder / f"{base}.db", self.folder / f"{name}.db")
-
-    def _connect(self, name: str) -> shelduck.Lake:
-        url = f"sqlite:///{self.folder}/{name}.db"
-        return shelduck.connect(url, f"{self.folder}/data/", self.spark, progress=False)
