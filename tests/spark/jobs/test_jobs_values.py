@@ -220,7 +220,7 @@ def test_a_key_of_partitions_becomes_a_double_where_types_widen(copied):
 
 @pytest.fixture
 def looked(lake, monkeypatch):
-    """A table whose dictionaries are looked at; a text of its second file is no number."""
+    """A table whose dictionaries are looked at; one text in its second file is not a number."""
     monkeypatch.setattr(dictionary_proof, "_SMALL", 0)
     monkeypatch.setattr(dictionary_proof, "_FEW", 0)
     lake.sql("CREATE TABLE looked (id INT, v STRING)")
