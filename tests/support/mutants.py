@@ -76,8 +76,17 @@ def _places(tree: ast.Module) -> Iterator[tuple[int, str, object]]:
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):
             continue
+        types = {id(part) for node in ast.walk(function) for part in _types_of(node)}
         for node in ast.walk(function):
-            yield from _changes(node)
+            if id(node) not in types:
+                yield from _changes(node)
+
+
+def _types_of(node: ast.AST) -> Iterator[ast.AST]:
+    """Each part of the annotations of a node: nothing runs them."""
+    for given in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+        if given is not None:
+            yield from ast.walk(given)
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[int, str, object]]:
