@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
 
+from benchmarks.chart import chart
 from benchmarks.copies import Copies
 from benchmarks.harness import Section, Target, at_least, interleaved, ratio, scratch
 from benchmarks.session import session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
 WIDTHS, VALUES, QUICK_VALUES, FILES = (5, 50, 500), 20_000_000, 5_000_000, 4
 # How often as fast as bare Spark it is to be.
 GOALS = {5: 2.0, 50: 10.0, 500: 30.0}
+CHART = Path(__file__).parents[1] / "docs" / "benchmarks-moult.svg"
 _ABOUT = (
     "`ALTER COLUMN v TYPE INT` of a text column in tables of {values:,} values in {files} files,"
     " and what somebody without a lake would run: `spark.read.parquet` of the same files, the same"
     " cast, and `df.write.parquet` of all columns, one task for each file. The other columns are"
     " numbers and short texts. Both in turns in one process, until their files are synced to disk;"
     " best / median. New bytes are the size of the files that the job writes, less the size of the"
-    " older files, which is copied; the column is the converted one in files of its own."
+    " older files, which is copied; the column is the converted one in files of its own.\n\n"
+    "![The time of the job over that of bare Spark](benchmarks-moult.svg)"
 )
 
 
@@ -43,6 +46,10 @@ def run(*, quick: bool) -> Section:
         for width in WIDTHS:
             table = _Table(spark, folder, width, values // width)
             speeds[width] = table.measure(section, runs=1 if quick else 3)
+    if not quick:
+        title = "Time of a job that converts one column, over that of Spark writing all"
+        shown = {f"{width} columns": 1 / speed for width, speed in speeds.items()}
+        CHART.write_text(chart(shown, title), encoding="utf-8")
     section.targets = [_goal(width, speed) for width, speed in speeds.items()]
     return section
 

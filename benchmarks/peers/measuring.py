@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.chart import chart
 from benchmarks.harness import Section, Target, Timing, duration, scratch, timed
-from benchmarks.peers.chart import chart
 from benchmarks.peers.engines import engines
 from benchmarks.peers.tpch import queries
 from benchmarks.peers.verbs import Answer, Inputs, Verb, verbs
