@@ -22,6 +22,7 @@ from shelduck.operations.read.table_rows import TableRows, table_rows
 from shelduck.planning.resolve import resolve
 from shelduck.planning.type_changes import OlderType, TypeChange, older_types, type_changes
 from shelduck.rewrite.compact import survey
+from shelduck.rewrite.convert import renewal_of_types
 from shelduck.rewrite.lot_commits import rewrite
 from shelduck.work.handle import TableHandle
 from shelduck.work.results import Committed, Staged, TableName, Unchanged
@@ -115,9 +116,9 @@ class WideningVerbs(TableHandle, in_parts=True):
         """Rewrite the files of older types; the last commit finds those that others add."""
         found = survey(self._state, self._version())
         older = {f.id for f, _ in files_of_older_types(found.rows)}
-        bins = found.chosen(older, found.table.options.target_file_size)
+        bins, how = renewal_of_types(self._state.spark, found, older)
         what = "write new types into"
-        return rewrite(self._state, found, bins, what=what, dry_run=False, must=True)
+        return rewrite(self._state, found, bins, what=what, dry_run=False, must=True, derived=how)
 
     def _forget_types(self, unit: UnitOfWork) -> None:
         table = unit.workspace.table(self.name)

@@ -53,7 +53,7 @@ def main() -> None:
 
 def treat_as_large(put: Callable[[object, str, object], None]) -> None:
     """Let jobs do with tiny files what they do with large ones; ``put`` is setattr, or its like."""
-    put(lots, "_SMALL", 0)
+    put(lots, "SMALL", 0)
     put(lots, "_SMALL_LOT", lots._LOT)
 
 

@@ -50,6 +50,16 @@ CONVERTED = [
     ("DATE", "DATE'2001-01-01' + CAST(id AS INT)", "STRING"),
     ("STRUCT<a: STRING, b: INT>", "named_struct('a', '5', 'b', 1)", "STRUCT<a: INT, b: INT>"),
 ]
+# What gives a column of a type another one, and leaves the files.
+RESHAPED = {
+    "INT": "ALTER TABLE t ALTER COLUMN {} TYPE BIGINT",
+    "SMALLINT": "ALTER TABLE t ALTER COLUMN {} TYPE INT",
+    "FLOAT": "ALTER TABLE t ALTER COLUMN {} TYPE DOUBLE",
+    "DATE": "ALTER TABLE t ALTER COLUMN {} TYPE TIMESTAMP_NTZ",
+    "DECIMAL(9,2)": "ALTER TABLE t ALTER COLUMN {} TYPE DECIMAL(20,4)",
+    "ARRAY<INT>": "ALTER TABLE t ALTER COLUMN {}.element TYPE BIGINT",
+    "STRUCT<x: INT, y: ARRAY<STRING>>": "ALTER TABLE t ADD COLUMN {}.z INT DEFAULT 4",
+}
 OPTIONS = {
     "parquet_compression": ["zstd", "snappy", "gzip", "uncompressed"],
     "parquet_version": ["1", "2"],
@@ -73,17 +83,19 @@ class Drawn:
         self.chance = random.Random(seed)
         self.kind, self.value, self.target = self.chance.choice(CONVERTED)
         kinds = self.chance.sample([*KINDS], self.chance.randint(1, 6))
-        # What each column is called now, and its value.
+        # What each column is called now, its value, and its type.
         self.values = {f"c{n}": KINDS[kind] for n, kind in enumerate(kinds)}
+        self.kinds = {f"c{n}": kind for n, kind in enumerate(kinds)}
         self.count = 0
         self.statements = [
             "CALL set_option('data_inlining_row_limit', 0)",
             f"CREATE TABLE t ({', '.join(self._shuffled(kinds))})",
             *map(self._option, OPTIONS),
             "ALTER TABLE t SET TBLPROPERTIES ('shelduck.metadataNarrowing' = 'false')",
+            "ALTER TABLE t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')",
         ]
         steps = [self.insert, self.insert, self.update, self.rename, self.drop, self.add]
-        steps += [self.delete, self.partition, self.rewrite, self.begin_again]
+        steps += [self.delete, self.partition, self.rewrite, self.begin_again, self.reshape]
         for step in [self.insert, *self.chance.choices(steps, k=self.chance.randint(0, 5))]:
             self.statements.append(step())
 
@@ -122,6 +134,14 @@ class Drawn:
         old = self.chance.choice([*self.values])
         self.values[f"r_{old}"] = self.values.pop(old)
         return f"ALTER TABLE t RENAME COLUMN {old} TO r_{old}"
+
+    def reshape(self) -> str:
+        """Older files then have another type of a column."""
+        known = [name for name in self.values if self.kinds.get(name) in RESHAPED]
+        if not known:
+            return self.insert()
+        name = self.chance.choice(known)
+        return RESHAPED[self.kinds.pop(name)].format(name)
 
     def drop(self) -> str:
         if len(self.values) == 1:
@@ -174,7 +194,7 @@ def found(seed: int, spark: SparkSession, folder: Path, patch: pytest.MonkeyPatc
         return write(spark, parts, table, files)
 
     patch.setattr(compact, "write_copied", counted)
-    patch.setattr(lots, "_SMALL", 0)
+    patch.setattr(lots, "SMALL", 0)
     for name in ("copies", "writes"):
         if name == "writes":
             patch.setattr(convert, "copied_files", lambda *_: ({}, Counter()))

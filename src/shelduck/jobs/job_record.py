@@ -106,8 +106,13 @@ class JobRecord:
         table: TableVersion,
         step: JobStep,
         rollups: UnitOfWork | None = None,
+        *,
+        extra_info: str | None = None,
     ) -> Landed:
-        """Commit changes of the job's table, and those staged for its rollups."""
+        """Commit changes of the job's table, and those staged for its rollups.
+
+        ``extra_info`` is what the snapshot tells beside the number of the job.
+        """
         paths: list[str] = []
         directories = {table.id: table.path}
         if rollups is not None:
@@ -126,7 +131,7 @@ class JobRecord:
                     *(rollups.settlings().values() if rollups else ()),
                 ],
                 base=table.snapshot.id,
-                info=self._state.commit_info(f"job {self._number}"),
+                info=self._state.commit_info(f"job {self._number}", extra_info),
             )
         except OutcomeUnknown:
             raise

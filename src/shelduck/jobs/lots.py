@@ -23,7 +23,9 @@ from shelduck.planning.compaction import Bin, batches
 from shelduck.planning.shadows import Shadow
 from shelduck.rewrite.compact import Report, RewrittenBin, Survey, write_bins
 from shelduck.rewrite.convert import (
+    SMALL,
     OlderValues,
+    bins_of_copies,
     copied_files,
     held,
     told_of_bad_values,
@@ -40,8 +42,6 @@ from shelduck.work.state import LakeState
 _LOT, _SMALL_LOT = 4, 32
 # Less than this is not worth a core of its own, nor a word about progress.
 _LEAST_BIN = 16 << 20
-# Smaller files are put together, although copying one would be quicker.
-_SMALL = 1 << 20
 _RUNNING = frozenset({JobState.RUNNING})
 
 
@@ -134,14 +134,11 @@ class Lots:
         files = [f for f in found.rows.files if f.id in left]
         if not shadows or not writes_several(self._state.spark):
             return self._shared_bins(found, files, shadows), None
-        small = {f.id for f in files if f.file_size_bytes < _SMALL}
         past = self._older_values(found.table, shadows)
-        copied, whole = copied_files(found.table, files, shadows, past)
-        alone = copied.keys() - small
-        whole["that are small"] += len(copied) - len(alone)
-        bins = [one for number in sorted(alone) for one in found.chosen([number], 1)]
-        shared = [f for f in files if f.id not in alone]
-        return bins + self._shared_bins(found, shared, shadows), _told(len(alone), whole)
+        copied, whole = copied_files(found.table, files, shadows, past, least=SMALL)
+        bins = bins_of_copies(found, copied)
+        shared = [f for f in files if f.id not in copied]
+        return bins + self._shared_bins(found, shared, shadows), _told(len(copied), whole)
 
     def _shared_bins(
         self, found: Survey, files: Sequence[DataFile], shadows: Sequence[Shadow]

@@ -6,6 +6,7 @@ continues from there.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -15,6 +16,7 @@ from shelduck import clock
 from shelduck.catalog.read.files.outside import nulls_of
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.catalog.running.writers import begin_running, writers_before
+from shelduck.catalog.schema.lake_schema import created_by
 from shelduck.errors import (
     CatalogUnavailable,
     Conflict,
@@ -32,6 +34,7 @@ from shelduck.jobs.shares import Helper, Shares, files_left
 from shelduck.leases import is_gone, new_identity
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
+from shelduck.model.files.data_file import counted_rows
 from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
@@ -39,7 +42,13 @@ from shelduck.operations.done import discard
 from shelduck.planning.shadows import Shadow, known_shadows
 from shelduck.rewrite.compact import RewrittenBin, Survey
 from shelduck.rewrite.compact_verbs import FlushVerbs
-from shelduck.rewrite.convert import nulls_in, results, told_of_nulls
+from shelduck.rewrite.convert import (
+    ConvertedColumn,
+    converted_columns,
+    nulls_in,
+    results,
+    told_of_nulls,
+)
 from shelduck.rewrite.renewal import renew
 from shelduck.rollups.builder import drop_unlisted, roll_up
 from shelduck.rollups.rollup_shape import refresh_by_id
@@ -223,9 +232,10 @@ class JobWorker:
         try:
             change = publication(job, table, frozenset(f.id for f in found.rows.files))
             rewrites = [change for part in written for change in part.done.changes]
-            told = told_of_nulls(shadows, partial(nulls_in, results(written)))
-            step = replace(self._finish(found, job, told), speed=speed)
-            done = self._record.commit([change, *rewrites], table, step)
+            columns = converted_columns(shadows, partial(nulls_in, results(written)))
+            step = replace(self._finish(found, job, told_of_nulls(columns)), speed=speed)
+            extra = what_was_done(job, found, columns)
+            done = self._record.commit([change, *rewrites], table, step, extra_info=extra)
         except OutcomeUnknown:
             raise
         except Exception:
@@ -238,7 +248,7 @@ class JobWorker:
     def _publish(self, job: Job, found: Survey, shadows: Sequence[Shadow]) -> Committed | None:
         """Publish the converted columns, in files that begin at the same snapshot."""
         table = found.table
-        told = told_of_nulls(shadows, partial(self._nulls, table))
+        columns = converted_columns(shadows, partial(self._nulls, table))
         change = publication(job, table, frozenset(f.id for f in found.rows.files))
         renewal = renew(self._state.store, found, job.base)
         change = replace(change, postponed=renewal.postponed)
@@ -248,7 +258,9 @@ class JobWorker:
         try:
             change = stage_converted(unit, found.rows, change, job.work.conversions)
             changes = [change, *copies.changes, *unit.workspace.changes()]
-            done = self._record.commit(changes, table, self._finish(found, job, told), unit)
+            step = self._finish(found, job, told_of_nulls(columns))
+            extra = what_was_done(job, found, columns)
+            done = self._record.commit(changes, table, step, unit, extra_info=extra)
         except OutcomeUnknown:
             raise
         except Exception:
@@ -320,3 +332,20 @@ def publication(job: Job, table: TableVersion, files: frozenset[int]) -> AlterTa
         parts = (f for s in shadows for f in s.field.leaves())
         change = replace(change, returning=frozenset(f.id for f in parts))
     return replace(change, only_files=files)
+
+
+def what_was_done(job: Job, found: Survey, columns: Sequence[ConvertedColumn]) -> str:
+    """Return as JSON what a job has done, for the snapshot that it publishes.
+
+    Any reader of the lake finds it there, also when the job is forgotten.
+    """
+    files = found.rows.files
+    rows = counted_rows(files)
+    told = {
+        "job": job.id,
+        "undoes": None if job.work.undoes is None else job.work.undoes.job,
+        "rows": None if rows is None else rows - sum(f.dead_rows for f in files),
+        "conversions": [column.recorded() for column in columns],
+        "by": created_by(),
+    }
+    return json.dumps({key: value for key, value in told.items() if value is not None})

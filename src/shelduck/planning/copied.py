@@ -1,17 +1,18 @@
 """Which files get new columns beside a copy of their own, and what of them is copied.
 
-The column chunks of such a file go into the new one byte for byte. A file is read again and written
-whole if a byte of it would not be what a new file has: other types, deleted rows, foreign writers.
+The column chunks of such a file go into the new one byte for byte. Columns whose bytes would not be
+what a new file has, because their types have changed, are written anew beside them. A file is read
+again and written whole if that is so for all of it: deleted rows, foreign writers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shelduck.model.files.data_file import DataFile
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, PhysicalField
-from shelduck.model.tables.schema import Field
+from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.planning.trusted_footers import is_own
 
@@ -20,19 +21,24 @@ from shelduck.planning.trusted_footers import is_own
 class CopiedFile:
     """A file to copy: its id and path, its top-level columns that are copied, and their leaves.
 
-    ``leaves`` are in the order of the file; the row id, which has no statistics, is None.
+    ``leaves`` are in the order of the file; the row id, which has no statistics, is None. Columns
+    that it holds in another shape are ``renewed``: written anew, like those that are added.
     """
 
     id: int
     path: str
     columns: tuple[str, ...]
     leaves: tuple[Field | None, ...]
+    renewed: frozenset[FieldId] = frozenset()
 
 
-def copied_file(table: TableVersion, file: DataFile, added: Sequence[str]) -> CopiedFile | str:
-    """Return what is copied of a file that gets columns with the names ``added``.
+def copied_file(
+    table: TableVersion, file: DataFile, added: Sequence[FieldId], names: Mapping[FieldId, str]
+) -> CopiedFile | str:
+    """Return what is copied of a file that gets the columns ``added``.
 
-    If the file must be written whole, return why. Columns that the table dropped are left out.
+    ``names`` are those of columns in new files. If the file must be written whole, return why.
+    Columns that the table dropped are left out.
     """
     if not is_own(table, file.path) or file.mapping_id is not None or file.layout is None:
         return "written by others"
@@ -43,6 +49,7 @@ def copied_file(table: TableVersion, file: DataFile, added: Sequence[str]) -> Co
     live: dict[int, Field] = {f.id: f for f in table.columns}
     copied: list[str] = []
     leaves: list[Field | None] = []
+    renewed: set[FieldId] = set()
     for part in file.layout.fields:
         column = None if part.id is None else live.get(part.id)
         if part.id == ROW_ID_FIELD:
@@ -51,15 +58,15 @@ def copied_file(table: TableVersion, file: DataFile, added: Sequence[str]) -> Co
         elif part.id == SNAPSHOT_FIELD:
             return "with rows of several snapshots"
         elif column is not None and not _is_same(part, column):
-            return "with older types"
+            renewed.add(column.id)
         elif column is not None:
             copied.append(part.name)
             leaves += column.leaves()
     taken = {name.lower() for name in copied}
     has_ids = file.row_id_start is not None or None in leaves
-    if not copied or not has_ids or taken.intersection(name.lower() for name in added):
-        return "with other names"
-    return CopiedFile(file.id, file.path, tuple(copied), tuple(leaves))
+    if not copied or not has_ids or taken & {names[i].lower() for i in (*added, *renewed)}:
+        return "with other names" if copied or not renewed else "with older types"
+    return CopiedFile(file.id, file.path, tuple(copied), tuple(leaves), frozenset(renewed))
 
 
 def _is_same(part: PhysicalField, column: Field) -> bool:

@@ -53,16 +53,16 @@ class Derived:
     """Additional columns to write: ``table`` has them, ``frame`` adds them.
 
     They come after the table's own columns, from whose rows they are computed. Files whose own
-    columns are copied are ``copied``, by their ids.
+    columns are copied, as far as they can be, are ``copied``, by their ids.
     """
 
     table: TableVersion
     frame: Callable[[TableRows, Sequence[Origin]], DataFrame]
     copied: Mapping[int, CopiedFile]
 
-    def copies(self, one: Bin) -> bool:
-        """Return whether a bin is one file whose own columns are copied."""
-        return len(one.files) == 1 and one.files[0].id in self.copied
+    def copy_of(self, one: Bin) -> CopiedFile | None:
+        """Return what is copied of a bin's only file, None if it is written whole."""
+        return self.copied.get(one.files[0].id) if len(one.files) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -206,10 +206,11 @@ def _groups(spark: SparkSession, bins: Sequence[Bin], derived: Derived | None) -
     """Return the bins that one Spark job writes: more parallel jobs plan and wait longer."""
     if not writes_several(spark):
         return [[one] for one in bins]
-    groups: dict[tuple[bool, bool, bool], list[Bin]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[Bin]] = defaultdict(list)
     for one in bins:
-        copies = derived is not None and derived.copies(one)
-        groups[_keeps_snapshots(one), one.partition.id is not None, copies].append(one)
+        copy = None if derived is None else derived.copy_of(one)
+        renewed = None if copy is None else copy.renewed
+        groups[_keeps_snapshots(one), one.partition.id is not None, renewed].append(one)
     return list(groups.values())
 
 
@@ -239,7 +240,7 @@ def _write(
 def _write_together(
     spark: SparkSession, rows: TableRows, group: Sequence[Bin], *, derived: Derived | None
 ) -> list[tuple[NewDataFile, ...]]:
-    if derived is not None and derived.copies(group[0]):
+    if derived is not None and derived.copy_of(group[0]) is not None:
         return _write_copied(spark, rows, group, derived)
     snapshots = _keeps_snapshots(group[0])
     origins = (Origin.ROW_ID, Origin.SNAPSHOT_ID) if snapshots else (Origin.ROW_ID,)

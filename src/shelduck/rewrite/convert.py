@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from shelduck.model.changes.change import RewriteFiles
 from shelduck.model.files.data_file import DataFile, NewDataFile, counted_rows
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.types.data_types import type_text
 from shelduck.operations.done import discard
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.planning.compaction import NO_PARTITION, Bin
@@ -41,6 +42,8 @@ from shelduck.spark.rows.shadow_rows import (
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.session import DataFrame, SparkSession
 
+SMALL = 1 << 20
+"""Smaller files are put together, although copying one would be quicker."""
 _MOST_TOLD = 3
 # The ids of so many rows go to each task.
 _FEW_ROWS = 1_000_000
@@ -134,22 +137,55 @@ def copied_files(
     files: Iterable[DataFile],
     shadows: Sequence[Shadow],
     past: OlderValues | None = None,
+    *,
+    least: int = 0,
 ) -> tuple[dict[int, CopiedFile], Counter[str]]:
-    """Return what is copied of each file, by its id, and why others are written whole."""
+    """Return what is copied of each file, by its id, and why others are written whole.
+
+    Files of less than ``least`` bytes are not copied.
+    """
     names = physical_schema(with_shadows(table, shadows)).names
-    added = [names[s.field.id] for s in shadows]
+    added = [s.field.id for s in shadows]
     copied, whole = dict[int, CopiedFile](), Counter[str]()
     for file in files:
         known: CopiedFile | str = "whose rows get older values"
         if past is None or not past.may_have(file):
-            known = copied_file(table, file, added)
+            known = copied_file(table, file, added, names)
         if held(file, shadows):
             known = "with some of the values"
+        if not isinstance(known, str) and file.file_size_bytes < least:
+            known = "that are small"
         if isinstance(known, str):
             whole[known] += 1
         else:
             copied[file.id] = known
     return copied, whole
+
+
+def bins_of_copies(found: Survey, copied: Iterable[int]) -> list[Bin]:
+    """Return the bins of files that are copied, each of which stays a file."""
+    return [one for number in sorted(copied) for one in found.chosen([number], 1)]
+
+
+def renewal_of_types(
+    spark: SparkSession, found: Survey, older: Collection[int]
+) -> tuple[list[Bin], Derived]:
+    """Return how the columns of files with ``older`` types are written in the types of today.
+
+    Columns whose types did not change are copied, but for small files, which are put together.
+    """
+    files = [f for f in found.rows.files if f.id in older]
+    copied = dict[int, CopiedFile]()
+    if bridge_for(spark) is not None:
+        copied, _ = copied_files(found.table, files, (), least=SMALL)
+    shared = [f.id for f in files if f.id not in copied]
+    bins = bins_of_copies(found, copied)
+    bins += found.chosen(shared, found.table.options.target_file_size)
+
+    def frame(rows: TableRows, origins: Sequence[Origin]) -> DataFrame:
+        return rows.frame(spark, origins=origins)
+
+    return bins, Derived(found.table, frame, copied)
 
 
 @dataclass(frozen=True)
@@ -218,19 +254,63 @@ def nulls_in(files: Iterable[NewDataFile], column: Field) -> int | None:
     return count
 
 
-def told_of_nulls(shadows: Sequence[Shadow], nulls: Callable[[Field], int | None]) -> str | None:
-    """Return in words how many values ON ERROR NULL made NULL; None without such a conversion.
+@dataclass(frozen=True, slots=True)
+class ConvertedColumn:
+    """A column that a job has converted: rows that are NULL in it, before and now, if known."""
 
-    ``nulls`` counts the rows of the converted files that are NULL in a column.
+    shadow: Shadow
+    nulls_before: int | None = None
+    nulls: int | None = None
+
+    @property
+    def lost(self) -> int | None:
+        """Return how many values ON ERROR NULL made NULL, None without it."""
+        if not self.shadow.conversion.on_error_null or self.nulls is None:
+            return None
+        return None if self.nulls_before is None else self.nulls - self.nulls_before
+
+    def recorded(self) -> dict[str, str | int | None]:
+        """Return what the snapshot that publishes it tells about it."""
+        old, conversion = self.shadow.old, self.shadow.conversion
+        found: dict[str, str | int | None] = {
+            "column": old.name,
+            "from": type_text(old.type),
+            "to": type_text(self.shadow.field.type),
+            "using": conversion.using,
+            "on_error": "null" if conversion.on_error_null else None,
+            "nulls": self.nulls,
+            "became_null": self.lost,
+        }
+        return {key: value for key, value in found.items() if value is not None}
+
+
+def converted_columns(
+    shadows: Sequence[Shadow], nulls: Callable[[Field], int | None]
+) -> list[ConvertedColumn]:
+    """Return what a job has converted.
+
+    ``nulls`` counts the rows of the converted files that are NULL in a column, which statistics of
+    files tell for columns without parts.
     """
-    told = list[str]()
-    for shadow in shadows:
-        is_leaf = shadow.old.is_leaf and shadow.field.is_leaf
-        if not (shadow.conversion.on_error_null and is_leaf):
-            continue
-        before, after = nulls(shadow.old), nulls(shadow.field)
-        if before is not None and after is not None:
-            told.append(f"{after - before} value(s) of {shadow.old.name!r} became NULL")
+    return [
+        ConvertedColumn(
+            shadow,
+            nulls(shadow.old) if shadow.conversion.on_error_null else None,
+            nulls(shadow.field),
+        )
+        if shadow.old.is_leaf and shadow.field.is_leaf
+        else ConvertedColumn(shadow)
+        for shadow in shadows
+    ]
+
+
+def told_of_nulls(columns: Sequence[ConvertedColumn]) -> str | None:
+    """Return in words how many values became NULL; None without ON ERROR NULL."""
+    told = [
+        f"{column.lost} value(s) of {column.shadow.old.name!r} became NULL"
+        for column in columns
+        if column.lost is not None
+    ]
     return "; ".join(told) or None
 
 

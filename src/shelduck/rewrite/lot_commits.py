@@ -11,7 +11,7 @@ from shelduck.model.tables.writable import why_not_written
 from shelduck.operations.done import Done, discard, discard_unpublished
 from shelduck.operations.progress import bin_progress
 from shelduck.planning.compaction import Bin, batches
-from shelduck.rewrite.compact import Report, RewrittenBin, Survey, write_bins
+from shelduck.rewrite.compact import Derived, Report, RewrittenBin, Survey, write_bins
 from shelduck.work.results import Committed, TableName
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
@@ -28,6 +28,7 @@ def rewrite(
     what: str,
     dry_run: bool,
     must: bool = False,
+    derived: Derived | None = None,
 ) -> Compacted:
     """Write the bins and commit them in lots, each a snapshot; ``what`` is its message.
 
@@ -48,7 +49,9 @@ def rewrite(
     snapshots: list[int] = []
     with bin_progress(state.spark, name, bins, what, show=state.show_progress) as report:
         for lot in batches(bins):
-            for snapshot, parts in _written(state, found, lot, f"{what} {name}", report):
+            message = f"{what} {name}"
+            written = _written(state, found, lot, message=message, report=report, derived=derived)
+            for snapshot, parts in written:
                 snapshots.append(snapshot)
                 landed.extend(parts)
     done = sum(len(part.bin.files) for part in landed)
@@ -64,13 +67,19 @@ def rewrite(
 
 
 def _written(
-    state: LakeState, found: Survey, lot: Sequence[Bin], message: str, report: Report | None
+    state: LakeState,
+    found: Survey,
+    lot: Sequence[Bin],
+    *,
+    message: str,
+    report: Report | None,
+    derived: Derived | None,
 ) -> list[tuple[int, Parts]]:
     """Write a lot and commit it; a writer is registered for it, so that a job waits for one lot."""
     writer = Writer(state.store, state.leases)
     try:
         writer.register(found.table)
-        written = write_bins(state.spark, found.rows, lot, report=report)
+        written = write_bins(state.spark, found.rows, lot, report=report, derived=derived)
 
         def commit(parts: Parts) -> int:
             unit = UnitOfWork(state, state.commit_info(message))

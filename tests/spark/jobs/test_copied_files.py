@@ -44,7 +44,8 @@ CHANGE = "ALTER TABLE {} ALTER COLUMN v TYPE INT"
 
 @pytest.fixture(autouse=True)
 def files_of_any_size(monkeypatch):
-    monkeypatch.setattr(lots, "_SMALL", 0)
+    monkeypatch.setattr(lots, "SMALL", 0)
+    monkeypatch.setattr(convert, "SMALL", 0)
 
 
 @pytest.fixture
@@ -133,23 +134,62 @@ def test_columns_that_the_table_dropped_are_left_out(lake, copies):
         assert {"gone", "m"}.isdisjoint(pq.read_schema(path).names)
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "DELETE FROM parts WHERE id = 1",
-        "ALTER TABLE parts ALTER COLUMN s.x TYPE BIGINT",
-        "ALTER TABLE parts ADD COLUMN s.z INT",
-    ],
-)
-def test_a_file_that_holds_anything_else_is_written_whole(lake, copies, statement):
-    lake.sql(statement)
-    left = len(rows(lake.sql("SELECT * FROM parts")))
+def test_a_file_with_deleted_rows_is_written_whole(lake, copies):
+    lake.sql("DELETE FROM parts WHERE id = 1")
 
     lake.sql(CHANGE.format("parts"))
 
-    assert len(copies) == (2 if statement.startswith("DELETE") else 0)
-    assert rows(lake.sql("SELECT id, v FROM parts ORDER BY id"))[-1] == (2, 6)
-    assert len(rows(lake.sql("SELECT * FROM parts"))) == left
+    assert len(copies) == 2
+    assert rows(lake.sql("SELECT id, v FROM parts ORDER BY id")) == [(0, None), (2, 6)]
+
+
+def test_columns_of_other_types_are_written_beside_the_copy(copied, copies):
+    catalog, lake = copied
+    lake.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    lake.sql("ALTER TABLE t ALTER COLUMN day TYPE TIMESTAMP_NTZ")
+    lake.sql("ALTER TABLE t ADD COLUMN s.z INT DEFAULT 5")
+    lake.sql("INSERT INTO t BY NAME SELECT id, '1' AS v FROM range(60, 62)")
+    before = [same_chunks(path) for path in files(lake, "t")]
+    query = "SELECT rowid, id, s, day, tags, m FROM t ORDER BY id"
+    with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+        then = oracle.sql(query)
+
+    lake.sql(CHANGE.format("t"))
+
+    assert len(copies) == len(before)
+    assert sorted(same_chunks(path) for path in files(lake, "t")) == sorted(before)
+    assert lake.table("t").pending_type_rewrites().files == ()
+    assert lake.check(rows=True).problems == ()
+    with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+        assert oracle.sql(query) == then
+        assert oracle.sql("SELECT count(*) FROM t WHERE s.z = 5") == [(60,)]
+
+
+def test_dropping_type_widening_writes_only_the_columns_of_older_types(copied, copies):
+    catalog, lake = copied
+    lake.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    lake.sql("ALTER TABLE t ALTER COLUMN day TYPE TIMESTAMP_NTZ, ALTER COLUMN s.x TYPE BIGINT")
+    lake.sql("ALTER TABLE t DROP COLUMN gone")
+    before = [same_chunks(path) for path in files(lake, "t")]
+    query = "SELECT rowid, * FROM t ORDER BY id"
+    with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+        then = repr(oracle.sql(query))
+
+    lake.sql("ALTER TABLE t DROP FEATURE 'typeWidening'")
+
+    assert len(copies) == len(before)
+    without = [[item for item in one if item[0][1] != "gone"] for one in before]
+    assert sorted(same_chunks(path) for path in files(lake, "t")) == sorted(without)
+    assert lake.table("t").type_changes() == {}
+    assert lake.check(rows=True).problems == ()
+    with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+        assert repr(oracle.sql(query)) == then
+
+
+def same_chunks(path):
+    """The chunks of a file but for the converted column and those of other types."""
+    written = ("v", "day", "s.")
+    return sorted(item for item in chunks(path).items() if not item[0][1].startswith(written))
 
 
 @pytest.mark.parametrize(("default", "value"), [("", None), (" DEFAULT '7'", 7)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import time
 from decimal import Decimal
 from pathlib import Path
@@ -228,7 +229,8 @@ def test_a_value_that_does_not_survive_cancels_the_job_and_changes_nothing(lake)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [0, 1 << 30])
-def test_loss_is_accepted_where_it_is_asked_for_and_counted(lake, monkeypatch, most):
+def test_loss_is_accepted_where_it_is_asked_for_and_counted(copied, monkeypatch, most):
+    catalog, lake = copied
     # Lot by lot, or in one commit.
     monkeypatch.setattr(lots, "_LEAST_BIN", most)
     before = rows(lake.sql("SELECT d FROM t"))
@@ -246,6 +248,26 @@ def test_loss_is_accepted_where_it_is_asked_for_and_counted(lake, monkeypatch, m
     lost = sum(1 for (d,) in before if d != int(d))
     assert lossy.endswith(f"{lost} value(s) of 'd' became NULL")
     assert "NULL" not in using
+    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+        told = duckdb.sql("SELECT commit_extra_info FROM ducklake_snapshots('lake')")
+    lossy, using = (json.loads(text) for (text,) in told if text)
+    assert lossy == {
+        "job": 1,
+        "rows": len(before),
+        "by": f"Shelduck {shelduck.__version__}",
+        "conversions": [
+            {
+                "column": "d",
+                "from": "DOUBLE",
+                "to": "INT",
+                "on_error": "null",
+                "nulls": lost,
+                "became_null": lost,
+            }
+        ],
+    }
+    assert using["conversions"][0]["using"].startswith("CASE WHEN id = 0 THEN NULL")
+    assert using["conversions"][0]["nulls"] == 1
     with pytest.raises(
         InvalidRequest, match=r"value\(s\) of column 'v' cannot be converted to int8"
     ):

@@ -90,7 +90,7 @@ def test_rows_of_rewritten_files_get_what_the_job_lost_from_the_snapshot_before(
 def test_what_files_hold_is_never_converted_back(lake, monkeypatch, most):
     # Lot by lot, or in one commit.
     monkeypatch.setattr(lots, "_LEAST_BIN", most)
-    monkeypatch.setattr(lots, "_SMALL", 0)
+    monkeypatch.setattr(lots, "SMALL", 0)
     lake.sql("DELETE FROM lossy WHERE id = 2; INSERT INTO lossy VALUES (4, 4, 'd')")
     lake.expire_snapshots(retain_last=1)
 

@@ -67,7 +67,7 @@ def create_lake(
             raise
         raise _has_one(store) from None
     store.use(made)
-    return LakeInfo(path, made.version, created_by=_created_by())
+    return LakeInfo(path, made.version, created_by=created_by())
 
 
 def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
@@ -147,7 +147,7 @@ def _refuse_half_a_lake(store: Store, present: set[str]) -> None:
 def _insert_first_rows(connection: Connection, data_path: str, version: str) -> None:
     options = {
         "version": version,
-        "created_by": _created_by(),
+        "created_by": created_by(),
         "data_path": data_path,
         "encrypted": "false",
     }
@@ -208,7 +208,8 @@ def _option(store: Store, options: dict[str, str], key: str) -> str:
     return options[key]
 
 
-def _created_by() -> str:
+def created_by() -> str:
+    """Return what writes now, with its version, as the lake's metadata tells it."""
     try:
         return f"Shelduck {distributions.version('shelduck')}"
     except distributions.PackageNotFoundError:

@@ -58,13 +58,15 @@ def write_copied(
     table: TableVersion,
     copied: Sequence[CopiedFile],
 ) -> list[tuple[NewDataFile, ...]]:
-    """Write the shadow columns of each part beside a copy of its file; return the file of each.
+    """Write the new columns of each part beside a copy of its file; return the file of each.
 
     ``parts`` are the rows of one file each, with the origins `PLACE`, and the columns of ``table``.
+    The same columns of all files are renewed.
     """
-    shadows = [F.col(backticked(f.name)) for f in table.columns if is_shadow(f)]
-    alone = [rows.select(*shadows, *map(F.col, PLACE)).coalesce(1) for rows in parts]
-    return _written(spark, alone, table, Writing(arranges=False, copied=tuple(copied)))
+    how = Writing(arranges=False, copied=tuple(copied), moved=_moved(table))
+    made = [F.col(backticked(f.name)) for f in table.columns if how.makes(f)]
+    alone = [rows.select(*made, *map(F.col, PLACE)).coalesce(1) for rows in parts]
+    return _written(spark, alone, table, how)
 
 
 def _written(

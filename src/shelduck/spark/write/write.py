@@ -25,7 +25,7 @@ from shelduck.metrics import (
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.files.layout import Layout
 from shelduck.model.files.place import place_below
-from shelduck.model.tables.schema import Field, FieldId
+from shelduck.model.tables.schema import Field, FieldId, Schema
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_shadow, why_not_written
 from shelduck.model.text.names import write_directory
@@ -84,8 +84,8 @@ class Writing:
     file without a partition. Without ``spreads``, the parts stay as they are: a small write is not
     worth a shuffle. ``changes``, which needs the bridge: behind the lineage are the columns of
     `shelduck.spark.write.origins`. Columns that are ``moved`` are not checked. With ``copied``,
-    which needs the bridge too, task n writes the shadow columns beside a copy of the n-th file:
-    rows have these columns and, last, their `PLACE`.
+    which needs the bridge too, task n writes the shadow columns, and those that are renewed, beside
+    a copy of the n-th file: rows have these columns and, last, their `PLACE`.
     """
 
     lineage: Sequence[str] = ()
@@ -95,6 +95,10 @@ class Writing:
     changes: bool = False
     moved: Collection[FieldId] = ()
     copied: Sequence[CopiedFile] = ()
+
+    def makes(self, column: Field) -> bool:
+        """Return whether the values of a column come from the rows, not from copied files."""
+        return not self.copied or is_shadow(column) or column.id in self.copied[0].renewed
 
 
 NEW_ROWS = Writing()
@@ -187,8 +191,7 @@ def _physical(df: DataFrame, table: TableVersion, how: Writing) -> PhysicalSchem
     if why is not None:
         raise Unsupported(why)
     physical = physical_schema(table, how.lineage)
-    if how.copied:
-        physical = replace(physical, fields=tuple(f for f in physical.fields if is_shadow(f)))
+    physical = replace(physical, fields=tuple(filter(how.makes, physical.fields)))
     expected = struct_type(physical.fields)
     given = df.schema
     if how.changes and given.names[-len(MARKS) :] == [*MARKS]:
@@ -289,8 +292,7 @@ def _look_at(
     how: Writing,
 ) -> WrittenFiles:
     table, extra = clustering.table, len(how.lineage)
-    whole: Sequence[Field | None] = [*table.columns.leaves()]
-    shadows = [leaf for f in table.columns if is_shadow(f) for leaf in f.leaves()]
+    made: Sequence[Field | None] = [*Schema(tuple(filter(how.makes, table.columns))).leaves()]
     files: list[NewDataFile] = []
     layouts: dict[int, Layout] = {}
     rows = size = 0
@@ -301,14 +303,14 @@ def _look_at(
             delete_file(place_below(found.directory, file.name))
             continue
         lineage = extra if has_row_ids(file) else 0
-        kind, leaves = lineage, whole
+        kind, leaves = lineage, made
         if how.copied:
             kind = task_of(file.name)
-            leaves = [*how.copied[kind].leaves, *shadows]
+            leaves = [*how.copied[kind].leaves, *made]
         # Every other file of one write has the schema of the first with the same lineage.
         if kind not in layouts:
             layouts[kind] = layout_of(metadata)
-        made = NewDataFile(
+        new = NewDataFile(
             path=f"{below}{file.name}",
             record_count=metadata.num_rows,
             file_size_bytes=file.size,
@@ -317,7 +319,7 @@ def _look_at(
             stats=file_stats(metadata, leaves, lineage),
             layout=layouts[kind],
         )
-        files.append(clustering.told(made, found.working(file)))
+        files.append(clustering.told(new, found.working(file)))
         rows += metadata.num_rows
         size += file.size
         if progress is not None:
