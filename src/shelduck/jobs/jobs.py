@@ -280,15 +280,17 @@ def submit_remaking(
 
 
 def _require_using(state: LakeState, table: TableVersion, shadows: Sequence[Shadow]) -> None:
-    for shadow in shadows:
-        using = shadow.conversion.using
-        if using is not None and looks_at_other_rows(using):
+    texts = [s for s in shadows if s.conversion.using is not None]
+    for shadow in texts:
+        using = shadow.conversion.using or ""
+        if looks_at_other_rows(using):
             raise Unsupported(
                 f"USING {using} of {quote_name(shadow.old.name)} of {table.full_name} depends on"
                 " other rows, but rows are converted one by one; use only columns of the same row,"
                 " or fill a new column with MERGE INTO"
             )
-    require_resolved(state.spark, table, shadows)
+    if texts:
+        require_resolved(state.spark, table, texts)
 
 
 def submit_rollups(

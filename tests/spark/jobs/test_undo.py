@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
@@ -9,9 +11,17 @@ from shelduck.jobs import lots
 from shelduck.jobs.worker import JobWorker
 from shelduck.operations.write import update
 from shelduck.rewrite.convert import OlderValues
+from shelduck.web.application import make_app
+from shelduck.web.guard import Guard
+from shelduck.work.state import LakeState
 from tests.support.lakes import rows
 from tests.support.meanwhile import once_after
 from tests.support.oracle import DuckDBOracle
+
+with warnings.catch_warnings():
+    # Starlette prefers a client that is not installed.
+    warnings.simplefilter("ignore")
+    from starlette.testclient import TestClient
 
 NO_WAIT = 'PROPERTIES ("wait" = "false")'
 CONVERTED = "ALTER TABLE {} ALTER COLUMN v TYPE INT"
@@ -64,6 +74,31 @@ def test_old_values_return_and_all_writes_since_are_kept(copied):
         assert duckdb.rows("t") == [*expected, (6, "0", "f")]
     assert rows(lake.sql("SELECT * FROM t ORDER BY id")) == [*expected, (6, "0", "f")]
     assert lake.check(rows=True).problems == ()
+
+
+def test_the_page_has_a_button_that_begins_an_undo_without_spark(copied, monkeypatch):
+    catalog, lake = copied
+    with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
+        duckdb.execute("INSERT INTO lake.t VALUES (5, 50, 'e')")
+    state = LakeState(lake._state.store, lake._state.info)
+    app = make_app(state, Guard(8765, True, "the-token"))
+    client = TestClient(app, base_url="http://127.0.0.1:8765")
+    client.cookies.set("shelduck_ui_8765", "the-token")
+    with monkeypatch.context() as patch:
+        patch.setattr(LakeState, "spark", None)
+        page = client.get("/jobs").text
+        done = client.post("/jobs/1/undo", headers={"Origin": "http://127.0.0.1:8765"})
+        again = client.post("/jobs/5/undo", headers={"Origin": "http://127.0.0.1:8765"})
+
+    # Those that converted something, and that no other job took back.
+    shown = [n for n in range(1, 13) if f'action="/jobs/{n}/undo"' in page]
+    assert shown == [1, 2, 3, 4, 5, 8, 9, 10]
+    assert done.status_code == 200
+    assert (again.status_code, "no longer has the column &#39;w&#39;" in again.text) == (400, True)
+    lake.run_jobs()
+    found = rows(lake.sql("SELECT v FROM t ORDER BY id"))
+    assert found == [("007",), ("2",), (None,), ("4",), ("50",)]
+    assert 'action="/jobs/1/undo"' not in client.get("/jobs").text
 
 
 @pytest.mark.sampled(1)

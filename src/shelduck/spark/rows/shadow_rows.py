@@ -121,10 +121,8 @@ def counts_losses(shadow: Shadow) -> bool:
 
 
 def require_resolved(spark: SparkSession, table: TableVersion, shadows: Sequence[Shadow]) -> None:
-    """Raise InvalidRequest if Spark cannot analyse an expression; no job."""
+    """Raise InvalidRequest if Spark cannot analyse an expression of USING; no job."""
     for shadow in shadows:
-        if shadow.conversion.using is None:
-            continue
         rows = spark.createDataFrame([], struct_type(table.columns))
         try:
             _ = add_shadows(rows, [shadow]).schema

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -21,13 +21,17 @@ LISTED = 100
 
 @dataclass(frozen=True, slots=True)
 class JobLine:
-    """A job as the list shows it; ``rate`` is files per second, None if it is not known."""
+    """A job as the list shows it; ``rate`` is files per second, None if it is not known.
+
+    ``may_be_undone``: it converted columns, and no other job has taken that back.
+    """
 
     job: Job
     does: tuple[str, ...]
     rate: float | None
     left: timedelta | None
     is_held: bool
+    may_be_undone: bool
 
     @property
     def percent(self) -> float:
@@ -44,14 +48,14 @@ def show(site: Site, request: Request) -> Response:
     return site.render(
         request,
         "jobs.html",
-        lines=_lines(site, mine[:LISTED]),
+        lines=_lines(site, mine[:LISTED], _undone(mine)),
         hidden=max(0, len(mine) - LISTED),
         is_live=any(j.is_open for j in mine),
         table=table,
     )
 
 
-def _acted(change: Callable[[SchemaChangeJob], None], site: Site, request: Request) -> Response:
+def _acted(change: Callable[[SchemaChangeJob], object], site: Site, request: Request) -> Response:
     """Change a job, and return to the list."""
     change(SchemaChangeJob(site.state, int(request.path_params["job"])))
     return RedirectResponse("/jobs", 303)
@@ -61,17 +65,26 @@ ACTS = {
     "cancel": partial(_acted, lambda job: job.cancel("cancelled on the page")),
     "pause": partial(_acted, SchemaChangeJob.pause),
     "resume": partial(_acted, SchemaChangeJob.resume),
+    "undo": partial(_acted, SchemaChangeJob.undo),
 }
 """What the buttons of a job do."""
 
 
-def _lines(site: Site, found: Sequence[Job]) -> list[JobLine]:
+def _undone(found: Sequence[Job]) -> set[int]:
+    """Return the jobs that others have taken back, or are about to."""
+    understood = [j for j in found if j.is_understood and j.state is not JobState.CANCELLED]
+    return {j.work.undoes.job for j in understood if j.work.undoes is not None}
+
+
+def _lines(site: Site, found: Sequence[Job], undone: Collection[int]) -> list[JobLine]:
     now = datetime.now(UTC)
     lines = []
     for job in found:
         rate = pace_of(site.pace, job, now) if job.state is JobState.RUNNING else None
         left = timedelta(seconds=max(0, job.total - job.done) / rate) if rate else None
-        lines.append(JobLine(job, _does(job), rate, left, job.is_held(now)))
+        has_converted = job.published is not None and job.is_understood and job.work.conversions
+        may_be_undone = bool(has_converted) and job.id not in undone
+        lines.append(JobLine(job, _does(job), rate, left, job.is_held(now), may_be_undone))
     return lines
 
 
