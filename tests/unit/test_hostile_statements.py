@@ -253,6 +253,6 @@ def without_words(seeds: range) -> list[int]:
             except BaseException as error:
                 error.add_note(f"seed {seed}: {text[:300]!r}")
                 raise
-        # Some have 600,000 tokens. Reading is linear, and a busy machine takes several times as long.
+        # Some have 600,000 tokens, and a busy machine takes several times as long.
         assert time.process_time() - begun < 5 + 30e-6 * len(text), seed
     return empty
