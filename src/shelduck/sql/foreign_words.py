@@ -162,7 +162,7 @@ _BEFORE = frozenset(
 # Of these, Spark can answer some that a lake cannot read.
 _SPARKS_TOO = frozenset("CACHE DESC DESCRIBE INSERT REFRESH SHOW UNCACHE".split())
 _SHOWN = ("COLUMNS", "CREATE", "GRANTS", "PARTITIONS", "TBLPROPERTIES")
-_MADE = ("EXTERNAL", "MATERIALIZED", "OR", "TABLE", "VIEW")
+_MADE = ("EXTERNAL", "MATERIALIZED", "TABLE", "VIEW")
 _NOT_EXPLAINED = ("DELETE", "MERGE", "UPDATE")
 
 
@@ -241,12 +241,13 @@ def named_object(tokens: Sequence[Token]) -> tuple[str, ...] | None:
     if verb == "EXPLAIN":
         inner = next((n for n, t in enumerate(tokens[:3]) if t.key in _NOT_EXPLAINED), 0)
         return named_object(tokens[inner:]) if inner else None
-    following = tokens[1].key if len(tokens) > 1 else ""
+    keys = [token.key for token in tokens[1:4]]
+    following = "".join(keys[2:] if keys[:2] == ["OR", "REPLACE"] else keys[:1])
     if verb not in _VERBS or (verb == "SHOW" and following not in _SHOWN):
         return None
     if verb == "CREATE" and following == "INDEX":
         at = _behind(tokens, "ON")
-    elif verb == "CREATE" and following not in _MADE:
+    elif (verb == "CREATE" and following not in _MADE) or following in ("TEMP", "TEMPORARY"):
         return None
     else:
         at = _behind(tokens, _VERBS[verb])

@@ -42,6 +42,23 @@ def test_a_temporary_view_is_described_changed_and_dropped(spark, lake):
     assert rows(spark.sql("SELECT * FROM tv")) == [(1,)]
 
 
+def test_what_spark_makes_for_the_session_is_made_where_the_lake_is_the_current_catalog(
+    spark, lake
+):
+    for n, made in enumerate(("", "OR REPLACE ")):
+        for kind in ("TEMPORARY VIEW tv", "temp view tv", "GLOBAL TEMPORARY VIEW gv"):
+            name = kind.split()[-1]
+            spark.sql(f"DROP VIEW IF EXISTS {'global_temp.' * (name == 'gv')}{name}")
+            spark.sql(f"create {made}{kind} AS SELECT {n} AS z")
+            where = f"global_temp.{name}" if name == "gv" else name
+            assert rows(spark.sql(f"SELECT z FROM {where}")) == [(n,)]
+        spark.sql(f"CREATE {made}TEMPORARY FUNCTION plus{n}(x INT) RETURNS INT RETURN x + {n}")
+        assert rows(spark.sql(f"SELECT plus{n}(5)")) == [(5 + n,)]
+    spark.sql("DROP VIEW global_temp.gv")
+    for n in range(2):
+        spark.sql(f"DROP TEMPORARY FUNCTION plus{n}")
+
+
 def test_a_statement_never_changes_the_table_behind_a_temporary_view(spark, lake):
     spark.sql("CREATE TEMPORARY VIEW t AS SELECT 5 AS id, 'x' AS w")
     for statement in (
