@@ -20,6 +20,7 @@ from shelduck.spark.bridge.faults import forget_over_connect, tell_over_connect
 from shelduck.spark.bridge.jvm import java_session
 from shelduck.spark.bridge.lake_catalog import (
     CLASS,
+    forget_answer,
     has_source,
     put_catalog,
     put_source,
@@ -202,21 +203,37 @@ def _new_session(original: NewSession) -> NewSession:
     def new_session(self: SparkSession) -> SparkSession:
         made = original(self)
         found = _sessions.get(_id(self))
-        for key, lake in [] if found is None else list(found.lakes.items()):
-            _share(self, made, key, lake)
+        for key in [] if found is None else list(found.lakes):
+            share(self, made, key)
+            if _is_default(self, key):
+                _use(made, _tokens[_id(made), key][0])
         return made
 
     return new_session
 
 
-def _share(spark: SparkSession, other: SparkSession, key: str, lake: AttachedLake) -> None:
+def share(spark: SparkSession, other: SparkSession, name: str) -> None:
     """Make a lake of one session a catalog of another, for as long as the first has it."""
+    key = name.lower()
     name, _ = _tokens[_id(spark), key]
-    shared = _session(other).lakes[key] = AttachedLake(lake.lake, other, is_shared=True)
+    lake = _session(spark).lakes[key].lake
+    shared = _session(other).lakes[key] = AttachedLake(lake, other, is_shared=True)
     _tokens[_id(other), key] = name, put_catalog(other, name, shared.answer)
     _know_format(other)
-    if _is_default(spark, key):
-        _use(other, name)
+
+
+def attached_to(spark: SparkSession) -> SessionSql:
+    """Return the lakes of a session, and what it makes of statements."""
+    return _session(spark)
+
+
+def forget(spark: SparkSession) -> None:
+    """Drop what is kept for a session to which lakes are shared; it may ask for them again."""
+    found = _sessions.pop(_id(spark), None)
+    for key, lake in () if found is None else found.lakes.items():
+        _, token = _tokens.pop((_id(spark), key))
+        forget_answer(spark, token)
+        lake.close()
 
 
 def _is_default(spark: SparkSession, key: str) -> bool:

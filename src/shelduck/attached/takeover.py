@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
+from enum import Enum
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import LONE_SURROGATE, schema_word
 from shelduck.spark.bridge import has_jvm
-from shelduck.spark.bridge.lake_catalog import asking_for, held_frames, is_temporary_view
+from shelduck.spark.bridge.lake_catalog import asking_for, held_frames, is_query, is_temporary_view
 from shelduck.spark.named_errors import (
     ParseException,
     SparkError,
@@ -33,6 +34,7 @@ from shelduck.sql.catalogs import (
     LakeNames,
     inside,
     is_for_tables,
+    is_left_to_spark,
     owner,
     temporary_view,
     within,
@@ -64,6 +66,14 @@ _TRANSACTION = re.compile(
 )
 _BEGIN = re.compile(r"\bBEGIN\b", re.IGNORECASE)
 _IMMEDIATE = re.compile(r"\s*EXECUTE\s+IMMEDIATE\b", re.IGNORECASE)
+
+
+class Kind(Enum):
+    """What a text is, before anything of it runs."""
+
+    SPARKS = "none of a lake's business"
+    QUERY = "a query, which does nothing before its rows are read"
+    STATEMENT = "what `SessionSql.run` runs at once"
 
 
 class SessionSql:
@@ -110,6 +120,20 @@ class SessionSql:
             if answer is None:
                 raise
             return answer
+
+    def kind(self, text: str) -> Kind:
+        """Return what a text is for those who plan it before they `run` it."""
+        names = self._names()
+        if not self._concerns_lakes(text, names):
+            return Kind.SPARKS
+        try:
+            statements = self._parsed(text)
+        except (InvalidRequest, Unsupported):
+            return Kind.QUERY if is_query(self._spark, text) else Kind.STATEMENT
+        if len(statements) == 1 and isinstance(statements[0], st.Query):
+            return Kind.QUERY
+        is_sparks = len(statements) == 1 and is_left_to_spark(statements[0], names)
+        return Kind.SPARKS if is_sparks else Kind.STATEMENT
 
     def _several(self, text: str, args: Any, kwargs: dict[str, Any], names: LakeNames) -> list[str]:
         """Return the statements of a text about lakes if it has more than one."""

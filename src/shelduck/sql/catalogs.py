@@ -141,6 +141,11 @@ def owner(statement: st.Statement, names: LakeNames) -> str | None:
     return (names.lake_for if isinstance(statement, _MAKE) else names.lake_of)(first.parts)
 
 
+def is_left_to_spark(statement: st.Statement, names: LakeNames) -> bool:
+    """Return whether Spark runs a statement right that reads no rows, as if no lake were there."""
+    return isinstance(statement, _SPARKS) and owner(statement, names) is None
+
+
 def temporary_view(statement: st.Statement, names: LakeNames) -> NamedTable | None:
     """Return the name of the temporary view that a statement with a lake's words is about.
 

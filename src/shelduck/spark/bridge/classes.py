@@ -73,6 +73,8 @@ _CLASSES = (
     "LatestPlan",
     "LatestView",
     "LakePlans",
+    "FromPython",
+    "Sidecar",
     "CatalogCall",
     "LakeWrite",
     "LakeWriteStrategy",
@@ -84,6 +86,10 @@ _CLASSES = (
     "SameNames",
     "LakeScan",
     "LakeProvider",
+    "LakeAnswer",
+    "LakeCommand",
+    "LakeParser",
+    "Shelduck",
 )
 # Java finds data sources by the list of their classes in a JAR.
 _SERVICES = {

@@ -12,13 +12,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, ClassVar, cast
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge.classes import PACKAGE, loaded, loader_of
 from shelduck.spark.bridge.codec import field_rows, rows_of
-from shelduck.spark.bridge.jvm import current_thread, has_jvm, java_gateway, java_session
+from shelduck.spark.bridge.jvm import (
+    current_thread,
+    has_jvm,
+    java_class,
+    java_gateway,
+    java_session,
+)
 from shelduck.spark.bridge.relation import let_java_call
 from shelduck.spark.named_errors import InvalidValue, condition_of, thrown_by_java, told_to_java
 
@@ -69,7 +75,7 @@ def _asked(spark: SparkSession, answer: Answer) -> str:
     """Return the token by which Java asks a function."""
     let_java_call(java_gateway(spark))
     token = uuid.uuid4().hex
-    _of_calls(loader_of(spark), "ASKED").put(token, _Answering(spark, answer))
+    _from_python(loader_of(spark), "ASKED").put(token, _Answering(spark, answer))
     return token
 
 
@@ -81,15 +87,27 @@ def has_source(spark: SparkSession) -> bool:
 def given(spark: SparkSession, rows: DataFrame) -> tuple[str]:
     """Return the row of an answer that gives Java a DataFrame."""
     token = uuid.uuid4().hex
-    _of_calls(loader_of(spark), "GIVEN").put(token, rows._jdf)  # noqa: SLF001
+    _from_python(loader_of(spark), "GIVEN").put(token, rows._jdf)  # noqa: SLF001
     return (token,)
+
+
+def put_thrown(spark: SparkSession, thrown: Any) -> str:
+    """Return the token by which Java finds an error that it threw."""
+    token = uuid.uuid4().hex
+    _from_python(loader_of(spark), "THROWN").put(token, thrown)
+    return token
+
+
+def forget_answer(spark: SparkSession, token: str) -> None:
+    """Stop answering a catalog, which the session keeps."""
+    _from_python(loader_of(spark), "ASKED").remove(token)
 
 
 def remove_catalog(spark: SparkSession, name: str, token: str) -> None:
     """Remove a catalog from the session; if Spark has already made it, it stops answering."""
     spark.conf.unset(f"{_SETTING}{name}")
     spark.conf.unset(f"{_SETTING}{name}.attached")
-    _of_calls(loader_of(spark), "ASKED").remove(token)
+    forget_answer(spark, token)
 
 
 def token_of(spark: SparkSession, name: str) -> str | None:
@@ -126,6 +144,14 @@ def is_temporary_view(spark: SparkSession, name: str) -> bool:
         return False
 
 
+def is_query(spark: SparkSession, text: str) -> bool:
+    """Return whether Spark takes a text for a query, which does nothing before it is read."""
+    try:
+        return bool(java_class(spark, f"{PACKAGE}.LakeParser").isQuery(java_session(spark), text))
+    except ParseException:
+        return False
+
+
 @contextmanager
 def asking_for(spark: SparkSession, query: str) -> Iterator[None]:
     """Mark the requests of Spark for this thread as requests for ``query``."""
@@ -139,8 +165,8 @@ def asking_for(spark: SparkSession, query: str) -> Iterator[None]:
         context.setLocalProperty(_QUERY, cast("str", before))
 
 
-def _of_calls(loader: Any, field: str) -> Any:
-    return loader.loadClass(f"{PACKAGE}.CatalogCall").getField(field).get(None)
+def _from_python(loader: Any, field: str) -> Any:
+    return loader.loadClass(f"{PACKAGE}.FromPython").getField(field).get(None)
 
 
 class _Answering:
@@ -165,9 +191,7 @@ class _Answering:
         thrown = None if own is None else thrown_by_java(own)
         if thrown is None:
             return condition_of(error), told_to_java(error)
-        token = uuid.uuid4().hex
-        _of_calls(loader_of(self._spark), "THROWN").put(token, thrown)
-        return "THROWN", token
+        return "THROWN", put_thrown(self._spark, thrown)
 
     class Java:
         """Declares to py4j which Java interfaces this object implements."""

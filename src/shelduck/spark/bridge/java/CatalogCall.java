@@ -1,12 +1,12 @@
 package shelduck.bridge;
 
 import java.util.List;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiFunction;
 import org.apache.spark.QueryContext;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -24,17 +24,13 @@ import scala.collection.immutable.Map$;
  * that Spark itself threw in the meantime are thrown again.
  */
 public final class CatalogCall {
-  /** The Python objects to call, by token. */
-  public static final ConcurrentHashMap ASKED = new ConcurrentHashMap();
-  /** Errors that Spark threw while Python computed an answer, by their names in the answer. */
-  public static final ConcurrentHashMap THROWN = new ConcurrentHashMap();
-  /** Datasets that are answers, by their names in the answer. */
-  public static final ConcurrentHashMap GIVEN = new ConcurrentHashMap();
   private final String setting;
   private final String hint;
+  private final boolean isLake;
 
   /** For requests of the catalog {@code name}; null is the data source, which has no name. */
   public CatalogCall(String name) {
+    isLake = name != null;
     setting = name == null
         ? "spark.shelduck.source" : "spark.sql.catalog." + name + ".attached";
     hint = name == null
@@ -46,16 +42,27 @@ public final class CatalogCall {
 
   /** Spark keeps a catalog once it is attached; a setting says which Python object to call. */
   private BiFunction asked() {
-    BiFunction found = (BiFunction) ASKED.get(SQLConf.get().getConfString(setting, ""));
+    BiFunction found = known();
+    if (found == null && isLake && Sidecar.isUsed() && !Sidecar.isPython()) {
+      // A session that Python does not know yet, by its configuration or from another session.
+      Option session = SparkSession.getActiveSession();
+      Sidecar.asked((SparkSession) (session.isDefined() ? session : SparkSession.getDefaultSession()).get(),
+          "attach", "");
+      found = known();
+    }
     if (found == null) {
       throw new IllegalArgumentException(hint);
     }
     return found;
   }
 
+  private BiFunction known() {
+    return (BiFunction) FromPython.ASKED.get(SQLConf.get().getConfString(setting, ""));
+  }
+
   /** Returns the Dataset of the answer. */
   public Dataset dataset(String[] request) {
-    return (Dataset) GIVEN.remove(((String[]) rows(request, null).get(0))[0]);
+    return (Dataset) FromPython.GIVEN.remove(((String[]) rows(request, null).get(0))[0]);
   }
 
   /**
@@ -80,7 +87,7 @@ public final class CatalogCall {
   private static Throwable error(String[] found, String[] request) {
     String condition = found[0];
     if (condition.equals("THROWN")) {
-      return (Throwable) THROWN.remove(found[1]);
+      return (Throwable) FromPython.THROWN.remove(found[1]);
     }
     if (condition.equals("TABLE_OR_VIEW_NOT_FOUND")) {
       return new NoSuchTableException(identifier(request[1], request[2]));

@@ -1,0 +1,1 @@
+"""Python beside a driver that has none: it attaches the lakes of the configuration."""

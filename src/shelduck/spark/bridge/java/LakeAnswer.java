@@ -1,0 +1,56 @@
+package shelduck.bridge;
+
+import java.util.ArrayList;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.unsafe.Platform;
+import scala.collection.immutable.Seq;
+
+/**
+ * The rows of a statement that Python runs: its columns are known once it ran. Spark copies the
+ * nodes of a plan, and all copies share one answer.
+ */
+public final class LakeAnswer {
+  private final SparkSession session;
+  private final String text;
+  private final Throwable error;
+  private Seq output = ScalaSeq.of(new ArrayList());
+  private InternalRow[] rows;
+
+  public LakeAnswer(SparkSession session, String text) {
+    this.session = session;
+    this.text = text;
+    this.error = null;
+  }
+
+  /** The answer to a statement for which nobody finds a plan. */
+  public LakeAnswer(Throwable error) {
+    this.session = null;
+    this.text = "";
+    this.error = error;
+  }
+
+  /** Runs the statement, once. */
+  public synchronized InternalRow[] rows() {
+    if (error != null) {
+      Platform.throwException(error);
+    }
+    if (rows == null) {
+      Dataset found = (Dataset) Sidecar.asked(session, "run", text);
+      InternalRow[] made = found.queryExecution().executedPlan().executeCollect();
+      output = found.queryExecution().analyzed().output();
+      rows = made;
+    }
+    return rows;
+  }
+
+  /** The columns of the rows; none before the statement ran. */
+  public Seq output() {
+    return output;
+  }
+
+  public String toString() {
+    return text.length() > 100 ? text.substring(0, 100) + "..." : text;
+  }
+}
