@@ -68,7 +68,7 @@ _BEGIN = re.compile(r"\bBEGIN\b", re.IGNORECASE)
 _IMMEDIATE = re.compile(r"\s*EXECUTE\s+IMMEDIATE\b", re.IGNORECASE)
 
 
-class Kind(Enum):
+class TextKind(Enum):
     """What a text is, before anything of it runs."""
 
     SPARKS = "none of a lake's business"
@@ -121,19 +121,19 @@ class SessionSql:
                 raise
             return answer
 
-    def kind(self, text: str) -> Kind:
+    def kind(self, text: str) -> TextKind:
         """Return what a text is for those who plan it before they `run` it."""
         names = self._names()
         if not self._concerns_lakes(text, names):
-            return Kind.SPARKS
+            return TextKind.SPARKS
         try:
             statements = self._parsed(text)
         except (InvalidRequest, Unsupported):
-            return Kind.QUERY if is_query(self._spark, text) else Kind.STATEMENT
+            return TextKind.QUERY if is_query(self._spark, text) else TextKind.STATEMENT
         if len(statements) == 1 and isinstance(statements[0], st.Query):
-            return Kind.QUERY
+            return TextKind.QUERY
         is_sparks = len(statements) == 1 and is_left_to_spark(statements[0], names)
-        return Kind.SPARKS if is_sparks else Kind.STATEMENT
+        return TextKind.SPARKS if is_sparks else TextKind.STATEMENT
 
     def _several(self, text: str, args: Any, kwargs: dict[str, Any], names: LakeNames) -> list[str]:
         """Return the statements of a text about lakes if it has more than one."""

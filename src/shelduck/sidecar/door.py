@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 
 from shelduck.attached.attach import attach, attached_to, forget, share
-from shelduck.attached.takeover import Kind
+from shelduck.attached.takeover import TextKind
 from shelduck.spark.bridge.driver import default_session, session_id
 from shelduck.spark.session import DataFrame, SparkSession
 
@@ -32,8 +32,8 @@ class Door:
             return True
         if what == "plan":
             kind = attached_to(known).kind(text)
-            if kind is not Kind.QUERY:
-                return kind is Kind.STATEMENT
+            if kind is not TextKind.QUERY:
+                return kind is TextKind.STATEMENT
         return known.sql(text)
 
     def close(self) -> None:

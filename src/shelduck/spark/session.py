@@ -13,7 +13,9 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
+import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -75,6 +77,11 @@ def is_catalog(spark: SparkSession, name: str) -> bool:
     """Return whether a session has a catalog of that name."""
     is_sparks = name.lower() == "spark_catalog"
     return is_sparks or spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
+
+
+def package_of_spark() -> Path:
+    """Return the folder of PySpark, which has Spark's own programs in ``bin``."""
+    return Path(pyspark.__file__).parent
 
 
 def is_stopped(spark: SparkSession) -> bool:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -133,10 +134,30 @@ def loader_of(spark: SparkSession) -> Any:
     return loaded(spark).loader
 
 
+def kept_jar() -> Path | None:
+    """Return the JAR of the classes for the Spark of this Python, None before it was compiled."""
+    name = _jar_name(pyspark.__version__)
+    try:
+        found = _cache_folder() / name
+        require_private(found)
+    except OSError:
+        return None
+    return found
+
+
+def compiled_jar(spark: SparkSession) -> Path:
+    """Return the JAR of the classes, for a driver that has no Python; it is compiled once."""
+    return _jar(spark, _jar_name(spark.version))
+
+
+def _jar_name(version: str) -> str:
+    return f"shelduck-bridge-{version}-{_fingerprint()}.jar"
+
+
 def _loader(spark: SparkSession) -> Any:
     session = java_session(spark)
     present = set(_JAR.findall(session.sparkContext().listJars().mkString("\n")))
-    name = f"shelduck-bridge-{spark.version}-{_fingerprint()}.jar"
+    name = _jar_name(spark.version)
     if present - {name}:
         message = (
             f"this Spark application already runs {', '.join(present)} and cannot load {name},"

@@ -1,0 +1,112 @@
+"""``shelduck jar``, ``shelduck spark-conf``: what Spark needs where no Python session attaches."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shelduck.cli.command_options import Catalog, DataPath
+from shelduck.cli.config import NamedLake
+from shelduck.cli.lakes import wanted_lake
+from shelduck.errors import InvalidRequest
+
+JAR_EXAMPLE = "Example: cp $(shelduck jar) /opt/spark/jars/"
+CONF_EXAMPLE = """Example: shelduck spark-conf -c prod >> $SPARK_HOME/conf/spark-defaults.conf
+
+Example: sh -c "$(shelduck spark-conf -c sqlite:////data/lake.db --spark-sql)\""""
+_ENTRY = "io.shelduck.Shelduck"
+_SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+
+
+def jar() -> None:
+    """Print the path of the JAR for spark-sql, Thrift servers and Scala, and make it once."""
+    typer.echo(_jar())
+
+
+def spark_conf(
+    catalog: Catalog,
+    data_path: DataPath = None,
+    name: Annotated[str, typer.Option(help="name of the catalog in Spark")] = "lake",
+    *,
+    spark_sql: Annotated[
+        bool, typer.Option("--spark-sql", help="print the command that starts spark-sql")
+    ] = False,
+    thrift: Annotated[
+        bool, typer.Option("--thrift", help="print the command that starts a Thrift server")
+    ] = False,
+) -> None:
+    """Print the lines of spark-defaults.conf with which Spark knows a lake without Python."""
+    if spark_sql and thrift:
+        raise typer.BadParameter("pass --spark-sql or --thrift, not both")
+    wanted = wanted_lake(catalog)
+    _require_public(wanted, name)
+    lines = _lines(wanted, name, data_path)
+    if not spark_sql and not thrift:
+        width = max(map(len, lines))
+        for key, value in lines.items():
+            typer.echo(f"{key:<{width}}  {value}")
+        return
+    program = ["spark-sql"] if spark_sql else ["spark-submit", "--class", _SERVER]
+    settings = [part for key, value in lines.items() for part in ("--conf", f"{key}={value}")]
+    first, *rest = program
+    command = [str(_home() / "bin" / first), *rest, *settings]
+    typer.echo(shlex.join(command if spark_sql else [*command, "spark-internal"]))
+
+
+def _lines(wanted: NamedLake, name: str, data_path: str | None) -> dict[str, str]:
+    from shelduck.spark.bridge.lake_catalog import CLASS
+
+    setting = f"spark.sql.catalog.{name}"
+    place = data_path or wanted.data_path
+    return {
+        "spark.jars": str(_jar()),
+        "spark.plugins": _ENTRY,
+        "spark.sql.extensions": _ENTRY,
+        "spark.shelduck.python": sys.executable,
+        setting: CLASS,
+        f"{setting}.uri": wanted.catalog,
+        **({} if place is None else {f"{setting}.data-path": place}),
+        **wanted.conf,
+    }
+
+
+def _require_public(wanted: NamedLake, name: str) -> None:
+    from shelduck.catalog.databases.address import parse_address
+
+    if re.fullmatch(r"\w+", name) is None:
+        raise InvalidRequest(f"{name!r} cannot be the name of a catalog; use letters, digits and _")
+    if parse_address(wanted.catalog).has_secret:
+        raise InvalidRequest(
+            "Spark shows its configuration, so the address of a lake in it must have no password;"
+            " keep the password in PGPASSWORD or ~/.pgpass"
+        )
+    if wanted.storage:
+        told = "how to reach the storage is not among them: set AWS_* or spark.hadoop.fs.s3a.*"
+        typer.echo(f"# {told}", err=True)
+
+
+def _jar() -> Path:
+    from shelduck.spark.bridge.classes import compiled_jar, kept_jar
+
+    found = kept_jar()
+    if found is None:
+        from shelduck.spark.session import start_session
+
+        spark = start_session({"spark.log.level": "OFF"})
+        try:
+            found = compiled_jar(spark)
+        finally:
+            spark.stop()
+    return found
+
+
+def _home() -> Path:
+    """Return the Spark of this Python, whose programs have its version."""
+    from shelduck.spark.session import package_of_spark
+
+    return package_of_spark()
