@@ -24,12 +24,17 @@ _SECONDS_TO_STOP = 15.0
 
 @contextmanager
 def running(
-    name: str, command: list[str], folder: Path, *, memory: str
+    name: str,
+    command: list[str],
+    folder: Path,
+    *,
+    memory: str,
+    more: dict[str, str] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A process in a group of its own, output in `folder/name.log`; the group is ended afterwards.
 
-    `command` is a script of Spark's `bin` folder and its arguments, `memory` the heap of its JVM.
-    Everything binds to loopback.
+    `command` is a script of Spark's `bin` folder and its arguments, `memory` the heap of its JVM,
+    and `more` what its environment has besides. Everything binds to loopback.
     """
     folder.mkdir(parents=True, exist_ok=True)
     script, *arguments = command
@@ -39,7 +44,7 @@ def running(
             stdout=log,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            env=_environment() | {"SPARK_DAEMON_MEMORY": memory},
+            env=environment() | {"SPARK_DAEMON_MEMORY": memory} | (more or {}),
             cwd=folder,
             start_new_session=True,
         )
@@ -76,7 +81,8 @@ def is_listening(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
+    """What a program of Spark gets from these tests."""
     # A remote address or a session of the tests must not leak into the servers.
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
     return kept | {

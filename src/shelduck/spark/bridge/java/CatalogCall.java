@@ -26,11 +26,11 @@ import scala.collection.immutable.Map$;
 public final class CatalogCall {
   private final String setting;
   private final String hint;
-  private final boolean isLake;
+  private final String name;
 
   /** For requests of the catalog {@code name}; null is the data source, which has no name. */
   public CatalogCall(String name) {
-    isLake = name != null;
+    this.name = name;
     setting = name == null
         ? "spark.shelduck.source" : "spark.sql.catalog." + name + ".attached";
     hint = name == null
@@ -43,11 +43,11 @@ public final class CatalogCall {
   /** Spark keeps a catalog once it is attached; a setting says which Python object to call. */
   private BiFunction asked() {
     BiFunction found = known();
-    if (found == null && isLake && Sidecar.isUsed() && !Sidecar.isPython()) {
+    if (found == null && Sidecar.isUsed() && !Sidecar.isPython()) {
       // A session that Python does not know yet, by its configuration or from another session.
-      Option session = SparkSession.getActiveSession();
-      Sidecar.asked((SparkSession) (session.isDefined() ? session : SparkSession.getDefaultSession()).get(),
-          "attach", "");
+      Option active = SparkSession.getActiveSession();
+      SparkSession session = (SparkSession) (active.isDefined() ? active : SparkSession.getDefaultSession()).get();
+      Sidecar.asked(session, "attach", "", name == null ? Sidecar.lakes(session) : new String[] {name});
       found = known();
     }
     if (found == null) {

@@ -14,12 +14,15 @@ import scala.collection.immutable.Seq;
 public final class LakeAnswer {
   private final SparkSession session;
   private final String text;
+  private final String[] names;
   private final Throwable error;
   private Seq output = ScalaSeq.of(new ArrayList());
   private InternalRow[] rows;
 
-  public LakeAnswer(SparkSession session, String text) {
+  /** The answer to a text that names some lakes of a session. */
+  public LakeAnswer(SparkSession session, String text, String[] names) {
     this.session = session;
+    this.names = names;
     this.text = text;
     this.error = null;
   }
@@ -27,6 +30,7 @@ public final class LakeAnswer {
   /** The answer to a statement for which nobody finds a plan. */
   public LakeAnswer(Throwable error) {
     this.session = null;
+    this.names = new String[0];
     this.text = "";
     this.error = error;
   }
@@ -37,7 +41,7 @@ public final class LakeAnswer {
       Platform.throwException(error);
     }
     if (rows == null) {
-      Dataset found = (Dataset) Sidecar.asked(session, "run", text);
+      Dataset found = (Dataset) Sidecar.asked(session, "run", text, names);
       InternalRow[] made = found.queryExecution().executedPlan().executeCollect();
       output = found.queryExecution().analyzed().output();
       rows = made;

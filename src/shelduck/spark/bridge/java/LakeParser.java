@@ -4,6 +4,7 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.util.ArrayList;
 import java.util.Locale;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
@@ -59,7 +60,8 @@ public final class LakeParser implements InvocationHandler {
 
   /** What Python makes of a text; null if it is none of its business. */
   private LogicalPlan plan(String text, Object parameters) {
-    if (!mayConcern(text + (parameters == null ? "" : parameters)) || Sidecar.isPython()) {
+    String[] names = named(text + (parameters == null ? "" : parameters));
+    if (names.length == 0 || Sidecar.isPython()) {
       return null;
     }
     String bound = bound(text, parameters);
@@ -68,7 +70,7 @@ public final class LakeParser implements InvocationHandler {
     }
     Object found;
     try {
-      found = Sidecar.asked(session, "plan", bound);
+      found = Sidecar.asked(session, "plan", bound, names);
     } catch (Throwable error) {
       // Spark expects none but errors of parsing here.
       return new LakeCommand(new LakeAnswer(error));
@@ -76,22 +78,24 @@ public final class LakeParser implements InvocationHandler {
     if (found instanceof Dataset) {
       return ((Dataset) found).queryExecution().commandExecuted();
     }
-    return found == null ? null : new LakeCommand(new LakeAnswer(session, bound));
+    return found == null ? null : new LakeCommand(new LakeAnswer(session, bound, names));
   }
 
-  private boolean mayConcern(String text) {
-    String[] names = Sidecar.isUsed() ? Sidecar.lakes(session) : new String[0];
-    if (names.length == 0) {
-      return false;
+  /** The lakes of the session that a text may be about. */
+  private String[] named(String text) {
+    String[] all = Sidecar.isUsed() ? Sidecar.lakes(session) : new String[0];
+    if (all.length == 0) {
+      return all;
     }
+    ArrayList found = new ArrayList();
     String lowered = text.toLowerCase(Locale.ROOT);
     String current = session.sessionState().catalogManager().currentCatalog().name();
-    for (int i = 0; i < names.length; i++) {
-      if (lowered.contains(names[i].toLowerCase(Locale.ROOT)) || names[i].equalsIgnoreCase(current)) {
-        return true;
+    for (int i = 0; i < all.length; i++) {
+      if (lowered.contains(all[i].toLowerCase(Locale.ROOT)) || all[i].equalsIgnoreCase(current)) {
+        found.add(all[i]);
       }
     }
-    return false;
+    return (String[]) found.toArray(new String[0]);
   }
 
   /** The text with its parameters as literals; null if Spark cannot put them in. */

@@ -92,7 +92,12 @@ public final class Sidecar {
   public static synchronized void prepare(SparkContext context) {
     isUsed = !isPython();
     if (isUsed && running == null && hasLakes(context.conf())) {
-      running = new Sidecar(context.conf());
+      try {
+        running = new Sidecar(context.conf());
+      } catch (Exception error) {
+        // The first statement about a lake tells it; others need no lake.
+        running = null;
+      }
     }
   }
 
@@ -140,13 +145,14 @@ public final class Sidecar {
   }
 
   /**
-   * What Python answers about a session: null, a Dataset, or an empty text. What it is asked for is
-   * {@code attach}, {@code plan}, which do nothing twice, or {@code run}.
+   * What Python answers about a session, of whose lakes it needs those of some names: null, a
+   * Dataset, or an empty text. What it is asked for is {@code attach}, {@code plan}, which do
+   * nothing twice, or {@code run}.
    */
-  public static Object asked(SparkSession session, String what, String text) {
+  public static Object asked(SparkSession session, String what, String text, String[] names) {
     Sidecar sidecar = running(session.sparkContext());
     try {
-      return sidecar.ask(session, what, text);
+      return sidecar.ask(session, what, text, names);
     } catch (RuntimeException error) {
       if (!sidecar.isGone(error)) {
         throw error;
@@ -155,11 +161,11 @@ public final class Sidecar {
         throw (RuntimeException) failed("Python ended while it ran this statement, which has landed or not;"
             + " see the newest snapshots (DESCRIBE HISTORY of the table) before you run it again");
       }
-      return running(session.sparkContext()).ask(session, what, text);
+      return running(session.sparkContext()).ask(session, what, text, names);
     }
   }
 
-  private Object ask(SparkSession session, String what, String text) {
+  private Object ask(SparkSession session, String what, String text, String[] names) {
     Thread thread = Thread.currentThread();
     ClassLoader before = thread.getContextClassLoader();
     Object outer = INSIDE.get();
@@ -168,7 +174,6 @@ public final class Sidecar {
       INSIDE.set(this);
       StringBuilder request =
           new StringBuilder(TextRows.encoded(what)).append('\t').append(TextRows.encoded(text));
-      String[] names = lakes(session);
       for (int i = 0; i < names.length; i++) {
         request.append('\t').append(TextRows.encoded(names[i]));
       }
@@ -221,7 +226,8 @@ public final class Sidecar {
         server.secret()));
   }
 
-  private synchronized BiFunction door() {
+  /** What to ask, once it is there. Janino makes private methods static, which lock the class. */
+  synchronized BiFunction door() {
     long last = System.nanoTime() + TimeUnit.SECONDS.toNanos(SECONDS);
     while (door == null) {
       boolean isLate = System.nanoTime() > last;

@@ -1,0 +1,83 @@
+"""One list of statements through each door: the same rows, and the same sentences of errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import shelduck
+from tests.support import door
+from tests.support.attaching import duck
+
+pytestmark = pytest.mark.slow
+
+STATEMENTS = [
+    text for text in Path(__file__).with_name("statements.sql").read_text().split(";\n") if text
+]
+
+
+@pytest.fixture(scope="module")
+def attached(spark, tmp_path_factory):
+    """What a Python session answers to which the lake is attached."""
+    folder = tmp_path_factory.mktemp("attached")
+    shelduck.attach(spark, "lake", f"sqlite:///{folder}/lake.db", f"{folder}/data/")
+    try:
+        yield {text: door.in_process(spark.sql, text) for text in STATEMENTS}
+    finally:
+        spark.sql("USE spark_catalog.default")
+        shelduck.detach(spark, "lake")
+
+
+@pytest.fixture
+def configured(spark, tmp_path):
+    """The configuration of a driver, and the address of its lake."""
+    url = f"sqlite:///{tmp_path}/lake.db"
+    return door.settings(spark, tmp_path, url, f"{tmp_path}/data/"), url
+
+
+def test_a_thrift_server_answers_as_an_attached_session(spark, attached, configured, tmp_path):
+    conf, url = configured
+    with door.thrift_server(tmp_path / "server", conf) as server:
+        client = server.connect(spark)
+        answers = {text: client.ask(text) for text in STATEMENTS}
+    told = {text: found for text, found in answers.items() if not _is(found, attached[text])}
+    assert told == {}
+    assert duck(url, "SELECT id, genus, country, weight FROM lake.ducks") == [
+        (1, "Tadorna", "DE", "1.10"),
+        (3, "Aix sponsa", "CH", "2.5"),
+    ]
+
+
+def test_spark_sql_answers_as_an_attached_session(attached, configured, tmp_path):
+    conf, url = configured
+    answers = door.spark_sql(tmp_path / "cli", conf, STATEMENTS)
+    assert len(answers) == len(STATEMENTS)
+    printed = {
+        text: "\n".join("\t".join(row) for row in answer.rows)
+        for text, answer in zip(STATEMENTS, answers, strict=True)
+    }
+    told = {text: said for text, said in printed.items() if not _says(text, said, attached[text])}
+    assert told == {}
+    assert duck(url, "SELECT id, genus FROM lake.ducks") == [(1, "Tadorna"), (3, "Aix sponsa")]
+
+
+def _is(found, expected):
+    """Whether an answer through JDBC is one of a session: rows, columns with types, and errors."""
+    kinds = [(name, kind.split("(")[0].split("<")[0]) for name, kind in expected.columns]
+    # Thrift gives what has no columns one without rows.
+    named = kinds if kinds or expected.error else [("Result", "string")]
+    return (
+        found.rows == expected.rows
+        and found.error == expected.error
+        and list(found.columns) == named
+    )
+
+
+def _says(text, printed, expected):
+    """Whether spark-sql prints an answer."""
+    if expected.error:
+        return door.sentence(printed) == expected.error
+    # It prints the names alone where others see three columns, as Hive does.
+    rows = [row[1:2] for row in expected.rows] if text == "SHOW TABLES" else expected.rows
+    return printed == "\n".join("\t".join(row) for row in rows)

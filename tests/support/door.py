@@ -1,0 +1,193 @@
+"""Drivers without Python that know a lake by their configuration: spark-sql and a Thrift server."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JJavaError
+
+from shelduck.spark.bridge.classes import compiled_jar
+from tests.support.processes import environment, free_port, is_listening, running, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+SOURCES = Path(__file__).parents[2] / "src"
+_MARK = "@@"
+_THRIFT = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+# Where Spark or JDBC put a class, a condition of Hive, or a place before or behind a sentence.
+_BEFORE = re.compile(r"^(.*?Exception: |Error running query: |Error in query: |\[\w{5}\] )+")
+_NOISE = re.compile(r"WARNING|Spark master|Using |Setting |To adjust |\d\d/\d\d/\d\d ")
+_FILE = re.compile(r"/\S+\.parquet")
+_BEHIND = re.compile(r"( SQLSTATE: \w{5})?(; line \d+ pos \d+)?;?$")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a statement answers: rows as text, or the first line of an error."""
+
+    rows: tuple[tuple[str, ...], ...] = ()
+    error: str = ""
+    columns: tuple[tuple[str, str], ...] = ()
+
+
+def sentence(told: str) -> str:
+    """The sentence of an error, without what a client puts around it."""
+    first = _FILE.sub("FILE", told.strip().split("\n", 1)[0])
+    return _BEHIND.sub("", _BEFORE.sub("", first))
+
+
+def in_process(run: Callable[[str], DataFrame], statement: str) -> Answer:
+    """The answer of `spark.sql` of a session to which the lake is attached."""
+    try:
+        found = run(statement)
+        rows = tuple(tuple(map(_text, row)) for row in found.collect())
+    except Exception as error:  # noqa: BLE001 - its sentence is the answer
+        return Answer(error=sentence(str(error)))
+    return Answer(rows, columns=tuple(found.dtypes))
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def settings(spark: SparkSession, folder: Path, url: str, data: str) -> dict[str, str]:
+    """The configuration of a driver that knows the lake; its files lie below a folder."""
+    return {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.log.level": "OFF",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:{folder}/metastore;create=true",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder}",
+        "spark.jars": str(compiled_jar(spark)),
+        "spark.plugins": "io.shelduck.Shelduck",
+        "spark.sql.extensions": "io.shelduck.Shelduck",
+        "spark.shelduck.python": sys.executable,
+        "spark.sql.catalog.lake": "shelduck.bridge.LakeCatalog",
+        "spark.sql.catalog.lake.uri": url,
+        "spark.sql.catalog.lake.data-path": data,
+    }
+
+
+def given(conf: dict[str, str]) -> list[str]:
+    """The settings as arguments of Spark's programs."""
+    return [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
+
+
+def spark_sql(folder: Path, conf: dict[str, str], statements: list[str]) -> list[Answer]:
+    """The answers of `spark-sql -f` to each of some statements; it goes on after errors."""
+    folder.mkdir(exist_ok=True)
+    file = folder / "statements.sql"
+    marked = [f"{text};\nSELECT '{_MARK}';" for text in statements]
+    file.write_text("\n".join(marked))
+    conf = conf | {"spark.hadoop.hive.cli.errors.ignore": "true"}
+    done = subprocess.run(
+        [str(Path(environment()["SPARK_HOME"]) / "bin" / "spark-sql"), *given(conf), "-f", file],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        env=environment() | {"PYTHONPATH": str(SOURCES)},
+        cwd=folder,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    return [_read(part) for part in f"\n{done.stdout}".split(f"\n{_MARK}\n")[:-1]]
+
+
+def _read(printed: str) -> Answer:
+    lines = [line for line in printed.split("\n") if line and not line.startswith("Time taken")]
+    lines = [
+        line
+        for line in lines
+        if not re.match(r"WARNING|Spark master|Using |Setting|To adj|\d\d/", line)
+    ]
+    return Answer(tuple(tuple(line.split("\t")) for line in lines))
+
+
+@contextmanager
+def thrift_server(folder: Path, conf: dict[str, str]) -> Iterator[ThriftServer]:
+    """A Thrift server of Spark on loopback."""
+    port = free_port()
+    conf = conf | {
+        "spark.hadoop.hive.server2.thrift.port": str(port),
+        "spark.hadoop.hive.server2.thrift.bind.host": "127.0.0.1",
+    }
+    command = ["spark-submit", "--class", _THRIFT, *given(conf), "spark-internal"]
+    more = {"PYTHONPATH": str(SOURCES)}
+    with running("thrift", command, folder, memory="1g", more=more) as process:
+        wait_until(lambda: is_listening(port), "the Thrift server", folder, process)
+        yield ThriftServer(port, process.pid)
+
+
+@dataclass(frozen=True)
+class ThriftServer:
+    """A running server."""
+
+    port: int
+    group: int
+
+    def sidecar(self) -> int:
+        """The process of the lakes, once there is one."""
+        for _ in range(300):
+            found = subprocess.run(
+                ["pgrep", "-g", str(self.group), "-f", "shelduck.sidecar"],
+                capture_output=True,
+                text=True,
+                check=False,
+            ).stdout.split()
+            if found:
+                return int(found[0])
+            time.sleep(0.1)
+        raise AssertionError("there is no sidecar")
+
+    def connect(self, spark: SparkSession) -> Jdbc:
+        """A connection by JDBC, which the JVM of a session makes."""
+        jvm: Any = spark._jvm
+        jvm.java.lang.Class.forName("org.apache.hive.jdbc.HiveDriver")
+        address = f"jdbc:hive2://127.0.0.1:{self.port}/"
+        return Jdbc(jvm.java.sql.DriverManager.getConnection(address, "tests", ""))
+
+
+@dataclass(frozen=True)
+class Jdbc:
+    """A connection to a Thrift server."""
+
+    java: Any
+
+    def ask(self, statement: str) -> Answer:
+        made = self.java.createStatement()
+        try:
+            if not made.execute(statement):
+                return Answer()
+            found = made.getResultSet()
+            about = found.getMetaData()
+            width = range(1, about.getColumnCount() + 1)
+            columns = tuple((about.getColumnName(n), about.getColumnTypeName(n)) for n in width)
+            rows = []
+            while found.next():
+                rows.append(tuple(_cell(found, n) for n in width))
+            return Answer(tuple(rows), columns=columns)
+        except Py4JJavaError as error:
+            return Answer(error=sentence(str(error.java_exception.getMessage())))
+        finally:
+            made.close()
+
+
+def _cell(found: Any, number: int) -> str:
+    value = found.getString(number)
+    return "NULL" if value is None else str(value)
