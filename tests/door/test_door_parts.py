@@ -1,0 +1,83 @@
+"""What stands before a door: whose a text is, and the lines that a configuration needs."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from shelduck.attached.attach import attached_to
+from shelduck.attached.takeover import TextKind
+from shelduck.cli.app import app
+from shelduck.spark.bridge import classes
+from tests.support.attaching import attached_lake
+from tests.support.processes import SPARK_HOME
+
+QUERY, STATEMENT, SPARKS = TextKind.QUERY, TextKind.STATEMENT, TextKind.SPARKS
+
+
+@pytest.fixture
+def session(spark, tmp_path):
+    with attached_lake(spark, tmp_path, "CREATE TABLE t (id INT)"):
+        yield attached_to(spark)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("SELECT 1", SPARKS),
+        ("SHOW TABLES IN lake.main", SPARKS),
+        ("USE lake.main", SPARKS),
+        ("SELECT * FROM lake.main.t", QUERY),
+        ("SELECT * FROM lake.main.t AT (VERSION => 1)", QUERY),
+        ("SELECT rowid FROM lake.main.t", QUERY),
+        ("SELECT ~id FROM lake.main.t TABLESAMPLE (10 PERCENT)", QUERY),
+        ("UPDATE lake.main.t SET id = 1", STATEMENT),
+        ("CREATE TEMPORARY VIEW v AS SELECT * FROM lake.main.t", STATEMENT),
+        ("EXECUTE IMMEDIATE 'DELETE FROM lake.main.t'", STATEMENT),
+        ("SELECT 1 FROM lake.main.t; SELECT 2", STATEMENT),
+        ("DELETE FROM lake.main.t WHERE", STATEMENT),
+    ],
+)
+def test_a_text_is_sparks_a_query_or_a_statement(session, text, kind):
+    assert session.kind(text) is kind
+
+
+def test_the_lines_of_a_configuration(spark, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(classes, "_compiled", lambda _: {"A": b""})
+    jar = classes.compiled_jar(spark)
+    assert run("jar") == f"{jar}\n"
+    lake = ["-c", "sqlite:////data/lake.db", "-d", "/data/lake/", "--name", "pond"]
+    assert run("spark-conf", *lake).splitlines() == [
+        f"spark.jars                        {jar}",
+        "spark.plugins                     io.shelduck.Shelduck",
+        "spark.sql.extensions              io.shelduck.Shelduck",
+        f"spark.shelduck.python             {sys.executable}",
+        "spark.sql.catalog.pond            shelduck.bridge.LakeCatalog",
+        "spark.sql.catalog.pond.uri        sqlite:////data/lake.db",
+        "spark.sql.catalog.pond.data-path  /data/lake/",
+    ]
+    assert run("spark-conf", *lake, "--spark-sql").split(" ")[:3] == [
+        str(SPARK_HOME / "bin" / "spark-sql"),
+        "--conf",
+        f"spark.jars={jar}",
+    ]
+    thrift = run("spark-conf", *lake, "--thrift").split()
+    assert thrift[1:3] == ["--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"]
+    assert thrift[-1] == "spark-internal"
+
+
+def test_an_address_with_a_password_is_in_no_configuration():
+    found = CliRunner().invoke(app, ["spark-conf", "-c", "postgresql://ada:secret@host/lake"])
+    assert str(found.exception) == (
+        "Spark shows its configuration, so the address of a lake in it must have no password;"
+        " keep the password in PGPASSWORD or ~/.pgpass"
+    )
+
+
+def run(*words):
+    found = CliRunner().invoke(app, list(words))
+    assert found.exit_code == 0, found.output
+    return found.stdout

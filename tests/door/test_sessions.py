@@ -1,0 +1,51 @@
+"""Sessions of one driver find the same lakes, each with names of its own."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.support import door
+from tests.support.attaching import duck
+
+pytestmark = pytest.mark.slow
+
+
+def test_connections_have_names_of_their_own_and_write_at_the_same_time(spark, tmp_path):
+    url = f"sqlite:///{tmp_path}/lake.db"
+    conf = door.settings(spark, tmp_path, url, f"{tmp_path}/data/")
+    with door.thrift_server(tmp_path / "server", conf) as server:
+        one, other = server.connect(spark), server.connect(spark)
+        one.ask("USE lake.main")
+        one.ask("CREATE TABLE t (id INT, name STRING)")
+        one.ask("CREATE TEMPORARY VIEW mine AS SELECT 7 AS id")
+        assert one.ask("SELECT id FROM mine").rows == (("7",),)
+        assert other.ask("SELECT current_catalog()").rows == (("spark_catalog",),)
+        missing = other.ask("SELECT id FROM lake.main.t JOIN mine USING (id)").error
+        assert missing.startswith("[TABLE_OR_VIEW_NOT_FOUND]")
+
+        def write(number):
+            client = server.connect(spark)
+            return client.ask(f"INSERT INTO lake.main.t VALUES ({number}, 'n')").error
+
+        with ThreadPoolExecutor(6) as threads:
+            assert list(threads.map(write, range(12))) == [""] * 12
+        [[plan]] = one.ask("EXPLAIN SELECT id FROM t WHERE id = 3").rows
+        assert "main.t" in plan
+        assert one.ask("SELECT count(*) FROM t").rows == (("12",),)
+        assert server.sidecar() > 0
+    assert duck(url, "SELECT count(*), sum(id) FROM lake.t") == [(12, 66)]
+
+
+def test_a_driver_without_its_python_says_what_is_missing(spark, tmp_path):
+    url = f"sqlite:///{tmp_path}/lake.db"
+    conf = door.settings(spark, tmp_path, url, f"{tmp_path}/data/")
+    conf["spark.shelduck.python"] = "/nowhere/python"
+    one, lake = door.spark_sql(tmp_path / "cli", conf, ["SELECT 1", "SELECT * FROM lake.main.t"])
+    assert one.rows == (("1",),)
+    [[told]] = lake.rows
+    assert told.startswith(
+        'cannot start Python for the lakes: Cannot run program "/nowhere/python"'
+    )
+    assert told.endswith("set spark.shelduck.python to a Python that has Shelduck")
