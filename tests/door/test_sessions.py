@@ -32,7 +32,7 @@ def test_connections_have_names_of_their_own_and_write_at_the_same_time(spark, t
         with ThreadPoolExecutor(6) as threads:
             assert list(threads.map(write, range(12))) == [""] * 12
         [[plan]] = one.ask("EXPLAIN SELECT id FROM t WHERE id = 3").rows
-        assert "main.t" in plan
+        assert plan.startswith("== Physical Plan ==\nLocalTableScan")
         assert one.ask("SELECT count(*) FROM t").rows == (("12",),)
         assert server.sidecar() > 0
     assert duck(url, "SELECT count(*), sum(id) FROM lake.t") == [(12, 66)]
@@ -45,7 +45,7 @@ def test_a_driver_without_its_python_says_what_is_missing(spark, tmp_path):
     one, lake = door.spark_sql(tmp_path / "cli", conf, ["SELECT 1", "SELECT * FROM lake.main.t"])
     assert one.rows == (("1",),)
     [[told]] = lake.rows
-    assert told.startswith(
-        'cannot start Python for the lakes: Cannot run program "/nowhere/python"'
+    assert told == (
+        'cannot start Python for the lakes: Cannot run program "/nowhere/python": error=2, No such'
+        " file or directory; set spark.shelduck.python to a Python that has Shelduck"
     )
-    assert told.endswith("set spark.shelduck.python to a Python that has Shelduck")

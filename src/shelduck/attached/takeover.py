@@ -126,6 +126,8 @@ class SessionSql:
         names = self._names()
         if not self._concerns_lakes(text, names):
             return TextKind.SPARKS
+        if immediate_in(text) is not None:
+            return TextKind.STATEMENT
         try:
             statements = self._parsed(text)
         except (InvalidRequest, Unsupported):

@@ -185,7 +185,7 @@ public final class Sidecar {
     if (found instanceof String && ((String) found).length() > 0) {
       String[] told = (String[]) TextRows.rows((String) found).get(0);
       Throwable thrown = told[0].equals("THROWN") ? (Throwable) FromPython.THROWN.remove(told[1])
-          : analysis(told[1], told[0]);
+          : new Told(told[1], Option.apply(told[0].isEmpty() ? null : told[0]));
       Platform.throwException(thrown);
     }
     return found;
@@ -280,14 +280,25 @@ public final class Sidecar {
   }
 
   private static Object failed(String told) {
-    Platform.throwException(analysis(told, null));
+    Platform.throwException(new Told(told, Option.empty()));
     return null;
   }
 
-  private static AnalysisException analysis(String told, String condition) {
-    return new AnalysisException(told, Option.empty(), Option.empty(), Option.empty(),
-        Option.apply(condition == null || condition.isEmpty() ? null : condition),
-        Map$.MODULE$.empty(), new QueryContext[0]);
+  /** An error of a lake as one of Spark's. Clients print calls below one that has no SQL state. */
+  private static final class Told extends AnalysisException {
+    Told(String told, Option condition) {
+      super(told, Option.empty(), Option.empty(), Option.empty(), condition, Map$.MODULE$.empty(),
+          new QueryContext[0]);
+    }
+
+    public String getSqlState() {
+      String state = super.getSqlState();
+      return state == null ? "HY000" : state;
+    }
+
+    public String toString() {
+      return AnalysisException.class.getName() + ": " + getMessage();
+    }
   }
 
   /** Passes on what Python writes, and keeps the last line. */
