@@ -49,3 +49,33 @@ def test_a_driver_without_its_python_says_what_is_missing(spark, tmp_path):
         'cannot start Python for the lakes: Cannot run program "/nowhere/python": error=2, No such'
         " file or directory; set spark.shelduck.python to a Python that has Shelduck"
     )
+
+
+ATTACHED = """
+import sys
+import shelduck
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+try:
+    spark.sql("SELECT * FROM lake.main.t").show()
+except Exception as error:
+    print(error)
+shelduck.attach(spark)
+spark.sql("CREATE TABLE lake.main.t AS SELECT 1 AS id")
+spark.sql("UPDATE lake.main.t SET id = id + 1")
+print(spark.sql("SELECT id FROM lake.main.t").collect())
+print(spark.newSession().sql("SELECT count(*) AS n FROM lake.main.t").collect())
+print(spark._jvm.java.lang.ProcessHandle.current().descendants().count())
+"""
+
+
+def test_a_python_driver_with_the_same_lines_attaches_and_has_no_sidecar(spark, tmp_path):
+    url = f"sqlite:///{tmp_path}/lake.db"
+    conf = door.settings(spark, tmp_path, url, f"{tmp_path}/data/")
+    told, *rows = door.spark_submit(tmp_path / "driver", conf, ATTACHED)
+    assert told == (
+        "NotFound: the lake 'lake' is not attached in this session; call shelduck.attach(spark,"
+        " 'lake', ...)"
+    )
+    assert rows == ["[Row(id=2)]", "[Row(n=1)]", "1"]

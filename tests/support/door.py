@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JJavaError
 
 from shelduck.spark.bridge.classes import compiled_jar
-from tests.support.processes import environment, free_port, is_listening, running, wait_until
+from tests.support.processes import (
+    SPARK_HOME,
+    environment,
+    free_port,
+    is_listening,
+    running,
+    wait_until,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,8 +102,23 @@ def spark_sql(folder: Path, conf: dict[str, str], statements: list[str]) -> list
     marked = [f"{text};\nSELECT '{_MARK}';" for text in statements]
     file.write_text("\n".join(marked))
     conf = conf | {"spark.hadoop.hive.cli.errors.ignore": "true"}
+    printed = _run(folder, ["spark-sql", *given(conf), "-f", str(file)])
+    return [_read(part) for part in f"\n{printed}".split(f"\n{_MARK}\n")[:-1]]
+
+
+def spark_submit(folder: Path, conf: dict[str, str], program: str) -> list[str]:
+    """The lines that a program in Python prints, whose driver has these settings."""
+    folder.mkdir(exist_ok=True)
+    file = folder / "program.py"
+    file.write_text(program)
+    printed = _run(folder, ["spark-submit", *given(conf), str(file)])
+    return [line for line in printed.split("\n") if line and not _NOISE.match(line)]
+
+
+def _run(folder: Path, command: list[str]) -> str:
+    program, *arguments = command
     done = subprocess.run(
-        [str(Path(environment()["SPARK_HOME"]) / "bin" / "spark-sql"), *given(conf), "-f", file],
+        [str(SPARK_HOME / "bin" / program), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
@@ -106,7 +128,7 @@ def spark_sql(folder: Path, conf: dict[str, str], statements: list[str]) -> list
         timeout=500,
         check=False,
     )
-    return [_read(part) for part in f"\n{done.stdout}".split(f"\n{_MARK}\n")[:-1]]
+    return done.stdout
 
 
 def _read(printed: str) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from contextlib import suppress
 
@@ -15,6 +16,8 @@ def main() -> None:
     """Answer the JVM whose port and secret stand on stdin, until it closes stdin."""
     # PySpark logs each error as a line of JSON; the driver tells it, in words.
     logging.disable(logging.CRITICAL)
+    # Ctrl-C in spark-sql goes to both. It ends the statement there, and not this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     port, secret = sys.stdin.readline().split()
     door = Door()
     serve(port, secret, door.answer)

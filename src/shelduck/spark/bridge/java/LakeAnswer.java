@@ -15,7 +15,7 @@ public final class LakeAnswer {
   private final SparkSession session;
   private final String text;
   private final String[] names;
-  private final Throwable error;
+  private Throwable error;
   private Seq output = ScalaSeq.of(new ArrayList());
   private InternalRow[] rows;
 
@@ -35,16 +35,22 @@ public final class LakeAnswer {
     this.error = error;
   }
 
-  /** Runs the statement, once. */
+  /** Runs the statement, once, whether it succeeds or not. */
   public synchronized InternalRow[] rows() {
     if (error != null) {
       Platform.throwException(error);
     }
     if (rows == null) {
-      Dataset found = (Dataset) Sidecar.asked(session, "run", text, names);
-      InternalRow[] made = found.queryExecution().executedPlan().executeCollect();
-      output = found.queryExecution().analyzed().output();
-      rows = made;
+      try {
+        Dataset found = (Dataset) Sidecar.asked(session, "run", text, names);
+        InternalRow[] made = found.queryExecution().executedPlan().executeCollect();
+        output = found.queryExecution().analyzed().output();
+        rows = made;
+      } catch (Throwable failed) {
+        // Nobody who looks at the plan again may run it again.
+        error = failed;
+        Platform.throwException(failed);
+      }
     }
     return rows;
   }
