@@ -115,13 +115,20 @@ def spark_submit(folder: Path, conf: dict[str, str], program: str) -> list[str]:
     return [line for line in printed.split("\n") if line and not _NOISE.match(line)]
 
 
-def _run(folder: Path, command: list[str]) -> str:
+def spark_shell(folder: Path, conf: dict[str, str], program: str) -> list[str]:
+    """What a program in Scala prints behind the word TOLD."""
+    folder.mkdir(exist_ok=True)
+    printed = _run(folder, ["spark-shell", *given(conf)], program)
+    return re.findall(r"TOLD (.*)", printed)
+
+
+def _run(folder: Path, command: list[str], typed: str = "") -> str:
     program, *arguments = command
     done = subprocess.run(
         [str(SPARK_HOME / "bin" / program), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
+        input=typed,
         env=environment() | {"PYTHONPATH": str(SOURCES)},
         cwd=folder,
         text=True,

@@ -1,0 +1,50 @@
+"""A job in Scala: statements of a lake, with parameters, and the calls that reach a catalog."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support import door
+from tests.support.attaching import duck
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = """
+def told(rows: org.apache.spark.sql.DataFrame) = println("TOLD " + rows.collect().mkString(" "))
+def say(what: Any) = println("TOLD " + what)
+spark.sql("CREATE TABLE lake.main.t AS SELECT id, 'a' AS name FROM range(3)").count()
+told(spark.sql("SELECT name FROM lake.main.t WHERE id = :id", Map("id" -> 2)))
+told(spark.sql("UPDATE lake.main.t SET name = ? WHERE id = ?", Array("it's", 2)).select("updated"))
+spark.range(1).selectExpr("id + 10 AS id", "'w' AS name").writeTo("lake.main.t").append()
+spark.range(1).selectExpr("id + 20 AS id", "'i' AS name").write.insertInto("lake.main.t")
+told(spark.table("lake.main.t").orderBy("id"))
+told(spark.read.format("shelduck").option("catalog", "lake").load("main.t").selectExpr("count(*)"))
+val other = spark.newSession()
+other.sql("USE lake.main").count()
+told(other.sql("ALTER TABLE t ALTER COLUMN id TYPE STRING").select("operation"))
+say(spark.table("lake.main.t").schema("id").dataType)
+val error = scala.util.Try(spark.sql("ALTER TABLE lake.main.t DROP COLUMN nothing")).failed.get
+say(error.isInstanceOf[org.apache.spark.sql.AnalysisException] + " " + error.getMessage)
+told(spark.sql("SELECT count(*) FROM lake.main.t a JOIN lake.main.t b USING (id)"))
+System.exit(0)
+"""
+
+
+def test_scala_runs_statements_and_the_calls_that_reach_a_catalog(spark, tmp_path):
+    url = f"sqlite:///{tmp_path}/lake.db"
+    conf = door.settings(spark, tmp_path, url, f"{tmp_path}/data/")
+    assert door.spark_shell(tmp_path / "shell", conf, PROGRAM) == [
+        "[a]",
+        "[1]",
+        "[0,a] [1,a] [2,it's] [10,w] [20,i]",
+        "[5]",
+        "[ALTER TABLE]",
+        "StringType",
+        "true column 'nothing' does not exist in main.t; existing columns: 'id', 'name'",
+        "[5]",
+    ]
+    assert duck(url, "SELECT id, name FROM lake.t WHERE id > '1'") == [
+        ("10", "w"),
+        ("2", "it's"),
+        ("20", "i"),
+    ]
