@@ -363,6 +363,8 @@ COMMANDS: dict[str, Callable[[World], object]] = {
     "shelduck check": lambda w: w.command("check", "-c", "prod"),
     "shelduck maintain": lambda w: w.command("maintain", "-c", "prod"),
     "shelduck migrate": lambda w: w.command("migrate", "--to", "1.1", "--plan", "-c", "prod"),
+    "shelduck jar": lambda w: w.command("jar"),
+    "shelduck spark-conf": lambda w: w.command("spark-conf", "-c", w.address),
     "shelduck ui": _served,
     "shelduck demo": lambda w: None,  # it has a lake of its own, in SQLite
     "shelduck jobs run": lambda w: w.command("jobs", "run", "--once", "-c", "prod"),

@@ -20,6 +20,8 @@ CONF_EXAMPLE = """Example: shelduck spark-conf -c prod >> $SPARK_HOME/conf/spark
 
 Example: sh -c "$(shelduck spark-conf -c sqlite:////data/lake.db --spark-sql)\""""
 _ENTRY = "io.shelduck.Shelduck"
+# What Spark does not show of its configuration either.
+_SECRET = re.compile(r"secret|password|token|access\.?key", re.IGNORECASE)
 _SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
 
@@ -71,7 +73,7 @@ def _lines(wanted: NamedLake, name: str, data_path: str | None) -> dict[str, str
         setting: CLASS,
         f"{setting}.uri": wanted.catalog,
         **({} if place is None else {f"{setting}.data-path": place}),
-        **wanted.conf,
+        **{key: value for key, value in wanted.conf.items() if not _SECRET.search(key)},
     }
 
 
@@ -85,8 +87,8 @@ def _require_public(wanted: NamedLake, name: str) -> None:
             "Spark shows its configuration, so the address of a lake in it must have no password;"
             " keep the password in PGPASSWORD or ~/.pgpass"
         )
-    if wanted.storage:
-        told = "how to reach the storage is not among them: set AWS_* or spark.hadoop.fs.s3a.*"
+    if wanted.storage or any(map(_SECRET.search, wanted.conf)):
+        told = "the keys of the storage are not among them: set AWS_*, or spark.hadoop.fs.s3a.*"
         typer.echo(f"# {told}", err=True)
 
 

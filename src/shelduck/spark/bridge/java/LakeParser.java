@@ -88,7 +88,11 @@ public final class LakeParser implements InvocationHandler {
       return all;
     }
     ArrayList found = new ArrayList();
-    String lowered = text.toLowerCase(Locale.ROOT);
+    String lowered = text.toLowerCase(Locale.ROOT).trim();
+    if (lowered.startsWith("set spark.") || lowered.startsWith("set `spark.")) {
+      // The settings of a lake name it before it can be reached.
+      return new String[0];
+    }
     String current = session.sessionState().catalogManager().currentCatalog().name();
     for (int i = 0; i < all.length; i++) {
       if (lowered.contains(all[i].toLowerCase(Locale.ROOT)) || all[i].equalsIgnoreCase(current)) {
