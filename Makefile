@@ -5,12 +5,16 @@ SHELL := /bin/bash
 BASE_PYTHON := $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 VENV41 := .venv41
+VENVDBT := .venvdbt
 PY := $(VENV)/bin/python
 PY41 := $(VENV41)/bin/python
 PYTEST := -m pytest -n 2 --dist worksteal
 # Each test's seconds of CPU go below build/recorded.
 RECORD := SHELDUCK_RECORD=build/recorded
 RECORDING := -p tests.support.recording
+
+# dbt has the packages of .venv too.
+DBT := integrations/dbt
 
 # Tests without a JVM, and where they are; tests/conftest.py marks them `plain`.
 PLAIN := $(addprefix tests/,catalog simulation unit web)
@@ -101,6 +105,14 @@ soak: setup java  ## long stories, the laws over many programs, all pairs on Pos
 jars: setup java  ## fetch the JARs of jars.lock, which some slow tests give to Spark
 	$(PY) -m tests.support.jars
 
+$(VENVDBT)/.ready: requirements-dbt.lock $(VENV)/.ready $(shell find $(DBT)/dbt -type f)
+	test -d $(VENVDBT) || "$(BASE_PYTHON)" -m venv $(VENVDBT)
+	$(VENVDBT)/bin/python -m pip install --quiet --requirement $<
+	$(VENVDBT)/bin/python -m pip install --quiet --no-deps --force-reinstall ./$(DBT)
+	$(VENV)/bin/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+	  > "$$($(VENVDBT)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/zz-shelduck.pth"
+	@touch $@
+
 jars-s3: setup java
 	$(PY) -m tests.support.jars s3
 
@@ -128,9 +140,11 @@ lock:  ## resolve the versions anew (needs uv)
 	$(COMPILE) --upgrade --output-file requirements.lock
 	cp requirements.lock requirements-spark41.lock
 	$(COMPILE) --constraint requirements-spark41.in --output-file requirements-spark41.lock
+	uv pip compile requirements-dbt.in --quiet --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --output-file requirements-dbt.lock
 
 clean:  ## remove environments, caches and what runs left behind
-	rm -rf $(VENV) $(VENV41) .jars build dist site spark-warehouse metastore_db artifacts derby.log
+	rm -rf $(VENV) $(VENV41) $(VENVDBT) .jars build dist site spark-warehouse metastore_db artifacts derby.log
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 

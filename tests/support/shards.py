@@ -81,6 +81,12 @@ _COMPILED = (("SHELDUCK_TEST_SPARK", "compiled"), _part(3))
 _WITH_SPARK = tuple(f"tests/{name}" for name in "coverage differential properties spark".split())
 _OLDEST = (("SHELDUCK_TEST_ICEBERG", "oldest"),)
 _ON_41: dict[str, Any] = {"venv": ".venv41", "targets": (".venv41/.ready", "jars")}
+_DBT: dict[str, Any] = {
+    "venv": ".venvdbt",
+    "targets": (".venvdbt/.ready",),
+    # Its own fixtures, and what dbt says about its own code.
+    "options": ("-c", "/dev/null", "--rootdir", "integrations/dbt", "-W", "ignore"),
+}
 _SHOWN: dict[str, Any] = {"options": ("-s",), **_ON_41}
 # Minutes in which that environment and the JARs come.
 _SET_UP = 3
@@ -93,6 +99,7 @@ _BUNDLES = (
         Group("browser", "browser and slow", 0.5, ("tests/web",), targets=("chromium",)),
         Group("s3", "s3 and slow", 1, _ON_S3, targets=("jars-s3",)),
     ),
+    (Group("dbt", "", 6, ("integrations/dbt/tests",), **_DBT),),
     (
         Group("spark41", "spark41", 3.5, options=_PAIR, more=(_part(2),), repeats=True, **_ON_41),
         Group("connect41", "connect", 2.5, _STORIES, repeats=True, **_ON_41),

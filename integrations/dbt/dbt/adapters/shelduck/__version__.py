@@ -1,0 +1,3 @@
+"""The version of the adapter, which goes with that of Shelduck."""
+
+version = "0.2.0"
