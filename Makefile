@@ -140,7 +140,7 @@ lock:  ## resolve the versions anew (needs uv)
 	$(COMPILE) --upgrade --output-file requirements.lock
 	cp requirements.lock requirements-spark41.lock
 	$(COMPILE) --constraint requirements-spark41.in --output-file requirements-spark41.lock
-	uv pip compile requirements-dbt.in --quiet --universal --python-version 3.11 \
+	uv pip compile requirements-dbt.in --quiet --universal --python-version 3.11 --no-strip-extras \
 	  --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --output-file requirements-dbt.lock
 
 clean:  ## remove environments, caches and what runs left behind
