@@ -16,7 +16,7 @@ from shelduck import clock
 from shelduck.catalog.read.files.outside import nulls_of
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.catalog.running.writers import begin_running, writers_before
-from shelduck.catalog.schema.lake_schema import created_by
+from shelduck.catalog.schema.lake_schema import CREATED_BY
 from shelduck.errors import (
     CatalogUnavailable,
     Conflict,
@@ -346,6 +346,6 @@ def what_was_done(job: Job, found: Survey, columns: Sequence[ConvertedColumn]) -
         "undoes": None if job.work.undoes is None else job.work.undoes.job,
         "rows": None if rows is None else rows - sum(f.dead_rows for f in files),
         "conversions": [column.recorded() for column in columns],
-        "by": created_by(),
+        "by": CREATED_BY,
     }
     return json.dumps({key: value for key, value in told.items() if value is not None})

@@ -22,6 +22,17 @@ from shelduck.errors import AlreadyExists, CorruptLake, InvalidRequest, NotFound
 from shelduck.model.files.place import normal, require_allowed, split_address, storage_path
 
 
+def _created_by() -> str:
+    try:
+        return f"Shelduck {distributions.version('shelduck')}"
+    except distributions.PackageNotFoundError:
+        return "Shelduck"
+
+
+CREATED_BY = _created_by()
+"""What writes now, with its version, as the metadata of a lake tells it."""
+
+
 @dataclass(frozen=True, slots=True)
 class LakeInfo:
     """The whole lake as the catalog describes it; ``data_path`` is absolute and ends in '/'.
@@ -67,7 +78,7 @@ def create_lake(
             raise
         raise _has_one(store) from None
     store.use(made)
-    return LakeInfo(path, made.version, created_by=created_by())
+    return LakeInfo(path, made.version, created_by=CREATED_BY)
 
 
 def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
@@ -147,7 +158,7 @@ def _refuse_half_a_lake(store: Store, present: set[str]) -> None:
 def _insert_first_rows(connection: Connection, data_path: str, version: str) -> None:
     options = {
         "version": version,
-        "created_by": created_by(),
+        "created_by": CREATED_BY,
         "data_path": data_path,
         "encrypted": "false",
     }
@@ -206,11 +217,3 @@ def _option(store: Store, options: dict[str, str], key: str) -> str:
     if key not in options:
         raise CorruptLake(f"ducklake_metadata in {store.where} has no row {key!r}")
     return options[key]
-
-
-def created_by() -> str:
-    """Return what writes now, with its version, as the lake's metadata tells it."""
-    try:
-        return f"Shelduck {distributions.version('shelduck')}"
-    except distributions.PackageNotFoundError:
-        return "Shelduck"
