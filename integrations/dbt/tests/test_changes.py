@@ -34,7 +34,10 @@ class Project:
     @staticmethod
     def run(project: Any, columns: str, *more: str, ok: bool = True, **config: str) -> str:
         given = {"strategy": "merge", "how": "sync_all_columns", "heavy": "job"} | config
-        text = MODEL.format(columns=columns, **given)
+        return Project.run_text(project, MODEL.format(columns=columns, **given), *more, ok=ok)
+
+    @staticmethod
+    def run_text(project: Any, text: str, *more: str, ok: bool = True) -> str:
         Path(project.project_root, "models", "m.sql").write_text(text, encoding="utf-8")
         _, told = run_dbt_and_capture(["run", *more], expect_pass=ok)
         return told
@@ -156,19 +159,17 @@ models:
 """
         return {"m.sql": "select 1 as id, 'x' as w", "schema.yml": schema.replace("MADE", "table")}
 
-    def text(self, project: Any, query: str, *, ok: bool) -> str:
-        Path(project.project_root, "models", "m.sql").write_text(query, encoding="utf-8")
-        return run_dbt_and_capture(["run"], expect_pass=ok)[1]
-
     def test_types_are_compared_before_and_null_is_refused_after(self, project):
-        self.text(project, "select 1 as id, 'x' as w", ok=True)
-        assert "This model has an enforced contract that failed" in self.text(
+        self.run_text(project, "select 1 as id, 'x' as w", ok=True)
+        assert "This model has an enforced contract that failed" in self.run_text(
             project, "select '1' as id, 'x' as w", ok=False
         )
         assert self.rows(project) == [(1, "x")]
         with pytest.raises(DbtRuntimeError, match="NULL"):
             project.run_sql(f"insert into {project.test_schema}.m values (null, 'y')")
-        assert "NULL" in self.text(project, "select cast(null as int) as id, 'x' as w", ok=False)
+        assert "NULL" in self.run_text(
+            project, "select cast(null as int) as id, 'x' as w", ok=False
+        )
 
 
 class TestSnapshots(Project):

@@ -1,4 +1,4 @@
-"""dbt's own tests of adapters: all of the package, but for what is listed with a reason."""
+"""dbt's own tests of adapters. A list names those that do not run here, and says why."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def found() -> Iterator[tuple[str, type]]:
 
 
 for _name, _known in found():
-    # Some names stand in two modules.
+    # Two modules may have a class of the same name.
     _place = _known.__module__.removeprefix(f"{dbt.tests.adapter.__name__}.").replace(".", "_")
     globals()[_name if _name not in globals() else f"{_name}_{_place}"] = _known
 

@@ -83,15 +83,19 @@ class ShelduckAdapter(SparkAdapter):
                 "column_comment": comment,
             }
 
+    def _names_and_types(self, relation: BaseRelation) -> list[tuple[str, str]]:
+        return [(c.name, c.dtype) for c in self.get_columns_in_relation(relation)]
+
     @available.parse_none
     def expand_target_column_types(
         self, from_relation: BaseRelation, to_relation: BaseRelation
     ) -> None:
         """Make columns of a snapshot as wide as those of its new rows, at all depths."""
-        target = [(c.name, c.dtype) for c in self.get_columns_in_relation(to_relation)]
+        target = self._names_and_types(to_relation)
         known = {name.lower() for name, _ in target}
-        source = [(c.name, c.dtype) for c in self.get_columns_in_relation(from_relation)]
-        source = [column for column in source if column[0].lower() in known]
+        source = [
+            column for column in self._names_and_types(from_relation) if column[0].lower() in known
+        ]
         found = ", ".join(clause.text for clause in clauses(target, source, follows=False))
         if found:
             self.execute(f"alter table {to_relation} {found}", auto_begin=False, fetch=False)
@@ -107,11 +111,8 @@ class ShelduckAdapter(SparkAdapter):
         """
         if heavy not in ("job", "fail"):
             raise DbtRuntimeError(f"`heavy` must be job or fail, not {heavy!r}")
-        columns = [
-            [(c.name, c.dtype) for c in self.get_columns_in_relation(part)]
-            for part in (target, source)
-        ]
-        found = clauses(columns[0], columns[1], follows=how == "sync_all_columns")
+        columns = map(self._names_and_types, (target, source))
+        found = clauses(*columns, follows=how == "sync_all_columns")
         costly = [clause.text for clause in found if clause.is_heavy]
         if costly and heavy == "fail":
             raise DbtRuntimeError(

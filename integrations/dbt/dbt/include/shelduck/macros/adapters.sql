@@ -109,11 +109,22 @@
   {% endif %}
 {% endmacro %}
 
+{# All of a table's changes are one statement, and so one commit. #}
+{% macro shelduck_alter(relation, clauses) %}
+  {% if clauses %}
+    {% do run_query("alter table " ~ relation ~ " " ~ clauses | join(", ")) %}
+  {% endif %}
+{% endmacro %}
+
 {# What is said about it #}
+
+{% macro shelduck_text(text) -%}
+  {{ return("'" ~ text | replace("\\", "\\\\") | replace("'", "\\'") ~ "'") }}
+{%- endmacro %}
 
 {% macro shelduck__alter_relation_comment(relation, comment) %}
   {% call statement() -%}
-    comment on {{ relation.type or 'table' }} {{ relation }} is '{{ comment | replace("\\", "\\\\") | replace("'", "\\'") }}'
+    comment on {{ relation.type or 'table' }} {{ relation }} is {{ shelduck_text(comment) }}
   {%- endcall %}
 {% endmacro %}
 
@@ -130,12 +141,10 @@
 {% macro shelduck__alter_column_comment(relation, column_dict) %}
   {% set clauses = [] %}
   {% for name in column_dict if column_dict[name]['description'] %}
-    {% set text = column_dict[name]['description'] | replace("\\", "\\\\") | replace("'", "\\'") %}
-    {% do clauses.append("alter column " ~ adapter.quote(name) ~ " comment '" ~ text ~ "'") %}
+    {% set text = shelduck_text(column_dict[name]['description']) %}
+    {% do clauses.append("alter column " ~ adapter.quote(name) ~ " comment " ~ text) %}
   {% endfor %}
-  {% if clauses %}
-    {% do run_query("alter table " ~ relation ~ " " ~ clauses | join(", ")) %}
-  {% endif %}
+  {% do shelduck_alter(relation, clauses) %}
 {% endmacro %}
 
 {# A contract: types are compared before the table is made, and NULL is refused by the table. #}
@@ -148,9 +157,7 @@
         {% do clauses.append("alter column " ~ quoted ~ " set not null") %}
       {% endfor %}
     {% endfor %}
-    {% if clauses %}
-      {% call statement() -%} alter table {{ relation }} {{ clauses | join(", ") }} {%- endcall %}
-    {% endif %}
+    {% do shelduck_alter(relation, clauses) %}
   {% endif %}
 {% endmacro %}
 
@@ -162,9 +169,7 @@
   {% for column in remove_columns or [] %}
     {% do clauses.append("drop column " ~ column.quoted) %}
   {% endfor %}
-  {% if clauses %}
-    {% do run_query("alter table " ~ relation ~ " " ~ clauses | join(", ")) %}
-  {% endif %}
+  {% do shelduck_alter(relation, clauses) %}
 {% endmacro %}
 
 {# Who may do what #}

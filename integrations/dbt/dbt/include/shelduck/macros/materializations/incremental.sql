@@ -51,7 +51,7 @@
     {% set clauses = adapter.schema_clauses(target, new_rows, how, config.get('heavy', 'job')) %}
     {% if clauses %}
       {% do log("changes " ~ target ~ ": " ~ clauses | join(', '), info=true) %}
-      {% do run_query("alter table " ~ target ~ " " ~ clauses | join(', ')) %}
+      {% do shelduck_alter(target, clauses) %}
     {% endif %}
   {% endif %}
 {% endmacro %}
