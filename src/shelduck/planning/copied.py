@@ -1,8 +1,8 @@
 """Which files get new columns beside a copy of their own, and what of them is copied.
 
-The column chunks of such a file go into the new one byte for byte. Columns whose bytes would not be
-what a new file has, because their types have changed, are written anew beside them. A file is read
-again and written whole if that is so for all of it: deleted rows, foreign writers.
+The column chunks of such a file go into the new one byte for byte. If the type of a column has
+changed since, that column is written again beside them. A file with deleted rows, or of another
+writer, is read and written whole.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from shelduck.planning.trusted_footers import is_own
 class CopiedFile:
     """A file to copy: its id and path, its top-level columns that are copied, and their leaves.
 
-    ``leaves`` are in the order of the file; the row id, which has no statistics, is None. Columns
-    that it holds in another shape are ``renewed``: written anew, like those that are added.
+    ``leaves`` are in the order of the file; the row id, which has no statistics, is None. The
+    types of ``renewed`` columns have changed since: they are written again, like added ones.
     """
 
     id: int
