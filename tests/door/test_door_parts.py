@@ -7,11 +7,11 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from shelduck import sidecar
 from shelduck.attached.attach import attached_to, detach
 from shelduck.attached.takeover import TextKind
 from shelduck.cli.app import app
 from shelduck.errors import NotFound
-from shelduck.sidecar import door
 from shelduck.spark.bridge import classes
 from shelduck.spark.bridge.lake_catalog import CLASS
 from tests.support.attaching import attached_lake
@@ -48,13 +48,13 @@ def test_a_text_is_sparks_a_query_or_a_statement(session, text, kind):
 
 
 def test_a_session_that_was_forgotten_finds_its_lakes_again(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(door, "_MOST", 1)
+    monkeypatch.setattr(sidecar, "_MOST", 1)
     sessions = [spark.newSession() for _ in range(3)]
     for one in sessions:
         one.conf.set("spark.sql.catalog.lake", CLASS)
         one.conf.set("spark.sql.catalog.lake.uri", f"sqlite:///{tmp_path}/lake.db")
         one.conf.set("spark.sql.catalog.lake.data-path", f"{tmp_path}/data/")
-    answer = door.Door().answer
+    answer = sidecar.Door().answer
     try:
         answer(sessions[0], "run", "CREATE TABLE lake.main.t AS SELECT 1 AS id", ["lake"])
         for one in sessions * 2:

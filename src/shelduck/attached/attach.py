@@ -103,7 +103,7 @@ def _put(spark: SparkSession, name: str, found: Lake, *, default: bool) -> None:
     attached = _session(spark).lakes[key] = AttachedLake(found, spark)
     try:
         if has_jvm(spark):
-            _tokens[_id(spark), key] = name, put_catalog(spark, name, attached.answer)
+            _tokens[session_id(spark), key] = name, put_catalog(spark, name, attached.answer)
         _know_format(spark)
         _take_over(spark)
         if default:
@@ -133,20 +133,20 @@ def register(spark: SparkSession) -> None:
     calling it again changes nothing.
     """
     if not has_jvm(spark):
-        _remote[_id(spark)] = spark
+        _remote[session_id(spark)] = spark
     _know_format(spark)
 
 
 def _know_format(spark: SparkSession) -> None:
     if not has_jvm(spark):
-        _sources.setdefault(_id(spark), LakeSources(spark, _session(spark).lakes))
+        _sources.setdefault(session_id(spark), LakeSources(spark, _session(spark).lakes))
         replace_load(spark, _read)
     elif not has_source(spark):
         put_source(spark, LakeSources(spark, _session(spark).lakes).answer)
 
 
 def _read(spark: SparkSession, options: Mapping[str, str]) -> DataFrame | None:
-    source = _sources.get(_id(spark))
+    source = _sources.get(session_id(spark))
     return None if source is None else source.read(options)
 
 
@@ -162,7 +162,7 @@ def detach(spark: SparkSession, name: str = "lake") -> None:
     key = name.lower()
     session = _session(spark)
     found = session.lakes.pop(key, None)
-    token = _tokens.pop((_id(spark), key), None)
+    token = _tokens.pop((session_id(spark), key), None)
     if found is None and token is None:
         raise NotFound.named("catalog", name, list(session.lakes))
     if found is not None and not found.is_shared:
@@ -202,11 +202,11 @@ def _leave(spark: SparkSession, key: str) -> None:
 def _new_session(original: NewSession) -> NewSession:
     def new_session(self: SparkSession) -> SparkSession:
         made = original(self)
-        found = _sessions.get(_id(self))
+        found = _sessions.get(session_id(self))
         for key in [] if found is None else list(found.lakes):
             share(self, made, key)
             if _is_default(self, key):
-                _use(made, _tokens[_id(made), key][0])
+                _use(made, _tokens[session_id(made), key][0])
         return made
 
     return new_session
@@ -215,10 +215,10 @@ def _new_session(original: NewSession) -> NewSession:
 def share(spark: SparkSession, other: SparkSession, name: str) -> None:
     """Make a lake of one session a catalog of another, for as long as the first has it."""
     key = name.lower()
-    name, _ = _tokens[_id(spark), key]
+    name, _ = _tokens[session_id(spark), key]
     lake = _session(spark).lakes[key].lake
     shared = _session(other).lakes[key] = AttachedLake(lake, other, is_shared=True)
-    _tokens[_id(other), key] = name, put_catalog(other, name, shared.answer)
+    _tokens[session_id(other), key] = name, put_catalog(other, name, shared.answer)
     _know_format(other)
 
 
@@ -229,9 +229,9 @@ def attached_to(spark: SparkSession) -> SessionSql:
 
 def forget(spark: SparkSession) -> None:
     """Drop what is kept for a session to which lakes are shared; it may ask for them again."""
-    found = _sessions.pop(_id(spark), None)
+    found = _sessions.pop(session_id(spark), None)
     for key, lake in () if found is None else found.lakes.items():
-        _, token = _tokens.pop((_id(spark), key))
+        _, token = _tokens.pop((session_id(spark), key))
         forget_answer(spark, token)
         lake.close()
 
@@ -258,7 +258,7 @@ def _exists(length: int, original: Callable[..., bool]) -> Callable[..., bool]:
     """Return a call that finds what is in lakes by names of so many parts, over Spark Connect."""
 
     def exists(self: Any, name: str, *more: Any, **named: Any) -> bool:
-        session = None if more or named else _sessions.get(_id(self._sparkSession))
+        session = None if more or named else _sessions.get(session_id(self._sparkSession))
         found = None if session is None else session.has(name, length)
         return original(self, name, *more, **named) if found is None else found
 
@@ -287,7 +287,7 @@ def _table(spark: SparkSession, name: str) -> AttachedTable | None:
 
 def _with_lakes(spark: SparkSession) -> SessionSql | None:
     """Return what runs the statements of a session, None if it has no lake."""
-    found = _sessions.get(_id(spark)) or _session_of_stream(spark)
+    found = _sessions.get(session_id(spark)) or _session_of_stream(spark)
     return found if found is not None and found.lakes else None
 
 
@@ -302,10 +302,10 @@ def _session_of_stream(spark: SparkSession) -> SessionSql | None:
 
 
 def _session(spark: SparkSession) -> SessionSql:
-    return _sessions.setdefault(_id(spark), SessionSql(spark))
+    return _sessions.setdefault(session_id(spark), SessionSql(spark))
 
 
-def _id(spark: SparkSession) -> str:
+def session_id(spark: SparkSession) -> str:
     """Return what tells sessions apart; several Python objects may be one session."""
     found = _ids.get(spark)
     if found is None:

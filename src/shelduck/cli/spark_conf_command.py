@@ -43,6 +43,8 @@ def spark_conf(
     ] = False,
 ) -> None:
     """Print the lines of spark-defaults.conf with which Spark knows a lake without Python."""
+    from shelduck.spark.session import package_of_spark
+
     if spark_sql and thrift:
         raise typer.BadParameter("pass --spark-sql or --thrift, not both")
     wanted = wanted_lake(catalog)
@@ -56,7 +58,7 @@ def spark_conf(
     program = ["spark-sql"] if spark_sql else ["spark-submit", "--class", _SERVER]
     settings = [part for key, value in lines.items() for part in ("--conf", f"{key}={value}")]
     first, *rest = program
-    command = [str(_home() / "bin" / first), *rest, *settings]
+    command = [str(package_of_spark() / "bin" / first), *rest, *settings]
     typer.echo(shlex.join(command if spark_sql else [*command, "spark-internal"]))
 
 
@@ -105,10 +107,3 @@ def _jar() -> Path:
         finally:
             spark.stop()
     return found
-
-
-def _home() -> Path:
-    """Return the Spark of this Python, whose programs have its version."""
-    from shelduck.spark.session import package_of_spark
-
-    return package_of_spark()

@@ -80,7 +80,7 @@ def is_catalog(spark: SparkSession, name: str) -> bool:
 
 
 def package_of_spark() -> Path:
-    """Return the folder of PySpark, which has Spark's own programs in ``bin``."""
+    """Return the folder of PySpark, which has Spark's programs of its version in ``bin``."""
     return Path(pyspark.__file__).parent
 
 

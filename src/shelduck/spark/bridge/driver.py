@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from shelduck.errors import ShelduckError, Unsupported
 from shelduck.spark.bridge.classes import PACKAGE, loader_of
 from shelduck.spark.bridge.codec import field_rows, rows_of
-from shelduck.spark.bridge.jvm import java_frame, java_session
+from shelduck.spark.bridge.jvm import java_frame
 from shelduck.spark.bridge.lake_catalog import put_thrown
 from shelduck.spark.named_errors import first_line, thrown_by_java
 
@@ -51,11 +51,6 @@ def serve(port: str, secret: str, answer: Answer) -> None:
 def default_session(spark: SparkSession) -> SparkSession:
     """Return the session of the application, which lives as long as it, or else this one."""
     return _default(spark.sparkContext) or spark
-
-
-def session_id(spark: SparkSession) -> str:
-    """Return what tells sessions of a driver apart."""
-    return str(java_session(spark).sessionUUID())
 
 
 def _default(context: SparkContext) -> SparkSession | None:

@@ -1,13 +1,21 @@
-"""What the sidecar answers a driver: whose a statement is, and what it returns."""
+"""Python beside a driver that has none: it attaches the lakes of the configuration.
+
+``python -m shelduck.sidecar`` is what `Sidecar.java` starts, and nobody else.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
+import signal
+import sys
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 
-from shelduck.attached.attach import attach, attached_to, forget, share
+from shelduck.attached.attach import attach, attached_to, forget, session_id, share
 from shelduck.attached.takeover import TextKind
-from shelduck.spark.bridge.driver import default_session, session_id
+from shelduck.spark.bridge.driver import default_session, serve
 from shelduck.spark.session import DataFrame, SparkSession
 
 _MOST = 64
@@ -16,7 +24,7 @@ _Place = tuple[str, str | None, str | None]
 
 
 class Door:
-    """The lakes of a driver's sessions."""
+    """The lakes of a driver's sessions: whose a statement is, and what it returns."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -80,3 +88,24 @@ def _place(spark: SparkSession, name: str) -> _Place:
         spark.conf.get(f"{setting}.uri", None),
         spark.conf.get(f"{setting}.data-path", None),
     )
+
+
+def main() -> None:
+    """Answer the JVM whose port and secret stand on stdin, until it closes stdin."""
+    # PySpark logs each error as a line of JSON; the driver tells it, in words.
+    logging.disable(logging.CRITICAL)
+    # Ctrl-C in spark-sql goes to both. It ends the statement there, and not this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    port, secret = sys.stdin.readline().split()
+    door = Door()
+    serve(port, secret, door.answer)
+    # The driver holds the other end, and says nothing more.
+    sys.stdin.read()
+    with suppress(Exception):
+        door.close()
+    # Threads that wait for a JVM which ends, too, must not keep this process.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""Python beside a driver that has none: it attaches the lakes of the configuration."""
