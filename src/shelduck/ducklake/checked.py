@@ -45,7 +45,14 @@ from sqlalchemy import table as sql_table
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from shelduck.ducklake.column_types import BIGINT, BOOLEAN, KEY_TEXT, TEXT, TIMESTAMP
+from shelduck.ducklake.column_types import (
+    BIGINT,
+    BOOLEAN,
+    KEY_TEXT,
+    TEXT,
+    TIMESTAMP,
+    compared_timestamp,
+)
 from shelduck.ducklake.column_types import UUID as STORED_UUID
 from shelduck.ducklake.rules import MOST, ValueRule, rule_of
 from shelduck.errors import CorruptLake
@@ -155,6 +162,9 @@ class Checked(TypeDecorator[Any]):
         # The class attribute is only what SQLAlchemy begins with.
         self.impl = self.impl_instance = stored  # type: ignore[assignment]
         self.stored, self.column, self.kind, self.rule = stored, column, kind, rule
+
+    def coerce_compared_value(self, op: Any, value: Any) -> TypeEngine[Any]:  # noqa: ARG002
+        return compared_timestamp(op) if self.kind is datetime else self
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
         decode = self.impl_instance.result_processor(dialect, coltype)

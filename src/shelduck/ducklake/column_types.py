@@ -9,6 +9,8 @@ aware datetime everywhere.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -32,14 +34,28 @@ def timestamp_from_text(text: str) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+def least_text(value: datetime) -> str:
+    """Return the least of the texts that writers store for a time."""
+    return timestamp_text(value).removesuffix("+00")
+
+
+def greatest_text(value: datetime) -> str:
+    """Return a text above all that writers store for a time, and below those of later ones."""
+    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f~")
+
+
 class TimestampAsText(TypeDecorator[datetime]):
-    """Stored as the text that DuckDB writes."""
+    """Stored as the text that DuckDB writes, or bound as another one."""
 
     impl = String
     cache_ok = True
 
+    def __init__(self, text_of: Callable[[datetime], str] = timestamp_text) -> None:
+        super().__init__()
+        self.text_of = text_of
+
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:  # noqa: ARG002
-        return None if value is None else timestamp_text(value)
+        return None if value is None else self.text_of(value)
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
         return None if value is None else timestamp_from_text(value)
@@ -56,6 +72,11 @@ class TimestampAsMicros(TypeDecorator[datetime]):
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
         return None if value is None else EPOCH + timedelta(microseconds=int(value))
+
+
+def _timestamp(text_of: Callable[[datetime], str]) -> TypeEngine[datetime]:
+    native = DateTime(timezone=True).with_variant(TimestampAsMicros(), "duckdb")
+    return native.with_variant(TimestampAsText(text_of), "sqlite")
 
 
 class BooleanAsBigint(TypeDecorator[bool]):
@@ -79,8 +100,15 @@ KEY_TEXT: TypeEngine[str] = String()
 BIGINT: TypeEngine[int] = BigInteger()
 BOOLEAN: TypeEngine[bool] = Boolean().with_variant(BooleanAsBigint(), "sqlite")
 UUID: TypeEngine[str] = Uuid(as_uuid=False).with_variant(String(), "sqlite")
-TIMESTAMP: TypeEngine[datetime] = (
-    DateTime(timezone=True)
-    .with_variant(TimestampAsText(), "sqlite")
-    .with_variant(TimestampAsMicros(), "duckdb")
-)
+TIMESTAMP = _timestamp(timestamp_text)
+_LEAST, _GREATEST = _timestamp(least_text), _timestamp(greatest_text)
+_COMPARED = dict.fromkeys((operator.lt, operator.ge), _LEAST)
+_COMPARED |= dict.fromkeys((operator.le, operator.gt), _GREATEST)
+
+
+def compared_timestamp(op: Callable[..., Any]) -> TypeEngine[datetime]:
+    """Return the type of a time to the right of an operator, for whatever text is stored.
+
+    SQLite compares texts: of a tenth of a second DuckDB stores ``.1+00``, and ducklakepy ``.100``.
+    """
+    return _COMPARED.get(op, TIMESTAMP)
