@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from shelduck.api.lake import Lake
 from shelduck.api.schema_changes import add_column, change_type
 from shelduck.errors import CorruptLake, OutcomeUnknown, ShelduckError
+from shelduck.model.changes.job import JobState
 from shelduck.rows.appending import Manner, append
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
@@ -120,7 +121,8 @@ class Client:
         kind = self.lake.table("t").columns
         text = next(c for c in kind if c.name == "v").type
         if "varchar" in str(text).lower() or "string" in str(text).lower():
-            made = [row | {"v": str(row["v"])} for row in made]
+            # As a number, such a text loses its zeros.
+            made = [row | {"v": f"{row['v']:04}"} for row in made]
         return Rows(tuple(made[0]), tuple(made))
 
     def transfer(self) -> None:
@@ -166,6 +168,10 @@ class Client:
         """Combine small files of a table."""
         self.lake.table(self.simulation.world.random.choice(("t", "left"))).compact()
 
+    def compact_t(self) -> None:
+        """Combine small files of the table of which a column is converted."""
+        self.lake.table("t").compact()
+
     def rewrite(self) -> None:
         """Rewrite files with deleted rows."""
         self.lake.table("t").rewrite_deletes(0)
@@ -192,6 +198,14 @@ class Client:
         columns = {c.name: str(c.type).lower() for c in self.lake.table("t").columns}
         wanted = "INT" if columns["v"] in ("varchar", "string") else "STRING"
         self.lake.table("t").alter(change_type("v", wanted))
+
+    def undo(self) -> None:
+        """Begin a job that takes back the newest job that has converted a column."""
+        for job in self.lake.jobs():
+            known = job.look()
+            if known.state is JobState.FINISHED and known.work.conversions:
+                self.lake.undo(job.id)
+                return
 
     def add_column(self) -> None:
         """Add a column, which older files do not have."""

@@ -76,10 +76,14 @@ class StandInSpark:
     def __init__(self, simulation: Callable[[], Simulation]) -> None:
         self._simulation = simulation
 
-    def frame(self, rows: TableRows, _spark: object, *_: Any, **__: Any) -> Rows:
+    def frame(
+        self, rows: TableRows, _spark: object, names: Sequence[str] | None = None, **_: Any
+    ) -> Rows:
         """Take the place of `TableRows.frame`."""
         store = self._simulation().files
         fields = rows.table.columns.fields
+        if names is not None:
+            fields = tuple(f for n in names for f in fields if f.name == n)
         found: list[dict[str, Any]] = []
         places: list[Place] = []
         for file in rows.files:
@@ -150,6 +154,26 @@ class StandInSpark:
             for row in rows.rows
         )
         return replace(rows, columns=(*rows.columns, *kinds), rows=made)
+
+    def add_recalled(
+        self, rows: Rows, old: Rows, then: Rows, shadows: Sequence[Any], **_: Any
+    ) -> Rows:
+        """Take the place of `add_recalled`: unchanged rows get the values that they had."""
+        columns = [s for s in shadows if s.conversion.recalls]
+        before, after = (
+            {p.row_id: r for r, p in zip(f.rows, f.places, strict=True)} for f in (old, then)
+        )
+        made = self.add_shadows(rows, shadows)
+        found = []
+        for row, place in zip(made.rows, rows.places, strict=True):
+            past = before.get(place.row_id), after.get(place.row_id)
+            back = {
+                shadow_name(s.field): past[0][had]
+                for s, had, has in zip(columns, old.columns, then.columns, strict=True)
+                if past[0] is not None and past[1] is not None and past[1][has] == row[s.old.name]
+            }
+            found.append(row | back)
+        return replace(made, rows=tuple(found))
 
     def delete_rows(
         self,

@@ -45,6 +45,10 @@ AND begin_snapshot <= ? AND (end_snapshot IS NULL OR end_snapshot > ?)"""
 _WAITING = ("PENDING", "WAITING_TXN")
 _OPEN = (*_WAITING, "RUNNING")
 _BASE, _ROLLUP = "t", "t$r"
+_SHOWN = """
+SELECT column_id FROM ducklake_column c JOIN ducklake_table t ON t.table_id = c.table_id
+WHERE t.table_name = 't' AND c.column_name = 'v'
+AND c.begin_snapshot <= ? AND (c.end_snapshot IS NULL OR c.end_snapshot > ?)"""
 
 
 @dataclass(frozen=True)
@@ -64,9 +68,16 @@ class Invariants:
         self._seen: dict[int, dict[str, Any]] = {}
         known = self._db.execute("SELECT job_id, state, published_snapshot FROM shelduck_job")
         self._jobs: dict[int, tuple[Any, ...]] = {n: tuple(rest) for n, *rest in known}
-        self._publications = 0
+        works = self._db.execute("SELECT work FROM shelduck_job WHERE state = 'FINISHED'")
+        self._publications = sum(_converts(work) for (work,) in works)
+        self._values: dict[tuple[int, int], str] = {}
+        """The text of v for each row and each id that the column has had."""
         self._is_fresh = False
         self._named: dict[str, int] = {}
+        for at in self._snapshots():
+            for name, number, place in self._tables(at):
+                if name == _BASE:
+                    self._values_are_those_of_before(at, self._rows(number, place, at))
 
     def close(self) -> None:
         self._db.close()
@@ -152,6 +163,7 @@ class Invariants:
                         f" {name} has {counts[name][write.number]} of its {write.rows} rows"
                     )
         self._rows_are_right(rows)
+        self._values_are_those_of_before(head, rows[_BASE])
         self._rollup_is_right(head, {n: i for n, i, _ in tables}, rows)
 
     def _rows_are_right(self, rows: dict[str, list[Row]]) -> None:
@@ -171,6 +183,30 @@ class Invariants:
         twice = [place for place, count in places.items() if count > 1]
         if twice:
             raise Violation(f"t has a row twice: write and place {twice[0]}")
+
+    def _values_are_those_of_before(self, head: int, rows: list[Row]) -> None:
+        """Check that a column shows what it showed when it was last there: an undo loses nothing.
+
+        Nobody changes the values of rows that exist.
+        """
+        if self._may_lose(head):
+            self._values.clear()
+        number = self._one(_SHOWN, head, head)
+        for row in rows:
+            value = str(row.values["v"])
+            known = self._values.setdefault((row.id, number), value)
+            if known != value:
+                raise Violation(f"row {row.id} of t has v {value}, and had {known} before the job")
+
+    def _may_lose(self, head: int) -> bool:
+        """Whether an undo was published here, and the snapshots around its job have expired."""
+        query = "SELECT work FROM shelduck_job WHERE published_snapshot = ?"
+        for (work,) in self._db.execute(query, (head,)):
+            undoes = json.loads(work).get("undoes")
+            there = set(self._snapshots())
+            if undoes and not {undoes["published"] - 1, undoes["published"]} <= there:
+                return True
+        return False
 
     def _ids_are_unique(self, name: str, number: int, rows: list[Row]) -> None:
         ids = Counter(r.id for r in rows)
@@ -240,7 +276,8 @@ class Invariants:
                 if published != head:
                     raise Violation(f"job {number} is published in {published}, not {head}")
                 if _converts(work):
-                    self._publications += 1
+                    # An undo shows a column again that was there before.
+                    self._publications += not json.loads(work).get("undoes")
                     self._begin_with_their_columns(head)
             goes_on = before is None or before[0] in _WAITING
             if goes_on and state in ("RUNNING", "FINISHED"):

@@ -21,6 +21,7 @@ from shelduck.leases import Writer
 from shelduck.model.changes.change import PostponedRewrites
 from shelduck.operations.done import Done
 from shelduck.rewrite import compact, lot_commits
+from shelduck.rewrite.convert import OlderValues
 from shelduck.rewrite.renewal import Renewal
 from shelduck.rollups import following
 from shelduck.rows import appending
@@ -198,6 +199,11 @@ BROKEN = {
         lambda: [(compact, "_keeps_snapshots", lambda _: False)],
         "shows other rows",
         within=5,
+    ),
+    "values forgotten": Fault(
+        "an undo does not look for the values that its job lost",
+        lambda: [(OlderValues, "may_have", lambda *_: False)],
+        "before the job",
     ),
     "one beat": Fault("a lease is never renewed", _one_beat, "is at work on it|writes without it"),
     "nothing is cleaned": Fault(

@@ -53,6 +53,7 @@ def seams(simulation: Callable[[], Simulation]) -> Iterator[None]:
         # Half of the runs share their jobs, as if tables were large.
         (shares, "share_count", lambda _: 1 + 3 * (simulation().seed % 2)),
         (convert, "add_shadows", spark.add_shadows),
+        (convert, "add_recalled", spark.add_recalled),
         (convert, "bridge_for", lambda _: None),
         (edit_verbs, "delete_rows", spark.delete_rows),
         (flush_rows, "write_deaths", spark.write_deaths),
