@@ -6,7 +6,9 @@ may be missing or cut.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 
 from shelduck.model.files.data_file import ColumnStats, DataFile
 from shelduck.model.files.predicate import (
@@ -26,10 +28,13 @@ from shelduck.planning.resolve import Node
 from shelduck.planning.scan import ScanGroup
 
 COUNT, MIN, MAX, WHERE = "COUNT", "MIN", "MAX", "WHERE"
-_WHOLE = ("number", "date")
+# Nobody cuts their bounds. A zero of floats has two signs, of which the catalog keeps none.
+_EXACT = ("number", "date", "timestamp", "timestamptz", "boolean")
 
 Measure = tuple[str, str | None]
 """A word with the name of a column of the read schema; COUNT without one counts rows."""
+Value = int | float | Decimal
+"""The answer of a measure; a boolean for a column of these."""
 Range = tuple[int | None, int | None]
 Ranges = dict[Path, Range]
 
@@ -49,17 +54,17 @@ def measured(
     group: ScanGroup,
     measures: Sequence[Measure],
     stats: Mapping[int, Mapping[int, ColumnStats]],
-) -> list[int | None] | None:
+) -> list[Value | None] | None:
     """Return the answers for all files of a group, NULL for the MIN of no value.
 
     None if one is not certain. ``stats`` are by field id and by data file id.
     """
     nodes = _nodes(group)
-    answers: list[int | None] = []
+    answers: list[Value | None] = []
     for word, name in measures:
         field = None if name is None else nodes[name].field.id
         known = {} if field is None else stats.get(field, {})
-        parts: list[int | None] = []
+        parts: list[Value | None] = []
         for file in group.files:
             if file.record_count is None:
                 return None
@@ -75,8 +80,8 @@ def measured(
 
 
 def combined(
-    measures: Sequence[Measure], parts: Sequence[Sequence[int | None]]
-) -> list[int | None]:
+    measures: Sequence[Measure], parts: Sequence[Sequence[Value | None]]
+) -> list[Value | None]:
     """Return the answers for all files of a group, given those for each part of it."""
     columns = zip(*parts, strict=True) if parts else [()] * len(measures)
     return [
@@ -87,7 +92,7 @@ def combined(
 
 def _of_column(
     group: ScanGroup, word: str, name: str, file: DataFile, stats: ColumnStats | None
-) -> list[int | None] | None:
+) -> list[Value | None] | None:
     """Return the answer of one file, an empty list if it has no value; None if it is unknown."""
     assert file.record_count is not None
     if file.record_count == file.dead_rows:
@@ -102,12 +107,12 @@ def _of_column(
     if not facts.may_have_value:
         return []
     end = facts.low if word == MIN else facts.high
-    if facts.domain not in _WHOLE or facts.may_be_nan or not isinstance(end, int):
+    if facts.domain not in _EXACT or facts.may_be_nan or end is None:
         return None
-    return [end]
+    return None if isinstance(end, str | bytes) or not math.isfinite(end) else [end]
 
 
-def _total(word: str, parts: Sequence[int]) -> int | None:
+def _total(word: str, parts: Sequence[Value]) -> Value | None:
     if word == COUNT:
         return sum(parts)
     if not parts:

@@ -56,6 +56,22 @@ def test_columns_that_changed_are_answered_too(lake):
     )
 
 
+def test_ends_of_every_type_whose_bounds_are_whole_need_no_job(lake):
+    lake.sql(
+        "CREATE TABLE w AS SELECT id / 8 AS f, CAST(id AS DECIMAL(9, 2)) AS n, id > 1 AS b,"
+        " CAST(id / 8 AS FLOAT) AS g, timestamp_micros(id) AS at,"
+        " CAST(timestamp_micros(id) AS TIMESTAMP_NTZ) AS z FROM range(1, 1001)"
+    )
+    ends = ", ".join(f"min({c}), max({c}), count({c})" for c in ("f", "n", "b", "g", "at", "z"))
+    found, jobs = asked(lake, f"SELECT {ends} FROM w")
+
+    assert (found[:5], jobs) == ((0.125, 125.0, 1000, 1, 1000), 0)
+    lake.sql("INSERT INTO w SELECT double('NaN'), 0, NULL, 0, NULL, NULL FROM range(2)")
+    assert asked(lake, "SELECT min(n), max(b), min(at) FROM w")[1] == 0
+    # NaN is the greatest, and a zero may be a negative one.
+    assert asked(lake, "SELECT string(max(f)), min(g) FROM w")[1] > 0
+
+
 def test_deleted_rows_are_left_out_and_may_have_been_the_lowest(lake):
     lake.sql("DELETE FROM t WHERE id % 10 = 0")
 

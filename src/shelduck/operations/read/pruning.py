@@ -19,6 +19,7 @@ from shelduck.model.types.buckets import has_same_buckets
 from shelduck.planning.answers import (
     WHERE,
     Measure,
+    Value,
     buckets_of,
     combined,
     equal_values,
@@ -172,7 +173,7 @@ class Pruner(FileSource):
 
     def _measured(
         self, part: ScanGroup, wanted: list[Measure], columns: set[FieldId], filters: list[str]
-    ) -> list[int | None] | None:
+    ) -> list[Value | None] | None:
         files = list(part.files)
         if filters and self.certain(part, filters, files) != {f.id for f in files}:
             return None

@@ -294,7 +294,7 @@ class PlannerRule(NamedTuple):
 
 RULES = {
     "MetadataRule": PlannerRule(
-        (_SHARED, "MetadataBranch", "MetadataRule"),
+        (_SHARED, "MetadataValue", "MetadataBranch", "MetadataRule"),
         "COUNT, MIN and MAX of whole files read the files",
     ),
     "LocalRule": PlannerRule(

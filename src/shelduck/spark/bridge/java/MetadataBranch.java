@@ -72,10 +72,10 @@ public final class MetadataBranch {
   }
 
   /**
-   * The answers for these rows, null if they are unknown: a row of text, in the order of
-   * {@code words}, for COUNT, MIN and MAX of the columns; COUNT of no column counts rows.
+   * The answers for these rows, null if they are unknown: in the order of {@code words}, a Long
+   * for COUNT, a value of the column for MIN and MAX; COUNT of no column counts rows.
    */
-  public String[] answers(String[] words) {
+  public Object[] answers(String[] words) {
     if (rows instanceof LocalRelation) {
       return counted((LocalRelation) rows, words);
     }
@@ -95,15 +95,26 @@ public final class MetadataBranch {
       String condition = ((String[]) conditions.get(i))[0];
       text.append(WHERE).append('\t').append(TextRows.encoded(condition)).append('\n');
     }
-    return LakeFileIndex.of(rows).answers(text.toString());
+    String[] texts = LakeFileIndex.of(rows).answers(text.toString());
+    if (texts == null) {
+      return null;
+    }
+    Object[] found = new Object[words.length];
+    for (int i = 0; i < words.length; i++) {
+      if (texts[i] != null) {
+        found[i] = words[i].equals("COUNT")
+            ? Long.valueOf(texts[i]) : MetadataValue.of(texts[i], columns[i].dataType());
+      }
+    }
+    return found;
   }
 
   /** The answers of the rows that the plan has, which are few. */
-  private String[] counted(LocalRelation local, String[] words) {
-    String[] found = new String[words.length];
+  private Object[] counted(LocalRelation local, String[] words) {
+    Object[] found = new Object[words.length];
     for (int i = 0; i < words.length; i++) {
       if (columns[i] == null) {
-        found[i] = Integer.toString(local.data().size());
+        found[i] = Long.valueOf(local.data().size());
         continue;
       }
       int at = place(local.output(), columns[i]);
@@ -115,13 +126,11 @@ public final class MetadataBranch {
           continue;
         }
         count++;
-        long number = words[i].equals("COUNT") ? 0L : ((Number) value).longValue();
-        boolean better = best == null || (words[i].equals("MIN")
-            ? number < ((Long) best).longValue() : number > ((Long) best).longValue());
-        best = better ? (Object) Long.valueOf(number) : best;
+        if (!words[i].equals("COUNT")) {
+          best = best == null || MetadataValue.isBetter(words[i], value, best) ? value : best;
+        }
       }
-      boolean counts = words[i].equals("COUNT");
-      found[i] = counts ? Long.toString(count) : best == null ? null : best.toString();
+      found[i] = words[i].equals("COUNT") ? (Object) Long.valueOf(count) : best;
     }
     return found;
   }

@@ -15,12 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.DateType;
-import org.apache.spark.sql.types.IntegerType;
-import org.apache.spark.sql.types.LongType;
-import org.apache.spark.sql.types.ShortType;
 import scala.collection.immutable.Seq;
 
 /**
@@ -74,7 +69,7 @@ public class MetadataRule extends LakeRule {
         (LogicalPlan) aggregate.children().apply(0), columns, branches)) {
       return null;
     }
-    Long[] totals = totals(branches, words);
+    Object[] totals = totals(branches, words);
     return totals == null ? null : row(aggregate, calls, totals);
   }
 
@@ -110,50 +105,46 @@ public class MetadataRule extends LakeRule {
           || (value instanceof Literal && ((Literal) value).value() != null);
     }
     boolean ends = function instanceof Min || function instanceof Max;
-    return ends && value instanceof Attribute && isWhole(value.dataType());
-  }
-
-  /** Bounds of other types may be cut, or have values that compare in another way. */
-  private static boolean isWhole(DataType type) {
-    return type instanceof LongType || type instanceof IntegerType || type instanceof ShortType
-        || type instanceof ByteType || type instanceof DateType;
+    return ends && value instanceof Attribute && MetadataValue.isKnown(value.dataType());
   }
 
   /** Null if a branch has no answer; an element is null if there is no value. */
-  private static Long[] totals(List branches, String[] words) {
-    Long[] totals = new Long[words.length];
+  private static Object[] totals(List branches, String[] words) {
+    Object[] totals = new Object[words.length];
     for (int b = 0; b < branches.size(); b++) {
-      String[] part = ((MetadataBranch) branches.get(b)).answers(words);
+      Object[] part = ((MetadataBranch) branches.get(b)).answers(words);
       if (part == null) {
         return null;
       }
       for (int i = 0; i < words.length; i++) {
         if (part[i] != null) {
-          totals[i] = both(words[i], totals[i], Long.valueOf(part[i]));
+          totals[i] = both(words[i], totals[i], part[i]);
         }
       }
     }
     return totals;
   }
 
-  private static Long both(String word, Long one, Long other) {
+  private static Object both(String word, Object one, Object other) {
     if (one == null) {
       return other;
     }
     if (word.equals("COUNT")) {
-      return Long.valueOf(one.longValue() + other.longValue());
+      return Long.valueOf(((Long) one).longValue() + ((Long) other).longValue());
     }
-    boolean first = word.equals("MIN") == one.longValue() < other.longValue();
-    return first ? one : other;
+    return MetadataValue.isBetter(word, other, one) ? other : one;
   }
 
-  private static LogicalPlan row(Aggregate aggregate, List calls, Long[] totals) {
+  private static LogicalPlan row(Aggregate aggregate, List calls, Object[] totals) {
     HashMap known = new HashMap();
     for (int i = 0; i < totals.length; i++) {
       DataType type = ((Expression) calls.get(i)).dataType();
       boolean counts = function(calls.get(i)) instanceof Count;
-      Long total = totals[i] == null && counts ? Long.valueOf(0) : totals[i];
-      known.put(calls.get(i), new Literal(total == null ? null : value(total, type), type));
+      Object total = totals[i] == null && counts ? Long.valueOf(0) : totals[i];
+      if (MetadataValue.hasTwoForms(total)) {
+        return null;
+      }
+      known.put(calls.get(i), new Literal(total, type));
     }
     Seq expressions = aggregate.aggregateExpressions();
     Object[] values = new Object[expressions.size()];
@@ -175,18 +166,5 @@ public class MetadataRule extends LakeRule {
     }
     return children.isEmpty()
         ? expression : (Expression) expression.withNewChildren(ScalaSeq.of(children));
-  }
-
-  private static Object value(Long number, DataType type) {
-    if (type instanceof LongType) {
-      return number;
-    }
-    if (type instanceof ShortType) {
-      return Short.valueOf(number.shortValue());
-    }
-    if (type instanceof ByteType) {
-      return Byte.valueOf(number.byteValue());
-    }
-    return Integer.valueOf(number.intValue());
   }
 }
