@@ -19,6 +19,8 @@ import scala.collection.Iterator;
  * rows, to see what is deleted.
  */
 public class KeptRows extends AbstractIterator implements Closeable {
+  /** In place of a position: every row of the file comes, so rows are counted. */
+  public static final int COUNTED = -1;
   private final Iterator all;
   private final DataType[] types;
   private final int position;
@@ -76,7 +78,7 @@ public class KeptRows extends AbstractIterator implements Closeable {
   }
 
   private InternalRow kept(InternalRow row) {
-    long at = row.getLong(position);
+    long at = position == COUNTED ? last + 1 : row.getLong(position);
     boolean isDeleted = deletedFrom(at) == at;
     last = at;
     if (isDeleted != wantsDeleted) {
@@ -102,15 +104,16 @@ public class KeptRows extends AbstractIterator implements Closeable {
     if (size == 0) {
       return null;
     }
-    ColumnVector positions = batch.column(position);
+    ColumnVector positions = position == COUNTED ? null : batch.column(position);
     int[] rows = null;
     int count = size;
-    long end = positions.getLong(size - 1);
-    if (deletedFrom(positions.getLong(0)) <= end) {
+    long first = positions == null ? last + 1 : positions.getLong(0);
+    long end = positions == null ? last + size : positions.getLong(size - 1);
+    if (deletedFrom(first) <= end) {
       rows = new int[size];
       count = 0;
       for (int i = 0; i < size; i++) {
-        long at = positions.getLong(i);
+        long at = positions == null ? first + i : positions.getLong(i);
         if ((deletedFrom(at) == at) == wantsDeleted) {
           rows[count++] = i;
         }

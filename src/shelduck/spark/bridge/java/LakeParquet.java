@@ -95,7 +95,7 @@ public class LakeParquet extends ParquetFileFormat {
     // Spark writes the read schema into the configuration, so each reader needs its own copy.
     Function1 plain = super.buildReaderWithPartitionValues(
         session, data, partition, required, filters, options, new Configuration(conf));
-    Function1 untouched = new ReadWhole(plain, filters.isEmpty(), table, names);
+    ReadWhole untouched = new ReadWhole(plain, filters.isEmpty(), table, names);
     StructType wanted = withRowIndex(required);
     Function1 withPosition = wanted == required ? untouched
         : new ReadWhole(super.buildReaderWithPartitionValues(session, data, partition, wanted,

@@ -18,7 +18,7 @@ import scala.runtime.AbstractFunction1;
  * or not at all if only deleted rows are wanted.
  */
 public class ReadKept extends AbstractFunction1 implements Serializable {
-  private final Function1 untouched;
+  private final ReadWhole untouched;
   private final Function1 withPosition;
   private final DataType[] types;
   private final int position;
@@ -30,7 +30,7 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
   /**
    * {@code types} are the columns of {@code withPosition}; {@code deletes} is a constant's index.
    */
-  public ReadKept(Function1 untouched, Function1 withPosition, DataType[] types, int position,
+  public ReadKept(ReadWhole untouched, Function1 withPosition, DataType[] types, int position,
       int deletes, Broadcast conf, boolean wantsDeleted, String table) {
     this.untouched = untouched;
     this.withPosition = withPosition;
@@ -54,9 +54,14 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
     if (deleted.isEmpty()) {
       return undeleted(file);
     }
+    boolean isHidden = untouched != withPosition;
+    if (isHidden && untouched.readsAllOf(file)) {
+      // Spark's row index takes as long as a column of the file.
+      Iterator all = (Iterator) untouched.apply(file);
+      return new KeptRows(all, types, KeptRows.COUNTED, false, deleted, wantsDeleted);
+    }
     Iterator rows = (Iterator) withPosition.apply(file);
-    return new KeptRows(
-        rows, types, position, untouched != withPosition, deleted, wantsDeleted);
+    return new KeptRows(rows, types, position, isHidden, deleted, wantsDeleted);
   }
 
   private Object undeleted(PartitionedFile file) {

@@ -33,9 +33,8 @@ public class ReadWhole extends AbstractFunction1 implements Serializable {
 
   public Object apply(Object opened) {
     PartitionedFile file = (PartitionedFile) opened;
-    boolean isEnd = file.start() + file.length() >= file.fileSize();
-    boolean isWhole = isEnd && file.start() == 0;
-    long expected = isWhole ? known(file, LakeFileIndex.ROWS) : -1L;
+    boolean isEnd = isEnd(file);
+    long expected = isEnd && file.start() == 0 ? known(file, LakeFileIndex.ROWS) : -1L;
     String what = "data file " + file.filePath() + " of " + table;
     Object rows;
     try {
@@ -52,6 +51,15 @@ public class ReadWhole extends AbstractFunction1 implements Serializable {
       found.requireRows(expected);
     }
     return new CheckedRows((Iterator) rows, readsAll ? expected : -1L, what);
+  }
+
+  /** Whether every row of the file comes, one after the other. */
+  public boolean readsAllOf(PartitionedFile file) {
+    return readsAll && file.start() == 0 && isEnd(file);
+  }
+
+  private static boolean isEnd(PartitionedFile file) {
+    return file.start() + file.length() >= file.fileSize();
   }
 
   /** A number that the catalog has of a file, negative if it has none. */
