@@ -392,6 +392,12 @@ _ARGUMENTS = {
     "table_changes": "'t', 0",
     "table_insertions": "'t', 0, 2",
     "table_deletions": "'t', 0, 2",
+    "ancestors_of": "'t'",
+    "rewrite_manifests": "'t'",
+    "rewrite_position_delete_files": "'t'",
+    "rollback_to_snapshot": "'t', 2",
+    "rollback_to_timestamp": "'t', TIMESTAMP '2100-01-01 00:00:00'",
+    "set_current_snapshot": "'t', 2",
 }
 
 
@@ -430,7 +436,9 @@ CALLED = (
     *("refresh_rollups", "import_delta", "plan_export", "export_delta", "export_iceberg"),
     *("set_commit_message", "compact", "merge_adjacent_files", "rewrite_data_files"),
     *("expire_snapshots", "cleanup_old_files", "delete_orphaned_files", "remove_orphans"),
-    *("checkpoint", "check", "maintain", "migrate"),
+    *("checkpoint", "check", "maintain", "migrate", "ancestors_of", "remove_orphan_files"),
+    *("rewrite_manifests", "rewrite_position_delete_files", "rollback_to_snapshot"),
+    *("rollback_to_timestamp", "set_current_snapshot"),
 )
 ENTRIES = (
     FUNCTIONS

@@ -312,7 +312,6 @@ def test_what_cannot_be_read_is_named(text, told):
             "(c DATE) PARTITION BY RANGE (c) (PARTITION a VALUES LESS THAN ('2024-01-01'))",
             "use PARTITIONED BY (days(c))",
         ),
-        ("(c INT) UNIQUE KEY (c) CLUSTER BY (c)", "use SORTED BY (...)"),
     ],
 )
 def test_what_is_not_supported_says_so(text, told):

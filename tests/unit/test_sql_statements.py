@@ -225,7 +225,6 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
         ("CREATE TABLE t (a int, PRIMARY KEY (a))", "the constraint PRIMARY is not supported"),
         ("CREATE TABLE t (a int) USING csv", "USING csv is not supported"),
         ("CREATE TABLE t (a int) LOCATION '/x'", "are below the lake's data path"),
-        ("CREATE TABLE t LIKE u", "CREATE TABLE ... LIKE is not supported"),
         ("CREATE SCHEMA s LOCATION '/x'", "CREATE SCHEMA ... LOCATION is not supported"),
         ("DROP TABLE t PURGE", "files are kept for time travel"),
         ("INSERT INTO t REPLACE USING (a) SELECT 1", "use REPLACE WHERE or MERGE INTO"),

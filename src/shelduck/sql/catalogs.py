@@ -16,9 +16,11 @@ from shelduck.sql.statements.upkeep_statements import (
     AlterJob,
     CancelJob,
     Checkpoint,
+    DescribeDetail,
     DescribeHistory,
     DropFeature,
     Optimize,
+    Reorg,
     Restore,
     SetVariable,
     ShowJobs,
@@ -43,6 +45,7 @@ Value = TypeVar("Value")
 # A new table, view or macro is the catalog's, whatever temporary views there are.
 _MAKE = (
     st.CreateTableStatement,
+    st.CopyTableStatement,
     st.CreateViewStatement,
     st.PinView,
     CreateMacroStatement,
@@ -51,9 +54,12 @@ _MAKE = (
 # What they do has no meaning for a temporary view, and no words in Spark.
 _FOR_TABLES = (
     st.AlterRollups,
+    st.AlterPartitionFields,
+    DescribeDetail,
     DescribeHistory,
     DropFeature,
     Optimize,
+    Reorg,
     Restore,
     UndoJob,
     UndropColumn,

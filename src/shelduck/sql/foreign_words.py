@@ -24,11 +24,9 @@ from shelduck.sql.tokens.lexer import Token, TokenKind, name_of
 
 _TABLE = "CREATE [OR REPLACE] [EXTERNAL] TABLE [IF NOT EXISTS] <name>"
 _ALTER = "ALTER TABLE [IF EXISTS] <name>"
-_COPY = "use CREATE TABLE c AS SELECT * FROM t, with VERSION AS OF n for an older snapshot"
 _SORT = "use SORTED BY (...)"
 _SET_SORT = "use ALTER TABLE t SET SORTED BY (...) REWRITE"
 _BRANCH = "use VERSION AS OF n, and expire_snapshots(retain_last => n) to keep n snapshots"
-_KEYS = "use ALTER TABLE t SET PARTITIONED BY (...) with all keys, as in (days(ts), bucket(4, id))"
 _NO_PARTITION = "partitions come with their rows"
 _FILES = "the files of a lake are Parquet below its data path; leave it out"
 _RIGHTS = "give rights on the catalog's database and on the folder of the files"
@@ -38,14 +36,9 @@ _STATEMENTS = {
     # Delta and Databricks
     "UNDROP": "use CREATE TABLE t AS SELECT * FROM t VERSION AS OF n, with n before the drop",
     "FSCK": "use CALL check('t'), or CALL check(repair => true)",
-    "REORG TABLE": "use CALL rewrite_data_files('t')",
     "GENERATE": "use CALL export_delta('t', 'folder') or CALL export_iceberg('t', 'folder')",
-    "CLONE": _COPY,
-    f"{_TABLE} [SHALLOW|DEEP] CLONE": _COPY,
-    f"{_TABLE} … CLUSTER BY": _SORT,
+    f"{_TABLE} SHALLOW CLONE": "files belong to one table; use DEEP CLONE, which copies the rows",
     f"{_TABLE} … SKEWED BY": _SORT,
-    f"{_ALTER} CLUSTER BY NONE": "use ALTER TABLE t RESET SORTED BY",
-    f"{_ALTER} CLUSTER BY": _SET_SORT,
     f"{_ALTER} SET|UNSET TAGS": "use SET TBLPROPERTIES ('tag' = 'value')",
     f"{_ALTER} ALTER|CHANGE [COLUMN] <name> SET|UNSET TAGS": "use COMMENT 'text'",
     f"{_ALTER} ALTER|CHANGE [COLUMN] <name> SET|DROP MASK": "use a view",
@@ -56,8 +49,6 @@ _STATEMENTS = {
     f"{_ALTER} DEFAULT COLLATION": "DuckLake has no collations; leave it out",
     f"{_ALTER} ENABLE|DISABLE|INHERIT PREDICTIVE OPTIMIZATION": "use CALL maintain()",
     "OPTIMIZE <name> … ZORDER BY": "use ALTER TABLE t SET SORTED BY (...), then OPTIMIZE",
-    "OPTIMIZE <name> FULL": "use ALTER TABLE t REWRITE",
-    "VACUUM <name> LITE|FULL": "VACUUM t asks the catalog, which is fast; leave it out",
     "INSERT INTO|OVERWRITE [TABLE] <name> … REPLACE USING|ON": "use REPLACE WHERE or MERGE INTO",
     "CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] <name> … RETURNS|LANGUAGE": (
         "use CREATE MACRO f(x) AS x + 1, or register a function of Spark"
@@ -70,11 +61,7 @@ _STATEMENTS = {
     "CREATE|DROP [OR REPLACE] BLOOMFILTER|SEARCH|VECTOR INDEX": _SET_SORT,
     "CREATE|DROP INDEX": _SET_SORT,
     # Iceberg
-    f"{_ALTER} ADD|DROP|REPLACE PARTITION FIELD": _KEYS,
-    f"{_ALTER} WRITE [DISTRIBUTED BY PARTITION] [LOCALLY] ORDERED BY": (
-        "use ALTER TABLE t SET SORTED BY (c DESC NULLS LAST)"
-    ),
-    f"{_ALTER} WRITE UNORDERED": "use ALTER TABLE t RESET SORTED BY",
+    "REORG TABLE": "use REORG TABLE t APPLY (PURGE)",
     f"{_ALTER} WRITE DISTRIBUTED BY": (
         "rows of one partition are written together in any case; leave it out"
     ),
@@ -106,7 +93,6 @@ _STATEMENTS = {
     "SHOW GRANTS|GRANT": _RIGHTS,
     "LOCK|UNLOCK TABLE": "commits that exclude each other are refused as conflicts; leave it out",
     "CONVERT TO DELTA|ICEBERG": "use CREATE TABLE t (...), then CALL add_files('t', 'folder')",
-    "DESCRIBE|DESC DETAIL <name>": "use DESCRIBE EXTENDED t, or CALL table_info()",
     "DESCRIBE|DESC [TABLE] [EXTENDED|FORMATTED] <name> PARTITION (": (
         "use SELECT * FROM t.partitions WHERE"
     ),
@@ -114,7 +100,6 @@ _STATEMENTS = {
     f"{_ALTER} SET SERDE|SERDEPROPERTIES|FILEFORMAT": _FILES,
 }
 _PROCEDURES = {
-    "ancestors_of": "use DESCRIBE HISTORY t",
     "cherrypick_snapshot": "use INSERT INTO t SELECT * FROM t VERSION AS OF n",
     "compute_partition_stats": "every write keeps statistics; leave it out",
     "compute_table_stats": "every write keeps statistics; leave it out",
@@ -122,13 +107,7 @@ _PROCEDURES = {
     "fast_forward": "a lake has no branches; leave it out",
     "publish_changes": "use a transaction: BEGIN and COMMIT",
     "register_table": "use CALL add_files('t', 'folder')",
-    "remove_orphan_files": "use CALL remove_orphans()",
-    "rewrite_manifests": "a lake has no manifests; leave it out",
-    "rewrite_position_delete_files": "use CALL rewrite_data_files('t')",
     "rewrite_table_path": "use CALL export_iceberg('t', 'folder')",
-    "rollback_to_snapshot": "use RESTORE TABLE t TO VERSION AS OF n",
-    "rollback_to_timestamp": "use RESTORE TABLE t TO TIMESTAMP AS OF '...'",
-    "set_current_snapshot": "use RESTORE TABLE t TO VERSION AS OF n",
     "snapshot": "use CALL add_files('t', 'folder')",
 }
 # The words of a statement that are looked at.

@@ -377,10 +377,12 @@ def _called(verb: Verb) -> str:
     return f"{what}s_{act}" if act in ("created", "dropped", "altered") else verb.value
 
 
-def table_rows(connection: Connection, at: Snapshot) -> list[tuple[Any, ...]]:
+def table_rows(
+    connection: Connection, at: Snapshot, table: int | None = None
+) -> list[tuple[Any, ...]]:
     """Return name, schema id, id, UUID, and the count and bytes of files and delete files.
 
-    One row for each table of the snapshot, by id; one statement.
+    One row for each table of the snapshot, by id, or for one table; one statement.
     """
     t = tables.table.c
     query = (
@@ -389,6 +391,8 @@ def table_rows(connection: Connection, at: Snapshot) -> list[tuple[Any, ...]]:
         .where(visible(tables.table, at.id))
         .order_by(t.table_id)
     )
+    if table is not None:
+        query = query.where(t.table_id == table)
     return [tuple(row) for row in connection.execute(query)]
 
 

@@ -140,6 +140,13 @@ def named_keys(partition: Sequence[PartitionColumn], columns: Schema) -> list[Pa
     return [PartitionBy(f.name, parse_transform(text)) for f, text in named if f is not None]
 
 
+def field_name(key: PartitionBy) -> str:
+    """Return the name that Iceberg gives to a partition field, in lower case."""
+    kind = key.transform.kind
+    suffix = {IDENTITY: "", BUCKET: f"_bucket_{key.transform.buckets}"}.get(kind, f"_{kind}")
+    return f"{key.column}{suffix}".lower()
+
+
 def partition_directory(keys: Sequence[PartitionBy], values: Sequence[str | None]) -> str:
     """Return the directory of a partition below the table's, ending in '/', as DuckDB names it.
 

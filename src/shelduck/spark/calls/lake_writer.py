@@ -37,6 +37,7 @@ from shelduck.spark.rows.assignments import SetValue
 from shelduck.spark.rows.store_rules import MARK, default_text
 from shelduck.spark.scan.matching import require_condition
 from shelduck.spark.types import spark_type
+from shelduck.sql.ddl.create_clauses import FOREIGN
 
 Sparks = Callable[..., Any]
 RunMerge = Callable[[DataFrame, Column, Sequence[MergeClause], bool], None]
@@ -92,7 +93,11 @@ def save_as_table(
     given = _given_by_name(("format", "mode", "partitionBy"), how, more)
     writer.mode(given.pop("mode", None))
     kind, keys = given.pop("format", None), given.pop("partitionBy", None)
-    refuse_format(kind or format_of(writer._jwrite), table.name)  # noqa: SLF001
+    asked = kind or format_of(writer._jwrite)  # noqa: SLF001 - nothing else tells it
+    refuse_format(asked, table.name)
+    if asked is not None and asked.lower() in FOREIGN:
+        # It means a table of the lake, and Spark looks for a data source of that name.
+        kind = "parquet"
     writer.options(**given)
     told = options_of(writer._jwrite)  # noqa: SLF001 - nothing else tells them
     is_there, mode = table.is_there, _mode(writer)

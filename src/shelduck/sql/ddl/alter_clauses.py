@@ -34,9 +34,9 @@ from shelduck.sql.ddl.column_clauses import (
     take_default,
     take_position,
 )
-from shelduck.sql.ddl.partitioning import read_partition_keys
+from shelduck.sql.ddl.partitioning import read_partition_field, read_partition_keys
 from shelduck.sql.ddl.rollups import begins_rollup_change, mixed_changes, read_rollup_changes
-from shelduck.sql.ddl.sorting import read_sort_keys
+from shelduck.sql.ddl.sorting import read_order_of_files, read_sort_keys
 from shelduck.sql.query.expressions import skip_expression
 from shelduck.sql.statements.statement_values import (
     AlterTableStatement,
@@ -93,6 +93,8 @@ def read_alter(cursor: Cursor) -> Statement:
         return _undrop(cursor, name, if_exists)
     if begins_rollup_change(cursor):
         return read_rollup_changes(cursor, name, if_exists)
+    if any(cursor.sees(word, "PARTITION", "FIELD") for word in ("ADD", "DROP", "REPLACE")):
+        return read_partition_field(cursor, name, if_exists)
     if _renames_table(cursor):
         cursor.expect("RENAME", "TO")
         new_name = cursor.table_name()
@@ -202,6 +204,8 @@ def _table_action(cursor: Cursor) -> list[TableChange]:
         return [_set_of_doris(cursor)]
     if _begins_order(cursor):
         return [_order(cursor)]
+    if cursor.sees("CLUSTER", "BY") or cursor.sees("WRITE"):
+        return [read_order_of_files(cursor)]
     return [RewriteOlderFiles()] if cursor.accept("REWRITE") else []
 
 

@@ -16,9 +16,11 @@ from shelduck.sql.ddl.rollups import read_create_rollup, read_drop_rollup, read_
 from shelduck.sql.ddl.sorting import read_sort_keys
 from shelduck.sql.ddl.view_clauses import read_create_view, read_drop_view
 from shelduck.sql.query.read_query import begins_query, read_query
+from shelduck.sql.query.travel import read_time
 from shelduck.sql.statements.statement_values import (
     AlterRollups,
     ColumnDefinition,
+    CopyTableStatement,
     CreateMacroStatement,
     CreateSchemaStatement,
     CreateTableStatement,
@@ -32,15 +34,17 @@ from shelduck.sql.statements.statement_values import (
 from shelduck.sql.tokens.arguments import read_properties
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import TokenKind
+from shelduck.sql.tokens.parts import NamedTable
 
 SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
-PROVIDERS = frozenset(("shelduck", "ducklake", "parquet"))
+FOREIGN = frozenset(("delta", "iceberg"))
+PROVIDERS = frozenset(("shelduck", "ducklake", "parquet")) | FOREIGN
+"""The formats that a statement may name: each means a table of the lake."""
 _CLAUSES = {
     "LOCATION": "the files of a table are below the lake's data path; leave it out",
     "OPTIONS": "leave it out",
     "CLUSTERED": "use PARTITIONED BY (bucket(N, c)) and SORTED BY (...)",
     "PARTITION": "use PARTITIONED BY (...)",
-    "LIKE": "list the columns, or use CREATE TABLE ... AS SELECT ... LIMIT 0",
     "WITH": "leave it out",
     "ROW": "tables are Parquet files; leave it out",
     "STORED": "tables are Parquet files; leave it out",
@@ -53,6 +57,7 @@ def read_create(
 ) -> (
     CreateSchemaStatement
     | CreateTableStatement
+    | CopyTableStatement
     | CreateViewStatement
     | PinView
     | CreateMacroStatement
@@ -63,7 +68,11 @@ def read_create(
         return _create_schema(cursor)
     or_replace = cursor.accept("OR", "REPLACE")
     if cursor.accept("TABLE"):
-        return _create_table(cursor, or_replace)
+        if_not_exists = _accept_if_not_exists(cursor, or_replace)
+        name = cursor.table_name()
+        if word := cursor.accept_any("LIKE", "CLONE") or cursor.accept("DEEP", "CLONE"):
+            return _copy(cursor, name, if_not_exists, or_replace, has_rows=word != "LIKE")
+        return _create_table(cursor, name, if_not_exists, or_replace)
     if cursor.accept("VIEW"):
         return read_create_view(cursor, or_replace)
     if cursor.accept_any(*MACRO_WORDS):
@@ -80,7 +89,8 @@ def read_create(
 
 def read_replace(cursor: Cursor) -> CreateTableStatement:
     """Read the statement behind ``REPLACE TABLE``: CREATE OR REPLACE of a table that exists."""
-    return replace(_create_table(cursor, or_replace=True), must_exist=True)
+    name = cursor.table_name()
+    return replace(_create_table(cursor, name, False, or_replace=True), must_exist=True)
 
 
 def read_drop(
@@ -129,14 +139,30 @@ def _create_schema(cursor: Cursor) -> CreateSchemaStatement:
     return CreateSchemaStatement(name, if_not_exists)
 
 
-def _create_table(cursor: Cursor, or_replace: bool) -> CreateTableStatement:
+def _accept_if_not_exists(cursor: Cursor, or_replace: bool) -> bool:
     if_not_exists = cursor.accept_if("NOT", "EXISTS")
     if if_not_exists and or_replace:
         cursor.at -= 3
         raise cursor.failure(
             "the name of a table (OR REPLACE and IF NOT EXISTS cannot be used together)"
         )
-    name = cursor.table_name()
+    return if_not_exists
+
+
+def _copy(
+    cursor: Cursor, name: NamedTable, if_not_exists: bool, or_replace: bool, *, has_rows: bool
+) -> CopyTableStatement:
+    source = cursor.table_name()
+    version, timestamp = read_time(cursor) if has_rows else (None, None)
+    if not has_rows and cursor.accept("USING"):
+        _provider(cursor)
+    cursor.end()
+    return CopyTableStatement(name, source, has_rows, if_not_exists, or_replace, version, timestamp)
+
+
+def _create_table(
+    cursor: Cursor, name: NamedTable, if_not_exists: bool, or_replace: bool
+) -> CreateTableStatement:
     columns: tuple[ColumnDefinition, ...] = ()
     opening = cursor.at
     if cursor.sees("(") and not begins_query(cursor):
@@ -314,6 +340,8 @@ _READERS: dict[tuple[str, ...], tuple[str, Callable[[Cursor], object]]] = {
     ("PARTITION", "BY"): ("partitioned_by", read_doris_partitions),
     ("AUTO", "PARTITION", "BY"): ("partitioned_by", read_doris_partitions),
     ("SORTED", "BY"): ("sorted_by", read_sort_keys),
+    # Delta's word.
+    ("CLUSTER", "BY"): ("sorted_by", read_sort_keys),
     ("DISTRIBUTED", "BY"): ("distributed_by", read_distribution),
     **{words: ("keys", read) for words, read in KEY_CLAUSES.items()},
     ("ROLLUP",): ("rollups", read_rollups),

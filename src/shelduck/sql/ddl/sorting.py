@@ -12,7 +12,7 @@ from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.tables.partition import SortKey
+from shelduck.model.tables.partition import ResetSorting, SetSorting, SortKey
 from shelduck.model.text.quoting import backticked, double_quoted, quote_name
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import TokenKind, tokenize
@@ -38,6 +38,31 @@ _RESERVED = frozenset(
 def read_sort_keys(cursor: Cursor) -> tuple[SortKey, ...]:
     """Take the keys in brackets; NULL goes last where nothing is said, as in DuckDB."""
     return cursor.in_brackets(_key)
+
+
+def read_order_of_files(cursor: Cursor) -> SetSorting | ResetSorting:
+    """Read Delta's CLUSTER BY or Iceberg's WRITE: both say how rows are sorted in files."""
+    if cursor.accept("CLUSTER", "BY"):
+        none = cursor.accept("NONE")
+        return ResetSorting() if none else SetSorting(read_sort_keys(cursor))
+    cursor.expect("WRITE")
+    if cursor.accept("UNORDERED"):
+        return ResetSorting()
+    # Rows of one partition are written together in any case.
+    cursor.accept("DISTRIBUTED", "BY", "PARTITION")
+    cursor.accept("LOCALLY")
+    cursor.expect("ORDERED", "BY")
+    return SetSorting(_order(cursor))
+
+
+def _order(cursor: Cursor) -> tuple[SortKey, ...]:
+    # Iceberg's keys need no brackets.
+    if cursor.sees("("):
+        return read_sort_keys(cursor)
+    keys = [_key(cursor)]
+    while cursor.accept(","):
+        keys.append(_key(cursor))
+    return tuple(keys)
 
 
 def sort_keys(texts: Sequence[str]) -> tuple[SortKey, ...]:

@@ -81,6 +81,33 @@ class CreateTableStatement(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class CopyTableStatement(Statement):
+    """CREATE TABLE … LIKE, or DEEP CLONE, which ``has_rows``: of now, a snapshot or a time."""
+
+    name: NamedTable
+    source: NamedTable
+    has_rows: bool
+    if_not_exists: bool = False
+    or_replace: bool = False
+    version: int | None = None
+    timestamp: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterPartitionFields(Statement):
+    """Iceberg's ADD, DROP and REPLACE PARTITION FIELD: keys that go, and keys that come.
+
+    ``named`` is the name of the field that goes, which may be Iceberg's, such as ``ts_day``.
+    """
+
+    name: NamedTable
+    gone: tuple[PartitionBy, ...] = ()
+    added: tuple[PartitionBy, ...] = ()
+    named: str | None = None
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class DropTableStatement(Statement):
     """DROP TABLE."""
 

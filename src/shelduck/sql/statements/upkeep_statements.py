@@ -108,6 +108,20 @@ class Optimize(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Reorg(Statement):
+    """REORG TABLE … APPLY (PURGE): files with deleted rows are written again."""
+
+    name: NamedTable
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeDetail(Statement):
+    """DESCRIBE DETAIL: one row about a table."""
+
+    name: NamedTable
+
+
+@dataclass(frozen=True, slots=True)
 class Vacuum(Statement):
     """VACUUM of a table, or of the lake when ``name`` is None."""
 

@@ -24,7 +24,7 @@ from shelduck.sql.statements.statement_values import (
     ShowViews,
     UseSchema,
 )
-from shelduck.sql.statements.upkeep_statements import DescribeHistory
+from shelduck.sql.statements.upkeep_statements import DescribeDetail, DescribeHistory
 from shelduck.sql.tokens.arguments import read_property_key
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import TokenKind
@@ -40,7 +40,7 @@ Show = (
     | ShowCreateTable
     | ShowProperties
 )
-_NO_TABLES = (*SCHEMA_WORDS, "FUNCTION", "PROCEDURE", "CATALOG", "QUERY", "DETAIL")
+_NO_TABLES = (*SCHEMA_WORDS, "FUNCTION", "PROCEDURE", "CATALOG", "QUERY")
 _SHOWN = ("SCHEMAS", "TABLES", "VIEWS", "MACROS", "COLUMNS", "PARTITIONS", "TBLPROPERTIES")
 _LISTED: dict[str, type[ShowTables | ShowViews | ShowMacros]] = {
     "TABLES": ShowTables,
@@ -99,8 +99,13 @@ def with_sparks_functions(text: str) -> str:
     return f"{text[: found.end()]} IN spark_catalog.default{text[found.end() :]}"
 
 
-def read_describe(cursor: Cursor) -> Describe | DescribeHistory:
+def read_describe(cursor: Cursor) -> Describe | DescribeHistory | DescribeDetail:
     """Read the statement behind ``DESCRIBE``."""
+    if cursor.sees("DETAIL") and cursor.peek(1).may_name:
+        cursor.take()
+        detailed = DescribeDetail(cursor.table_name())
+        cursor.end()
+        return detailed
     if cursor.sees("HISTORY") and cursor.peek(1).may_name:
         cursor.take()
         return read_history(cursor)

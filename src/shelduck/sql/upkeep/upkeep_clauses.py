@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+from shelduck.model.changes.modify import RewriteOlderFiles
 from shelduck.sql.query.expressions import skip_expression, take_target
 from shelduck.sql.query.rewriting import Rewriting
 from shelduck.sql.query.travel import read_time
 from shelduck.sql.rows.edit_clauses import selection
+from shelduck.sql.statements.statement_values import AlterTableStatement
 from shelduck.sql.statements.upkeep_statements import (
     AlterJob,
     BeginTransaction,
@@ -17,6 +19,7 @@ from shelduck.sql.statements.upkeep_statements import (
     CommitTransaction,
     DescribeHistory,
     Optimize,
+    Reorg,
     Restore,
     RollbackTransaction,
     SetVariable,
@@ -62,10 +65,24 @@ def read_call_statement(cursor: Cursor) -> Call:
     return call
 
 
-def read_optimize(cursor: Cursor) -> Optimize:
-    """Read the statement behind ``OPTIMIZE``."""
+def read_optimize(cursor: Cursor) -> Optimize | AlterTableStatement:
+    """Read the statement behind ``OPTIMIZE``; FULL writes all files in today's layout."""
+    start = cursor.at
+    name = cursor.table_name()
+    if cursor.accept("FULL"):
+        cursor.end()
+        return AlterTableStatement(name, (RewriteOlderFiles(),))
+    cursor.at = start
     found, _ = take_target(cursor, "WHERE", alias=False)
     return Optimize(selection(cursor, found, None, ends=("ZORDER",)))
+
+
+def read_reorg(cursor: Cursor) -> Reorg:
+    """Read the statement behind ``REORG TABLE``."""
+    name = cursor.table_name()
+    cursor.expect("APPLY", "(", "PURGE", ")")
+    cursor.end()
+    return Reorg(name)
 
 
 def read_vacuum(cursor: Cursor) -> Vacuum:
@@ -75,6 +92,8 @@ def read_vacuum(cursor: Cursor) -> Vacuum:
     if cursor.peek().may_name and not retains and not cursor.sees("DRY", "RUN"):
         name = cursor.table_name()
     hours = None
+    # Delta's words for how it looks for files: a lake asks its catalog.
+    cursor.accept_any("LITE", "FULL")
     if cursor.accept("RETAIN"):
         hours = _hours(cursor)
     dry_run = cursor.accept("DRY", "RUN")

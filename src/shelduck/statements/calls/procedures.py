@@ -14,7 +14,7 @@ from shelduck.sql.foreign_words import foreign_procedure
 from shelduck.sql.tokens.parts import Call
 from shelduck.statements import transactions
 from shelduck.statements.call_arguments import values
-from shelduck.statements.calls import exchange, functions, upkeep_calls
+from shelduck.statements.calls import exchange, functions, iceberg_calls, upkeep_calls
 from shelduck.statements.runner import Answer, Runner
 
 Procedure = Callable[..., Answer]
@@ -24,6 +24,7 @@ PROCEDURES: dict[str, Procedure] = {
     **transactions.PROCEDURES,
     **functions.PROCEDURES,
     **upkeep_calls.PROCEDURES,
+    **iceberg_calls.PROCEDURES,
 }
 
 

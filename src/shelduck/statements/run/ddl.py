@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.jobs.jobs import SchemaChangeJob, job_properties
 from shelduck.model.changes.schema_change import SetComment
 from shelduck.model.tables.keys import folds
+from shelduck.model.tables.partition import (
+    ResetPartitioning,
+    SetPartitioning,
+    field_name,
+    named_keys,
+)
 from shelduck.model.tables.properties import refuse_doris
 from shelduck.model.types.data_types import Member
 from shelduck.operations.done import Done, Loaded
 from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.inlining import limits_of
+from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.rows.appending import load
 from shelduck.spark.session import DataFrame
 from shelduck.spark.types import members_of
+from shelduck.sql.parse import parse
 from shelduck.sql.statements import statement_values as st
+from shelduck.statements.describe import create_statement
 from shelduck.statements.run.views import comment_columns
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.catalog_verbs import creating
 from shelduck.work.hooks import carry_out_rows
+from shelduck.work.lookup import version_at
 from shelduck.work.results import Result, Unchanged
 from shelduck.work.unit import UnitOfWork, carry_out
 
@@ -61,7 +72,41 @@ def create_table(runner: Runner, statement: st.CreateTableStatement) -> Result:
     if statement.if_not_exists and view.has_table(name):
         return Unchanged(view.base.id)
     rows = runner.query(statement.as_query) if statement.as_query else None
-    stage = creating(statement, name, _members(statement, rows))
+    return _created(runner, statement, _members(statement, rows), rows)
+
+
+def copy_table(runner: Runner, statement: st.CopyTableStatement) -> Result:
+    """CREATE TABLE … LIKE and DEEP CLONE: all that SHOW CREATE TABLE says of the source."""
+    name, source = runner.name(statement.name), runner.table(statement.source)
+    view = runner.view()
+    if statement.if_not_exists and view.workspace.has_table(name):
+        return Unchanged(view.workspace.base.id)
+    at = statement.version, statement.timestamp
+    if at == (None, None):
+        found = view.workspace.table(source.name)
+    else:
+        found = version_at(runner.state, source.name, *at)
+    [made] = parse(create_statement(found, list(rollups_of(view, found))), ntz=False)
+    assert isinstance(made, st.CreateTableStatement)
+    made = replace(
+        made,
+        name=statement.name,
+        # Rows are for a new table only.
+        if_not_exists=statement.if_not_exists and not statement.has_rows,
+        or_replace=statement.or_replace,
+    )
+    rows = source.read(version=at[0], timestamp=at[1]) if statement.has_rows else None
+    return _created(runner, made, _members(made, None), rows)
+
+
+def _created(
+    runner: Runner,
+    statement: st.CreateTableStatement,
+    members: list[Member],
+    rows: DataFrame | None,
+) -> Result:
+    name = runner.name(statement.name)
+    stage = creating(statement, name, members)
     if rows is None:
         return carry_out(runner.state, runner.unit, stage)
 
@@ -117,6 +162,32 @@ def alter_table(runner: Runner, statement: st.AlterTableStatement) -> Result:
     return Unchanged(done.look().base) if isinstance(done, SchemaChangeJob) else done
 
 
+def alter_partition_fields(runner: Runner, statement: st.AlterPartitionFields) -> Result:
+    """Iceberg's ADD, DROP and REPLACE PARTITION FIELD: the keys of new files."""
+    view = runner.view().workspace
+    if statement.if_exists and not view.has_table(runner.name(statement.name)):
+        return Unchanged(view.base.id)
+    table = runner.version(statement.name)
+    known = named_keys(table.partition, table.columns)
+    gone = set(statement.gone)
+    if gone and not gone <= set(known):
+        gone = {key for key in known if field_name(key) == (statement.named or "").lower()}
+    if statement.gone and not gone:
+        told = ", ".join(map(str, known)) or "none"
+        raise NotFound(
+            f"table {table.full_name} has no partition field"
+            f" {statement.named or ', '.join(map(str, statement.gone))}; its keys are {told}",
+            about="partition",
+        )
+    at = min((known.index(key) for key in gone), default=len(known))
+    kept = [key for key in known if key not in gone]
+    keys = (*kept[:at], *(key for key in statement.added if key not in kept), *kept[at:])
+    change = SetPartitioning(keys) if keys else ResetPartitioning()
+    done = runner.table(statement.name).alter(change)
+    assert not isinstance(done, SchemaChangeJob)
+    return done
+
+
 def rename_table(runner: Runner, statement: st.RenameTableStatement) -> Result:
     """ALTER TABLE … RENAME TO, inside one schema."""
     old = runner.name(statement.name)
@@ -147,6 +218,8 @@ RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     st.DropSchemaStatement: drop_schema,
     st.UseSchema: use_schema,
     st.CreateTableStatement: create_table,
+    st.CopyTableStatement: copy_table,
+    st.AlterPartitionFields: alter_partition_fields,
     st.DropTableStatement: drop_table,
     st.AlterTableStatement: alter_table,
     st.RenameTableStatement: rename_table,

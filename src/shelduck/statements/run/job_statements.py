@@ -239,6 +239,11 @@ def optimize(runner: Runner, statement: up.Optimize) -> PlainRows:
         return compacted_rows([table.compact(where=where)])
 
 
+def reorg(runner: Runner, statement: up.Reorg) -> PlainRows:
+    """REORG TABLE … APPLY (PURGE): every file with a deleted row is written again."""
+    return compacted_rows([runner.table(statement.name).rewrite_deletes(0)])
+
+
 def drop_feature(runner: Runner, statement: up.DropFeature) -> Result:
     """ALTER TABLE … DROP FEATURE: files of older types are rewritten first."""
     view = runner.view().workspace
@@ -275,6 +280,7 @@ RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     up.UndoJob: undo_job,
     up.UndropColumn: undrop_column,
     up.Optimize: optimize,
+    up.Reorg: reorg,
     up.Vacuum: vacuum,
     up.Checkpoint: checkpoint,
 }

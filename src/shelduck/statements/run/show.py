@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+from shelduck.catalog.read.metadata_rows import table_rows
 from shelduck.catalog.read.overview.partitions import partition_rows
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.partition import NULL_DIRECTORY
@@ -20,7 +22,7 @@ from shelduck.spark.bridge.named import analyzed_plan
 from shelduck.spark.scan.rollup_rule import collecting_choices
 from shelduck.spark.session import DataFrame
 from shelduck.sql.statements import statement_values as st
-from shelduck.sql.statements.upkeep_statements import DescribeHistory
+from shelduck.sql.statements.upkeep_statements import DescribeDetail, DescribeHistory
 from shelduck.statements import describe as described
 from shelduck.statements.describe import topics
 from shelduck.statements.runner import Answer, Runner
@@ -31,6 +33,12 @@ from shelduck.work.results import PlainRows
 from shelduck.work.unit import UnitOfWork
 
 _DESCRIBED = "col_name string, data_type string, comment string"
+_DETAIL = (
+    "format string, id string, name string, description string, location string,"
+    " createdAt timestamp, lastModified timestamp, partitionColumns array<string>,"
+    " clusteringColumns array<string>, numFiles bigint, sizeInBytes bigint,"
+    " properties map<string, string>"
+)
 
 
 def query(runner: Runner, statement: st.Query) -> DataFrame:
@@ -193,6 +201,22 @@ def describe_history(runner: Runner, statement: DescribeHistory) -> DataFrame:
     return history(runner.state, runner.version(statement.name), statement.limit)
 
 
+def describe_detail(runner: Runner, statement: DescribeDetail) -> PlainRows:
+    """DESCRIBE DETAIL, with the columns of Delta that apply here."""
+    found = runner.version(statement.name)
+    with runner.state.store.read() as connection:
+        [row] = table_rows(connection, found.snapshot, found.id)
+    history = runner.table(statement.name).history()
+    times: list[datetime | None] = [s.time for s in history] or [None]
+    detail = (
+        *("ducklake", found.uuid, found.full_name, found.comments.get(None), found.path),
+        *(times[-1], times[0]),
+        *(described.partition_texts(found), described.sort_texts(found)),
+        *(row[4], row[5], shown_properties(found.properties)),
+    )
+    return PlainRows(_DETAIL, [detail])
+
+
 def show_partitions(runner: Runner, statement: st.ShowPartitions) -> PlainRows:
     """SHOW PARTITIONS, with the column that Spark gives: ``key=value/key=value``."""
     table = runner.version(statement.name)
@@ -210,6 +234,7 @@ def _directory(key: str, value: str | None) -> str:
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     DescribeHistory: describe_history,
+    DescribeDetail: describe_detail,
     st.ShowPartitions: show_partitions,
     st.Query: query,
     st.Explain: explain,

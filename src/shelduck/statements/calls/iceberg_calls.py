@@ -1,0 +1,86 @@
+"""Iceberg's procedures that mean something for a lake, with its names, arguments and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from shelduck.errors import NotFound
+from shelduck.statements.call_arguments import Moment, table_name
+from shelduck.statements.calls.upkeep_calls import compacted_rows, lake_of
+from shelduck.statements.runner import Answer, Runner
+from shelduck.verbs.table import Table
+from shelduck.work.results import Committed, PlainRows
+
+# Iceberg's own default.
+_ORPHAN_AGE = timedelta(days=3)
+
+
+def rollback_to_snapshot(runner: Runner, table: str, snapshot_id: int) -> PlainRows:
+    """Give a table the rows and columns of a snapshot again; a commit, as RESTORE is."""
+    before = runner.view().workspace.base.id
+    done = _table(runner, table).restore(version=snapshot_id)
+    return _moved(before, done.snapshot if isinstance(done, Committed) else before)
+
+
+def rollback_to_timestamp(runner: Runner, table: str, timestamp: Moment) -> PlainRows:
+    """Give a table the rows and columns of a time again."""
+    before = runner.view().workspace.base.id
+    done = _table(runner, table).restore(timestamp=timestamp)
+    return _moved(before, done.snapshot if isinstance(done, Committed) else before)
+
+
+def ancestors_of(runner: Runner, table: str, snapshot_id: int | None = None) -> PlainRows:
+    """Show the snapshots that changed a table, newest first, up to one of them."""
+    found = [s for s in _table(runner, table).history() if snapshot_id in (None, s.id)]
+    if snapshot_id is not None:
+        if not found:
+            raise NotFound(f"snapshot {snapshot_id} did not change table {table}", about="snapshot")
+        found += _table(runner, table).history(before=snapshot_id)
+    rows = sorted(((s.id, s.time) for s in found), reverse=True)
+    return PlainRows("snapshot_id bigint, timestamp timestamp", rows)
+
+
+def rewrite_position_delete_files(runner: Runner, table: str) -> PlainRows:
+    """Write the files again that have deleted rows."""
+    return compacted_rows([_table(runner, table).rewrite_deletes(0)])
+
+
+def rewrite_manifests(runner: Runner, table: str, use_caching: bool = True) -> PlainRows:  # noqa: ARG001
+    """Do nothing: a lake has no manifests."""
+    _table(runner, table).history(limit=1)
+    return PlainRows("rewritten_manifests_count int, added_manifests_count int", [(0, 0)])
+
+
+def remove_orphan_files(
+    runner: Runner,
+    table: str | None = None,
+    older_than: Moment | None = None,
+    *,
+    dry_run: bool = False,
+) -> PlainRows:
+    """Delete files that no snapshot knows and that are older than three days; one row for each."""
+    name = None if table is None else str(table_name(runner, table))
+    done = lake_of(runner).remove_orphans(
+        older_than=older_than or _ORPHAN_AGE, table=name, dry_run=dry_run
+    )
+    return PlainRows("orphan_file_location string", [(path,) for path in done.files])
+
+
+def _table(runner: Runner, name: str) -> Table:
+    return Table(runner.state, table_name(runner, name), runner.unit)
+
+
+def _moved(before: int, now: int) -> PlainRows:
+    return PlainRows("previous_snapshot_id bigint, current_snapshot_id bigint", [(before, now)])
+
+
+PROCEDURES: dict[str, Callable[..., Answer]] = {
+    "ancestors_of": ancestors_of,
+    "remove_orphan_files": remove_orphan_files,
+    "rewrite_manifests": rewrite_manifests,
+    "rewrite_position_delete_files": rewrite_position_delete_files,
+    "rollback_to_snapshot": rollback_to_snapshot,
+    "rollback_to_timestamp": rollback_to_timestamp,
+    "set_current_snapshot": rollback_to_snapshot,
+}

@@ -1,0 +1,133 @@
+"""What people type for Delta Lake and Iceberg means the same for a table of a lake."""
+
+from __future__ import annotations
+
+import pytest
+
+from shelduck.errors import NotFound
+from tests.support.attaching import attached_lake, duck, url_of
+
+pytestmark = pytest.mark.spark41
+
+
+@pytest.fixture
+def lake(spark, tmp_path):
+    """A lake that is catalog ``lake`` of the session; its table has all that tables have."""
+    with attached_lake(
+        spark,
+        tmp_path,
+        "CREATE TABLE t (id BIGINT NOT NULL COMMENT 'key', w STRING DEFAULT 'x', at TIMESTAMP)"
+        " USING delta COMMENT 'all' PARTITIONED BY (w) SORTED BY (id DESC)"
+        " TBLPROPERTIES ('delta.autoOptimize.optimizeWrite' = 'true',"
+        " 'write.format.default' = 'orc')",
+        "INSERT INTO t SELECT id, 'a', TIMESTAMP '2026-01-31 12:00:00' FROM range(50)",
+        "INSERT INTO t SELECT id, 'b', NULL FROM range(50, 60)",
+    ) as found:
+        yield found
+
+
+def told(spark, statement):
+    return [tuple(row) for row in spark.sql(statement).collect()]
+
+
+def made(spark, name):
+    [(text,)] = told(spark, f"SHOW CREATE TABLE lake.main.{name}")
+    return text.partition("(")[2]
+
+
+def test_a_copy_has_all_that_the_table_has(spark, lake, tmp_path):
+    spark.sql("CREATE TABLE lake.main.empty LIKE lake.main.t")
+    spark.sql("CREATE TABLE lake.main.now DEEP CLONE lake.main.t")
+    spark.sql("DELETE FROM lake.main.t WHERE w = 'a'")
+    before = told(spark, "SELECT count(*) FROM lake.main.now")
+    spark.sql("CREATE OR REPLACE TABLE lake.main.now CLONE lake.main.t VERSION AS OF 2")
+    spark.sql("CREATE TABLE IF NOT EXISTS lake.main.now DEEP CLONE lake.main.t")
+
+    assert "'write.format.default' = 'orc'" in made(spark, "t")
+    assert made(spark, "empty") == made(spark, "now") == made(spark, "t")
+    assert before == [(60,)]
+    counts = "SELECT (SELECT count(*) FROM lake.empty), count(*), min(w), max(w) FROM lake.now"
+    assert duck(url_of(tmp_path), counts) == [(0, 50, "a", "a")]
+
+
+def test_partition_fields_come_and_go(spark, lake):
+    alter = "ALTER TABLE lake.main.t"
+    for change in (
+        "ADD PARTITION FIELD bucket(4, id) AS shard",
+        "REPLACE PARTITION FIELD w WITH days(at)",
+        "DROP PARTITION FIELD id_bucket_4",
+    ):
+        spark.sql(f"{alter} {change}")
+    assert "PARTITIONED BY (year(at), month(at), day(at))" in made(spark, "t")
+    with pytest.raises(NotFound, match="no partition field w; its keys are year"):
+        spark.sql(f"{alter} DROP PARTITION FIELD w")
+    spark.sql(f"{alter} DROP PARTITION FIELD days(at)")
+
+    assert "PARTITIONED BY" not in made(spark, "t")
+
+
+@pytest.mark.parametrize(
+    ("change", "sorts"),
+    [
+        ("CLUSTER BY (w, id)", "(w, id)"),
+        ("CLUSTER BY NONE", None),
+        ("WRITE ORDERED BY w DESC NULLS LAST, id", "(w DESC, id)"),
+        ("WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY id", "(id)"),
+        ("WRITE UNORDERED", None),
+    ],
+)
+def test_words_for_the_order_of_rows_are_sort_keys(spark, lake, change, sorts):
+    spark.sql(f"ALTER TABLE lake.main.t {change}")
+
+    assert (f"SORTED BY {sorts}" in made(spark, "t")) == (sorts is not None)
+    assert ("SORTED BY" in made(spark, "t")) == (sorts is not None)
+
+
+def test_maintenance_in_their_words(spark, lake, tmp_path):
+    spark.sql("DELETE FROM lake.main.t WHERE id < 5")
+    [purged] = told(spark, "REORG TABLE lake.main.t APPLY (PURGE)")
+    spark.sql("DELETE FROM lake.main.t WHERE id < 8")
+    [rewritten] = told(spark, "CALL lake.system.rewrite_position_delete_files('main.t')")
+    spark.sql("OPTIMIZE lake.main.t FULL")
+    [detail] = [row.asDict() for row in spark.sql("DESCRIBE DETAIL lake.main.t").collect()]
+
+    assert purged[:4] == rewritten[:4] == ("main", "t", 1, 1)
+    assert told(spark, "VACUUM lake.main.t LITE DRY RUN") == []
+    assert told(spark, "CALL lake.system.rewrite_manifests('main.t')") == [(0, 0)]
+    assert told(spark, "CALL lake.system.remove_orphan_files(table => 'main.t')") == []
+    assert (detail["name"], detail["partitionColumns"]) == ("main.t", ["w"])
+    files = "SELECT count(*), sum(data_file_size_bytes) FROM ducklake_list_files('lake', 't')"
+    assert duck(url_of(tmp_path), files) == [(detail["numFiles"], detail["sizeInBytes"])]
+    assert detail["properties"]["delta.autoOptimize.optimizeWrite"] == "true"
+
+
+def test_a_table_goes_back_to_a_snapshot_by_a_new_one(spark, lake):
+    before = told(spark, "CALL lake.system.ancestors_of('main.t')")
+    newest = before[0][0]
+    moved = told(spark, "CALL lake.system.rollback_to_snapshot('main.t', 2)")
+    again = f"CALL lake.system.set_current_snapshot(table => 'main.t', snapshot_id => {newest})"
+
+    assert [number for number, _ in before] == [3, 2, 1]
+    assert moved == [(3, 4)]
+    assert told(spark, "SELECT count(*) FROM lake.main.t") == [(50,)]
+    assert told(spark, again) == [(4, 5)]
+    assert told(spark, "SELECT count(*) FROM lake.main.t") == [(60,)]
+    assert told(spark, "CALL lake.system.ancestors_of('main.t', 2)") == before[1:]
+    later = "TIMESTAMP '2100-01-01 00:00:00'"
+    assert told(spark, f"CALL lake.system.rollback_to_timestamp('main.t', {later})") == [(5, 5)]
+    with pytest.raises(NotFound, match="snapshot 99 did not change table"):
+        spark.sql("CALL lake.system.ancestors_of('main.t', 99)")
+
+
+@pytest.mark.parametrize("provider", ["delta", "iceberg"])
+def test_their_formats_mean_a_table_of_the_lake(spark, lake, provider):
+    rows = spark.range(3)
+    rows.write.format(provider).saveAsTable("lake.main.made")
+    rows.write.format(provider).mode("append").saveAsTable("lake.main.made")
+    more = rows.selectExpr("id", "id * 2 AS twice").write.format(provider).mode("overwrite")
+    more.option("overwriteSchema", "true").saveAsTable("lake.main.made")
+    rows.writeTo("lake.main.other").using(provider).create()
+
+    read = spark.read.format(provider).table("lake.main.made")
+    assert (read.columns, read.count()) == (["id", "twice"], 3)
+    assert spark.table("lake.main.other").count() == 3
