@@ -131,7 +131,12 @@ def owner(statement: st.Statement, names: LakeNames) -> str | None:
     if isinstance(statement, Query):
         return _owner_of_query(statement, names)
     if isinstance(statement, st.Explain):
-        return _owner_of_query(statement.query, names)
+        changed = statement.changed
+        return (
+            _owner_of_query(statement.query, names)
+            if changed is None
+            else names.lake_of(changed.parts)
+        )
     if isinstance(statement, Call):
         return names.lake(statement.catalog or names.current)
     targets = list(_targets(statement))

@@ -75,7 +75,7 @@ _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("CANCEL",): read_cancel,
     ("DESCRIBE",): read_describe,
     ("DESC",): read_describe,
-    ("EXPLAIN",): read_explain,
+    ("EXPLAIN",): lambda cursor: read_explain(cursor, _read),
     ("HELP",): read_help,
     ("USE",): read_use,
     ("SET", "VARIABLE"): read_set_variable,

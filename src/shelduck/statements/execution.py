@@ -177,6 +177,7 @@ OPERATIONS: dict[type, str] = {
     rs.Returning: "RETURNING",
     Query: "QUERY",
     st.Explain: "EXPLAIN",
+    st.ExplainAlter: "EXPLAIN ALTER",
     st.ShowSchemas: "SHOW SCHEMAS",
     st.ShowTables: "SHOW TABLES",
     st.ShowColumns: "SHOW COLUMNS",

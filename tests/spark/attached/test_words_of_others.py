@@ -119,6 +119,33 @@ def test_a_table_goes_back_to_a_snapshot_by_a_new_one(spark, lake):
         spark.sql("CALL lake.system.ancestors_of('main.t', 99)")
 
 
+@pytest.mark.parametrize(
+    ("statement", "seen"),
+    [
+        ("UPDATE lake.main.t SET id = id * 7 WHERE w = 'a'", ["* 7", "main.t, snapshot 3"]),
+        ("DELETE FROM lake.main.t AS x WHERE x.id > 55", ["> 55", "main.t, snapshot 3"]),
+        (
+            (
+                "MERGE INTO lake.main.t USING (SELECT 3 AS id) AS s ON t.id = s.id"
+                " WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+            ),
+            ["Join", "RightOuter"],
+        ),
+        ("INSERT INTO lake.main.t SELECT * FROM lake.main.t WHERE w = 'b'", ["w", "main.t"]),
+        ("ALTER TABLE lake.main.t ALTER COLUMN id TYPE STRING", ["by a job", "rows: 60"]),
+    ],
+    ids=lambda value: value.split()[0] if isinstance(value, str) else "",
+)
+def test_explain_of_a_change_says_how_rows_are_found_and_changes_nothing(
+    spark, lake, statement, seen
+):
+    [(plan,)] = told(spark, f"EXPLAIN {statement}")
+    before = told(spark, "CALL lake.system.current_snapshot()")
+
+    assert [part for part in seen if part not in plan] == []
+    assert before == [(3,)]
+
+
 @pytest.mark.parametrize("provider", ["delta", "iceberg"])
 def test_their_formats_mean_a_table_of_the_lake(spark, lake, provider):
     rows = spark.range(3)

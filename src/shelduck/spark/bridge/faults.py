@@ -156,7 +156,7 @@ _MEANINGS: tuple[tuple[str, Callable[[str], ShelduckError], str], ...] = (
         RefusedArgument,
         (
             "Spark itself cannot change rows of {0}; run the statement by itself:"
-            " spark.sql('UPDATE ...'), not inside EXPLAIN, EXECUTE IMMEDIATE or BEGIN ... END"
+            " spark.sql('UPDATE ...'), not inside EXECUTE IMMEDIATE or BEGIN ... END"
         ),
     ),
 )

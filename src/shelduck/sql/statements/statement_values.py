@@ -295,10 +295,21 @@ class Help(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Explain(Statement):
-    """EXPLAIN a query; ``mode`` is simple, extended, formatted, cost, codegen or analyze."""
+    """EXPLAIN a query; ``mode`` is simple, extended, formatted, cost, codegen or analyze.
+
+    Of a statement that changes rows it is the query that finds them; ``changed`` is their table.
+    """
 
     query: Query
     mode: str = "simple"
+    changed: NamedTable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainAlter(Statement):
+    """EXPLAIN ALTER TABLE: what it would do, as `Table.plan_alter` says."""
+
+    statement: AlterTableStatement
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
 
 from shelduck.model.tables.schema import Path
+from shelduck.model.text.quoting import backticked
 from shelduck.sql.ddl.create_clauses import SCHEMA_WORDS
 from shelduck.sql.foreign_words import SPARKS
 from shelduck.sql.query.read_query import begins_query, read_query
+from shelduck.sql.statements.row_statements import Delete, Insert, MergeStatement, Update
 from shelduck.sql.statements.statement_values import (
+    AlterTableStatement,
     Describe,
     Explain,
+    ExplainAlter,
     Help,
     NamedTable,
     SchemaName,
@@ -28,6 +34,7 @@ from shelduck.sql.statements.upkeep_statements import DescribeDetail, DescribeHi
 from shelduck.sql.tokens.arguments import read_property_key
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import TokenKind
+from shelduck.sql.tokens.parts import Expression, Query, Relation, Statement, Target, query_over
 from shelduck.sql.upkeep.upkeep_clauses import read_history
 
 Show = (
@@ -139,14 +146,60 @@ def read_help(cursor: Cursor) -> Help:
     return Help(" ".join(words))
 
 
-def read_explain(cursor: Cursor) -> Explain:
-    """Read the statement behind ``EXPLAIN``; only queries can be explained."""
+def read_explain(cursor: Cursor, read: Callable[[Cursor], Statement]) -> Explain | ExplainAlter:
+    """Read the statement behind ``EXPLAIN``: a query, or a change of a table, by ``read``."""
     mode = cursor.accept_any(*_MODES, "ANALYZE")
     if mode == "LOGICAL":
         raise cursor.refusal("EXPLAIN LOGICAL", "use EXPLAIN EXTENDED")
-    if not begins_query(cursor):
-        raise cursor.refusal("EXPLAIN of a statement that is not a query", "use Table.plan_alter")
-    return Explain(read_query(cursor), mode.lower() or "simple")
+    if begins_query(cursor):
+        return Explain(read_query(cursor), mode.lower() or "simple")
+    changes = cursor.peek().key in ("INSERT", "UPDATE", "DELETE", "MERGE", "ALTER")
+    if changes and mode == "ANALYZE":
+        raise cursor.refusal("EXPLAIN ANALYZE of a statement that changes a table", "use EXPLAIN")
+    found = read(cursor) if changes else None
+    if isinstance(found, AlterTableStatement):
+        return ExplainAlter(found)
+    if not isinstance(found, Insert | Update | Delete | MergeStatement):
+        raise cursor.refusal(
+            "EXPLAIN of such a statement",
+            "it shows plans of queries, INSERT, UPDATE, DELETE, MERGE and ALTER TABLE",
+        )
+    return Explain(_changed_rows(found), mode.lower() or "simple", found.name)
+
+
+def _changed_rows(statement: Insert | Update | Delete | MergeStatement) -> Query:
+    """Return the query that finds the rows of a statement, with the values that they get."""
+    if isinstance(statement, Insert):
+        return statement.source
+    if isinstance(statement, MergeStatement):
+        return _joined(statement)
+    target, values = statement.rows.target, list[Expression]()
+    if isinstance(statement, Update):
+        values = [a.value for a in statement.assignments if a.value is not None]
+    columns = ", ".join(["*", *(f"({value.text})" for value in values)])
+    found = query_over((query := statement.rows.query(columns)).text, query, *values)
+    return _with_target(found, target)
+
+
+def _joined(merge: MergeStatement) -> Query:
+    """Return the join of a MERGE; which rows of the two sides are kept, its clauses say."""
+    parts: list[Query | Expression] = [merge.source]
+    kept = bool(merge.not_matched), bool(merge.not_matched_by_source)
+    kind = {(True, True): "FULL", (True, False): "RIGHT", (False, True): "LEFT"}.get(kept, "INNER")
+    on = merge.condition
+    if isinstance(on, tuple):
+        using = f"USING ({', '.join(map(backticked, on))})"
+    else:
+        using = f"ON ({on.text})"
+        parts.append(on)
+    alias = f" AS {backticked(merge.source_alias)}" if merge.source_alias else ""
+    text = f"SELECT * FROM {merge.target.source} {kind} JOIN ({merge.source.text}){alias} {using}"
+    return _with_target(query_over(text, *parts), merge.target)
+
+
+def _with_target(query: Query, target: Target) -> Query:
+    made = Relation(target.name, target.placeholder)
+    return replace(query, relations=(*query.relations, made))
 
 
 def read_use(cursor: Cursor) -> UseSchema:

@@ -65,6 +65,13 @@ def explain(runner: Runner, statement: st.Explain) -> DataFrame | PlainRows:
     return PlainRows("plan string", [("\n".join(lines),)])
 
 
+def explain_alter(runner: Runner, statement: st.ExplainAlter) -> PlainRows:
+    """EXPLAIN ALTER TABLE: which changes are light, and what a job would do; nothing is changed."""
+    wanted = statement.statement
+    plan = runner.table(wanted.name).plan_alter(*wanted.changes)
+    return PlainRows("plan string", [(str(plan),)])
+
+
 def show_schemas(runner: Runner, statement: st.ShowSchemas) -> PlainRows:
     """SHOW SCHEMAS: those in no other one, or in one, with the column that Spark gives."""
     workspace = runner.view().workspace
@@ -238,6 +245,7 @@ RUN: dict[type, Callable[[Runner, Any], Answer]] = {
     st.ShowPartitions: show_partitions,
     st.Query: query,
     st.Explain: explain,
+    st.ExplainAlter: explain_alter,
     st.ShowSchemas: show_schemas,
     st.ShowTables: show_tables,
     st.ShowColumns: show_columns,
