@@ -4,10 +4,11 @@ SHELL := /bin/bash
 # Python that makes the environments, and the Spark that each of them holds.
 BASE_PYTHON := $(shell command -v python3.11 || command -v python3)
 VENV := .venv
-VENV41 := .venv41
 VENVDBT := .venvdbt
+# Older versions of Spark: Shelduck is tested on each in an environment of its own.
+OLDER := 40 41
 PY := $(VENV)/bin/python
-PY41 := $(VENV41)/bin/python
+PY41 := .venv41/bin/python
 PYTEST := -m pytest -n 2 --dist worksteal
 # Each test's seconds of CPU go below build/recorded.
 RECORD := SHELDUCK_RECORD=build/recorded
@@ -119,7 +120,7 @@ jars-s3: setup java
 bench: setup java  ## measure, and print the table of results
 	$(PY) -m benchmarks
 
-bench-peers: setup java jars $(VENV41)/.ready  ## measure every verb beside Delta Lake and Apache Iceberg
+bench-peers: setup java jars .venv41/.ready  ## measure every verb beside Delta Lake and Apache Iceberg
 	$(PY41) -m benchmarks peers --keep
 
 docs: setup java browser  ## run the code of README.md and of the guides, draw the pictures, and build the site
@@ -138,13 +139,15 @@ dist: setup  ## build the wheel and the source archive into dist/
 
 lock:  ## resolve the versions anew (needs uv)
 	$(COMPILE) --upgrade --output-file requirements.lock
-	cp requirements.lock requirements-spark41.lock
-	$(COMPILE) --constraint requirements-spark41.in --output-file requirements-spark41.lock
+	set -e; for spark in $(OLDER:%=requirements-spark%); do \
+	  cp requirements.lock $$spark.lock; \
+	  $(COMPILE) --constraint $$spark.in --output-file $$spark.lock; \
+	done
 	uv pip compile requirements-dbt.in --quiet --universal --python-version 3.11 --no-strip-extras \
 	  --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --output-file requirements-dbt.lock
 
 clean:  ## remove environments, caches and what runs left behind
-	rm -rf $(VENV) $(VENV41) $(VENVDBT) .jars build dist site spark-warehouse metastore_db artifacts derby.log
+	rm -rf $(VENV) $(OLDER:%=.venv%) $(VENVDBT) .jars build dist site spark-warehouse metastore_db artifacts derby.log
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -167,9 +170,9 @@ java:
 	fi
 
 $(VENV)/.ready: requirements.lock pyproject.toml
-$(VENV41)/.ready: requirements-spark41.lock pyproject.toml
+$(OLDER:%=.venv%/.ready): .venv%/.ready: requirements-spark%.lock pyproject.toml
 
-$(VENV)/.ready $(VENV41)/.ready:
+$(VENV)/.ready $(OLDER:%=.venv%/.ready):
 	@"$(BASE_PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Shelduck needs Python 3.11 or newer." >&2; exit 1; }
 	"$(BASE_PYTHON)" -m venv $(@D)

@@ -15,8 +15,10 @@ from contextlib import suppress
 
 from shelduck.attached.attach import attach, attached_to, forget, session_id, share
 from shelduck.attached.takeover import TextKind
+from shelduck.errors import Unsupported
 from shelduck.spark.bridge.driver import default_session, serve
 from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.sql.tokens.parameters import has_parameters
 
 _MOST = 64
 """So many sessions are kept. One that is forgotten gets its lakes again when it asks."""
@@ -40,6 +42,8 @@ class Door:
             return True
         if what == "plan":
             kind = attached_to(known).kind(text)
+            if kind is not TextKind.SPARKS:
+                _refuse_parameters(text, spark.version)
             if kind is not TextKind.QUERY:
                 return kind is TextKind.STATEMENT
         return known.sql(text)
@@ -79,6 +83,15 @@ class Door:
         while len(self._sessions) > _MOST + len(owners):
             oldest = next(key for key in self._sessions if key not in owners)
             forget(self._sessions.pop(oldest))
+
+
+def _refuse_parameters(text: str, version: str) -> None:
+    """Raise Unsupported for a text with parameters whose values this Spark tells no parser."""
+    if version.startswith("4.0.") and has_parameters(text):
+        raise Unsupported(
+            f"on Spark {version}, the values of parameters do not reach a lake; write them into"
+            " the statement, or use Spark 4.1 or newer"
+        )
 
 
 def _place(spark: SparkSession, name: str) -> _Place:

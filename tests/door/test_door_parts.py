@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -11,8 +12,8 @@ from shelduck import sidecar
 from shelduck.attached.attach import attached_to, detach
 from shelduck.attached.takeover import TextKind
 from shelduck.cli.app import app
-from shelduck.errors import NotFound
-from shelduck.spark.bridge import classes
+from shelduck.errors import NotFound, Unsupported
+from shelduck.spark.bridge import classes, driver
 from shelduck.spark.bridge.lake_catalog import CLASS
 from tests.support.attaching import attached_lake
 from tests.support.processes import SPARK_HOME
@@ -47,6 +48,22 @@ def test_a_text_is_sparks_a_query_or_a_statement(session, text, kind):
     assert session.kind(text) is kind
 
 
+@pytest.mark.parametrize("text", ["DELETE FROM t WHERE id = :id", "SELECT * FROM t WHERE id = ?"])
+def test_parameters_that_reach_no_parser_are_refused(monkeypatch, text):
+    monkeypatch.setattr(
+        sidecar, "attached_to", lambda _: SimpleNamespace(kind=lambda _: QUERY, lakes={})
+    )
+    door = sidecar.Door()
+    monkeypatch.setattr(door, "_with_lakes", lambda spark, _: spark)
+    told = "on Spark 4.0.2, the values of parameters do not reach a lake; write them into the"
+    session = SimpleNamespace(version="4.0.2", sql=lambda text: text)
+    with pytest.raises(Unsupported, match=told):
+        door.answer(session, "plan", text, ["lake"])
+    assert door.answer(session, "plan", "SELECT '?'", ["lake"]) == "SELECT '?'"
+    session.version = "4.1.0"
+    assert door.answer(session, "plan", text, ["lake"]) == text
+
+
 def test_a_session_that_was_forgotten_finds_its_lakes_again(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(sidecar, "_MOST", 1)
     sessions = [spark.newSession() for _ in range(3)]
@@ -64,6 +81,11 @@ def test_a_session_that_was_forgotten_finds_its_lakes_again(spark, tmp_path, mon
             detach(sessions[1], "lake")
     finally:
         detach(sessions[0], "lake")
+
+
+@pytest.mark.parametrize("version", ["4.0.2", "4.0.2-amzn-0", "4.0.2.dev1"])
+def test_what_a_vendor_adds_to_a_version_makes_no_other_spark(version):
+    assert driver._release(version) == "4.0.2"
 
 
 def test_the_lines_of_a_configuration(spark, monkeypatch, tmp_path):

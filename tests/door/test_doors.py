@@ -10,7 +10,7 @@ import shelduck
 from tests.support import door
 from tests.support.attaching import duck
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.every_spark]
 
 STATEMENTS = [
     text for text in Path(__file__).with_name("statements.sql").read_text().split(";\n") if text

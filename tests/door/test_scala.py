@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import pyspark
 import pytest
 
 from tests.support import door
 from tests.support.attaching import duck
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.every_spark]
 
 PROGRAM = """
 def told(rows: org.apache.spark.sql.DataFrame) = println("TOLD " + rows.collect().mkString(" "))
 def say(what: Any) = println("TOLD " + what)
+def tried(rows: => org.apache.spark.sql.DataFrame) =
+  scala.util.Try(told(rows)).failed.foreach(error => say(error.getMessage))
+
 spark.sql("CREATE TABLE lake.main.t AS SELECT id, 'a' AS name FROM range(3)").count()
-told(spark.sql("SELECT name FROM lake.main.t WHERE id = :id", Map("id" -> 2)))
-told(spark.sql("UPDATE lake.main.t SET name = ? WHERE id = ?", Array("it's", 2)).select("updated"))
+tried(spark.sql("SELECT name FROM lake.main.t WHERE id = :id", Map("id" -> 2)))
+tried(spark.sql("UPDATE lake.main.t SET name = ? WHERE id = ?", Array("it's", 2)).select("updated"))
 spark.range(1).selectExpr("id + 10 AS id", "'w' AS name").writeTo("lake.main.t").append()
 spark.range(1).selectExpr("id + 20 AS id", "'i' AS name").write.insertInto("lake.main.t")
 told(spark.table("lake.main.t").orderBy("id"))
@@ -28,15 +32,21 @@ say(error.isInstanceOf[org.apache.spark.sql.AnalysisException] + " " + error.get
 told(spark.sql("SELECT count(*) FROM lake.main.t a JOIN lake.main.t b USING (id)"))
 System.exit(0)
 """
+REFUSED = (
+    f"on Spark {pyspark.__version__}, the values of parameters do not reach a lake; write them into"
+    " the statement, or use Spark 4.1 or newer"
+)
+# What two statements with parameters answer, and what they leave.
+IS_REFUSED = pyspark.__version__.startswith("4.0.")
+ANSWERS, NAME = ([REFUSED, REFUSED], "a") if IS_REFUSED else (["[a]", "[1]"], "it's")
 
 
 def test_scala_runs_statements_and_the_calls_that_reach_a_catalog(spark, tmp_path):
     url = f"sqlite:///{tmp_path}/lake.db"
     conf = door.settings(spark, tmp_path, url, f"{tmp_path}/data/")
     assert door.spark_shell(tmp_path / "shell", conf, PROGRAM) == [
-        "[a]",
-        "[1]",
-        "[0,a] [1,a] [2,it's] [10,w] [20,i]",
+        *ANSWERS,
+        f"[0,a] [1,a] [2,{NAME}] [10,w] [20,i]",
         "[5]",
         "[ALTER TABLE]",
         "StringType",
@@ -45,6 +55,6 @@ def test_scala_runs_statements_and_the_calls_that_reach_a_catalog(spark, tmp_pat
     ]
     assert duck(url, "SELECT id, name FROM lake.t WHERE id > '1'") == [
         ("10", "w"),
-        ("2", "it's"),
+        ("2", NAME),
         ("20", "i"),
     ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import tomllib
 from urllib.parse import unquote
 
 import psycopg
 import pytest
 
-from tests.support.documents import DOCS, README, Reader, outputs
+from tests.support.documents import DOCS, README, ROOT, Reader, outputs
 
 TEAM = DOCS / "guides" / "team.md"
 # It needs a store and Spark with its connector: tests/object_store.
@@ -50,3 +53,11 @@ def test_three_roles_of_postgresql_may_do_what_the_page_says(here, team_url):
     }
 
     assert Reader(TEAM, places=server, postgres=run).read() == outputs(TEAM)
+
+
+def test_packages_beside_a_foreign_spark_are_all_but_pyspark():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [name for name in project["dependencies"] if not name.startswith("pyspark")]
+    page = (DOCS / "guides" / "where-it-runs.md").read_text()
+    lines = [shlex.split(line) for line in re.findall(r"pip install (\"pandas.*)", page)]
+    assert lines == [needed + project["optional-dependencies"]["postgres"]] * 2

@@ -13,7 +13,7 @@ from tests.support.cluster import WORKERS, cluster_session, executors, standalon
 from tests.support.connect import connect_server, remote_session
 
 
-@pytest.mark.spark41
+@pytest.mark.every_spark
 def test_the_smoke_story_on_a_local_session(sqlite_url, data_path, spark):
     run_story(sqlite_url, data_path, spark)
 

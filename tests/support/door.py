@@ -99,8 +99,8 @@ def spark_sql(folder: Path, conf: dict[str, str], statements: list[str]) -> list
     """The answers of `spark-sql -f` to each of some statements; it goes on after errors."""
     folder.mkdir(exist_ok=True)
     file = folder / "statements.sql"
-    marked = [f"{text};\nSELECT '{_MARK}';" for text in statements]
-    file.write_text("\n".join(marked))
+    # To Spark 4.0 and 4.1, the end of a line behind a statement is a line of the next one.
+    file.write_text("".join(f"{text};\nSELECT '{_MARK}';" for text in statements))
     conf = conf | {"spark.hadoop.hive.cli.errors.ignore": "true"}
     printed = _run(folder, ["spark-sql", *given(conf), "-f", str(file)])
     return [_read(part) for part in f"\n{printed}".split(f"\n{_MARK}\n")[:-1]]

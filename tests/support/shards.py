@@ -80,16 +80,38 @@ def _part(number: int) -> tuple[str, str]:
 _COMPILED = (("SHELDUCK_TEST_SPARK", "compiled"), _part(3))
 _WITH_SPARK = tuple(f"tests/{name}" for name in "coverage differential properties spark".split())
 _OLDEST = (("SHELDUCK_TEST_ICEBERG", "oldest"),)
-_ON_41: dict[str, Any] = {"venv": ".venv41", "targets": (".venv41/.ready", "jars")}
 _DBT: dict[str, Any] = {
     "venv": ".venvdbt",
     "targets": (".venvdbt/.ready",),
     # Its own fixtures, and what dbt says about its own code.
     "options": ("-c", "/dev/null", "--rootdir", "integrations/dbt", "-W", "ignore"),
 }
-_SHOWN: dict[str, Any] = {"options": ("-s",), **_ON_41}
-# Minutes in which that environment and the JARs come.
+_READERS: dict[str, Any] = {
+    "options": ("-s",),
+    "venv": ".venv41",
+    "targets": (".venv41/.ready", "jars"),
+}
+# Minutes in which another environment comes, with its JARs.
 _SET_UP = 3
+
+
+def _on_older(spark: str) -> tuple[Group, ...]:
+    """What runs again on an older Spark: a part of the tests of every Spark, and Connect's."""
+    there: dict[str, Any] = {"venv": f".venv{spark}", "targets": (f".venv{spark}/.ready",)}
+    return (
+        Group(
+            f"spark{spark}",
+            "every_spark",
+            2.5,
+            options=_PAIR,
+            more=(_part(3),),
+            repeats=True,
+            **there,
+        ),
+        Group(f"connect{spark}", "connect", 2.5, _STORIES, repeats=True, **there),
+    )
+
+
 # What needs the same things stays together in one share.
 _BUNDLES = (
     (Group("compiled", "", 5, _WITH_SPARK, _PAIR, more=_COMPILED, repeats=True),),
@@ -100,13 +122,11 @@ _BUNDLES = (
         Group("s3", "s3 and slow", 1, _ON_S3, targets=("jars-s3",)),
     ),
     (Group("dbt", "", 6, ("integrations/dbt/tests",), **_DBT),),
+    _on_older("40"),
+    _on_older("41"),
     (
-        Group("spark41", "spark41", 3.5, options=_PAIR, more=(_part(2),), repeats=True, **_ON_41),
-        Group("connect41", "connect", 2.5, _STORIES, repeats=True, **_ON_41),
-    ),
-    (
-        Group("readers", "readers", 5, **_SHOWN),
-        Group("oldest", "readers", 5, more=_OLDEST, repeats=True, rounds=2, **_SHOWN),
+        Group("readers", "readers", 5, **_READERS),
+        Group("oldest", "readers", 5, more=_OLDEST, repeats=True, rounds=2, **_READERS),
     ),
 )
 GROUPS = tuple(group for bundle in _BUNDLES for group in bundle)

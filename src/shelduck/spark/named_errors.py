@@ -55,6 +55,8 @@ _NO_FUNCTION = (
     "MISSING_CATALOG_ABILITY.FUNCTIONS",
     "MISSING_CATALOG_ABILITY.TABLE_VALUED_FUNCTIONS",
 )
+# Spark 4.0 has one name for all that a catalog cannot do, and a word for what that is.
+_NO_ABILITY = ("_LEGACY_ERROR_TEMP_1184", "MISSING_CATALOG_ABILITY")
 _MISSING = ("UNRESOLVED_", "TABLE_OR_VIEW_NOT_FOUND")
 _UNABLE = (
     "UNSUPPORTED_FEATURE",
@@ -329,8 +331,18 @@ def lacks_function(error: Exception) -> bool:
 def _conditions(error: BaseException | None) -> Iterator[str]:
     while error is not None:
         if isinstance(error, PySparkException):
-            yield error.getCondition() or ""
+            yield newest_condition(error)
         error = error.__cause__
+
+
+def newest_condition(error: PySparkException) -> str:
+    """Return Spark's name for an error: that of the newest Spark if an older one has another."""
+    found = error.getCondition() or ""
+    older, newer = _NO_ABILITY
+    if found != older:
+        return found
+    ability = (error.getMessageParameters() or {}).get("ability", "")
+    return f"{newer}.{re.sub(r'[^A-Z]', '_', ability.upper())}"
 
 
 def was_unable(error: Exception) -> bool:
@@ -341,7 +353,8 @@ def was_unable(error: Exception) -> bool:
     if isinstance(error, UnsupportedOperationException | Unsupported):
         return True
     text = str(error)
-    return any(f"[{condition}" in text for condition in _UNABLE)
+    known = any(f"[{condition}" in text for condition in _UNABLE)
+    return known or any(c.startswith(_UNABLE) for c in _conditions(error))
 
 
 def _named(error: Exception) -> type[_Named] | None:

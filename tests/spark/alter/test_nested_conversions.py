@@ -204,6 +204,7 @@ def test_what_becomes_of_each_value(what_becomes, source, target, values):
     assert what_becomes(source, target, [v for v, _ in values]) == [made for _, made in values]
 
 
+@pytest.mark.every_spark
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("setting", "value"),

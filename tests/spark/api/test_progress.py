@@ -49,7 +49,7 @@ def wait_for(terminal, monkeypatch):
     return choose
 
 
-@pytest.mark.spark41
+@pytest.mark.every_spark
 def test_an_append_shows_what_its_tasks_have_written(lake, spark, terminal, wait_for):
     wait_for("40 rows")
     lake.table("t").append(spark.range(0, 40, 1, 4))

@@ -19,7 +19,7 @@ from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import newest, rows
 from tests.support.spark import views
 
-pytestmark = pytest.mark.spark41
+pytestmark = pytest.mark.every_spark
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from shelduck.attached import attached_catalog as attached
 from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import rows
 
-pytestmark = pytest.mark.spark41
+pytestmark = pytest.mark.every_spark
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle
 
-pytestmark = pytest.mark.spark41
+pytestmark = pytest.mark.every_spark
 
 START = [(1, "a", 10), (2, "b", 20), (3, "c", 30)]
 SOURCE = [(3, "x", 33), (4, "y", 44)]

@@ -63,7 +63,7 @@ def test_what_is_said_after_the_start_is_passed_on(capfd):
 
 
 @pytest.mark.slow
-@pytest.mark.spark41
+@pytest.mark.every_spark
 def test_a_session_says_nothing_and_leaves_nothing_behind(tmp_path):
     run = [sys.executable, "-c", PROGRAM]
     found = ended(run, tmp_path)

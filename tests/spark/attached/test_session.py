@@ -26,7 +26,7 @@ def test_the_driver_has_the_memory_it_was_given(spark):
     assert 1.7 * 2**30 < heap <= 2**31
 
 
-@pytest.mark.spark41
+@pytest.mark.every_spark
 def test_python_workers_run_the_python_of_the_tests(spark):
     workers = spark.sparkContext.parallelize([1], 1).map(lambda _: sys.version).collect()
 

@@ -11,7 +11,7 @@ from shelduck import InvalidRequest
 from tests.support.attaching import attached_lake
 from tests.support.lakes import rows
 
-pytestmark = pytest.mark.spark41
+pytestmark = pytest.mark.every_spark
 
 
 @pytest.fixture

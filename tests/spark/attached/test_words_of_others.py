@@ -7,7 +7,7 @@ import pytest
 from shelduck.errors import NotFound
 from tests.support.attaching import attached_lake, duck, url_of
 
-pytestmark = pytest.mark.spark41
+pytestmark = pytest.mark.every_spark
 
 
 @pytest.fixture

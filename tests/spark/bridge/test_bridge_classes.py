@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import os
+import re
 import stat
+import subprocess
 import threading
 import zipfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -10,10 +14,10 @@ import pytest
 
 from shelduck.errors import Unsupported
 from shelduck.spark.bridge import bridge_for, classes
+from tests.support.cover import ROOT
+from tests.support.processes import SPARK_HOME
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
 
@@ -38,6 +42,20 @@ def test_the_jar_is_compiled_once_and_kept_in_the_cache(
         assert "shelduck/bridge/LakeFileIndex.class" in packed.namelist()
     assert classes._jar(spark, jar.name).stat().st_mtime_ns == written
     assert [path.name for path in jar.parent.iterdir()] == [jar.name]
+
+
+@pytest.mark.slow
+@pytest.mark.every_spark
+def test_maven_compiles_the_same_classes(spark: SparkSession, tmp_path: Path) -> None:
+    [sources] = re.findall(r"<sources>(.*)</sources>", (ROOT / "java" / "pom.xml").read_text())
+    folder = sources.replace("${project.basedir}", str(ROOT / "java"))
+    java = f"{home}/bin/java" if (home := os.environ.get("JAVA_HOME")) else "java"
+    jars = os.pathsep.join(map(str, (SPARK_HOME / "jars").glob("*.jar")))
+    command = [java, "-cp", jars, str(ROOT / "java" / "Compile.java"), folder, str(tmp_path)]
+    subprocess.run(command, check=True)
+
+    made = (path.relative_to(tmp_path).with_suffix("") for path in tmp_path.rglob("*.class"))
+    assert {".".join(path.parts) for path in made} == set(classes._compiled(spark))
 
 
 def test_a_cache_that_cannot_be_written_is_gone_around(

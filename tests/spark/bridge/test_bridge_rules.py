@@ -114,7 +114,7 @@ def test_a_session_runs_without_a_broken_rule_and_says_once_what_is_lost(tmp_pat
     )
     assert run.returncode == 0, run.stderr[-5000:]
     lines = run.stdout.splitlines()
-    (warned,) = [line for line in lines if line.startswith("warned ")]
+    (warned,) = [line for line in lines if line.startswith("warned Shelduck: ")]
     assert "cannot run LocalRule" in warned
     assert warned.endswith("; jobs group and sort the few rows of a catalog")
     assert "jobs 0" in lines

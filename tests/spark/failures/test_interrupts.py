@@ -53,7 +53,7 @@ def interrupted(spark):
         thread.join()
 
 
-@pytest.mark.spark41
+@pytest.mark.every_spark
 def test_an_append_leaves_no_job_and_no_file(lake, spark):
     before = files_of(lake)
     with interrupted(spark):
@@ -110,7 +110,7 @@ def test_a_compaction_stops_the_jobs_of_its_threads(lake, spark, monkeypatch):
     assert lake.snapshots()[-1].id == 3
 
 
-@pytest.mark.spark41
+@pytest.mark.every_spark
 def test_a_job_can_be_continued(lake, spark):
     with lake.transaction() as open_writer:
         open_writer.table("t").append(spark.range(5).selectExpr("id", "id AS k"))

@@ -12,7 +12,7 @@ import pytest
 from tests.support.attaching import attached_lake
 from tests.support.lakes import rows
 
-pytestmark = pytest.mark.spark41
+pytestmark = pytest.mark.every_spark
 SETTING = "spark.shelduck.fileMetrics"
 SHOWN = [
     "number of files in the snapshot",

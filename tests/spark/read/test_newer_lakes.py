@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 from functools import partial
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -25,8 +26,11 @@ from ducklakepy.types import (
 
 import shelduck
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.spark.bridge.faults import _TOO_NEW, file_fault
+from shelduck.spark.write import write
 from tests.support.ducklakepy_oracle import made_by_ducklakepy
 from tests.support.oracle import DuckDBOracle
+from tests.support.scans import column
 
 ID = Column("id", Int32Type())
 
@@ -250,3 +254,20 @@ def test_files_that_were_merged_across_versions_of_the_columns_are_read(spark, t
     lake.execute("ALTER TABLE t RENAME COLUMN c TO d")
     assert rows("SELECT d, id FROM t ORDER BY id") == [(8, 1), (7, 2), (4, 3)]
     assert rows("SELECT * FROM t VERSION AS OF 2 ORDER BY id") == [(1,), (2,)]
+
+
+def test_a_spark_whose_variants_nobody_else_reads_writes_none():
+    columns = [column("id", "int32", 1), column("s", "struct", 2, column("v", "variant", 3))]
+    old, new = SimpleNamespace(version="4.0.2"), SimpleNamespace(version="4.1.0")
+    assert write._why_too_old(old, columns, "main.t") == (
+        "cannot write main.t: Spark 4.0.2 writes variants, such as 'v', as other readers do not"
+        " know them; use Spark 4.1 or newer"
+    )
+    assert write._why_too_old(old, columns[:1], "main.t") is None
+    assert write._why_too_old(new, columns, "main.t") is None
+
+
+def test_a_file_with_a_type_that_spark_does_not_know_is_not_damaged():
+    told = "data file x.parquet of main.t has a type that this version of Spark cannot read"
+    found = file_fault(f"java.lang.IllegalStateException: {_TOO_NEW}{told}\n\tat org.apache")
+    assert (type(found), str(found)) == (Unsupported, told)

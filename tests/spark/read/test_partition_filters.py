@@ -11,7 +11,7 @@ import shelduck
 from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import rows
 
-pytestmark = pytest.mark.spark41
+pytestmark = pytest.mark.every_spark
 
 DAYS = 20
 

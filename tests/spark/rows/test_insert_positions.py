@@ -12,7 +12,7 @@ from shelduck import InvalidRequest, ShelduckError
 from tests.support.attaching import attached_lake
 from tests.support.lakes import rows
 
-pytestmark = pytest.mark.spark41
+pytestmark = pytest.mark.every_spark
 
 OLD = [(8, 3, 8), (9, 2, 9)]
 INTO = {

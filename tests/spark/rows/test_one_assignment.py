@@ -16,7 +16,7 @@ from shelduck import ShelduckError
 from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import rows
 
-pytestmark = [pytest.mark.guard, pytest.mark.spark41]
+pytestmark = [pytest.mark.guard, pytest.mark.every_spark]
 
 T = "lake.main.t"
 

@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException
 from tests.support.attaching import attached_lake
 from tests.support.lakes import rows
 
-pytestmark = pytest.mark.spark41
+pytestmark = pytest.mark.every_spark
 
 NAMES = (
     "whole",

@@ -18,6 +18,7 @@ import threading
 import warnings
 import zipfile
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -93,9 +94,7 @@ _CLASSES = (
     "Shelduck",
 )
 # Java finds data sources by the list of their classes in a JAR.
-_SERVICES = {
-    "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister": f"{PACKAGE}.LakeProvider\n"
-}
+_SERVICES = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 _MUTABLE = "org.apache.spark.util.MutableURLClassLoader"
 _JAR = re.compile(r"shelduck-bridge-[^/\s]*\.jar")
 _adding = threading.Lock()
@@ -186,9 +185,12 @@ def _open_loader(loader: Any) -> Any:
 @functools.cache
 def _sources() -> dict[str, str]:
     """Return the Java text of each class, in the order of compilation."""
-    folder = resources.files(__package__) / "java"
     names = (*_CLASSES, *RULE_CLASSES)
-    return {name: (folder / f"{name}.java").read_text(encoding="utf-8") for name in names}
+    return {name: (_folder() / f"{name}.java").read_text(encoding="utf-8") for name in names}
+
+
+def _folder() -> Traversable:
+    return resources.files(__package__) / "java"
 
 
 @functools.cache
@@ -225,8 +227,7 @@ def _pack(classes: dict[str, bytes], jar: Path) -> None:
         with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w") as packed:
             for name, code in classes.items():
                 packed.writestr(f"{name.replace('.', '/')}.class", code)
-            for name, text in _SERVICES.items():
-                packed.writestr(name, text)
+            packed.writestr(_SERVICES, (_folder() / _SERVICES).read_text(encoding="utf-8"))
         Path(unfinished).replace(jar)
     except BaseException:
         Path(unfinished).unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import traceback
@@ -103,10 +104,11 @@ def _context(gateway: Any, session: Any) -> SparkContext:
         return known
     java = gateway.jvm.JavaSparkContext(session.sparkContext())
     version = str(java.version())
-    if version != pyspark.__version__:
+    if _release(version) != _release(pyspark.__version__):
         raise Unsupported(
             f"this is Spark {version}, and {sys.executable} has PySpark {pyspark.__version__}; run"
-            f" pip install pyspark=={version} there, or set spark.shelduck.python to another Python"
+            f" pip install pyspark=={_release(version)} there, or set spark.shelduck.python to"
+            " another Python"
         )
     conf = SparkConf(_jvm=gateway.jvm, _jconf=java.sc().conf())
     context = SparkContext(gateway=gateway, jsc=java, conf=conf)
@@ -115,6 +117,12 @@ def _context(gateway: Any, session: Any) -> SparkContext:
     JavaClass(_SESSION, gateway._gateway_client).setActiveSession(session)  # noqa: SLF001
     loader_of(first)
     return context
+
+
+def _release(version: str) -> str:
+    """Return a version without what vendors add to it, as in 4.0.2-amzn-0."""
+    found = re.match(r"[0-9.]*[0-9]", version)
+    return found[0] if found else version
 
 
 def _failure(spark: SparkSession | None, error: Exception) -> tuple[str, str]:

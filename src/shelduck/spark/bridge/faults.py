@@ -44,6 +44,7 @@ from shelduck.spark.stores.store_errors import meaning_of
 # As in DamagedLake.java and LakeFileIndex.java.
 DAMAGED = "shelduck found a damaged lake: "
 _UNREACHED = "shelduck cannot reach a file: "
+_TOO_NEW = "shelduck's Spark is too old for a file: "
 _UNLISTED = "Shelduck could not list the files to read: "
 _OWN_SCHEME = re.compile(r"\bs3-[0-9a-f]{8}://")
 _FILE = re.compile(r"\b(data|delete) file (.+?) of (.+?) cannot be read: ")
@@ -164,7 +165,7 @@ _MEANINGS: tuple[tuple[str, Callable[[str], ShelduckError], str], ...] = (
 
 def file_fault(text: str) -> ShelduckError | None:
     """Return what a message of Spark says about a file of a lake, None if it is about others."""
-    for mark, make in ((DAMAGED, DamagedFile), (_UNREACHED, _unreached)):
+    for mark, make in ((DAMAGED, DamagedFile), (_UNREACHED, _unreached), (_TOO_NEW, Unsupported)):
         _, found, rest = text.partition(mark)
         if found:
             told = rest.split("\n", 1)[0].split(" SQLSTATE:", 1)[0]

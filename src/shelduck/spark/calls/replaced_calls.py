@@ -29,6 +29,7 @@ from shelduck.spark.calls.lake_writer import (
     save_as_table,
     to_table,
 )
+from shelduck.spark.named_errors import newest_condition
 
 Call = Callable[..., Any]
 FORMAT = "shelduck"
@@ -90,7 +91,7 @@ def _list_functions(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return original(self, dbName, pattern)
         except PySparkException as error:
-            if error.getCondition() != "MISSING_CATALOG_ABILITY.FUNCTIONS":
+            if newest_condition(error) != "MISSING_CATALOG_ABILITY.FUNCTIONS":
                 raise
         # Spark asks its current catalog, whatever the name says: a copy of the session has another.
         copied = session_copy(self._sparkSession)

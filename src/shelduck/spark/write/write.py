@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
@@ -54,6 +54,7 @@ from shelduck.spark.write.plain_write import (
 )
 
 Progress = Callable[[int, int, int], None]
+_VARIANT = "variant"
 _TASK = re.compile(r"(?:^|/)part-(\d+)-")
 
 Register = Callable[[TableVersion], TableVersion]
@@ -188,6 +189,7 @@ def _removed_if_failed(spark: SparkSession, table: TableVersion, write: _Write) 
 def _physical(df: DataFrame, table: TableVersion, how: Writing) -> PhysicalSchema:
     """Return the layout of the columns in files, after a check that these rows fit them."""
     why = why_not_written(table.columns, table.full_name)
+    why = why or _why_too_old(df.sparkSession, filter(how.makes, table.columns), table.full_name)
     if why is not None:
         raise Unsupported(why)
     physical = physical_schema(table, how.lineage)
@@ -204,6 +206,19 @@ def _physical(df: DataFrame, table: TableVersion, how: Writing) -> PhysicalSchem
             f" {given.simpleString()}; pass them through store assignment first"
         )
     return physical
+
+
+def _why_too_old(spark: SparkSession, columns: Iterable[Field], table: str) -> str | None:
+    """Return why this Spark cannot write some columns that a newer one can; None if it can."""
+    found = (f.name for c in columns for f in c.leaves() if str(f.shape) == _VARIANT)
+    name = next(found, None)
+    if name is None or not spark.version.startswith("4.0."):
+        return None
+    # It puts the value before the metadata, and says nowhere what they are.
+    return (
+        f"cannot write {table}: Spark {spark.version} writes variants, such as {name!r}, as other"
+        " readers do not know them; use Spark 4.1 or newer"
+    )
 
 
 def _origins(spark: SparkSession, found: Results) -> tuple[Results, Origins]:

@@ -41,6 +41,11 @@ def with_parameters(text: str, values: Values) -> str:
     return "".join([*found, text[last:]])
 
 
+def has_parameters(text: str) -> bool:
+    """Return whether a text has a parameter, ``:name`` or ``?``."""
+    return any(True for places in (_named(text), _positional(text)) for _ in places)
+
+
 def literal_text(value: Any, label: str | int = "value") -> str:
     """Return a Python value as Spark SQL; a time without a zone is one of this machine's zone."""
     if value is None or isinstance(value, bool):

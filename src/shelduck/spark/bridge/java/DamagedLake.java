@@ -18,6 +18,7 @@ public final class DamagedLake {
   /** The texts by which Python finds the message: of a lake that is damaged, or out of reach. */
   public static final String MARK = "shelduck found a damaged lake: ";
   public static final String UNREACHED = "shelduck cannot reach a file: ";
+  public static final String TOO_NEW = "shelduck's Spark is too old for a file: ";
   public static final String RESTORE =
       "; restore it from a backup, and look at the lake with shelduck check";
   /** What errors of storages are, by their names; all other errors are about the bytes. */
@@ -56,12 +57,23 @@ public final class DamagedLake {
       }
     }
     for (Throwable each = error; each != null; each = each.getCause()) {
+      if (isUnknownType(each)) {
+        return new IllegalStateException(TOO_NEW + what + " has a type that this version of Spark"
+            + " cannot read, such as VARIANT; use Spark 4.1 or newer");
+      }
       if (isOfStorage(each)) {
         return new IllegalStateException(UNREACHED + what + " cannot be read: " + told(each)
             + "; check that the storage answers and that Spark's user may read the file");
       }
     }
     return error(what + wrong(error) + RESTORE);
+  }
+
+  /** The Parquet of Spark 4.0 takes no type of a column that it does not know. */
+  private static boolean isUnknownType(Throwable error) {
+    StackTraceElement[] calls = error.getStackTrace();
+    return error instanceof NullPointerException && calls.length > 0
+        && calls[0].getMethodName().equals("getLogicalTypeAnnotation");
   }
 
   private static String wrong(Throwable error) {
@@ -104,7 +116,8 @@ public final class DamagedLake {
   }
 
   private static boolean isMarked(Throwable error) {
-    return text(error).startsWith(MARK) || text(error).startsWith(UNREACHED);
+    return text(error).startsWith(MARK) || text(error).startsWith(UNREACHED)
+        || text(error).startsWith(TOO_NEW);
   }
 
   private static String told(Throwable error) {

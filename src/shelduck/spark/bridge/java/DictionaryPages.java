@@ -86,7 +86,7 @@ public final class DictionaryPages {
       if (page == null || bytes > MOST) {
         return null;
       }
-      found.add(page.decode(column));
+      found.add(page.getEncoding().initDictionary(column, page));
     }
     return found;
   }
