@@ -1,0 +1,111 @@
+"""`shelduck.delta.DeltaTable` does for a table of a lake what Delta's class does for its own."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+
+from shelduck.delta import DeltaTable
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from tests.support.attaching import attached_lake, duck, url_of
+
+pytestmark = pytest.mark.every_spark
+
+
+@pytest.fixture
+def lake(spark, tmp_path):
+    with attached_lake(
+        spark,
+        tmp_path,
+        "CREATE TABLE events (id BIGINT, data STRING, n INT DEFAULT 5)",
+        "INSERT INTO events SELECT id, concat('d', id), 1 FROM range(6)",
+    ) as found:
+        yield found
+
+
+@pytest.fixture
+def events(spark, lake):
+    return DeltaTable.forName(spark, "lake.main.events")
+
+
+def rows(tmp_path):
+    return duck(url_of(tmp_path), "FROM lake.events")
+
+
+def test_rows_are_merged_as_the_documents_of_delta_say(spark, events, tmp_path):
+    updates = spark.createDataFrame([(1, "x"), (2, None), (9, "new")], "id bigint, data string")
+    [counted] = (
+        events.alias("events")
+        .merge(updates.alias("updates"), "events.id = updates.id")
+        .whenMatchedDelete(condition="updates.data IS NULL")
+        .whenMatchedUpdate(set={"events.data": "updates.data", "n": "events.n + 10"})
+        .whenNotMatchedInsert(values={"id": "updates.id", "data": F.col("updates.data")})
+        .whenNotMatchedBySourceUpdate("events.id > 4", set={"n": "DEFAULT"})
+        .whenNotMatchedBySourceDelete(F.col("events.id") == 0)
+        .execute()
+        .collect()
+    )
+
+    assert rows(tmp_path) == [
+        (1, "x", 11),
+        (3, "d3", 1),
+        (4, "d4", 1),
+        (5, "d5", 5),
+        (9, "new", 5),
+    ]
+    assert counted.asDict() == {
+        "num_affected_rows": 5,
+        "num_updated_rows": 2,
+        "num_deleted_rows": 2,
+        "num_inserted_rows": 1,
+    }
+
+
+def test_a_merge_of_all_columns_may_bring_a_new_one(spark, events, tmp_path):
+    more = spark.createDataFrame(
+        [(5, "y", 2, 7), (6, "z", 3, 8)], "id long, data string, n int, w int"
+    )
+    events.alias("t").merge(
+        more.alias("s"), F.col("t.id") == F.col("s.id")
+    ).withSchemaEvolution().whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+
+    assert rows(tmp_path)[-2:] == [(5, "y", 2, 7), (6, "z", 3, 8)]
+
+
+def test_rows_are_updated_deleted_and_restored(spark, events, tmp_path):
+    [updated] = events.update("id = 3", {"data": "upper(data)"}).collect()
+    [deleted] = events.delete(F.col("id") > 3).collect()
+    assert (updated[0], deleted[0]) == (1, 2)
+    assert rows(tmp_path)[3:] == [(3, "D3", 1)]
+    events.restoreToVersion(2)
+    assert len(rows(tmp_path)) == 6
+    events.delete()
+
+    assert events.toDF().count() == 0
+    events.restoreToTimestamp("2100-01-01")
+    assert [row["operation"] for row in events.history(2).collect()][:1] == ["DELETE"]
+
+
+def test_upkeep_and_what_is_known(spark, events, lake):
+    lake.set_option("data_inlining_row_limit", 0)
+    for n in range(3):
+        spark.sql(f"INSERT INTO lake.main.events VALUES ({n}, 'm', 2)")
+    [done] = events.optimize().where("id < 100").executeCompaction().collect()
+
+    assert (done["table_name"], done["files_created"]) == ("events", 1)
+    assert events.detail().collect()[0]["numFiles"] <= 2
+    assert events.vacuum(0).columns == ["path"]
+    assert events.alias("e").toDF().where("e.id = 1").count() == 2
+
+
+def test_what_a_lake_does_not_have_is_refused(spark, events):
+    with pytest.raises(NotFound, match=r"lake\.main\.nix is not a table of a lake of this session"):
+        DeltaTable.forName(spark, "lake.main.nix")
+    with pytest.raises(
+        Unsupported, match=r"no table at the path '/data/t'; use DeltaTable\.forName"
+    ):
+        DeltaTable.forPath(spark, "/data/t")
+    with pytest.raises(Unsupported, match="SET SORTED BY"):
+        events.optimize().executeZOrderBy("id")
+    with pytest.raises(InvalidRequest, match="pass set="):
+        events.update("id = 1")
