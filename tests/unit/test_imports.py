@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -67,3 +72,38 @@ def test_whoever_opens_a_lake_lets_the_subjects_take_part():
     assert sorted(doors) == ["shelduck.api.connect", "shelduck.web.application"]
     for door, text in doors.items():
         assert door in those or any(f"\nfrom {name} import" in text for name in those)
+
+
+WITHOUT = """
+import sys
+for name in {names!r}:
+    sys.modules[name] = None
+import shelduck
+for name in shelduck.__all__:
+    getattr(shelduck, name)
+import shelduck.cli.app, shelduck.delta, shelduck.sidecar
+with shelduck.connect("sqlite:///lake.db", "data/") as lake:
+    lake.execute("CREATE TABLE t (id INT)")
+    lake.execute("INSERT INTO t VALUES (1), (2)")
+    print(lake.table("t").columns.names, len(lake.snapshots()))
+"""
+
+
+def test_a_plain_installation_needs_no_package_of_an_extra(tmp_path):
+    lists = tomllib.loads((SOURCE.parents[2] / "pyproject.toml").read_text())["project"]
+    extras = lists["optional-dependencies"]
+    packages = {_package(each) for name in extras if name != "dev" for each in extras[name]}
+    owners = packages_distributions()
+    names = {name for name in owners if packages & {_package(o) for o in owners[name]}}
+    # Other packages have modules below it too.
+    run = [sys.executable, "-c", WITHOUT.format(names=sorted(names - {"google"}))]
+    told = subprocess.run(run, check=False, capture_output=True, text=True, cwd=tmp_path)
+
+    assert {"boto3", "duckdb", "pyiceberg", "psycopg", "starlette"} <= names
+    assert told.stderr == ""
+    assert told.stdout == "['id'] 3\n"
+
+
+def _package(requirement):
+    """The name of a package in a requirement, such as psycopg[binary]>=3.2."""
+    return re.split(r"[\[>=]", requirement.lower())[0]

@@ -30,6 +30,7 @@ from shelduck.borders.iceberg.iceberg_metadata import (
     JsonObject,
     NextSnapshot,
     PublishedMetadata,
+    named,
     next_metadata,
     publish,
 )
@@ -43,7 +44,6 @@ from shelduck.borders.iceberg.manifests import (
     Version,
     gone_entry,
     live_entries,
-    named,
     write_manifest_list,
     write_manifests,
 )

@@ -9,10 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from shelduck.borders.iceberg.iceberg_layouts import NamedBelow, name_mapping_json
-from shelduck.borders.iceberg.manifests import named
 from shelduck.errors import AlreadyExists, Conflict
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.spark.files.storage import list_names, read_text, write_new_text, write_text
+from shelduck.spark.files.storage import (
+    list_names,
+    local_path,
+    read_text,
+    write_new_text,
+    write_text,
+)
 
 JsonObject = dict[str, Any]
 
@@ -246,3 +251,15 @@ def _named(entries: list[JsonObject], parent: int | None) -> dict[NamedBelow, in
         found |= {(parent, name): number for name in entry["names"]}
         found |= _named(entry.get("fields", []), number)
     return found
+
+
+def named(path: str) -> str:
+    """Return a path as the metadata names it: a URI, as Iceberg requires.
+
+    Readers take a URI literally, without decoding it, but PyIceberg ends it at ``#`` and ``?``. So
+    a local path with one of these has no scheme.
+    """
+    plain = local_path(path)
+    if plain is not None and any(mark in plain for mark in "#?"):
+        return plain
+    return path if plain is None else f"file://{plain}"

@@ -28,6 +28,7 @@ from pyiceberg.manifest import (
 from pyiceberg.typedef import Record
 from pyiceberg.types import StructType
 
+from shelduck.borders.iceberg.iceberg_metadata import named
 from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.storage import local_path
 
@@ -199,15 +200,3 @@ def _file(location: str) -> PyArrowFile:
     if local_path(location) is not None:
         files.create_dir(name.rpartition("/")[0], recursive=True)
     return PyArrowFile(named(location), name, files)
-
-
-def named(path: str) -> str:
-    """Return a path as the metadata names it: a URI, as Iceberg requires.
-
-    Readers take a URI literally, without decoding it, but PyIceberg ends it at ``#`` and ``?``. So
-    a local path with one of these has no scheme.
-    """
-    plain = local_path(path)
-    if plain is not None and any(mark in plain for mark in "#?"):
-        return plain
-    return path if plain is None else f"file://{plain}"
