@@ -9,6 +9,7 @@ import pytest
 import shelduck
 from tests.support import door
 from tests.support.attaching import duck
+from tests.support.connect import connect_server
 
 pytestmark = pytest.mark.slow
 
@@ -59,6 +60,16 @@ def test_spark_sql_answers_as_an_attached_session(attached, configured, tmp_path
     }
     told = {text: said for text, said in printed.items() if not _says(text, said, attached[text])}
     assert told == {}
+    assert duck(url, "SELECT id, genus FROM lake.ducks") == [(1, "Tadorna"), (3, "Aix sponsa")]
+
+
+def test_a_connect_client_without_shelduck_answers_as_an_attached_session(
+    attached, configured, tmp_path
+):
+    conf, url = configured
+    with connect_server(tmp_path / "server", conf) as server:
+        answers = dict(zip(STATEMENTS, door.over_connect(server, STATEMENTS), strict=True))
+    assert {text: found for text, found in answers.items() if found != attached[text]} == {}
     assert duck(url, "SELECT id, genus FROM lake.ducks") == [(1, "Tadorna"), (3, "Aix sponsa")]
 
 
