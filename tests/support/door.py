@@ -51,8 +51,8 @@ class Answer:
 
 def sentence(told: str) -> str:
     """The sentence of an error, without what a client puts around it."""
-    first = _FILE.sub("FILE", told.strip().split("\n", 1)[0])
-    return _BEHIND.sub("", _BEFORE.sub("", first))
+    text = _BEFORE.sub("", told.strip()).strip()
+    return _BEHIND.sub("", _FILE.sub("FILE", text.split("\n", 1)[0]))
 
 
 def in_process(run: Callable[[str], DataFrame], statement: str) -> Answer:

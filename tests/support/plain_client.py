@@ -1,10 +1,12 @@
 """A client of Spark Connect that has PySpark and nothing of Shelduck: a program of its own.
 
-`python -I -S plain_client.py PACKAGES ADDRESS` runs the program that it reads; `spark` is its session.
+`python -I -S plain_client.py PACKAGES ADDRESS` runs the program that it reads, whose session is
+`spark`.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import sys
 import warnings
@@ -13,15 +15,13 @@ import warnings
 def main(packages: str, address: str) -> None:
     """Run the program on standard input."""
     sys.path.append(packages)
-    try:
-        import shelduck
-    except ModuleNotFoundError:
-        pass
-    else:
-        raise SystemExit(f"this client has Shelduck: {shelduck.__file__}")
+    found = importlib.util.find_spec("shelduck")
+    if found is not None:
+        raise SystemExit(f"this client has Shelduck: {found.origin}")
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
-    from pyspark.sql import SparkSession
+    # Where PySpark is, is known only now.
+    SparkSession = importlib.import_module("pyspark.sql").SparkSession  # noqa: N806
 
     spark = SparkSession.builder.remote(address).create()
     try:

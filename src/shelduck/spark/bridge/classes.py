@@ -80,6 +80,7 @@ _CLASSES = (
     "LakeWrite",
     "LakeWriteStrategy",
     "LakeTable",
+    "LakeSink",
     "LakeView",
     "LakeCatalog",
     "LakeOffset",
@@ -90,6 +91,8 @@ _CLASSES = (
     "LakeAnswer",
     "LakeCommand",
     "LakeParser",
+    "ReadsByName",
+    "WritesByPlan",
     "Shelduck",
 )
 # Java finds data sources by the list of their classes in a JAR.

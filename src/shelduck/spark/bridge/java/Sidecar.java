@@ -154,14 +154,27 @@ public final class Sidecar {
     try {
       return sidecar.ask(session, what, text, names);
     } catch (RuntimeException error) {
-      if (!sidecar.isGone(error)) {
-        throw error;
-      }
-      if (what.equals("run")) {
-        throw (RuntimeException) failed("Python ended while it ran this statement, which has landed or not;"
-            + " see the newest snapshots (DESCRIBE HISTORY of the table) before you run it again");
-      }
+      sidecar.requireGone(error, !what.equals("run"));
       return running(session.sparkContext()).ask(session, what, text, names);
+    }
+  }
+
+  /** Throws an error of a request, unless Python has ended and it may be asked again. */
+  public static void requireRepeatable(RuntimeException error, boolean isRepeatable) {
+    Sidecar sidecar = running;
+    if (sidecar == null) {
+      throw error;
+    }
+    sidecar.requireGone(error, isRepeatable);
+  }
+
+  private void requireGone(RuntimeException error, boolean isRepeatable) {
+    if (!isGone(error)) {
+      throw error;
+    }
+    if (!isRepeatable) {
+      throw (RuntimeException) failed("Python ended while it ran this statement, which has landed or not;"
+          + " see the newest snapshots (DESCRIBE HISTORY of the table) before you run it again");
     }
   }
 
@@ -193,12 +206,17 @@ public final class Sidecar {
 
   // Its life
 
-  private static synchronized Sidecar running(SparkContext context) {
+  /** Forgets Python if it has ended; who asks next starts it again. */
+  public static synchronized void renew() {
     if (running != null && !running.python.isAlive() && running.door != null) {
       end();
       // Sessions attach their lakes again.
       FromPython.ASKED.clear();
     }
+  }
+
+  private static synchronized Sidecar running(SparkContext context) {
+    renew();
     if (running == null) {
       running = new Sidecar(context.conf());
     }
