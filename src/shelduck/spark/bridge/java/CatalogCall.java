@@ -68,7 +68,14 @@ public final class CatalogCall {
   }
 
   private BiFunction known() {
-    return (BiFunction) FromPython.ASKED.get(SQLConf.get().getConfString(setting, ""));
+    Object found = FromPython.ASKED.get(SQLConf.get().getConfString(setting, ""));
+    Option active = SparkSession.getActiveSession();
+    if (found == null && active.isDefined()) {
+      // Where Spark analyses for one session and Python asks another one, the settings are the first's.
+      SQLConf own = ((SparkSession) active.get()).sessionState().conf();
+      found = FromPython.ASKED.get(own.getConfString(setting, ""));
+    }
+    return (BiFunction) found;
   }
 
   /** Returns the Dataset of the answer. */

@@ -22,6 +22,8 @@ import scala.runtime.AbstractFunction1;
  * those with options of a reader. {@link LakeProvider} reads them, which gets both.
  */
 public final class ReadsByName extends Rule {
+  /** By its class, which needs no list of a JAR that may be closed. */
+  private static final String FORMAT = LakeProvider.class.getName();
   private final SparkSession session;
 
   private ReadsByName(SparkSession session) {
@@ -83,11 +85,11 @@ public final class ReadsByName extends Rule {
     Dataset found;
     if (relation.isStreaming()) {
       DataStreamReader reader = session.readStream();
-      reader.format("shelduck").options(options).option("catalog", lake);
+      reader.format(FORMAT).options(options).option("catalog", lake);
       found = (Dataset) reader.option("table", table.toString()).load();
     } else {
       DataFrameReader reader = session.read();
-      reader.format("shelduck").options(options).option("catalog", lake);
+      reader.format(FORMAT).options(options).option("catalog", lake);
       found = (Dataset) reader.option("table", table.toString()).load();
     }
     LogicalPlan plan =

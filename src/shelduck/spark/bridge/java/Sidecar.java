@@ -1,16 +1,21 @@
 package shelduck.bridge;
 
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.lang.reflect.Field;
 import java.net.InetAddress;
+import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Enumeration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
+import java.util.jar.JarEntry;
+import java.util.jar.JarFile;
 import javax.net.SocketFactory;
 import org.apache.spark.QueryContext;
 import org.apache.spark.SparkConf;
@@ -91,6 +96,9 @@ public final class Sidecar {
   /** Allows a sidecar in a driver that is no Python; starts it if the configuration has lakes. */
   public static synchronized void prepare(SparkContext context) {
     isUsed = !isPython();
+    if (isUsed) {
+      loadClasses();
+    }
     if (isUsed && running == null && hasLakes(context.conf())) {
       try {
         running = new Sidecar(context.conf());
@@ -98,6 +106,26 @@ public final class Sidecar {
         // The first statement about a lake tells it; others need no lake.
         running = null;
       }
+    }
+  }
+
+  /** A Thrift server closes the loader of all JARs when its first client leaves. */
+  private static void loadClasses() {
+    ClassLoader loader = Sidecar.class.getClassLoader();
+    try {
+      URL place = Sidecar.class.getProtectionDomain().getCodeSource().getLocation();
+      JarFile jar = new JarFile(new File(place.toURI()));
+      Enumeration entries = jar.entries();
+      while (entries.hasMoreElements()) {
+        String name = ((JarEntry) entries.nextElement()).getName();
+        if (name.endsWith(".class")) {
+          loader.loadClass(name.substring(0, name.length() - 6).replace('/', '.'));
+        }
+      }
+      jar.close();
+    } catch (Exception error) {
+      // They are loaded one by one.
+      return;
     }
   }
 

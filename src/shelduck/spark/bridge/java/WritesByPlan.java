@@ -77,7 +77,7 @@ public final class WritesByPlan extends Rule {
       request.add(option._1());
       request.add(option._2());
     }
-    return new LakeCommand(new Written(session, table, request, plan.query()));
+    return new LakeCommand(new Written(session, table, request, plan.query(), "", null));
   }
 
   private LogicalPlan merged(MergeIntoTable plan) {
@@ -93,8 +93,8 @@ public final class WritesByPlan extends Rule {
     add("whenMatched", plan.matchedActions(), plan, request, columns);
     add("whenNotMatched", plan.notMatchedActions(), plan, request, columns);
     add("whenNotMatchedBySource", plan.notMatchedBySourceActions(), plan, request, columns);
-    FromPython.COLUMNS.put(token, columns);
-    return new LakeCommand(new Written(session, table, request, plan.sourceTable()));
+    return new LakeCommand(
+        new Written(session, table, request, plan.sourceTable(), token, columns));
   }
 
   /** Adds clauses: when, whether on a condition, what is done, and the columns that are set. */
@@ -207,17 +207,29 @@ public final class WritesByPlan extends Rule {
     private final LakeTable table;
     private final String[] request;
     private final LogicalPlan rows;
+    private final String token;
+    private final List columns;
 
-    Written(SparkSession session, LakeTable table, List request, LogicalPlan rows) {
+    Written(SparkSession session, LakeTable table, List request, LogicalPlan rows, String token,
+        List columns) {
       super(session, table.name(), new String[0]);
       this.session = session;
       this.table = table;
       this.request = (String[]) request.toArray(new String[0]);
       this.rows = rows;
+      this.token = token;
+      this.columns = columns;
     }
 
     protected Dataset ask() {
-      table.ask(request, Dataset.ofRows(session, rows));
+      if (columns != null) {
+        FromPython.COLUMNS.put(token, columns);
+      }
+      try {
+        table.ask(request, Dataset.ofRows(session, rows));
+      } finally {
+        FromPython.COLUMNS.remove(token);
+      }
       return null;
     }
   }
