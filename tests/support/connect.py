@@ -25,6 +25,15 @@ def connect_server(folder: Path, conf: Mapping[str, str] | None = None) -> Itera
 
     Its configuration is that of the tests, or one whose lakes it knows.
     """
+    with connect_process(folder, conf) as (address, _):
+        yield address
+
+
+@contextmanager
+def connect_process(
+    folder: Path, conf: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, int]]:
+    """The address of such a server, and the group of its processes."""
     port = free_port()
     binding = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -39,7 +48,7 @@ def connect_server(folder: Path, conf: Mapping[str, str] | None = None) -> Itera
     more = None if conf is None else {"PYTHONPATH": str(_SOURCES)}
     with running("connect", command, folder, memory="1500m", more=more) as server:
         wait_until(lambda: is_listening(port), "the Spark Connect server", folder, server)
-        yield f"sc://127.0.0.1:{port}"
+        yield f"sc://127.0.0.1:{port}", server.pid
 
 
 @contextmanager
