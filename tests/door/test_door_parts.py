@@ -108,9 +108,16 @@ def test_the_lines_of_a_configuration(spark, monkeypatch, tmp_path):
         "--conf",
         f"spark.jars={jar}",
     ]
-    thrift = run("spark-conf", *lake, "--thrift").split()
-    assert thrift[1:3] == ["--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"]
-    assert thrift[-1] == "spark-internal"
+    servers = {
+        "--thrift": "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2",
+        "--connect": "org.apache.spark.sql.connect.service.SparkConnectServer",
+    }
+    for option, server in servers.items():
+        command = run("spark-conf", *lake, option).split()
+        assert command[1:3] == ["--class", server]
+        assert command[-1] == "spark-internal"
+    both = CliRunner().invoke(app, ["spark-conf", *lake, "--thrift", "--connect"])
+    assert "pass one of --spark-sql, --thrift and --connect" in both.output
 
 
 def test_an_address_with_a_password_is_in_no_configuration():

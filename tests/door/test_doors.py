@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import eq
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import shelduck
 from tests.support import door
 from tests.support.attaching import duck
+from tests.support.connect import connect_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.every_spark]
 
@@ -23,7 +25,7 @@ def attached(spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("attached")
     shelduck.attach(spark, "lake", f"sqlite:///{folder}/lake.db", f"{folder}/data/")
     try:
-        yield {text: door.in_process(spark.sql, text) for text in STATEMENTS}
+        yield [door.in_process(spark.sql, text) for text in STATEMENTS]
     finally:
         spark.sql("USE spark_catalog.default")
         shelduck.detach(spark, "lake")
@@ -40,9 +42,8 @@ def test_a_thrift_server_answers_as_an_attached_session(spark, attached, configu
     conf, url = configured
     with door.thrift_server(tmp_path / "server", conf) as server:
         client = server.connect(spark)
-        answers = {text: client.ask(text) for text in STATEMENTS}
-    told = {text: found for text, found in answers.items() if not _is(found, attached[text])}
-    assert told == {}
+        answers = [client.ask(text) for text in STATEMENTS]
+    assert _others(_is, answers, attached) == []
     assert duck(url, "SELECT id, genus, country, weight FROM lake.ducks") == [
         (1, "Tadorna", "DE", "1.10"),
         (3, "Aix sponsa", "CH", "2.5"),
@@ -52,14 +53,26 @@ def test_a_thrift_server_answers_as_an_attached_session(spark, attached, configu
 def test_spark_sql_answers_as_an_attached_session(attached, configured, tmp_path):
     conf, url = configured
     answers = door.spark_sql(tmp_path / "cli", conf, STATEMENTS)
-    assert len(answers) == len(STATEMENTS)
-    printed = {
-        text: "\n".join("\t".join(row) for row in answer.rows)
-        for text, answer in zip(STATEMENTS, answers, strict=True)
-    }
-    told = {text: said for text, said in printed.items() if not _says(text, said, attached[text])}
-    assert told == {}
+    printed = ["\n".join("\t".join(row) for row in answer.rows) for answer in answers]
+    named = list(zip(STATEMENTS, attached, strict=True))
+    assert _others(_says, printed, named) == []
     assert duck(url, "SELECT id, genus FROM lake.ducks") == [(1, "Tadorna"), (3, "Aix sponsa")]
+
+
+def test_a_connect_client_without_shelduck_answers_as_an_attached_session(
+    attached, configured, tmp_path
+):
+    conf, url = configured
+    with connect_server(tmp_path / "server", conf) as server:
+        answers = door.over_connect(server, STATEMENTS)
+    assert _others(eq, answers, attached) == []
+    assert duck(url, "SELECT id, genus FROM lake.ducks") == [(1, "Tadorna"), (3, "Aix sponsa")]
+
+
+def _others(is_same, answers, attached):
+    """The statements with other answers than those of a session, and both answers."""
+    asked = zip(STATEMENTS, answers, attached, strict=True)
+    return [(text, one, other) for text, one, other in asked if not is_same(one, other)]
 
 
 def _is(found, expected):
@@ -74,8 +87,9 @@ def _is(found, expected):
     )
 
 
-def _says(text, printed, expected):
-    """Whether spark-sql prints an answer."""
+def _says(printed, named):
+    """Whether spark-sql prints the answer to a statement."""
+    text, expected = named
     if expected.error:
         return door.sentence(printed) == expected.error and "\n\tat " not in printed
     # It prints the names alone where others see three columns, as Hive does.

@@ -30,6 +30,15 @@ say(spark.table("lake.main.t").schema("id").dataType)
 val error = scala.util.Try(spark.sql("ALTER TABLE lake.main.t DROP COLUMN nothing")).failed.get
 say(error.isInstanceOf[org.apache.spark.sql.AnalysisException] + " " + error.getMessage)
 told(spark.sql("SELECT count(*) FROM lake.main.t a JOIN lake.main.t b USING (id)"))
+import org.apache.spark.sql.functions.expr
+val source = spark.range(1).selectExpr("'10' AS id", "'merged' AS name").as("s")
+source.mergeInto("lake.main.t", expr("t.id = s.id")).whenMatched().updateAll().merge()
+told(spark.read.option("versionAsOf", 1).table("lake.main.t").selectExpr("count(*)"))
+val place = java.nio.file.Files.createTempDirectory("stream").toString
+import org.apache.spark.sql.streaming.Trigger.AvailableNow
+val stream = spark.readStream.table("lake.main.t").writeStream.trigger(AvailableNow())
+stream.option("checkpointLocation", place).toTable("lake.main.copy").awaitTermination()
+told(spark.table("lake.main.copy").where("id = '10'"))
 System.exit(0)
 """
 REFUSED = (
@@ -52,9 +61,11 @@ def test_scala_runs_statements_and_the_calls_that_reach_a_catalog(spark, tmp_pat
         "StringType",
         "true column 'nothing' does not exist in main.t; existing columns: 'id', 'name'",
         "[5]",
+        "[3]",
+        "[10,merged]",
     ]
     assert duck(url, "SELECT id, name FROM lake.t WHERE id > '1'") == [
-        ("10", "w"),
+        ("10", "merged"),
         ("2", NAME),
         ("20", "i"),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JJavaError
 
 from shelduck.spark.bridge.classes import compiled_jar
+from tests.support.connect import plain_client
 from tests.support.processes import (
     SPARK_HOME,
     environment,
@@ -49,8 +51,8 @@ class Answer:
 
 def sentence(told: str) -> str:
     """The sentence of an error, without what a client puts around it."""
-    first = _FILE.sub("FILE", told.strip().split("\n", 1)[0])
-    return _BEHIND.sub("", _BEFORE.sub("", first))
+    text = _BEFORE.sub("", told.strip()).strip()
+    return _BEHIND.sub("", _FILE.sub("FILE", text.split("\n", 1)[0]))
 
 
 def in_process(run: Callable[[str], DataFrame], statement: str) -> Answer:
@@ -61,6 +63,29 @@ def in_process(run: Callable[[str], DataFrame], statement: str) -> Answer:
     except Exception as error:  # noqa: BLE001 - its sentence is the answer
         return Answer(error=sentence(str(error)))
     return Answer(rows, columns=tuple(found.dtypes))
+
+
+# The client has none of our modules, so it sends plain values.
+_ASKED = """
+import pickle
+told = []
+for text in {statements!r}:
+    try:
+        found = spark.sql(text)
+        told.append(([tuple(row) for row in found.collect()], found.dtypes, ""))
+    except Exception as error:
+        told.append(([], [], str(error)))
+print(pickle.dumps(told).hex())
+"""
+
+
+def over_connect(url: str, statements: list[str]) -> list[Answer]:
+    """The answers to a client of a Connect server that has no Shelduck."""
+    printed = plain_client(url, _ASKED.format(statements=statements))
+    return [
+        Answer(tuple(tuple(map(_text, row)) for row in rows), sentence(error), tuple(columns))
+        for rows, columns, error in pickle.loads(bytes.fromhex(printed.split()[-1]))
+    ]
 
 
 def _text(value: object) -> str:

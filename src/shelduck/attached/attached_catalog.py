@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,15 +16,16 @@ from functools import partial
 from itertools import pairwise
 
 from shelduck.api.lake import Lake, Transaction
+from shelduck.attached.attached_table import AttachedTable
+from shelduck.attached.planned_writes import by_name, land_as_told, merge_as_told, write_as_told
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.tables.partition import IDENTITY, named_keys
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.names import shown_schema
-from shelduck.model.text.quoting import quote_name, schema_names
+from shelduck.model.text.quoting import schema_names
 from shelduck.spark.bridge.lake_catalog import held_frames
-from shelduck.spark.calls.lake_options import refuse_format, refuse_made, refuse_written
+from shelduck.spark.calls.lake_options import refuse_format, refuse_made
 from shelduck.spark.calls.lake_writer import write_schema
-from shelduck.spark.rows.store_rules import require_text
 from shelduck.spark.session import DataFrame, SparkSession, StructType
 from shelduck.sql.ddl.defaults import expression_for_spark
 from shelduck.sql.statements import statement_values as st
@@ -79,8 +81,15 @@ class AttachedLake:
             case "write":
                 assert rows is not None
                 staged, *told = more
-                refuse = refuse_made if staged else refuse_written
-                self._write(self._target(namespace, name, staged), rows, refuse, told)
+                target, named = self._target(namespace, name, staged), self._named(namespace, name)
+                write_as_told(target, named, rows, told, is_made=bool(staged))
+            case "merge":
+                assert rows is not None
+                catalog, *told = more
+                merge_as_told(self._named(namespace, name, catalog), rows, told)
+            case "sink":
+                self._table(namespace, name).columns  # noqa: B018 - a view has none
+                land_as_told(self._named(namespace, name), rows, more)
             case "commit" | "abort":
                 transaction, _ = self._staged.pop(more[0])
                 getattr(transaction, "commit" if what == "commit" else "rollback")()
@@ -179,37 +188,9 @@ class AttachedLake:
         transaction, wanted = self._staged[staged]
         return transaction.table(str(wanted))
 
-    def _write(
-        self,
-        table: Table,
-        rows: DataFrame,
-        refuse: Callable[[Mapping[str, str], str], None],
-        told: Sequence[str],
-    ) -> None:
-        """Write rows as `LakeWrite` tells: see there."""
-        mode, condition, matching, size, *more = told
-        fixed, options = _by_name(more[: int(size)]), _by_name(more[int(size) :])
-        refuse(options, f"a write into {table.name}")
-        if matching not in ("by name", "by position"):
-            raise Unsupported(
-                f"cannot write to {table.name}: this Spark does not tell whether columns go by name"
-                " or by position; use lake.table(name).append or INSERT INTO"
-            )
-        for column, text in fixed.items():
-            # Spark casts it, and may round it.
-            field = table.columns.get((column,), str(table.name))
-            require_text(field.type, text, f"column {quote_name(column)} of {table.name}")
-        by_position = matching == "by position"
-        if mode == "append":
-            table.append(rows, by_position=by_position)
-        elif mode == "overwrite":
-            table.overwrite(rows, by_position=by_position)
-        else:
-            table.overwrite(rows, where=condition, by_position=by_position)
-
     def _stage(self, how: str, name: TableName, schema: str, keys: str, *told: str) -> str:
         """Create a table in its own transaction; return the token of the transaction."""
-        given = _by_name(told)
+        given = by_name(told)
         properties = kept_properties(given, name)
         transaction = self.lake.transaction()
         text = str(name)
@@ -243,13 +224,14 @@ class AttachedLake:
     def _table(self, namespace: str, name: str) -> Table:
         return Table(self.state, self._name(namespace, name))
 
+    def _named(self, namespace: str, name: str, catalog: str = "") -> AttachedTable:
+        """Return a table as this session reads and writes it; ``catalog`` matters to a merge."""
+        state = copy.copy(self.state)
+        state.given_spark = self.spark
+        return AttachedTable(state, catalog, self._name(namespace, name))
+
     def _name(self, namespace: str, name: str) -> TableName:
         return TableName(namespace or DEFAULT_SCHEMA, name)
-
-
-def _by_name(told: Sequence[str]) -> dict[str, str]:
-    """Return values by name, told as each name and its value."""
-    return dict(zip(told[::2], told[1::2], strict=True))
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -67,7 +67,11 @@ class LakeSources:
         if what == "close":
             self._streams.pop(opened, None)
             return []
-        stream = self._streams[opened]
+        stream = self._streams.get(opened)
+        if stream is None:
+            raise NotFound(
+                "the Python that read this stream has ended; start its query again", about="stream"
+            )
         if what == "stop at newest":
             stream.stop_at_newest()
             return []

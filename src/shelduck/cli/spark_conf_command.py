@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -18,11 +19,17 @@ from shelduck.errors import InvalidRequest
 JAR_EXAMPLE = "Example: cp $(shelduck jar) /opt/spark/jars/"
 CONF_EXAMPLE = """Example: shelduck spark-conf -c prod >> $SPARK_HOME/conf/spark-defaults.conf
 
-Example: sh -c "$(shelduck spark-conf -c sqlite:////data/lake.db --spark-sql)\""""
+Example: sh -c "$(shelduck spark-conf -c sqlite:////data/lake.db --spark-sql)"
+
+Example: sh -c "$(shelduck spark-conf -c prod --connect)\""""
 _ENTRY = "io.shelduck.Shelduck"
 # What Spark does not show of its configuration either.
 _SECRET = re.compile(r"secret|password|token|access\.?key", re.IGNORECASE)
-_SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+_SPARK_SQL = "spark-sql"
+_SERVERS = {
+    "thrift": "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2",
+    "connect": "org.apache.spark.sql.connect.service.SparkConnectServer",
+}
 
 
 def jar() -> None:
@@ -41,25 +48,35 @@ def spark_conf(
     thrift: Annotated[
         bool, typer.Option("--thrift", help="print the command that starts a Thrift server")
     ] = False,
+    connect: Annotated[
+        bool, typer.Option("--connect", help="print the command that starts a Connect server")
+    ] = False,
 ) -> None:
     """Print the lines of spark-defaults.conf with which Spark knows a lake without Python."""
-    from shelduck.spark.session import package_of_spark
-
-    if spark_sql and thrift:
-        raise typer.BadParameter("pass --spark-sql or --thrift, not both")
+    asked = {_SPARK_SQL: spark_sql, "thrift": thrift, "connect": connect}
+    programs = [program for program, is_asked in asked.items() if is_asked]
+    if len(programs) > 1:
+        raise typer.BadParameter("pass one of --spark-sql, --thrift and --connect")
     wanted = wanted_lake(catalog)
     _require_public(wanted, name)
     lines = _lines(wanted, name, data_path)
-    if not spark_sql and not thrift:
-        width = max(map(len, lines))
-        for key, value in lines.items():
-            typer.echo(f"{key:<{width}}  {value}")
+    if programs:
+        typer.echo(shlex.join(_command(programs[0], lines)))
         return
-    program = ["spark-sql"] if spark_sql else ["spark-submit", "--class", _SERVER]
+    width = max(map(len, lines))
+    for key, value in lines.items():
+        typer.echo(f"{key:<{width}}  {value}")
+
+
+def _command(program: str, lines: Mapping[str, str]) -> list[str]:
+    from shelduck.spark.session import package_of_spark
+
+    programs = package_of_spark() / "bin"
     settings = [part for key, value in lines.items() for part in ("--conf", f"{key}={value}")]
-    first, *rest = program
-    command = [str(package_of_spark() / "bin" / first), *rest, *settings]
-    typer.echo(shlex.join(command if spark_sql else [*command, "spark-internal"]))
+    if program == _SPARK_SQL:
+        return [str(programs / _SPARK_SQL), *settings]
+    submit = [str(programs / "spark-submit"), "--class", _SERVERS[program]]
+    return [*submit, *settings, "spark-internal"]
 
 
 def _lines(wanted: NamedLake, name: str, data_path: str | None) -> dict[str, str]:

@@ -69,7 +69,7 @@ _FOR_TABLES = (
 _SESSION = "session"
 _SPARKS = (st.ShowSchemas, st.ShowTables, st.UseSchema)
 # They may name no table and no schema.
-_OF_CURRENT = (st.ShowViews, ShowMacros, ShowJobs, AlterJob, Checkpoint, SetVariable)
+_OF_CURRENT = (st.ShowViews, ShowMacros, ShowJobs, AlterJob, Checkpoint, SetVariable, Vacuum)
 
 
 @dataclass(frozen=True, slots=True)

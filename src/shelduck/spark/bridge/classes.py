@@ -81,6 +81,7 @@ _CLASSES = (
     "LakeWrite",
     "LakeWriteStrategy",
     "LakeTable",
+    "LakeSink",
     "LakeView",
     "LakeCatalog",
     "LakeOffset",
@@ -91,6 +92,8 @@ _CLASSES = (
     "LakeAnswer",
     "LakeCommand",
     "LakeParser",
+    "ReadsByName",
+    "WritesByPlan",
     "Shelduck",
 )
 # Java finds data sources by the list of their classes in a JAR.

@@ -13,12 +13,13 @@ from contextvars import ContextVar
 from typing import Any, ClassVar, cast
 
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge.classes import PACKAGE, loaded, loader_of
 from shelduck.spark.bridge.codec import field_rows, rows_of
 from shelduck.spark.bridge.jvm import (
+    classic_column,
     current_thread,
     has_jvm,
     java_class,
@@ -89,6 +90,13 @@ def given(spark: SparkSession, rows: DataFrame) -> tuple[str]:
     token = uuid.uuid4().hex
     _from_python(loader_of(spark), "GIVEN").put(token, rows._jdf)  # noqa: SLF001
     return (token,)
+
+
+def taken_columns(spark: SparkSession, token: str) -> list[Column]:
+    """Return the columns of a call of Spark, which Java has put under a token."""
+    return [
+        classic_column(found) for found in _from_python(loader_of(spark), "COLUMNS").remove(token)
+    ]
 
 
 def put_thrown(spark: SparkSession, thrown: Any) -> str:

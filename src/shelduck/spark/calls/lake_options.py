@@ -82,6 +82,12 @@ def is_true(value: object, name: str) -> bool:
     return text == "true"
 
 
+def wants_partitions(given: Mapping[str, str]) -> bool:
+    """Return whether the options of a writer have it replace only the partitions of its rows."""
+    modes = [value for name, value in given.items() if name.lower() == OVERWRITE_MODE.lower()]
+    return bool(modes) and modes[0].upper() == "DYNAMIC"
+
+
 def evolution_asked(given: Mapping[str, str]) -> Evolution:
     """Return what the options of a writer let its rows change in the columns of the table.
 

@@ -29,6 +29,7 @@ from shelduck.spark.calls.lake_options import (
     refuse_format,
     refuse_others,
     refuse_written,
+    wants_partitions,
 )
 from shelduck.spark.calls.lake_table import LakeTable
 from shelduck.spark.merge.merge_clauses import MergeAction, MergeClause, When
@@ -111,7 +112,7 @@ def save_as_table(
         refuse_others(told, (REPLACE_WHERE,), f"a write into {table.name}")
         table.overwrite(writer._df, where)  # noqa: SLF001
         return
-    if is_there and mode == "OVERWRITE" and _wants_partitions(told):
+    if is_there and mode == "OVERWRITE" and wants_partitions(told):
         raise Unsupported(
             f"saveAsTable replaces all rows of {table.name} and ignores partitionOverwriteMode;"
             " use df.writeTo(name).overwritePartitions(), or leave out the option"
@@ -127,16 +128,12 @@ def insert_into(
         writer.mode("overwrite" if overwrite else "append")
     told = options_of(writer._jwrite)  # noqa: SLF001 - nothing else tells them
     is_said = _value(told, OVERWRITE_MODE) is not None
-    dynamic = _wants_partitions(told) if is_said else replaces_partitions(writer._spark)  # noqa: SLF001
+    dynamic = wants_partitions(told) if is_said else replaces_partitions(writer._spark)  # noqa: SLF001
     if _mode(writer) == "OVERWRITE" and dynamic and table.is_partitioned:
         refuse_others(told, (OVERWRITE_MODE,), f"a write into {table.name}")
         table.overwrite_partitions(writer._df, by_position=True)  # noqa: SLF001
     else:
         sparks()
-
-
-def _wants_partitions(given: Mapping[str, str]) -> bool:
-    return str(_value(given, OVERWRITE_MODE)).upper() == "DYNAMIC"
 
 
 def _refuse_rest(given: Mapping[str, str], table: LakeTable) -> None:
@@ -343,16 +340,21 @@ def to_table(
 def _check(
     writer: DataStreamWriter, table: LakeTable, mode: str, options: Mapping[str, str]
 ) -> None:
-    if mode not in ("append", "complete"):
-        raise Unsupported(
-            f"toTable does not support output mode {mode!r} for {table.name}; use foreachBatch"
-            " with a function that merges each batch, such as batch.mergeInto"
-        )
+    require_sink_mode(mode, table.name)
     of_session = writer._spark.conf.get(_CHECKPOINT, None)  # noqa: SLF001
     if _LOCATION.lower() not in options and not of_session:
         raise InvalidRequest(
             f"a stream into {table.name} needs a directory for its checkpoint; set"
             ' .option("checkpointLocation", path)'
+        )
+
+
+def require_sink_mode(mode: str, table: str) -> None:
+    """Raise Unsupported for an output mode in which a stream cannot write to a table."""
+    if mode not in ("append", "complete"):
+        raise Unsupported(
+            f"toTable does not support output mode {mode!r} for {table}; use foreachBatch"
+            " with a function that merges each batch, such as batch.mergeInto"
         )
 
 

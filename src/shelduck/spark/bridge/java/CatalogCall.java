@@ -1,7 +1,9 @@
 package shelduck.bridge;
 
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.BiFunction;
+import java.util.regex.Pattern;
 import org.apache.spark.QueryContext;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.AnalysisException;
@@ -24,6 +26,9 @@ import scala.collection.immutable.Map$;
  * that Spark itself threw in the meantime are thrown again.
  */
 public final class CatalogCall {
+  private static final List REPEATABLE = Arrays.asList(new String[] {"load", "schema", "schemas",
+      "tables", "exists", "schema exists", "rows", "columns", "open"});
+  private static final Pattern CLASS = Pattern.compile("^[A-Z][A-Za-z]+: ");
   private final String setting;
   private final String hint;
   private final String name;
@@ -40,8 +45,14 @@ public final class CatalogCall {
             + name + "', ...)";
   }
 
+  /** The name of the catalog; null for the data source. */
+  public String name() {
+    return name;
+  }
+
   /** Spark keeps a catalog once it is attached; a setting says which Python object to call. */
   private BiFunction asked() {
+    Sidecar.renew();
     BiFunction found = known();
     if (found == null && Sidecar.isUsed() && !Sidecar.isPython()) {
       // A session that Python does not know yet, by its configuration or from another session.
@@ -57,7 +68,14 @@ public final class CatalogCall {
   }
 
   private BiFunction known() {
-    return (BiFunction) FromPython.ASKED.get(SQLConf.get().getConfString(setting, ""));
+    Object found = FromPython.ASKED.get(SQLConf.get().getConfString(setting, ""));
+    Option active = SparkSession.getActiveSession();
+    if (found == null && active.isDefined()) {
+      // Where Spark analyses for one session and Python asks another one, the settings are the first's.
+      SQLConf own = ((SparkSession) active.get()).sessionState().conf();
+      found = FromPython.ASKED.get(own.getConfString(setting, ""));
+    }
+    return (BiFunction) found;
   }
 
   /** Returns the Dataset of the answer. */
@@ -75,7 +93,7 @@ public final class CatalogCall {
     for (int i = 0; i < request.length; i++) {
       text.append('\t').append(TextRows.encoded(request[i]));
     }
-    List answer = TextRows.rows((String) asked().apply(text.append('\n').toString(), data));
+    List answer = TextRows.rows(told(text.append('\n').toString(), request[0], data));
     String[] first = (String[]) answer.get(0);
     if (!first[0].equals("ok")) {
       // Spark's analysis errors are checked exceptions, which not every method declares.
@@ -84,10 +102,26 @@ public final class CatalogCall {
     return answer.subList(1, answer.size());
   }
 
+  private String told(String text, String what, Object data) {
+    try {
+      return (String) asked().apply(text, data);
+    } catch (RuntimeException error) {
+      Sidecar.requireRepeatable(error, REPEATABLE.contains(what));
+      return (String) asked().apply(text, data);
+    }
+  }
+
   private static Throwable error(String[] found, String[] request) {
     String condition = found[0];
+    // Python makes its error again from the class in front; others read the sentence.
+    String told = Sidecar.isUsed() && !Sidecar.isPython() ? CLASS.matcher(found[1]).replaceFirst("") : found[1];
     if (condition.equals("THROWN")) {
       return (Throwable) FromPython.THROWN.remove(found[1]);
+    }
+    if (condition.equals("INCOMPATIBLE_DATA_FOR_TABLE")
+        || condition.endsWith("_NOT_FOUND") && request[1].isEmpty() && request[2].isEmpty()) {
+      return new AnalysisException(told, Option.empty(), Option.empty(), Option.empty(),
+          Option.apply(condition), Map$.MODULE$.empty(), new QueryContext[0]);
     }
     if (condition.equals("TABLE_OR_VIEW_NOT_FOUND")) {
       return new NoSuchTableException(identifier(request[1], request[2]));
@@ -101,13 +135,9 @@ public final class CatalogCall {
     if (condition.equals("SCHEMA_ALREADY_EXISTS")) {
       return new NamespaceAlreadyExistsException(new String[] {request[1]});
     }
-    if (condition.equals("INCOMPATIBLE_DATA_FOR_TABLE")) {
-      return new AnalysisException(found[1], Option.empty(), Option.empty(), Option.empty(),
-          Option.apply(condition), Map$.MODULE$.empty(), new QueryContext[0]);
-    }
     // PySpark shows only the message of either; Spark treats an IllegalStateException as a bug.
     return condition.equals("FAILED")
-        ? new QueryExecutionException(found[1], null) : new IllegalArgumentException(found[1]);
+        ? new QueryExecutionException(told, null) : new IllegalArgumentException(told);
   }
 
   private static Identifier identifier(String namespace, String name) {

@@ -11,7 +11,7 @@ import scala.collection.immutable.Seq;
  * The rows of a statement that Python runs: its columns are known once it ran. Spark copies the
  * nodes of a plan, and all copies share one answer.
  */
-public final class LakeAnswer {
+public class LakeAnswer {
   private final SparkSession session;
   private final String text;
   private final String[] names;
@@ -42,10 +42,7 @@ public final class LakeAnswer {
     }
     if (rows == null) {
       try {
-        Dataset found = (Dataset) Sidecar.asked(session, "run", text, names);
-        InternalRow[] made = found.queryExecution().executedPlan().executeCollect();
-        output = found.queryExecution().analyzed().output();
-        rows = made;
+        rows = read(ask());
       } catch (Throwable failed) {
         // Nobody who looks at the plan again may run it again.
         error = failed;
@@ -53,6 +50,20 @@ public final class LakeAnswer {
       }
     }
     return rows;
+  }
+
+  /** Has Python run it; null has no rows. */
+  protected Dataset ask() {
+    return (Dataset) Sidecar.asked(session, "run", text, names);
+  }
+
+  private InternalRow[] read(Dataset found) {
+    if (found == null) {
+      return new InternalRow[0];
+    }
+    InternalRow[] made = found.queryExecution().executedPlan().executeCollect();
+    output = found.queryExecution().analyzed().output();
+    return made;
   }
 
   /** The columns of the rows; none before the statement ran. */

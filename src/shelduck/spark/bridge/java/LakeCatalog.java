@@ -187,7 +187,7 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
     String[] found = (String[]) asked(
         new String[] {"load", namespace, table.name(), how, when}).get(0);
     try {
-      return LakeView.of(name, table.namespace(), table.name(), found[0],
+      return LakeView.of(call, name, table.namespace(), table.name(), found[0],
           found[1], schema(found, 2), how.equals(NONE) ? sqlName(table) : null);
     } catch (RuntimeException error) {
       throw error;

@@ -1,7 +1,9 @@
 package shelduck.bridge;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
@@ -61,6 +63,23 @@ public class LakeTable implements SupportsWrite, StagedTable {
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     return new LakeWrite(call, namespace, name, staged == null ? "" : staged,
         info.options().asCaseSensitiveMap());
+  }
+
+  /** What the session calls the lake. */
+  public String catalog() {
+    return call.name();
+  }
+
+  /** What Python is asked about this table, to which more may be added. */
+  public List request(String what, String[] more) {
+    ArrayList request = new ArrayList(Arrays.asList(new String[] {what, namespace, name}));
+    request.addAll(Arrays.asList(more));
+    return request;
+  }
+
+  /** Asks Python about this table, with rows. */
+  public void ask(String[] request, Object rows) {
+    call.rows(request, rows);
   }
 
   public void commitStagedChanges() {

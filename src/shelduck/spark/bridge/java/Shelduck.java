@@ -12,17 +12,21 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 import shelduck.bridge.LakeCommand;
 import shelduck.bridge.LakeParser;
+import shelduck.bridge.ReadsByName;
 import shelduck.bridge.Sidecar;
+import shelduck.bridge.WritesByPlan;
 
 /**
  * Lakes for every session of a Spark application, in whatever language: the value of
  * {@code spark.plugins}, which starts Python beside the driver, and of
- * {@code spark.sql.extensions}, which shows it the statements.
+ * {@code spark.sql.extensions}, which shows it the statements, and calls that no catalog is told.
  */
 public class Shelduck extends AbstractFunction1 implements SparkPlugin {
   public Object apply(Object extensions) {
     ((SparkSessionExtensions) extensions).injectParser(new LakeParser.Maker());
     ((SparkSessionExtensions) extensions).injectPlannerStrategy(new LakeCommand.Maker());
+    ((SparkSessionExtensions) extensions).injectHintResolutionRule(new ReadsByName.Maker());
+    ((SparkSessionExtensions) extensions).injectResolutionRule(new WritesByPlan.Maker());
     return BoxedUnit.UNIT;
   }
 

@@ -1,16 +1,21 @@
 package shelduck.bridge;
 
 import java.io.BufferedReader;
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.lang.reflect.Field;
 import java.net.InetAddress;
+import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Enumeration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
+import java.util.jar.JarEntry;
+import java.util.jar.JarFile;
 import javax.net.SocketFactory;
 import org.apache.spark.QueryContext;
 import org.apache.spark.SparkConf;
@@ -91,6 +96,9 @@ public final class Sidecar {
   /** Allows a sidecar in a driver that is no Python; starts it if the configuration has lakes. */
   public static synchronized void prepare(SparkContext context) {
     isUsed = !isPython();
+    if (isUsed) {
+      loadClasses();
+    }
     if (isUsed && running == null && hasLakes(context.conf())) {
       try {
         running = new Sidecar(context.conf());
@@ -98,6 +106,26 @@ public final class Sidecar {
         // The first statement about a lake tells it; others need no lake.
         running = null;
       }
+    }
+  }
+
+  /** A Thrift server closes the loader of all JARs when its first client leaves. */
+  private static void loadClasses() {
+    ClassLoader loader = Sidecar.class.getClassLoader();
+    try {
+      URL place = Sidecar.class.getProtectionDomain().getCodeSource().getLocation();
+      JarFile jar = new JarFile(new File(place.toURI()));
+      Enumeration entries = jar.entries();
+      while (entries.hasMoreElements()) {
+        String name = ((JarEntry) entries.nextElement()).getName();
+        if (name.endsWith(".class")) {
+          loader.loadClass(name.substring(0, name.length() - 6).replace('/', '.'));
+        }
+      }
+      jar.close();
+    } catch (Exception error) {
+      // They are loaded one by one.
+      return;
     }
   }
 
@@ -154,14 +182,27 @@ public final class Sidecar {
     try {
       return sidecar.ask(session, what, text, names);
     } catch (RuntimeException error) {
-      if (!sidecar.isGone(error)) {
-        throw error;
-      }
-      if (what.equals("run")) {
-        throw (RuntimeException) failed("Python ended while it ran this statement, which has landed or not;"
-            + " see the newest snapshots (DESCRIBE HISTORY of the table) before you run it again");
-      }
+      sidecar.requireGone(error, !what.equals("run"));
       return running(session.sparkContext()).ask(session, what, text, names);
+    }
+  }
+
+  /** Throws an error of a request, unless Python has ended and it may be asked again. */
+  public static void requireRepeatable(RuntimeException error, boolean isRepeatable) {
+    Sidecar sidecar = running;
+    if (sidecar == null) {
+      throw error;
+    }
+    sidecar.requireGone(error, isRepeatable);
+  }
+
+  private void requireGone(RuntimeException error, boolean isRepeatable) {
+    if (!isGone(error)) {
+      throw error;
+    }
+    if (!isRepeatable) {
+      throw (RuntimeException) failed("Python ended while it ran this statement, which has landed or not;"
+          + " see the newest snapshots (DESCRIBE HISTORY of the table) before you run it again");
     }
   }
 
@@ -193,12 +234,17 @@ public final class Sidecar {
 
   // Its life
 
-  private static synchronized Sidecar running(SparkContext context) {
+  /** Forgets Python if it has ended; who asks next starts it again. */
+  public static synchronized void renew() {
     if (running != null && !running.python.isAlive() && running.door != null) {
       end();
       // Sessions attach their lakes again.
       FromPython.ASKED.clear();
     }
+  }
+
+  private static synchronized Sidecar running(SparkContext context) {
+    renew();
     if (running == null) {
       running = new Sidecar(context.conf());
     }

@@ -1,0 +1,236 @@
+package shelduck.bridge;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.UUID;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.catalyst.AliasIdentifier;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
+import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan$;
+import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.streaming.WriteToStream;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.ExpressionUtils;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.Option;
+import scala.Tuple2;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction1;
+
+/**
+ * Writes into a lake's table for which Spark asks more of a table than to take rows: a merge, the
+ * partitions of rows, the batches of a stream. The lake does them, as it does in a Python session.
+ */
+public final class WritesByPlan extends Rule {
+  private final SparkSession session;
+
+  private WritesByPlan(SparkSession session) {
+    this.session = session;
+  }
+
+  /** What Spark calls for each session. */
+  public static final class Maker extends AbstractFunction1 {
+    public Object apply(Object session) {
+      return new WritesByPlan((SparkSession) session);
+    }
+  }
+
+  /** These plans are whole commands: nothing is above them. */
+  public TreeNode apply(TreeNode plan) {
+    if (!Sidecar.isUsed()) {
+      return plan;
+    }
+    if (plan instanceof OverwritePartitionsDynamic) {
+      return overwritten((OverwritePartitionsDynamic) plan);
+    }
+    if (plan instanceof MergeIntoTable) {
+      return merged((MergeIntoTable) plan);
+    }
+    return plan instanceof WriteToStream ? streamed((WriteToStream) plan) : plan;
+  }
+
+  private LogicalPlan overwritten(OverwritePartitionsDynamic plan) {
+    LakeTable table = table(plan.productElement(0));
+    if (table == null || !plan.query().resolved()) {
+      return plan;
+    }
+    List request = table.request("write", new String[] {"", "overwrite partitions", "",
+        plan.isByName() ? "by name" : "by position", "0"});
+    Iterator options = plan.writeOptions().iterator();
+    while (options.hasNext()) {
+      Tuple2 option = (Tuple2) options.next();
+      request.add(option._1());
+      request.add(option._2());
+    }
+    return new LakeCommand(new Written(session, table, request, plan.query(), "", null));
+  }
+
+  private LogicalPlan merged(MergeIntoTable plan) {
+    LakeTable table = table(plan.targetTable());
+    if (table == null || !plan.sourceTable().resolved()) {
+      return plan;
+    }
+    ArrayList columns = new ArrayList();
+    columns.add(column(plan.mergeCondition(), plan));
+    String token = UUID.randomUUID().toString();
+    List request = table.request(
+        "merge", new String[] {table.catalog(), token, plan.withSchemaEvolution() ? "evolves" : ""});
+    add("whenMatched", plan.matchedActions(), plan, request, columns);
+    add("whenNotMatched", plan.notMatchedActions(), plan, request, columns);
+    add("whenNotMatchedBySource", plan.notMatchedBySourceActions(), plan, request, columns);
+    return new LakeCommand(
+        new Written(session, table, request, plan.sourceTable(), token, columns));
+  }
+
+  /** Adds clauses: when, whether on a condition, what is done, and the columns that are set. */
+  private static void add(
+      String when, Seq actions, MergeIntoTable plan, List request, List columns) {
+    for (int i = 0; i < actions.size(); i++) {
+      MergeAction action = (MergeAction) actions.apply(i);
+      Option condition = action.condition();
+      if (condition.isDefined()) {
+        columns.add(column((Expression) condition.get(), plan));
+      }
+      Seq set = action instanceof UpdateAction ? ((UpdateAction) action).assignments()
+          : action instanceof InsertAction ? ((InsertAction) action).assignments() : null;
+      String verb = action.getClass().getSimpleName();
+      request.add(when);
+      request.add(condition.isDefined() ? "on" : "");
+      request.add(action instanceof DeleteAction ? "delete"
+          : verb.startsWith("Update") ? set == null ? "updateAll" : "update"
+          : set == null ? "insertAll" : "insert");
+      request.add(Integer.toString(set == null ? 0 : set.size()));
+      for (int j = 0; set != null && j < set.size(); j++) {
+        Assignment one = (Assignment) set.apply(j);
+        request.add(one.key().sql());
+        columns.add(column(one.value(), plan));
+      }
+    }
+  }
+
+  private static Column column(Expression given, MergeIntoTable plan) {
+    return ExpressionUtils.column(named(given, plan));
+  }
+
+  /**
+   * An expression whose columns are known without the plan: clients of a Connect server give the
+   * number of a frame with {@code df.id}.
+   */
+  private static Expression named(Expression given, MergeIntoTable plan) {
+    Option number = given.getTagValue(LogicalPlan$.MODULE$.PLAN_ID_TAG());
+    if (given instanceof UnresolvedAttribute && number.isDefined()) {
+      return column(((UnresolvedAttribute) given).nameParts(), number.get(), plan);
+    }
+    ArrayList children = new ArrayList();
+    boolean isChanged = false;
+    for (int i = 0; i < given.children().size(); i++) {
+      Expression child = (Expression) given.children().apply(i);
+      children.add(named(child, plan));
+      isChanged |= children.get(i) != child;
+    }
+    return isChanged ? (Expression) given.withNewChildren(ScalaSeq.of(children)) : given;
+  }
+
+  /** The column of a frame: one that the source is made of, or else the table itself. */
+  private static Expression column(Seq name, Object number, MergeIntoTable plan) {
+    LogicalPlan frame = numbered(plan.sourceTable(), number);
+    if (frame != null) {
+      Option found = frame.resolve(name, SQLConf.get().resolver());
+      return found.isDefined() ? (Expression) found.get() : new UnresolvedAttribute(name);
+    }
+    ArrayList parts = new ArrayList();
+    if (plan.targetTable() instanceof SubqueryAlias) {
+      AliasIdentifier table = ((SubqueryAlias) plan.targetTable()).identifier();
+      for (int i = 0; i < table.qualifier().size(); i++) {
+        parts.add(table.qualifier().apply(i));
+      }
+      parts.add(table.name());
+    }
+    for (int i = 0; i < name.size(); i++) {
+      parts.add(name.apply(i));
+    }
+    return new UnresolvedAttribute(ScalaSeq.of(parts));
+  }
+
+  /** The part of a plan that is the frame of a number; null if none is. */
+  private static LogicalPlan numbered(LogicalPlan plan, Object number) {
+    Option own = plan.getTagValue(LogicalPlan$.MODULE$.PLAN_ID_TAG());
+    if (own.isDefined() && own.get().equals(number)) {
+      return plan;
+    }
+    LogicalPlan found = null;
+    for (int i = 0; found == null && i < plan.children().size(); i++) {
+      found = numbered((LogicalPlan) plan.children().apply(i), number);
+    }
+    return found;
+  }
+
+  private static LogicalPlan streamed(WriteToStream plan) {
+    if (!(plan.sink() instanceof LakeView.Shown)) {
+      return plan;
+    }
+    Object[] parts = new Object[plan.productArity()];
+    for (int i = 0; i < parts.length; i++) {
+      Object part = plan.productElement(i);
+      parts[i] = part == plan.sink()
+          ? ((LakeView.Shown) part).sink(plan.outputMode().toString()) : part;
+    }
+    return (LogicalPlan) plan.makeCopy(parts);
+  }
+
+  /** The table of a lake to which rows go; null for others. */
+  private static LakeTable table(Object plan) {
+    Object found = plan instanceof SubqueryAlias ? ((SubqueryAlias) plan).child() : plan;
+    Object table = found instanceof DataSourceV2Relation
+        ? ((DataSourceV2Relation) found).table() : null;
+    return table instanceof LakeTable ? (LakeTable) table : null;
+  }
+
+  /** Such a write, which happens when its plan is executed. */
+  private static final class Written extends LakeAnswer {
+    private final SparkSession session;
+    private final LakeTable table;
+    private final String[] request;
+    private final LogicalPlan rows;
+    private final String token;
+    private final List columns;
+
+    Written(SparkSession session, LakeTable table, List request, LogicalPlan rows, String token,
+        List columns) {
+      super(session, table.name(), new String[0]);
+      this.session = session;
+      this.table = table;
+      this.request = (String[]) request.toArray(new String[0]);
+      this.rows = rows;
+      this.token = token;
+      this.columns = columns;
+    }
+
+    protected Dataset ask() {
+      if (columns != null) {
+        FromPython.COLUMNS.put(token, columns);
+      }
+      try {
+        table.ask(request, Dataset.ofRows(session, rows));
+      } finally {
+        FromPython.COLUMNS.remove(token);
+      }
+      return null;
+    }
+  }
+}
