@@ -21,6 +21,7 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
+from shelduck.model.tables.partition import ResetSorting, SetSorting
 from shelduck.model.tables.properties import SetProperties
 from shelduck.sql.statements import row_statements as rows
 from shelduck.sql.statements import statement_values as st
@@ -200,11 +201,17 @@ _SPARKS: dict[str, Callable[[Any, str, list[str]], Meaning]] = {
     ),
     "CommentOnTable": lambda n, _, p: ("alter", n, (("comment", (), p[0] or None),)),
     "CommentOnColumn": lambda n, _, p: ("alter", n, (("comment", _path(p[0]), p[1] or None),)),
+    "AlterTableClusterBy": lambda n, _, p: (
+        "alter",
+        n,
+        (("cluster", tuple(re.findall(r'\["(.*?)"\]', p[0]))),),
+    ),
     "RenameTable": lambda n, _, p: ("rename", n, _name(p[0]), p[1] == "true"),
     "CreateTable": lambda n, _, p: _created(n, p, replaces=False, query=False),
     "CreateTableAsSelect": lambda n, _, p: _created(n, p, replaces=False, query=True),
     "ReplaceTable": lambda n, _, p: _created(n, p, replaces=True, query=False),
     "ReplaceTableAsSelect": lambda n, _, p: _created(n, p, replaces=True, query=True),
+    "CreateTableLike": lambda n, _, p: ("like", n, _name(p[0]), p[5] == "true", p[4]),
     "CreateView": lambda n, _, p: (
         "view",
         n,
@@ -278,6 +285,10 @@ def _change(change: Any) -> Meaning:
             return ("default", path, _default_of(default))
         case SetProperties(values):
             return ("set", tuple(sorted(values)))
+        case SetSorting(keys):
+            return ("cluster", tuple(key.expression for key in keys))
+        case ResetSorting():
+            return ("cluster", ())
     return ("unset", change.keys, change.if_exists)
 
 
@@ -285,9 +296,12 @@ def _our_create(s: st.CreateTableStatement) -> Meaning:
     columns = tuple(
         (c.name, str(c.type), c.nullable, c.comment, _default_of(c.default)) for c in s.columns
     )
-    more = (s.sorted_by, s.keys, s.rollups)
-    assert not any(more), more
+    assert not s.keys
+    assert not s.rollups
     keys = tuple(str(key) for key in s.partitioned_by)
+    if s.sorted_by:
+        # Spark's word for it.
+        keys += (f"cluster_by({', '.join(key.expression for key in s.sorted_by)})",)
     query = s.as_query is not None
     facts = (tuple(sorted(s.properties.items())), s.comment, s.if_not_exists, s.or_replace)
     return ("create", s.name.parts, columns, keys, *facts, query)
@@ -335,6 +349,10 @@ _OURS: dict[type, Callable[[Any], Meaning]] = {
     st.RenameTableStatement: lambda s: ("rename", s.name.parts, s.new_name.parts, False),
     st.RenameViewStatement: lambda s: ("rename", s.name.parts, s.new_name.parts, True),
     st.CreateTableStatement: _our_create,
+    st.CopyTableStatement: lambda s: (
+        *("like", s.name.parts, s.source.parts, s.if_not_exists),
+        "Map()",
+    ),
     st.CreateViewStatement: lambda s: (
         "view",
         s.name.parts,

@@ -189,12 +189,12 @@ def test_what_is_there_or_gone_already_makes_no_snapshot(copied, base, statement
             Unsupported,
             "DuckLake supports only NOT NULL and defaults",
         ),
-        ("CREATE TABLE t (a INT) USING delta", Unsupported, "tables of a lake are Parquet files"),
+        ("CREATE TABLE t (a INT) USING csv", Unsupported, "tables of a lake are Parquet files"),
         ("CREATE TABLE t (a INT) LOCATION '/x'", Unsupported, "below the lake's data path"),
         (
-            "CREATE TABLE t (a INT) TBLPROPERTIES ('delta.nope' = 'v')",
+            "CREATE TABLE t (a INT) TBLPROPERTIES ('delta.appendOnly' = 'v')",
             Unsupported,
-            "t cannot have the property 'delta.nope' of Delta; leave it out, or choose a name",
+            "t cannot have the property 'delta.appendOnly' of Delta; a lake cannot forbid changes",
         ),
         (
             "CREATE TABLE t AS SELECT NULL AS a",

@@ -46,13 +46,11 @@ STATEMENTS = {
     "COPY INTO lake.main.t FROM '/dir' FILEFORMAT = PARQUET": "CALL add_files",
     "LOAD DATA INPATH '/dir' INTO TABLE lake.main.t": "CALL add_files",
     "ANALYZE TABLE lake.main.t COMPUTE STATISTICS FOR ALL COLUMNS": "statistics",
-    "DESCRIBE DETAIL lake.main.t": "DESCRIBE EXTENDED",
     "CONVERT TO DELTA lake.main.t": "CALL add_files",
     "CREATE TABLE lake.main.x (id INT, y INT DEFAULT id + 1)": "'id + 1'",
     "CREATE TABLE lake.main.x (y INT DEFAULT (SELECT 1))": "use a literal",
-    "CREATE TABLE lake.main.x USING iceberg AS SELECT 1 AS a": "USING iceberg",
+    "CREATE TABLE lake.main.x USING csv AS SELECT 1 AS a": "USING csv",
     "CREATE INDEX i ON TABLE lake.main.t (id)": "SORTED BY",
-    "EXPLAIN UPDATE lake.main.t SET id = 2": "Table.plan_alter",
     "SELECT _metadata.file_path FROM lake.main.t": "list_files",
     "SELECT * FROM lake.information_schema.tables": "SHOW TABLES",
     "SELECT 'lake' FROM delta.`/path`": "import_delta",
@@ -78,16 +76,16 @@ def test_a_statement_that_a_lake_does_not_have_says_what_to_write(session, state
 
 CALLS = {
     "a format to append": (
-        lambda s, f: f.write.format("delta").mode("append").saveAsTable("lake.main.n"),
-        "main.n cannot have the format delta",
+        lambda s, f: f.write.format("csv").mode("append").saveAsTable("lake.main.n"),
+        "main.n cannot have the format csv",
     ),
     "a format by name": (
-        lambda s, f: f.write.saveAsTable("lake.main.n", format="delta", mode="overwrite"),
+        lambda s, f: f.write.saveAsTable("lake.main.n", format="orc", mode="overwrite"),
         "leave out USING or the writer's format",
     ),
     "a format of a new table": (
-        lambda s, f: f.writeTo("lake.main.x").using("iceberg").create(),
-        "main.x cannot have the format iceberg",
+        lambda s, f: f.writeTo("lake.main.x").using("csv").create(),
+        "main.x cannot have the format csv",
     ),
     "a table by format": (
         lambda s, f: s.read.format("iceberg").load("lake.main.n"),

@@ -199,7 +199,7 @@ ENTRIES = {
         f"CREATE TABLE {NEW} USING parquet OPTIONS (nope 1) AS SELECT 1 AS id"
     ),
     "TBLPROPERTIES": lambda spark, lake, frame: spark.sql(
-        f"CREATE TABLE {NEW} (id INT) TBLPROPERTIES ('delta.nope' = '1')"
+        f"CREATE TABLE {NEW} (id INT) TBLPROPERTIES ('shelduck.nope' = '1')"
     ),
     "SET TBLPROPERTIES": lambda spark, lake, frame: spark.sql(
         f"ALTER TABLE {T} SET TBLPROPERTIES ('shelduck.nope' = '1')"

@@ -77,7 +77,7 @@ OTHERWISE = {
 COVERED = {
     "ALTER": (11, 28),
     "COMMENT": (2, 4),
-    "CREATE": (3, 12),
+    "CREATE": (4, 12),
     "DELETE": (1, 1),
     "DESC": (1, 5),
     "DROP": (4, 6),

@@ -50,6 +50,24 @@ def test_a_copy_has_all_that_the_table_has(spark, lake, tmp_path):
     assert duck(url_of(tmp_path), counts) == [(0, 50, "a", "a")]
 
 
+def test_a_copy_of_a_table_with_keys_rollups_and_defaults_inside_is_the_same(spark, lake):
+    lake.sql(
+        "CREATE TABLE k (id INT, n BIGINT SUM) AGGREGATE KEY (id); ALTER TABLE k RESET SORTED BY;"
+        " INSERT INTO k SELECT id % 3, 1 FROM range(9);"
+        " CREATE TABLE s (s STRUCT<a: INT, b: INT>); ALTER TABLE s ALTER COLUMN s.a SET DEFAULT 7;"
+        " CREATE TABLE v (day DATE, n INT); INSERT INTO v SELECT NULL, 1 FROM range(4);"
+        " CREATE MATERIALIZED VIEW days AS SELECT day, sum(n), count(*) FROM v GROUP BY day"
+    )
+    for name in ("k", "s", "v"):
+        spark.sql(f"CREATE TABLE lake.main.{name}2 DEEP CLONE lake.main.{name}")
+        spark.sql(f"CREATE TABLE lake.main.{name}3 LIKE lake.main.{name}")
+        texts = [made(spark, f"{name}{n}").replace(f"{name}{n}", name) for n in ("", "2", "3")]
+        assert texts[0] == texts[1] == texts[2]
+    counts = "SELECT (SELECT sum(n) FROM lake.main.k2), sum(n), count(*) FROM lake.main.v2"
+    assert told(spark, counts) == [(9, 4, 4)]
+    assert lake.check().problems == ()
+
+
 def test_partition_fields_come_and_go(spark, lake):
     alter = "ALTER TABLE lake.main.t"
     for change in (

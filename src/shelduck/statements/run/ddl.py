@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,12 +21,14 @@ from shelduck.model.types.data_types import Member
 from shelduck.operations.done import Done, Loaded
 from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.inlining import limits_of
+from shelduck.rollups.rollup_plan import spec_of
 from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.rows.appending import load
 from shelduck.spark.session import DataFrame
 from shelduck.spark.types import members_of
 from shelduck.sql.parse import parse
 from shelduck.sql.statements import statement_values as st
+from shelduck.sql.tokens.parts import Statement
 from shelduck.statements.describe import create_statement
 from shelduck.statements.run.views import comment_columns
 from shelduck.statements.runner import Answer, Runner
@@ -86,17 +88,18 @@ def copy_table(runner: Runner, statement: st.CopyTableStatement) -> Result:
         found = view.workspace.table(source.name)
     else:
         found = version_at(runner.state, source.name, *at)
-    [made] = parse(create_statement(found, list(rollups_of(view, found))), ntz=False)
+    made, *more = parse(create_statement(found, name=statement.name), ntz=False)
     assert isinstance(made, st.CreateTableStatement)
+    specs = (spec_of(found, each) for each in rollups_of(view, found))
     made = replace(
         made,
-        name=statement.name,
+        rollups=tuple(spec for spec in specs if spec is not None),
         # Rows are for a new table only.
         if_not_exists=statement.if_not_exists and not statement.has_rows,
         or_replace=statement.or_replace,
     )
     rows = source.read(version=at[0], timestamp=at[1]) if statement.has_rows else None
-    return _created(runner, made, _members(made, None), rows)
+    return _created(runner, made, _members(made, None), rows, more)
 
 
 def _created(
@@ -104,9 +107,18 @@ def _created(
     statement: st.CreateTableStatement,
     members: list[Member],
     rows: DataFrame | None,
+    more: Sequence[Statement] = (),
 ) -> Result:
+    """Create a table, alter it by ``more`` statements, and add rows; one snapshot."""
     name = runner.name(statement.name)
-    stage = creating(statement, name, members)
+    create = creating(statement, name, members)
+
+    def stage(unit: UnitOfWork) -> None:
+        create(unit)
+        for each in more:
+            assert isinstance(each, st.AlterTableStatement)
+            alter_table(Runner(runner.state, unit), each)
+
     if rows is None:
         return carry_out(runner.state, runner.unit, stage)
 
