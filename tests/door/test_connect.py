@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pyspark
 import pytest
 
 from tests.support import door
 from tests.support.attaching import duck
 from tests.support.connect import connect_process, plain_client
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.every_spark]
+# Spark 4.0 does not tell their values, so they are refused there.
+HAS_PARAMETERS = not pyspark.__version__.startswith("4.0.")
 
 SAID = """
 from pyspark.sql import SparkSession, functions as F
@@ -63,13 +66,14 @@ told(spark.read.table("lake.main.ducks").orderBy("id"))
 told(spark.read.option("versionAsOf", 1).table("ducks").orderBy("id"))
 feed = spark.read.option("readChangeFeed", "true").option("startingVersion", 2)
 told(feed.table("ducks").where("_commit_version = 2").select("_change_type", "id"))
-told(spark.sql("SELECT name FROM ducks WHERE id = :id", {"id": 5}))
+told(spark.sql("SELECT name FROM ducks WHERE id = :id", {"id": 5}) if has_parameters
+    else spark.sql("SELECT name FROM ducks WHERE id = 5"))
 print(spark.catalog.tableExists("lake.main.ducks"), spark.catalog.currentCatalog())
 """
 
 
 def test_tables_are_written_merged_and_read_by_name(server):
-    assert said(server, WRITES) == [
+    assert said(server, WRITES, has_parameters=HAS_PARAMETERS) == [
         "(1, 'a', None) (2, 'B', None) (3, 'C', 8) (4, 'D', None)",
         "(1, 'ax', None) (3, 'C', 8) (4, 'D', 4) (5, 'Y', None)",
         "(1, 'a') (2, 'b')",
@@ -147,7 +151,10 @@ def write(number):
     rows = other.range(number, number + 1).selectExpr("CAST(id AS INT) AS id")
     rows.writeTo("lake.many.t").append()
     other.sql("USE lake.many")
-    other.sql("INSERT INTO t VALUES (?)", [number + 100])
+    if has_parameters:
+        other.sql("INSERT INTO t VALUES (?)", [number + 100])
+    else:
+        other.sql(f"INSERT INTO t VALUES ({number + 100})")
     other.stop()
     return found
 with ThreadPoolExecutor(4) as threads:
@@ -157,7 +164,8 @@ told(spark.table("t").selectExpr("count(*)", "sum(id)"))
 
 
 def test_clients_have_sessions_of_their_own_and_write_at_the_same_time(server):
-    assert said(server, SESSIONS, address=server[0]) == ["spark_catalog", "(16, 856)"]
+    found = said(server, SESSIONS, address=server[0], has_parameters=HAS_PARAMETERS)
+    assert found == ["spark_catalog", "(16, 856)"]
     assert duck(server[1], "SELECT count(*), sum(id) FROM lake.many.t") == [(16, 856)]
 
 

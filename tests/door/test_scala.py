@@ -36,7 +36,7 @@ source.mergeInto("lake.main.t", expr("t.id = s.id")).whenMatched().updateAll().m
 told(spark.read.option("versionAsOf", 1).table("lake.main.t").selectExpr("count(*)"))
 val place = java.nio.file.Files.createTempDirectory("stream").toString
 import org.apache.spark.sql.streaming.Trigger.AvailableNow
-val stream = spark.readStream.table("lake.main.t").writeStream.trigger(AvailableNow())
+val stream = READ.writeStream.trigger(AvailableNow())
 stream.option("checkpointLocation", place).toTable("lake.main.copy").awaitTermination()
 told(spark.table("lake.main.copy").where("id = '10'"))
 System.exit(0)
@@ -48,12 +48,15 @@ REFUSED = (
 # What two statements with parameters answer, and what they leave.
 IS_REFUSED = pyspark.__version__.startswith("4.0.")
 ANSWERS, NAME = ([REFUSED, REFUSED], "a") if IS_REFUSED else (["[a]", "[1]"], "it's")
+# With Hive, Spark 4.0 runs no rule before names are resolved.
+BY_FORMAT = 'spark.readStream.format("shelduck").option("catalog", "lake").load("main.t")'
+READ = BY_FORMAT if IS_REFUSED else 'spark.readStream.table("lake.main.t")'
 
 
 def test_scala_runs_statements_and_the_calls_that_reach_a_catalog(spark, tmp_path):
     url = f"sqlite:///{tmp_path}/lake.db"
     conf = door.settings(spark, tmp_path, url, f"{tmp_path}/data/")
-    assert door.spark_shell(tmp_path / "shell", conf, PROGRAM) == [
+    assert door.spark_shell(tmp_path / "shell", conf, PROGRAM.replace("READ", READ)) == [
         *ANSWERS,
         f"[0,a] [1,a] [2,{NAME}] [10,w] [20,i]",
         "[5]",

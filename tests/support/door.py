@@ -147,6 +147,29 @@ def spark_shell(folder: Path, conf: dict[str, str], program: str) -> list[str]:
     return re.findall(r"TOLD (.*)", printed)
 
 
+_IN_SCALA = r"""
+import org.apache.spark.sql.execution.HiveResult.hiveResultString
+{
+for (text <- scala.io.Source.fromFile("statements.sql").mkString.split("%(mark)s\n")) {
+  val shown = scala.util.Try(hiveResultString(spark.sql(text).queryExecution.executedPlan))
+  println("%(mark)s\n" + shown.fold(_.getMessage, _.mkString("\n")))
+}
+println("%(mark)s\n")
+System.exit(0)
+}
+"""
+
+
+def scala(folder: Path, conf: dict[str, str], statements: list[str]) -> list[Answer]:
+    """The answers to a program in Scala, as `spark-sql` prints rows."""
+    folder.mkdir(exist_ok=True)
+    (folder / "statements.sql").write_text(f"{_MARK}\n".join(statements))
+    program = _IN_SCALA % {"mark": _MARK}
+    conf = conf | {"spark.ui.showConsoleProgress": "false"}
+    printed = _run(folder, ["spark-shell", *given(conf)], program)
+    return [_read(part.rstrip("\n")) for part in printed.split(f"{_MARK}\n")[1:-1]]
+
+
 def _run(folder: Path, command: list[str], typed: str = "") -> str:
     program, *arguments = command
     done = subprocess.run(

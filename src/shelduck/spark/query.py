@@ -130,7 +130,9 @@ def constant(spark: SparkSession, text: str) -> Any:
 
 def answer(spark: SparkSession, columns: str, rows: Sequence[tuple[object, ...]]) -> DataFrame:
     """Return a small DataFrame: ``columns`` as in DDL (``"name string, id bigint"``)."""
-    return spark.createDataFrame([*rows], columns)
+    # Spark 4.0 pickles rows, and reads no class of its own, such as a name of SQLAlchemy.
+    plain = [tuple(str.__str__(v) if isinstance(v, str) else v for v in row) for row in rows]
+    return spark.createDataFrame(plain, columns)
 
 
 def prepare_outcomes(spark: SparkSession) -> None:
