@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+import re
 import threading
 import time
 import uuid
@@ -199,11 +200,15 @@ class AttachedLake:
             raise NotFound(f"table {text} does not exist", about="table")
         if is_there and how != "create":
             transaction.drop_table(text)
+        # Spark gives CLUSTER BY as a transform.
+        clustered = re.fullmatch(r"cluster_by\((.*)\)", keys)
+        partitioned, sorted_by = (keys, "") if clustered is None else ("", clustered[1])
         transaction.create_table(
             text,
             StructType.fromJson(json.loads(schema)),
             comment=given.get("comment") or None,
-            partitioned_by=keys.split(", ") if keys else (),
+            partitioned_by=partitioned.split(", ") if partitioned else (),
+            sorted_by=sorted_by.split(", ") if sorted_by else (),
             properties=properties,
         )
         token = uuid.uuid4().hex

@@ -112,10 +112,6 @@ CALLS = {
         lambda s, f: f.write.mode("append").partitionBy("name").saveAsTable("lake.main.t"),
         "does not fit a table that is partitioned by",
     ),
-    "a clustered table": (
-        lambda s, f: f.writeTo("lake.main.x").clusterBy("id").create(),
-        "CLUSTER BY is not supported",
-    ),
 }
 
 

@@ -172,7 +172,9 @@ def test_their_formats_mean_a_table_of_the_lake(spark, lake, provider):
     more = rows.selectExpr("id", "id * 2 AS twice").write.format(provider).mode("overwrite")
     more.option("overwriteSchema", "true").saveAsTable("lake.main.made")
     rows.writeTo("lake.main.other").using(provider).create()
+    rows.selectExpr("id", "id AS n").writeTo("lake.main.sorted").clusterBy("n", "id").create()
 
     read = spark.read.format(provider).table("lake.main.made")
     assert (read.columns, read.count()) == (["id", "twice"], 3)
     assert spark.table("lake.main.other").count() == 3
+    assert "SORTED BY (n, id)" in made(spark, "sorted")
