@@ -227,6 +227,19 @@ def test_a_value_that_does_not_survive_cancels_the_job_and_changes_nothing(lake)
     assert lake.table("t").columns.get(("v",)).id == 6
 
 
+@pytest.mark.every_database
+def test_a_job_in_lots_ends_in_every_database(lake_url, data_path, spark, monkeypatch):
+    monkeypatch.setattr(lots, "_LEAST_BIN", 0)
+    with shelduck.connect(lake_url, data_path, spark, progress=False) as lake:
+        lake.set_option("data_inlining_row_limit", 0)
+        lake.sql("CREATE TABLE t (v STRING); INSERT INTO t VALUES ('1'), ('x')")
+        lake.sql("INSERT INTO t VALUES ('2'), (NULL)")
+        lake.sql("ALTER TABLE t ALTER COLUMN v TYPE INT ON ERROR NULL")
+
+        assert lake.jobs()[0].look().message.endswith("1 value(s) of 'v' became NULL")
+        assert sorted(rows(lake.sql("SELECT v FROM t WHERE v > 0"))) == [(1,), (2,)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [0, 1 << 30])
 def test_loss_is_accepted_where_it_is_asked_for_and_counted(copied, monkeypatch, most):

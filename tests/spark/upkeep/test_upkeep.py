@@ -14,6 +14,7 @@ import pytest
 import shelduck
 from shelduck import Conflict, CorruptLake, InvalidRequest, NotFound
 from shelduck.rewrite import lot_commits
+from tests.support.jobs import jobs_of
 from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle
 
@@ -509,12 +510,10 @@ def test_one_spark_job_writes_all_bins_each_into_a_file_of_its_own(lake):
     for n in range(6):
         lake.sql(f"INSERT INTO w SELECT {n}, id FROM range(50, 90, 1, 1)")
     size = max(path.stat().st_size for path in parquet(lake))
-    tracker = lake.spark.sparkContext.statusTracker()
-    before = len(tracker.getJobIdsForGroup())
-
-    done = lake.table("w").compact(target_file_size=int(size * 2.5))
-
-    jobs = len(tracker.getJobIdsForGroup()) - before
+    done = []
+    compact = lake.table("w").compact
+    jobs = jobs_of(lake.spark, lambda: done.append(compact(target_file_size=int(size * 2.5))))
+    [done] = done
     assert (done.files, done.new_files) == (6, 3)
     keys = [
         {row.k for row in lake.spark.read.parquet(path).select("k").distinct().collect()}

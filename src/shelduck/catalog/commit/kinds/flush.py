@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, bindparam, case, delete, func, select, update
+from sqlalchemy import Connection, bindparam, case, delete, select, update
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.rows.delete_file_rows import (
@@ -13,6 +13,7 @@ from shelduck.catalog.commit.rows.delete_file_rows import (
 from shelduck.catalog.commit.rows.file_rows import insert_moved_files
 from shelduck.catalog.commit.same_rows import require_dead_rows, require_flushed_rows
 from shelduck.catalog.commit.work import Work
+from shelduck.catalog.read.queries import total
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.ducklake.format import format_of
@@ -54,7 +55,7 @@ def _remove_rows(
     flushed = rows.c.begin_snapshot <= at
     end = rows.c.end_snapshot
     kinds = (end > at, end.is_(None) | (end > rows.c.begin_snapshot), end > rows.c.begin_snapshot)
-    counts = (func.coalesce(func.sum(case((kind, 1), else_=0)), 0) for kind in kinds)
+    counts = (total(case((kind, 1), else_=0)) for kind in kinds)
     late, seen, dead = connection.execute(select(*counts).where(flushed)).one()
     is_changed = late > 0
     if is_changed or connection.execute(delete(rows).where(flushed)).rowcount != part.rows:

@@ -194,9 +194,9 @@ def nulls_of(connection: Connection, table: TableVersion, column: Field) -> int:
     Files without statistics of the column were written before it was added.
     """
     missing = _file.record_count if column.initial_default is None else 0
-    nulls = func.sum(func.coalesce(tables.file_column_stats.c.null_count, missing))
+    nulls = total(func.coalesce(tables.file_column_stats.c.null_count, missing))
     query = select(nulls).outerjoin_from(*_with_statistics(table, column.id))
-    return int(connection.execute(query.where(*_there(table))).scalar_one() or 0)
+    return int(connection.execute(query.where(*_there(table))).scalar_one())
 
 
 def _there(table: TableVersion) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
