@@ -16,15 +16,12 @@ from shelduck.attached.attached_table import AttachedTable
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.text.quoting import backticked
 from shelduck.rows import edit_verbs as verbs
-from shelduck.rows.edit_verbs import merge_into
-from shelduck.spark.merge.merge_clauses import Merge, MergeClause
+from shelduck.spark.merge.merge_clauses import MergeClause
 from shelduck.spark.query import answer
 from shelduck.spark.rows.assignments import Value
 from shelduck.spark.scan.matching import Condition
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.verbs.table import Table
-from shelduck.work.hooks import carry_out_rows, settled_rows
-from shelduck.work.results import Result
 
 Values = Mapping[str, Value]
 _MERGED = (
@@ -187,15 +184,13 @@ class DeltaMergeBuilder:
 
     def execute(self) -> DataFrame:
         """Run it; return one row that counts the rows."""
-        found = self._target._found
-        # Without an alias of its own, the source keeps the one that its frame has.
-        wanted = Merge(self._on, self._clauses, self._target._alias, None, self._evolves)
-        done: Result = carry_out_rows(
-            found.state,
-            None,
-            lambda unit: merge_into(
-                found.state, settled_rows(unit, found.table), self._source, wanted
-            ),
+        done = self._target._table.merge(
+            self._source,
+            self._on,
+            *self._clauses,
+            target_alias=self._target._alias,
+            source_alias=None,
+            schema_evolution=self._evolves,
         )
         counts = (done.updated, done.deleted, done.inserted)
         return answer(self._target._spark, _MERGED, [(sum(counts), *counts)])

@@ -85,7 +85,7 @@ class EditVerbs(TableHandle):
         on: Condition | Sequence[str],
         *clauses: MergeClause,
         target_alias: str = "t",
-        source_alias: str = "s",
+        source_alias: str | None = "s",
         schema_evolution: bool = False,
     ) -> Result:
         """Update, delete and insert according to the rows of a source, in one commit.
@@ -106,7 +106,7 @@ class EditVerbs(TableHandle):
                 names of columns that must be equal. NULL is equal to nothing.
             clauses: From `shelduck.when_matched_update` and its like, in order.
             target_alias: What conditions and values call the table.
-            source_alias: What they call the source.
+            source_alias: What they call the source; None keeps the alias that its frame has.
             schema_evolution: Add columns and fields that only the source has and widen types, in
                 the same snapshot, where a clause takes all columns or names the new one; columns
                 and fields that only the table has stay as they are where all columns are set.

@@ -131,12 +131,9 @@ def owner(statement: st.Statement, names: LakeNames) -> str | None:
     if isinstance(statement, Query):
         return _owner_of_query(statement, names)
     if isinstance(statement, st.Explain):
-        changed = statement.changed
-        return (
-            _owner_of_query(statement.query, names)
-            if changed is None
-            else names.lake_of(changed.parts)
-        )
+        if statement.changed is None:
+            return _owner_of_query(statement.query, names)
+        return names.lake_of(statement.changed.parts)
     if isinstance(statement, Call):
         return names.lake(statement.catalog or names.current)
     targets = list(_targets(statement))

@@ -82,10 +82,15 @@ def is_true(value: object, name: str) -> bool:
     return text == "true"
 
 
+def option_value(given: Mapping[str, str], key: str) -> str | None:
+    """Return the value of an option, whose name has no case; None if it is not given."""
+    return next((value for name, value in given.items() if name.lower() == key.lower()), None)
+
+
 def wants_partitions(given: Mapping[str, str]) -> bool:
     """Return whether the options of a writer have it replace only the partitions of its rows."""
-    modes = [value for name, value in given.items() if name.lower() == OVERWRITE_MODE.lower()]
-    return bool(modes) and modes[0].upper() == "DYNAMIC"
+    mode = option_value(given, OVERWRITE_MODE)
+    return mode is not None and mode.upper() == "DYNAMIC"
 
 
 def evolution_asked(given: Mapping[str, str]) -> Evolution:

@@ -26,6 +26,7 @@ from shelduck.spark.calls.lake_options import (
     OVERWRITE_MODE,
     REPLACE_WHERE,
     evolution_asked,
+    option_value,
     refuse_format,
     refuse_others,
     refuse_written,
@@ -107,7 +108,7 @@ def save_as_table(
         _refuse_rest(told, table)
         table.append(writer._df, evolution)  # noqa: SLF001 - Spark's, as the lake needs it
         return
-    where = _value(told, REPLACE_WHERE)
+    where = option_value(told, REPLACE_WHERE)
     if where is not None and mode == "OVERWRITE" and is_there:
         refuse_others(told, (REPLACE_WHERE,), f"a write into {table.name}")
         table.overwrite(writer._df, where)  # noqa: SLF001
@@ -127,7 +128,7 @@ def insert_into(
     if overwrite is not None:
         writer.mode("overwrite" if overwrite else "append")
     told = options_of(writer._jwrite)  # noqa: SLF001 - nothing else tells them
-    is_said = _value(told, OVERWRITE_MODE) is not None
+    is_said = option_value(told, OVERWRITE_MODE) is not None
     dynamic = wants_partitions(told) if is_said else replaces_partitions(writer._spark)  # noqa: SLF001
     if _mode(writer) == "OVERWRITE" and dynamic and table.is_partitioned:
         refuse_others(told, (OVERWRITE_MODE,), f"a write into {table.name}")
@@ -144,10 +145,6 @@ def _refuse_rest(given: Mapping[str, str], table: LakeTable) -> None:
 
 def _mode(writer: DataFrameWriter) -> str:
     return str(writer._jwrite.curmode()).upper()  # noqa: SLF001 - nothing else tells it
-
-
-def _value(given: Mapping[str, str], key: str) -> str | None:
-    return next((value for name, value in given.items() if name.lower() == key.lower()), None)
 
 
 def _text(value: Any) -> str:

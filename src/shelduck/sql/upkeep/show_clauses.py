@@ -177,7 +177,8 @@ def _changed_rows(statement: Insert | Update | Delete | MergeStatement) -> Query
     if isinstance(statement, Update):
         values = [a.value for a in statement.assignments if a.value is not None]
     columns = ", ".join(["*", *(f"({value.text})" for value in values)])
-    found = query_over((query := statement.rows.query(columns)).text, query, *values)
+    query = statement.rows.query(columns)
+    found = query_over(query.text, query, *values)
     return _with_target(found, target)
 
 

@@ -10,7 +10,7 @@ from shelduck.statements.call_arguments import Moment, table_name
 from shelduck.statements.calls.upkeep_calls import compacted_rows, lake_of
 from shelduck.statements.runner import Answer, Runner
 from shelduck.verbs.table import Table
-from shelduck.work.results import Committed, PlainRows
+from shelduck.work.results import Committed, PlainRows, Result
 
 # Iceberg's own default.
 _ORPHAN_AGE = timedelta(days=3)
@@ -18,16 +18,12 @@ _ORPHAN_AGE = timedelta(days=3)
 
 def rollback_to_snapshot(runner: Runner, table: str, snapshot_id: int) -> PlainRows:
     """Give a table the rows and columns of a snapshot again; a commit, as RESTORE is."""
-    before = runner.view().workspace.base.id
-    done = _table(runner, table).restore(version=snapshot_id)
-    return _moved(before, done.snapshot if isinstance(done, Committed) else before)
+    return _restored(runner, lambda: _table(runner, table).restore(version=snapshot_id))
 
 
 def rollback_to_timestamp(runner: Runner, table: str, timestamp: Moment) -> PlainRows:
     """Give a table the rows and columns of a time again."""
-    before = runner.view().workspace.base.id
-    done = _table(runner, table).restore(timestamp=timestamp)
-    return _moved(before, done.snapshot if isinstance(done, Committed) else before)
+    return _restored(runner, lambda: _table(runner, table).restore(timestamp=timestamp))
 
 
 def ancestors_of(runner: Runner, table: str, snapshot_id: int | None = None) -> PlainRows:
@@ -71,7 +67,10 @@ def _table(runner: Runner, name: str) -> Table:
     return Table(runner.state, table_name(runner, name), runner.unit)
 
 
-def _moved(before: int, now: int) -> PlainRows:
+def _restored(runner: Runner, restore: Callable[[], Result]) -> PlainRows:
+    before = runner.view().workspace.base.id
+    done = restore()
+    now = done.snapshot if isinstance(done, Committed) else before
     return PlainRows("previous_snapshot_id bigint, current_snapshot_id bigint", [(before, now)])
 
 
