@@ -87,8 +87,14 @@ class Fault:
 
 def counted(endpoint: str) -> dict[str, int]:
     """How many requests of each kind came since the last call, from any process."""
+    return traffic(endpoint)[0]
+
+
+def traffic(endpoint: str) -> tuple[dict[str, int], int]:
+    """The requests of each kind since the last call, and how many bytes came with them."""
     with urllib.request.urlopen(endpoint + _CONTROL) as answer:
-        return json.loads(answer.read())
+        requests, received = json.loads(answer.read())
+        return requests, received
 
 
 def fail(endpoint: str, *faults: Fault) -> None:
@@ -104,6 +110,7 @@ class _Traffic:
     app: Any
     checks_keys: bool
     counts: Counter[str] = field(default_factory=Counter)
+    received: int = 0
     faults: list[dict[str, Any]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -116,6 +123,7 @@ class _Traffic:
         path = unquote(environ["PATH_INFO"])
         with self.lock:
             self.counts[kind] += 1
+            self.received += int(environ.get("CONTENT_LENGTH") or 0)
             how = self._fault(kind, path)
         found = _KEY_ID.search(environ.get("HTTP_AUTHORIZATION", ""))
         if self.checks_keys and (found is None or found[1] != KEY):
@@ -142,8 +150,8 @@ class _Traffic:
             if environ["REQUEST_METHOD"] == "POST":
                 size = int(environ["CONTENT_LENGTH"])
                 self.faults = json.loads(environ["wsgi.input"].read(size))
-            answer = json.dumps(self.counts).encode()
-            self.counts = Counter()
+            answer = json.dumps([self.counts, self.received]).encode()
+            self.counts, self.received = Counter(), 0
         start_response("200 OK", [("Content-Type", "application/json")])
         return [answer]
 

@@ -67,7 +67,7 @@ class Group:
 
 
 _STORIES = ("tests/stories",)
-_ON_S3 = tuple(f"tests/object_store/test_{name}.py" for name in ("killed_job", "places_attacked"))
+_ON_S3 = ("tests/object_store",)
 
 
 def _part(number: int) -> tuple[str, str]:
@@ -119,7 +119,7 @@ _BUNDLES = (
     (
         Group("connect", "connect and slow", 1, _STORIES),
         Group("browser", "browser and slow", 0.5, ("tests/web",), targets=("chromium",)),
-        Group("s3", "s3 and slow", 1, _ON_S3, targets=("jars-s3",)),
+        Group("s3", "s3 and slow", 1.5, _ON_S3, targets=("jars-s3",)),
     ),
     (Group("dbt", "", 6, ("integrations/dbt/tests",), **_DBT),),
     _on_older("40"),

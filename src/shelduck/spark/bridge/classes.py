@@ -59,6 +59,8 @@ _CLASSES = (
     "IdWriteSupport",
     "ChangeWriter",
     "ChangeWriters",
+    "UploadedParts",
+    "ComposedFile",
     "CopyingWriter",
     "CopyingWriters",
     "LakeCommitter",

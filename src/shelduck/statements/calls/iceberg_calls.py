@@ -28,12 +28,10 @@ def rollback_to_timestamp(runner: Runner, table: str, timestamp: Moment) -> Plai
 
 def ancestors_of(runner: Runner, table: str, snapshot_id: int | None = None) -> PlainRows:
     """Show the snapshots that changed a table, newest first, up to one of them."""
-    found = [s for s in _table(runner, table).history() if snapshot_id in (None, s.id)]
-    if snapshot_id is not None:
-        if not found:
-            raise NotFound(f"snapshot {snapshot_id} did not change table {table}", about="snapshot")
-        found += _table(runner, table).history(before=snapshot_id)
-    rows = sorted(((s.id, s.time) for s in found), reverse=True)
+    last = snapshot_id
+    rows = [(s.id, s.time) for s in _table(runner, table).history() if last is None or s.id <= last]
+    if last is not None and last not in dict(rows):
+        raise NotFound(f"snapshot {last} did not change table {table}", about="snapshot")
     return PlainRows("snapshot_id bigint, timestamp timestamp", rows)
 
 

@@ -50,6 +50,8 @@ public class CopyingWriter extends OutputWriter {
   private final Configuration conf;
   private final ParquetFileReader old;
   private final SeekableInputStream bytes;
+  private final ComposedFile composed;
+  private final SeekableInputStream chunks;
   private final ArrayList copied = new ArrayList();
   private final List groups;
   private final IdWriteSupport support = new IdWriteSupport();
@@ -80,7 +82,6 @@ public class CopyingWriter extends OutputWriter {
     row = ChangeWriter.projected(schema);
     InputFile input = HadoopInputFile.fromPath(new Path((String) source[0]), conf);
     old = ParquetFileReader.open(input);
-    bytes = input.newStream();
     groups = old.getRowGroups();
     org.apache.parquet.hadoop.api.WriteSupport.WriteContext context = support.init(conf);
     made = context.getSchema();
@@ -112,7 +113,11 @@ public class CopyingWriter extends OutputWriter {
         .build();
     codec = CompressionCodecName.fromConf(conf.get("parquet.compression", "SNAPPY"));
     codecs = new CodecFactory(conf, properties.getPageSizeThreshold());
-    writer = new ParquetFileWriter(HadoopOutputFile.fromPath(new Path(path), conf),
+    bytes = input.newStream();
+    composed = composed(new Path((String) source[0]));
+    chunks = composed == null ? bytes : composed.unread();
+    writer = new ParquetFileWriter(
+        composed == null ? HadoopOutputFile.fromPath(new Path(path), conf) : composed,
         new MessageType(before.getName(), fields), ParquetFileWriter.Mode.CREATE,
         ParquetOutputFormat.getLongBlockSize(conf), ParquetWriter.MAX_PADDING_SIZE_DEFAULT,
         properties.getColumnIndexTruncateLength(), Integer.MAX_VALUE,
@@ -152,13 +157,21 @@ public class CopyingWriter extends OutputWriter {
       return;
     }
     closed = true;
+    boolean ended = false;
     try {
       try {
         if (group < groups.size()) {
           throw new IOException(path + " got " + (first + rows) + " rows, fewer than the older file");
         }
         writer.end(meaning);
+        if (composed != null) {
+          composed.complete();
+          ended = true;
+        }
       } finally {
+        if (composed != null && !ended) {
+          composed.abort();
+        }
         codecs.release();
         bytes.close();
         old.close();
@@ -181,6 +194,23 @@ public class CopyingWriter extends OutputWriter {
     return writer.getFooter();
   }
 
+  /** The new file as one that the store copies in parts; null if it does not. */
+  private ComposedFile composed(Path from) throws IOException {
+    long size = 0;
+    for (int i = 0; i < groups.size(); i++) {
+      List chunks = ((BlockMetaData) groups.get(i)).getColumns();
+      for (int j = 0; j < chunks.size(); j++) {
+        ColumnChunkMetaData chunk = (ColumnChunkMetaData) chunks.get(j);
+        size += isCopied(chunk) ? chunk.getTotalSize() : 0;
+      }
+    }
+    return ComposedFile.of(from, bytes, size, path, conf);
+  }
+
+  private boolean isCopied(ColumnChunkMetaData chunk) {
+    return copied.contains(chunk.getPath().toArray()[0]);
+  }
+
   private long count() {
     return ((BlockMetaData) groups.get(group)).getRowCount();
   }
@@ -201,16 +231,21 @@ public class CopyingWriter extends OutputWriter {
   private void end() throws IOException {
     consumer.flush();
     writer.startBlock(rows);
-    List chunks = ((BlockMetaData) groups.get(group)).getColumns();
-    for (int i = 0; i < chunks.size(); i++) {
-      ColumnChunkMetaData chunk = (ColumnChunkMetaData) chunks.get(i);
-      String[] names = chunk.getPath().toArray();
-      if (copied.contains(names[0])) {
-        ColumnDescriptor column =
-            old.getFileMetaData().getSchema().getColumnDescription(names);
-        writer.appendColumnChunk(column, bytes, chunk, old.readBloomFilter(chunk),
+    List kept = ((BlockMetaData) groups.get(group)).getColumns();
+    for (int i = 0; i < kept.size(); i++) {
+      ColumnChunkMetaData chunk = (ColumnChunkMetaData) kept.get(i);
+      if (isCopied(chunk)) {
+        ColumnDescriptor column = old.getFileMetaData().getSchema()
+            .getColumnDescription(chunk.getPath().toArray());
+        if (composed != null) {
+          composed.copy(chunk.getStartingPos(), chunk.getTotalSize());
+        }
+        writer.appendColumnChunk(column, chunks, chunk, old.readBloomFilter(chunk),
             old.readColumnIndex(chunk), old.readOffsetIndex(chunk));
       }
+    }
+    if (composed != null) {
+      composed.add();
     }
     columns.flush();
     pages.flushToFileWriter(writer);
