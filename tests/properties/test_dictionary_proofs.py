@@ -180,6 +180,7 @@ def test_a_job_does_what_dictionaries_prove(data, spark, tmp_path_factory):
     note(f"{options}")
     with pytest.MonkeyPatch.context() as patch, drawn.connect() as lake:
         patch.setattr(dictionary_proof, "_SMALL", 0)
+        patch.setattr(dictionary_proof, "_WORTH", 0)
         patch.setattr(dictionary_proof, "_FEW", 0)
         table = lake.table("t")
         proof = table.plan_alter(change).steps[0].proof

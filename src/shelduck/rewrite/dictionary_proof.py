@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from shelduck.catalog.read.files.data_files import name_mappings
 from shelduck.catalog.read.files.numbers import deletes_of_files
-from shelduck.catalog.read.files.outside import UnprovenFile, files_unproven, has_large_files
+from shelduck.catalog.read.files.outside import UnprovenFile, bytes_of_large_files, files_unproven
 from shelduck.catalog.read.holdings import holdings_of
 from shelduck.catalog.read.inlined_rows import inlined_rows
 from shelduck.evolution.alter_plan import AlterPlan
@@ -46,6 +46,8 @@ from shelduck.work.unit import UnitOfWork
 
 # Opening a file costs as much as converting some hundred kB, so smaller ones are not worth it.
 _SMALL = 1 << 20
+# A look takes a tenth of a second or two. The job on so many bytes takes less than a second.
+_WORTH = 64 << 20
 # A lake that never had more files than this is not even asked how large they are.
 _FEW = 4
 
@@ -56,8 +58,7 @@ def with_dictionaries(
     """Return what was found by bounds, and what dictionaries prove about texts and floats.
 
     A Spark job for each column, which reads footers and dictionary pages, and more if a value
-    fails. Tables of small or very few files are not looked at, nor is anything over Spark Connect,
-    nor if something is refused already.
+    fails. None for small tables, over Spark Connect, and if something is refused already.
     """
     shadows = of_dictionaries(plan.shadows)
     staged = unit.workspace.staged_rows(table)
@@ -66,7 +67,7 @@ def with_dictionaries(
     if table.snapshot.next_file_id <= _FEW or (found is not None and found.is_refused):
         return found
     with unit.state.store.read() as connection:
-        if not has_large_files(connection, table, _SMALL):
+        if bytes_of_large_files(connection, table, _SMALL) <= _WORTH:
             return found
     bridge = bridge_for(unit.state.spark)
     if bridge is None:

@@ -222,6 +222,7 @@ def test_a_key_of_partitions_becomes_a_double_where_types_widen(copied):
 def looked(lake, monkeypatch):
     """A table whose dictionaries are looked at; one text in its second file is not a number."""
     monkeypatch.setattr(dictionary_proof, "_SMALL", 0)
+    monkeypatch.setattr(dictionary_proof, "_WORTH", 0)
     monkeypatch.setattr(dictionary_proof, "_FEW", 0)
     lake.sql("CREATE TABLE looked (id INT, v STRING)")
     lake.set_option("data_inlining_row_limit", "0", table="looked")

@@ -13,7 +13,6 @@ from sqlalchemy import (
     case,
     exists,
     func,
-    literal,
     not_,
     or_,
     select,
@@ -125,11 +124,11 @@ def files_without_statistics(
     return None if len(found) > at_most else list(found)
 
 
-def has_large_files(connection: Connection, table: TableVersion, least: int) -> bool:
-    """Return whether a table has files of at least so many bytes at its snapshot; one statement."""
-    query = select(literal(1)).select_from(tables.data_file).where(*_there(table))
-    large = query.where(_file.file_size_bytes >= least).limit(1)
-    return connection.execute(large).first() is not None
+def bytes_of_large_files(connection: Connection, table: TableVersion, least: int) -> int:
+    """Return the bytes of files that have at least ``least`` at a table's snapshot; one query."""
+    size = select(total(_file.file_size_bytes)).select_from(tables.data_file)
+    large = size.where(*_there(table), _file.file_size_bytes >= least)
+    return int(connection.execute(large).scalar_one())
 
 
 class UnprovenFile(NamedTuple):
