@@ -102,14 +102,25 @@ def older_values(state: LakeState, table: TableVersion, undone: Undone) -> Older
 
     Raises InvalidRequest if they have expired since the undo began.
     """
-    around = _snapshots_around(state, undone.published)
+    around = rows_around(state, table.id, undone.published)
     if around is None:
         raise InvalidRequest(
             f"snapshot {undone.published - 1}, from which rows of {table.full_name} get their older"
             f" values, has expired while the job ran; undo job {undone.job} again without it"
         )
+    return around
+
+
+def rows_around(state: LakeState, table: int, published: int) -> OlderValues | None:
+    """Return the rows of a table just before and just after a job published it.
+
+    None if one of the snapshots has expired. Nothing is read yet.
+    """
+    around = _snapshots_around(state, published)
+    if around is None:
+        return None
     with state.store.read() as connection:
-        found = [read.table_by_id(connection, table.id, at, state.info) for at in around]
+        found = [read.table_by_id(connection, table, at, state.info) for at in around]
     before, after = (
         table_rows(state.store, version, state.layouts) for version in found if version is not None
     )

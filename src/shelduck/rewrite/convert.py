@@ -211,16 +211,22 @@ class OlderValues:
         ``read`` are the ``rows`` with the origin ROW_ID.
         """
         recalled = [s for s in shadows if s.conversion.recalls]
-        old = self._columns(spark, self.before, [s.field.id for s in recalled])
-        then = self._columns(spark, self.after, [s.old.id for s in recalled])
+        old = _columns(spark, self.before, [s.field.id for s in recalled])
+        then = _columns(spark, self.after, [s.old.id for s in recalled])
         count = counted_rows(rows.files)
         few = count is not None and count <= _FEW_ROWS
         return add_recalled(read, old, then, shadows, few=few)
 
-    def _columns(self, spark: SparkSession, rows: TableRows, ids: Sequence[int]) -> DataFrame:
-        found = [rows.table.columns.by_id(number) for number in ids]
-        names = [field.name for field in found if field is not None]
-        return rows.frame(spark, names, origins=(Origin.ROW_ID,))
+    def frames(self, spark: SparkSession, shadows: Sequence[Shadow]) -> tuple[DataFrame, DataFrame]:
+        """Return the columns that were converted, and what they became, each with the row id."""
+        old = _columns(spark, self.before, [s.old.id for s in shadows])
+        return old, _columns(spark, self.after, [s.field.id for s in shadows])
+
+
+def _columns(spark: SparkSession, rows: TableRows, ids: Sequence[int]) -> DataFrame:
+    found = [rows.table.columns.by_id(number) for number in ids]
+    names = [field.name for field in found if field is not None]
+    return rows.frame(spark, names, origins=(Origin.ROW_ID,))
 
 
 def _lossy(written: Iterable[RewrittenBin], shadows: Sequence[Shadow]) -> Shadow | None:

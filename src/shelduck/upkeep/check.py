@@ -23,6 +23,7 @@ from shelduck.catalog.running.writers import (
 )
 from shelduck.catalog.upkeep.audit import audit_rows, older_files
 from shelduck.errors import CatalogUnavailable, ShelduckError
+from shelduck.jobs.comparison import ComparedJob, compared_jobs
 from shelduck.leases import is_gone
 from shelduck.model.changes.job import JobState
 from shelduck.model.changes.problem import CorrectedStats, Problem, RepairCatalog
@@ -108,6 +109,14 @@ def _failed(table: str, kind: str, error: ShelduckError) -> Problem:
     """Return an error that says what is wrong as a problem."""
     wrong, _, remedy = _told(error).partition("; ")
     return Problem(table, kind, table, wrong, remedy or _LOOK)
+
+
+def _unlike(table: str, done: ComparedJob) -> Iterator[Problem]:
+    """Return what is wrong with the columns that a job has converted."""
+    if done.unlike:
+        job, columns = done.job, ", ".join(map(repr, done.columns))
+        wrong = f"{done.unlike} row(s) do not have the values into which it converts {columns}"
+        yield Problem(table, "rows", f"job {job.id}, snapshot {job.published}", wrong, _LOOK)
 
 
 @dataclass
@@ -199,6 +208,8 @@ class _Checker:
             for wrong in wrong_rows(frame, rows.table, _live(rows), key):
                 yield Problem(full, "rows", full, wrong, _LOOK)
             yield from wrong_rollups(unit, name)
+            for done in compared_jobs(self.state, rows.table):
+                yield from _unlike(full, done)
         except ShelduckError as error:
             yield _failed(full, "rows", error)
 

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import shelduck
+from shelduck.jobs import lots
 
 STATEMENTS = [
     "CALL set_option('data_inlining_row_limit', '0')",
@@ -64,3 +65,40 @@ def test_a_page_that_is_broken_is_found_by_call_check(copied):
 
     assert without == []
     assert [(row[0], row[1]) for row in rows] == [("main.t", "rows")]
+
+
+def test_published_jobs_are_compared_with_what_they_began_with(spark, copied, monkeypatch):
+    # Each file of a job is a copy of its own, with the row ids of the older one.
+    monkeypatch.setattr(lots, "SMALL", 0)
+    catalog, lake = copied
+    lake.sql("CREATE TABLE j (id BIGINT, v STRING, w STRING, s STRUCT<a STRING>)")
+    for n in (0, 30):
+        text = "CAST(id AS STRING)"
+        made = f"SELECT id, {text}, IF(id % 2 = 0, 'x', {text}), named_struct('a', {text})"
+        lake.sql(f"INSERT INTO j {made} FROM range({n}, {n + 10}, 1, 1)")
+    lake.sql("ALTER TABLE j ALTER COLUMN v TYPE INT, ALTER COLUMN w TYPE INT ON ERROR NULL")
+    lake.sql("ALTER TABLE j ALTER COLUMN s.a TYPE INT")
+    lake.sql("ALTER TABLE j ALTER COLUMN w TYPE DOUBLE USING w + rand()")
+    lake.sql("UPDATE j SET v = 7 WHERE id = 3")
+    _, second, first = (job.look().published for job in lake.jobs())
+    assert lake.check(rows=True).is_sound
+
+    # Another writer puts values of other rows below the ids of those that the first job made.
+    change(
+        catalog,
+        "UPDATE ducklake_data_file SET row_id_start = 10 - row_id_start"
+        " WHERE table_id = (SELECT max(table_id) FROM ducklake_table)"
+        f" AND begin_snapshot <= {first} AND end_snapshot > {first}",
+    )
+
+    with shelduck.connect(f"sqlite:///{catalog}", spark=spark) as fresh:
+        found = {p.object: p.wrong for p in fresh.check("j", rows=True).problems}
+        told = "20 row(s) do not have the values into which it converts"
+        # What the second job began with are the rows that the first one made.
+        assert found == {
+            f"job 2, snapshot {second}": f"{told} 's'",
+            f"job 1, snapshot {first}": f"{told} 'v', 'w'",
+        }
+        fresh.expire_snapshots(versions=[first - 1])
+        [problem] = fresh.check("j", rows=True).problems
+        assert problem.object == f"job 2, snapshot {second}"

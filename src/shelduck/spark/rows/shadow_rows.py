@@ -107,6 +107,23 @@ def add_recalled(
     return found.coalesce(1).sortWithinPartitions(row)
 
 
+def unlike_rows(before: DataFrame, after: DataFrame, shadows: Sequence[Shadow]) -> int:
+    """Return how many rows do not have the values into which theirs of before are converted.
+
+    Both have the row ids behind a column for each shadow, in order. A row that only one of them
+    has counts, too. One query.
+    """
+    names = [f"{_PAST}_then_{n}" for n in range(len(shadows))]
+    made = [_made(before, s).alias(f"{_PAST}_old_{n}") for n, s in enumerate(shadows)]
+    old = before.select(*made, F.col(Origin.ROW_ID).alias(_PAST))
+    both = old.join(after.toDF(*names, _ROW), F.col(_PAST) == F.col(_ROW), "full")
+    same = F.col(_PAST).eqNullSafe(F.col(_ROW))
+    for n, shadow in enumerate(shadows):
+        same &= _is_same(F.col(f"{_PAST}_old_{n}"), F.col(names[n]), shadow.field.type)
+    [(count,)] = both.select(F.count_if(~same)).collect()
+    return int(count)
+
+
 def _is_same(one: Column, other: Column, data_type: DataType) -> Column:
     """Return whether two values are the same; Spark compares no maps."""
     if holds_map(data_type):

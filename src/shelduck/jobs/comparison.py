@@ -1,0 +1,50 @@
+"""The comparison of a published job with what it began with, row by row, as long as both exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shelduck.catalog.running import job_rows as catalog_jobs
+from shelduck.jobs.undo import rows_around
+from shelduck.model.changes.job import Job
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.planning.shadows import Shadow, known_shadow
+from shelduck.rewrite.convert import OlderValues
+from shelduck.spark.rows.shadow_rows import unlike_rows
+from shelduck.work.state import LakeState
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedJob:
+    """A published job, and how many rows do not have the values into which it converts theirs."""
+
+    job: Job
+    columns: tuple[str, ...]
+    unlike: int
+
+
+def compared_jobs(state: LakeState, table: TableVersion) -> Iterator[ComparedJob]:
+    """Compare the published jobs of a table whose snapshots still exist; a query of Spark for each.
+
+    Columns that an expression made are left out, since it may be random, and so are those that
+    an undo took from an older snapshot.
+    """
+    with state.store.read() as connection:
+        jobs = [j for j in catalog_jobs.jobs(connection) if j.table_id == table.id and j.published]
+    for job in jobs:
+        if not job.is_understood or not job.work.conversions:
+            continue
+        around = rows_around(state, table.id, job.published or 0)
+        shadows = [] if around is None else _shadows(job, around)
+        if around is not None and shadows:
+            unlike = unlike_rows(*around.frames(state.spark, shadows), shadows)
+            yield ComparedJob(job, tuple(s.old.name for s in shadows), unlike)
+
+
+def _shadows(job: Job, around: OlderValues) -> list[Shadow]:
+    """Return the columns to compare, as they were before the job."""
+    table = around.before.table
+    done = [c for c in job.work.conversions if c.using is None and not c.recalls]
+    found = [(table.columns.by_id(c.column_id), c) for c in done]
+    return [known_shadow(old, c, table.full_name) for old, c in found if old is not None]
