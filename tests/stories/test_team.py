@@ -97,6 +97,7 @@ def test_a_team_changes_a_table_through_files(orders, tmp_path, sqlite_url):
         for writer in writers:
             writer.join()
 
+    assert "<li>amount: STRING to DECIMAL(10,2), " in page(sqlite_url, "/jobs")
     assert orders.plan(folder).is_empty
     total = 2000 + sum(writer.written for writer in writers)
     found = orders.sql("SELECT count(*), count(DISTINCT id), sum(amount), min(label) FROM orders")

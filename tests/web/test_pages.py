@@ -21,6 +21,7 @@ from shelduck.model.changes.change import (
 )
 from shelduck.model.changes.job import OPEN_STATES, JobState, JobStep, JobWork, NewJob
 from shelduck.model.files.data_file import DeletesSeen
+from shelduck.web.pages import jobs_page
 from tests.support.files import write_delete_file, write_file
 from tests.support.html import figures, of_class, rows, words
 from tests.support.lake import Lake
@@ -528,3 +529,19 @@ def test_pages_count_rows_in_files_and_in_the_catalog(acts, lake, page):
     files = page.tree(f"/tables/{page.id_of('t')}/files")
     shown = [place for place, _ in rows(files, "Partitions of rows")]
     assert sorted(shown) == sorted([f"p = {one}", "p = 4", "p = NULL"])
+
+
+@pytest.mark.parametrize(
+    "note", ["", "load 7", "[]", "3", '{"conversions": 1}', '{"conversions": [{"to": "int"}]}']
+)
+def test_a_note_of_somebody_else_is_no_record_of_a_job(note):
+    assert jobs_page._record(note) == ()
+
+
+def test_a_record_says_what_became_of_values():
+    made = '{"column": "v", "from": "varchar", "to": "int32", "nulls": 1200, "became_null": 3}'
+    told = jobs_page._record(f'{{"job": 3, "rows": 5000, "conversions": [{made}]}}')
+    assert told == (
+        "5,000 rows",
+        "v: varchar to int32, 1,200 NULL, 3 of them from other values",
+    )

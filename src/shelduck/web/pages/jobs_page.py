@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -10,6 +11,7 @@ from functools import partial
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from shelduck.catalog.read.overview.commits import notes_for_programs
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.model.changes.job import Job, JobState
@@ -23,7 +25,8 @@ LISTED = 100
 class JobLine:
     """A job as the list shows it; ``rate`` is files per second, None if it is not known.
 
-    ``may_be_undone``: it converted columns, and no other job has taken that back.
+    ``record`` is what the snapshot that published it says. ``may_be_undone``: it converted columns,
+    and no other job has taken that back.
     """
 
     job: Job
@@ -32,6 +35,7 @@ class JobLine:
     left: timedelta | None
     is_held: bool
     may_be_undone: bool
+    record: tuple[str, ...] = ()
 
     @property
     def percent(self) -> float:
@@ -44,11 +48,13 @@ def show(site: Site, request: Request) -> Response:
     table = asked_number(request, "table")
     with site.reading() as (connection, _):
         found = catalog_jobs.jobs(connection)
-    mine = [j for j in found if table is None or j.table_id == table]
+        mine = [j for j in found if table is None or j.table_id == table]
+        published = [j.published for j in mine[:LISTED] if j.published is not None]
+        notes = notes_for_programs(connection, published) if published else {}
     return site.render(
         request,
         "jobs.html",
-        lines=_lines(site, mine[:LISTED], _undone(mine)),
+        lines=_lines(site, mine[:LISTED], _undone(mine), notes),
         hidden=max(0, len(mine) - LISTED),
         is_live=any(j.is_open for j in mine),
         table=table,
@@ -76,7 +82,9 @@ def _undone(found: Sequence[Job]) -> set[int]:
     return {j.work.undoes.job for j in understood if j.work.undoes is not None}
 
 
-def _lines(site: Site, found: Sequence[Job], undone: Collection[int]) -> list[JobLine]:
+def _lines(
+    site: Site, found: Sequence[Job], undone: Collection[int], notes: Mapping[int, str]
+) -> list[JobLine]:
     now = datetime.now(UTC)
     lines = []
     for job in found:
@@ -84,8 +92,25 @@ def _lines(site: Site, found: Sequence[Job], undone: Collection[int]) -> list[Jo
         left = timedelta(seconds=max(0, job.total - job.done) / rate) if rate else None
         has_converted = job.published is not None and job.is_understood and job.work.conversions
         may_be_undone = bool(has_converted) and job.id not in undone
-        lines.append(JobLine(job, _does(job), rate, left, job.is_held(now), may_be_undone))
+        record = _record(notes.get(job.published or 0, ""))
+        lines.append(JobLine(job, _does(job), rate, left, job.is_held(now), may_be_undone, record))
     return lines
+
+
+def _record(note: str) -> tuple[str, ...]:
+    """Return in words what a job has done to its columns; nothing for a note of somebody else."""
+    try:
+        told = json.loads(note)
+        words = [
+            f"{c['column']}: {c['from']} to {c['to']}"
+            + (f", {c['nulls']:,} NULL" if "nulls" in c else "")
+            + (f", {c['became_null']:,} of them from other values" if "became_null" in c else "")
+            for c in told["conversions"]
+        ]
+        rows = [f"{told['rows']:,} rows"] if words and "rows" in told else []
+    except (ValueError, LookupError, TypeError):
+        return ()
+    return (*rows, *words)
 
 
 def _does(job: Job) -> tuple[str, ...]:

@@ -38,6 +38,13 @@ _file, _delete = tables.data_file, tables.delete_file
 _AUTHORS = 200
 
 
+def notes_for_programs(connection: Connection, snapshots: Collection[int]) -> dict[int, str]:
+    """Return the `commit_extra_info` of these snapshots, as far as there is one; one statement."""
+    told = _changes.commit_extra_info
+    query = select(_changes.snapshot_id, told).where(_changes.snapshot_id.in_(snapshots))
+    return {row[0]: row[1] for row in connection.execute(query.where(told.is_not(None)))}
+
+
 def commits_between(connection: Connection, edges: Sequence[datetime]) -> list[int]:
     """Return how many snapshots were committed from each edge to the next; one statement.
 
