@@ -160,3 +160,31 @@ def test_the_rest_interface_shows_the_numbers(tmp_path):
     assert found["Scan parquet"]["number of files read"] == "3"
     assert found["LakeFiles"]["size of files left out"].endswith(" KiB")
     assert "[/main.t, snapshot 3, 20 files]" in description
+
+
+def test_files_are_shared_out_evenly_among_tasks(lake, spark):
+    lake.sql("CALL set_option('data_inlining_row_limit', 0)")
+    lake.sql("CREATE TABLE shared (id BIGINT, text STRING)")
+    for first, count in (
+        (0, 60_000),
+        (60_000, 60_000),
+        *((n, 10) for n in range(10**6, 10**6 + 8)),
+    ):
+        made = f"SELECT id, uuid() FROM range({first}, {first + count}, 1, 1)"
+        lake.sql(f"INSERT INTO shared {made}")
+    # Two tasks on any machine; Spark fills the first with both large files.
+    settings = {
+        "spark.sql.files.minPartitionNum": "2",
+        "spark.sql.files.maxPartitionBytes": str(24 << 20),
+    }
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        read = spark.table("lake.main.shared").select("id")
+        counts = [len(part) for part in read.rdd.glom().collect()]
+    finally:
+        for key in settings:
+            spark.conf.unset(key)
+    assert sum(counts) == 120_080
+    assert len(counts) == 2
+    assert max(counts) < 70_000

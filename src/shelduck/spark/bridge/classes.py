@@ -320,7 +320,7 @@ RULES = {
         "no query is answered from a rollup",
     ),
     "LakeFilesStrategy": PlannerRule(
-        (_SHARED, "LakeFiles", "LakeFilesStrategy"),
+        (_SHARED, "EvenPartitions", "LakeFiles", "LakeFilesStrategy"),
         "Spark's interface does not show how many files a query leaves out",
     ),
 }

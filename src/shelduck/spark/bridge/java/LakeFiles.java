@@ -6,6 +6,7 @@ import java.util.LinkedHashMap;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.metric.SQLMetrics;
@@ -71,6 +72,7 @@ public class LakeFiles extends SparkPlan {
 
   /** By now Spark has listed the files, and has applied what it learned from joined tables. */
   private void tell() {
+    EvenPartitions.share(((FileSourceScanExec) scan).inputRDD());
     Option filesRead = scan.metrics().get("numFiles");
     Option bytesRead = scan.metrics().get("filesSize");
     if (filesRead.isEmpty() || bytesRead.isEmpty()) {
