@@ -19,13 +19,15 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.planning.feed_plan import ChangePlan, has_snapshots
 from shelduck.planning.scan import plan_scan
-from shelduck.spark.bridge import Named, select_named
+from shelduck.spark.bridge import Named, bridge_for, select_named
 from shelduck.spark.query import arrow_frame, local_frame
 from shelduck.spark.scan.deaths import (
     DIED_AT,
     DIED_FILE,
     DIED_IN,
     FILE,
+    POSITION,
+    SNAPSHOT,
     deaths_of,
     known_deaths,
     most_deaths,
@@ -49,6 +51,8 @@ _NAMES = {
 _INSERT, _DELETE = "insert", "delete"
 _ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION, Origin.SNAPSHOT_ID)
 _BROADCAST_ROWS = 2_000_000
+# The positions of so many rows go to tasks with the files.
+_FEW_POSITIONS = 200_000
 # The times of more snapshots than this are joined to the rows.
 _FEW_TIMES = 50
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -181,25 +185,54 @@ def departures(spark: SparkSession, feed: Feed, what: str, seen_at: int | None =
         gone = rows.join(F.broadcast(known), F.col(Origin.FILE_ID) == F.col(DIED_FILE))
         events.append(_event(feed, gone, what, died))
     if plan.thinned:
-        rows = _rows(spark, feed, plan.thinned).where(is_chosen)
-        dead = _deaths(spark, feed, plan.thinned)
-        dead = dead.where(died.between(plan.span.first, plan.span.last))
-        gone = rows.join(dead, _is_dead() & (died > came))
-        events.append(_event(feed, gone, what, died))
+        events.append(_event(feed, _thinned(spark, feed).where(is_chosen), what, died))
     return reduce(DataFrame.unionAll, events or [_event(feed, _rows(spark, feed, ()), what, came)])
 
 
-def _rows(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataFrame:
+def _rows(
+    spark: SparkSession, feed: Feed, files: Sequence[DataFile], *, only_deleted: bool = False
+) -> DataFrame:
     plan = plan_scan(feed.table, files, feed.mappings, snapshots=True)
-    return read_rows(spark, plan, feed.source, origins=_ORIGINS)
+    return read_rows(spark, plan, feed.source, origins=_ORIGINS, only_deleted=only_deleted)
+
+
+def _thinned(spark: SparkSession, feed: Feed) -> DataFrame:
+    """Return the rows that were deleted from files in the span, with the snapshot of each."""
+    files, span, died = feed.plan.thinned, feed.plan.span, F.col(DIED_IN)
+    is_later = died > F.col(Origin.SNAPSHOT_ID)
+    known = None if feed.deaths is None or bridge_for(spark) is None else _of_files(feed, files)
+    if known is None or len(known) > _FEW_POSITIONS:
+        dead = _deaths(spark, feed, files).where(died.between(span.first, span.last))
+        return _rows(spark, feed, files).join(dead, _is_dead() & is_later)
+    inside = compute.and_(
+        compute.greater_equal(known[SNAPSHOT], span.first),
+        compute.less_equal(known[SNAPSHOT], span.last),
+    )
+    known = known.filter(inside)
+    # Tasks read only the rows at these positions, as if the file had no others.
+    places: dict[int, list[int]] = {}
+    for number, position in zip(known[FILE].to_pylist(), known[POSITION].to_pylist(), strict=True):
+        places.setdefault(number, []).append(position)
+    mine = [f._replace(inlined_deletes=tuple(places[f.id])) for f in files if f.id in places]
+    rows = _rows(spark, feed, mine, only_deleted=True)
+    snapshots = known[SNAPSHOT].unique().to_pylist()
+    if len(snapshots) == 1:
+        return rows.withColumn(DIED_IN, F.lit(snapshots[0]).cast("bigint")).where(is_later)
+    dead = F.broadcast(arrow_frame(spark, known.rename_columns([DIED_FILE, DIED_AT, DIED_IN])))
+    return rows.join(dead, _is_dead() & is_later)
+
+
+def _of_files(feed: Feed, files: Sequence[DataFile]) -> pa.Table:
+    assert feed.deaths is not None
+    ids = pa.array([f.id for f in files], pa.int64())
+    return feed.deaths.filter(compute.is_in(feed.deaths[FILE], value_set=ids))
 
 
 def _deaths(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataFrame:
     sources = [feed.plan.sources[f.id] for f in files]
     if feed.deaths is not None:
-        ids = pa.array([f.id for f in files], pa.int64())
-        mine = feed.deaths.filter(compute.is_in(feed.deaths[FILE], value_set=ids))
-        return F.broadcast(arrow_frame(spark, mine.rename_columns([DIED_FILE, DIED_AT, DIED_IN])))
+        mine = _of_files(feed, files).rename_columns([DIED_FILE, DIED_AT, DIED_IN])
+        return F.broadcast(arrow_frame(spark, mine))
     found = deaths_of(spark, sources, feed.plan.span.last, feed.table.full_name)
     # The few positions are broadcast; Spark cannot know how few they are, and would sort the rows.
     return F.broadcast(found) if sum(map(most_deaths, sources)) <= _BROADCAST_ROWS else found

@@ -77,6 +77,7 @@ def read_rows(
     local: Local | None = None,
     origins: Sequence[Origin] = (),
     choose: Chooser | None = None,
+    only_deleted: bool = False,
 ) -> DataFrame:
     """Return the rows of a plan, and of ``inlined``, with the table's current names and types.
 
@@ -86,12 +87,19 @@ def read_rows(
 
     ``choose`` is called while Spark plans a query, and may name a rollup that holds the rows
     that it needs. Rows that come from several groups or from the catalog are always read.
+    ``only_deleted`` returns the deleted rows of files instead, all of which have some; not over
+    Spark Connect.
     """
     bridge = bridge_for(spark)
     if len(plan.groups) != 1 or origins or any(rows.rows for rows in inlined):
         choose = None
     frames = [
-        _group(spark, bridge, plan, group, source, origins=origins, choose=choose)
+        _group(
+            *(spark, bridge, plan, group, source),
+            origins=origins,
+            choose=choose,
+            only_deleted=only_deleted,
+        )
         for group in plan.groups
         if group.files
     ]
@@ -164,6 +172,7 @@ def _group(
     *,
     origins: Sequence[Origin],
     choose: Chooser | None,
+    only_deleted: bool,
 ) -> DataFrame:
     schema = _read_schema(group, row_ids=Origin.ROW_ID in origins)
     types = {} if origins else _commented_types(plan)
@@ -181,7 +190,7 @@ def _group(
         relation = _relation(bridge.spark, group, schema, plan.table, source)
         if source.knows_values and not origins:
             relation = replace(relation, measurer=partial(source.measured, group))
-        found = bridge.relation(replace(relation, chooser=asked))
+        found = bridge.relation(replace(relation, chooser=asked, wants_deleted=only_deleted))
     if group.snapshot_column is not None:
         found = found.where(F.col(backticked(group.snapshot_column)) <= F.lit(snapshot))
     # Metadata of the read schema says how files are read; it does not belong to the rows.
