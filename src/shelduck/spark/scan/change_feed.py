@@ -204,11 +204,8 @@ def _thinned(spark: SparkSession, feed: Feed) -> DataFrame:
     if known is None or len(known) > _FEW_POSITIONS:
         dead = _deaths(spark, feed, files).where(died.between(span.first, span.last))
         return _rows(spark, feed, files).join(dead, _is_dead() & is_later)
-    inside = compute.and_(
-        compute.greater_equal(known[SNAPSHOT], span.first),
-        compute.less_equal(known[SNAPSHOT], span.last),
-    )
-    known = known.filter(inside)
+    came = compute.field(SNAPSHOT)
+    known = known.filter((came >= span.first) & (came <= span.last))
     # Tasks read only the rows at these positions, as if the file had no others.
     places: dict[int, list[int]] = {}
     for number, position in zip(known[FILE].to_pylist(), known[POSITION].to_pylist(), strict=True):

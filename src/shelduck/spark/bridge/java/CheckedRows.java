@@ -14,6 +14,7 @@ public class CheckedRows extends AbstractIterator implements Closeable {
   private final Iterator all;
   private final long expected;
   private final String what;
+  private final TextBatches texts = new TextBatches();
   private long seen = 0;
 
   /** {@code expected} is negative if rows are not counted; {@code what} is the file in messages. */
@@ -43,8 +44,13 @@ public class CheckedRows extends AbstractIterator implements Closeable {
 
   public Object next() {
     Object read = read();
-    seen += read instanceof ColumnarBatch ? ((ColumnarBatch) read).numRows() : 1;
-    return read;
+    if (!(read instanceof ColumnarBatch)) {
+      seen++;
+      return read;
+    }
+    ColumnarBatch batch = (ColumnarBatch) read;
+    seen += batch.numRows();
+    return texts.of(batch);
   }
 
   private Object read() {

@@ -60,12 +60,12 @@ public class LakeParquet extends ParquetFileFormat {
   }
 
   /**
-   * The class of vectors that generated code casts to. If files may have deletes, it is {@link
+   * The classes of vectors that generated code casts to. If files may have deletes, it is {@link
    * KeptVector} for all columns, or none where generated code could not find that class.
    */
   public Option vectorTypes(StructType required, StructType partition, SQLConf conf) {
     if (!has(partition, DELETES)) {
-      return super.vectorTypes(required, partition, conf);
+      return TextBatches.types(super.vectorTypes(required, partition, conf), required);
     }
     String kept = KeptVector.class.getName();
     try {
