@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from shelduck.api.lake import Lake as Lake
     from shelduck.api.lake import Transaction as Transaction
     from shelduck.api.schema_changes import add_column as add_column
+    from shelduck.api.schema_changes import add_constraint as add_constraint
     from shelduck.api.schema_changes import change_type as change_type
     from shelduck.api.schema_changes import drop_column as drop_column
+    from shelduck.api.schema_changes import drop_constraint as drop_constraint
     from shelduck.api.schema_changes import drop_default as drop_default
     from shelduck.api.schema_changes import drop_not_null as drop_not_null
     from shelduck.api.schema_changes import modify_column as modify_column
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from shelduck.api.schema_changes import set_properties as set_properties
     from shelduck.api.schema_changes import set_sorting as set_sorting
     from shelduck.api.schema_changes import unset_properties as unset_properties
+    from shelduck.api.schema_changes import validate_constraint as validate_constraint
     from shelduck.attached.attach import attach as attach
     from shelduck.attached.attach import detach as detach
     from shelduck.attached.attach import register as register
@@ -94,10 +97,10 @@ __version__ = "0.2.0"
 
 _NAMES = {
     "shelduck.api.schema_changes": (
-        "add_column change_type drop_column drop_default drop_not_null modify_column "
-        "move_column order_columns rename_column reset_partitioning reset_sorting "
-        "rewrite_files set_comment set_default set_not_null set_partitioning set_properties "
-        "set_sorting unset_properties"
+        "add_column add_constraint change_type drop_column drop_constraint drop_default "
+        "drop_not_null modify_column move_column order_columns rename_column reset_partitioning "
+        "reset_sorting rewrite_files set_comment set_default set_not_null set_partitioning "
+        "set_properties set_sorting unset_properties validate_constraint"
     ),
     "shelduck.api.connect": "connect",
     "shelduck.api.lake": "Lake Transaction",

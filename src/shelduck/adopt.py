@@ -13,6 +13,7 @@ from shelduck.model.changes.change import AppendFiles
 from shelduck.model.files.data_file import ColumnStats, NewDataFile
 from shelduck.model.files.layout import Layout
 from shelduck.model.files.place import is_below, storage_path
+from shelduck.model.tables.constraints import CONSTRAINTS
 from shelduck.model.tables.rollup import refuse_rollup, rollup_names
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
@@ -29,6 +30,7 @@ from shelduck.spark.files.foreign import ForeignFile, column_places, foreign_sta
 from shelduck.spark.files.listing import find_parquet
 from shelduck.spark.session import SparkSession
 from shelduck.work.results import Result
+from shelduck.work.satisfied import require_satisfied_in
 
 _SHOWN = 20
 Place = str | os.PathLike[str]
@@ -275,11 +277,10 @@ class AdoptVerbs(RowVerbs):
         )
         if not files:
             return land(self._state, self._unit, Done(planned))
-        counts = Counts(
-            inserted=sum(f.record_count for f in files),
-            files=len(files),
-            bytes=sum(f.file_size_bytes for f in files),
-        )
+        if CONSTRAINTS in planned.properties:
+            require_satisfied_in(self._state, planned, files)
+        size = sum(f.file_size_bytes for f in files)
+        counts = Counts(sum(f.record_count for f in files), files=len(files), bytes=size)
         return self._followed(Done(planned, (AppendFiles(planned.id, files, planned),), (), counts))
 
     def _followed(self, done: Done) -> Result:

@@ -11,32 +11,20 @@ CREATE, ALTER = "CREATE TABLE x", "ALTER TABLE t"
 COLUMN = f"{ALTER} ALTER COLUMN a"
 
 CONSTRAINTS = {
-    f"{CREATE} (a INT CHECK (a > 0))": "the constraint CHECK",
-    f"{CREATE} (a INT, CHECK (a > 0))": "the constraint CHECK",
-    f"{CREATE} (a INT CONSTRAINT c CHECK (a > 0))": "the constraint CHECK",
-    f"{CREATE} (a INT, CONSTRAINT c CHECK (a > 0))": "the constraint CHECK",
-    f"{CREATE} (a INT, FOREIGN KEY (a) REFERENCES y (b))": "the constraint FOREIGN",
-    f"{CREATE} (a INT REFERENCES y (b))": "the constraint REFERENCES",
-    f"{CREATE} (a INT UNIQUE)": "the constraint UNIQUE",
-    f"{CREATE} (a INT, UNIQUE (a))": "the constraint UNIQUE",
+    f"{CREATE} (a INT CHECK (a > 0) NOT ENFORCED)": "CHECK ... NOT ENFORCED",
+    f"{CREATE} (a INT, PRIMARY KEY (a) ENFORCED)": "PRIMARY KEY ... ENFORCED",
+    f"{CREATE} (a INT, UNIQUE KEY (a))": "UNIQUE KEY among the columns",
     f"{CREATE} (a INT, b INT GENERATED ALWAYS AS (a + 1))": "a generated column",
     f"{CREATE} (a INT AS (1))": "a computed column",
     f"{CREATE} (a INT IDENTITY)": "an identity column",
     f"{CREATE} (a STRING COLLATE UNICODE)": "a collation",
     f"{CREATE} (a INT) WITH (a = 1)": "CREATE TABLE ... WITH",
-    f"{ALTER} ADD COLUMN b INT CHECK (b > 0)": "the constraint CHECK",
-    f"{ALTER} ADD COLUMN b INT DEFAULT 1 CHECK (b > 0)": "the constraint CHECK",
-    f"{ALTER} ADD COLUMNS (b INT, CHECK (b > 0))": "the constraint CHECK",
     f"{ALTER} ADD COLUMN b STRING COLLATE UNICODE": "a collation",
-    f"{ALTER} ADD CONSTRAINT c CHECK (a > 0)": "ALTER TABLE ... ADD CONSTRAINT",
-    f"{ALTER} ADD UNIQUE (a)": "ALTER TABLE ... ADD UNIQUE",
-    f"{ALTER} ADD FOREIGN KEY (a) REFERENCES y (b)": "ALTER TABLE ... ADD FOREIGN",
-    f"{ALTER} DROP CONSTRAINT c": "ALTER TABLE ... DROP CONSTRAINT",
     f"{ALTER} ADD PARTITION (a = 1)": "ALTER TABLE ... ADD PARTITION",
     f"{ALTER} PARTITIONED BY (a)": "ALTER TABLE ... PARTITIONED",
     f"{ALTER} SORT BY (a)": "ALTER TABLE ... SORT",
     f"{COLUMN} TYPE BIGINT COLLATE UNICODE": "a collation",
-    f"{COLUMN} TYPE BIGINT CHECK (a > 0)": "the constraint CHECK",
+    f"{COLUMN} TYPE BIGINT CHECK (a > 0)": "the constraint CHECK here",
 }
 
 

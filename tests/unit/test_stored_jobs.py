@@ -9,6 +9,7 @@ import pytest
 
 from shelduck.errors import NewerFormat
 from shelduck.model.changes import modify
+from shelduck.model.changes.constraining import AddConstraint, DropConstraint, ValidateConstraint
 from shelduck.model.changes.definition import TYPE_FORM, Position
 from shelduck.model.changes.job import JobIndex, JobPace, JobState, JobWork, Undone
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns, RewriteOlderFiles, TableChange
@@ -24,6 +25,7 @@ from shelduck.model.changes.schema_change import (
     SetNullable,
 )
 from shelduck.model.changes.stored_job import STORED_WORK
+from shelduck.model.tables.constraints import ConstraintKind, NameUse, WrittenExpression
 from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.partition import (
     PartitionBy,
@@ -196,6 +198,34 @@ CLAUSES = [
         '{"is":"unset_properties","keys":["k"],"if_exists":true}',
         '{"is":"UnsetProperties","keys":["k"],"if_exists":true}',
     ),
+    (
+        AddConstraint(
+            ConstraintKind.CHECK,
+            "c",
+            WrittenExpression("s.a > 0", (NameUse(0, ("s", "a"), (1, 3)),)),
+        ),
+        (
+            '{"is":"add_constraint","kind":"CHECK","name":"c","expression":{"text":"s.a > 0",'
+            '"names":[{"start":0,"path":["s","a"],"ends":[1,3]}]},"validates":true}'
+        ),
+        None,
+    ),
+    (
+        AddConstraint(
+            *(ConstraintKind.FOREIGN_KEY, None, None, ("a",), "u (b)"), relies=True, validates=False
+        ),
+        (
+            '{"is":"add_constraint","kind":"FOREIGN KEY","columns":["a"],"references":"u (b)",'
+            '"relies":true}'
+        ),
+        None,
+    ),
+    (
+        DropConstraint("c", if_exists=True),
+        '{"is":"drop_constraint","name":"c","if_exists":true}',
+        None,
+    ),
+    (ValidateConstraint("c"), '{"is":"validate_constraint","name":"c"}', None),
     (RewriteOlderFiles(), '{"is":"rewrite"}', '{"is":"RewriteOlderFiles"}'),
 ]
 WORKS = [

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.changes.constraining import AddConstraint, DropConstraint, ValidateConstraint
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns, RewriteOlderFiles
 from shelduck.model.changes.schema_change import (
@@ -26,6 +27,7 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
+from shelduck.model.tables.constraints import ConstraintKind
 from shelduck.model.tables.partition import (
     ResetPartitioning,
     ResetSorting,
@@ -37,6 +39,7 @@ from shelduck.model.tables.schema import Default
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import declared_type
 from shelduck.model.types.literals import blob_text
+from shelduck.sql.ddl.constraint_clauses import written_expression
 from shelduck.sql.ddl.partitioning import partition_keys
 from shelduck.sql.ddl.sorting import sort_keys
 
@@ -250,6 +253,29 @@ def set_properties(values: Mapping[str, str]) -> SetProperties:
 def unset_properties(*keys: str, if_exists: bool = False) -> UnsetProperties:
     """Remove properties of the table; one that is not set is NotFound unless ``if_exists``."""
     return UnsetProperties(keys, if_exists)
+
+
+def add_constraint(name: str, condition: str, *, validate: bool = True) -> AddConstraint:
+    """Add a CHECK constraint, which every row that Shelduck writes must satisfy.
+
+    Args:
+        name: Another than those of the table's other constraints.
+        condition: Spark's SQL over columns of one row. A row for which it is NULL satisfies it.
+        validate: Whether rows that are there must satisfy it; otherwise `validate_constraint` may
+            check them later.
+    """
+    written = written_expression(condition, "a condition", may_tell_time=True)
+    return AddConstraint(ConstraintKind.CHECK, name, written, validates=validate)
+
+
+def validate_constraint(name: str) -> ValidateConstraint:
+    """Check the rows that were there before a CHECK constraint was added without validation."""
+    return ValidateConstraint(name)
+
+
+def drop_constraint(name: str, *, if_exists: bool = False) -> DropConstraint:
+    """Drop a constraint; without ``if_exists``, one that does not exist is NotFound."""
+    return DropConstraint(name, if_exists)
 
 
 def _position(first: bool, after: str | None) -> Position | None:

@@ -27,6 +27,7 @@ from shelduck.evolution.arrangement import (
     refuse_lost_keys,
 )
 from shelduck.model.changes.change import AlterTable, alteration, differs
+from shelduck.model.changes.constraining import ConstraintChange, apply_constraint
 from shelduck.model.changes.definition import Definition, Weight, with_default
 from shelduck.model.changes.modify import (
     ArrangementChange,
@@ -45,6 +46,7 @@ from shelduck.model.changes.schema_change import (
     apply_change,
     refuse_empty,
 )
+from shelduck.model.tables.constraints import CONSTRAINTS, require_kept
 from shelduck.model.tables.lengths import LENGTHS, is_longer, with_lengths
 from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
 from shelduck.model.tables.properties import (
@@ -136,12 +138,13 @@ def plan_alter(
     return AlterPlan(
         name,
         steps,
-        _change(table, after, arrangement, checks_rows=bool(narrows)),
+        _change(table, after, arrangement, checks_rows=bool(narrows or fold.checks)),
         after.must_hold_no_null,
         tuple(fold.shadows),
         fold.rewrites,
         refolds=fold.rules.rows_fold,
         proven=tuple(narrows.values()),
+        checks_rows=tuple(dict.fromkeys(fold.checks)),
     )
 
 
@@ -162,6 +165,7 @@ class _Fold:
         self.arrangement = arrangement_of(table)
         self.shadows: list[Shadow] = []
         self.rewrites = False
+        self.checks: list[str] = []
         # Keys that the statement itself sets or resets are judged when it ends.
         is_open = any(isinstance(c, SetPartitioning | ResetPartitioning) for c in clauses)
         self._partition = () if is_open else table.partition
@@ -196,6 +200,8 @@ class _Fold:
             self._waiting.finish()
         self.after, self.arrangement = self.rules.finish(self.after, self.arrangement)
         refuse_empty(self.after, name)
+        if CONSTRAINTS in self.after.properties:
+            require_kept(self.after.properties, self.after.columns, name)
         if self.after.columns.index.limited or LENGTHS in self.after.properties:
             properties = with_lengths(self.after.properties, self.after.columns)
             self.after = replace(self.after, properties=properties)
@@ -209,11 +215,12 @@ class _Fold:
                 f"ALTER TABLE {name}: REWRITE can be combined only with SET PARTITIONED BY and SET"
                 " SORTED BY; write two statements"
             )
-        reads_rows = bool(self.shadows or self.after.must_hold_no_null)
-        self.rules.refuse_beside(self._clauses, reads_rows=reads_rows)
-        if self.shadows and self.after.must_hold_no_null:
+        checks = bool(self.after.must_hold_no_null or self.checks)
+        self.rules.refuse_beside(self._clauses, reads_rows=bool(self.shadows) or checks)
+        if self.shadows and checks:
+            what = "a constraint" if self.checks else "SET NOT NULL"
             raise Unsupported(
-                f"ALTER TABLE {name}: SET NOT NULL checks the rows that other changes in the"
+                f"ALTER TABLE {name}: {what} checks the rows that other changes in the"
                 " statement rewrite; write two statements"
             )
         if self.shadows or self.rewrites or self.rules.rows_fold:
@@ -247,6 +254,11 @@ class _Fold:
         if isinstance(change, PropertyChange):
             properties = apply_properties(known.properties, change, name)
             self.after = replace(known, properties=properties)
+            return weight_of(change)
+        if isinstance(change, ConstraintChange):
+            properties, checked = apply_constraint(known.properties, change, known.columns, name)
+            self.after = replace(known, properties=properties)
+            self.checks += [] if checked is None else [checked]
             return weight_of(change)
         if isinstance(change, ChangeType):
             weight = self._retype(change, clause, is_restated=isinstance(by, ModifyColumn))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from shelduck.model.changes.change import AlterTable
+from shelduck.model.changes.constraining import ConstraintChange
 from shelduck.model.changes.definition import Weight
 from shelduck.model.changes.modify import CLAUSES, ArrangementChange, RewriteOlderFiles
 from shelduck.model.changes.schema_change import ChangeType, SchemaChange, SetNullable
@@ -14,7 +15,14 @@ from shelduck.model.text.shown import html_table
 from shelduck.model.types.promotions import Verdict, promotion
 from shelduck.planning.shadows import Shadow, verdict_on
 
-Simple = SchemaChange | ArrangementChange | SetProperties | UnsetProperties | RewriteOlderFiles
+Simple = (
+    SchemaChange
+    | ArrangementChange
+    | SetProperties
+    | UnsetProperties
+    | ConstraintChange
+    | RewriteOlderFiles
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +81,7 @@ class AlterPlan:
     which has them in position; ``rewrites`` says that a job must follow it. ``cores`` are the cores
     that would do it, at ``speed`` each. ``refolds``: a job must combine rows, because a key is
     dropped. ``remakes``: a job must rebuild rollups of the table. ``proven`` says why columns
-    become narrower by metadata.
+    become narrower by metadata. ``checks_rows`` are constraints that all rows must satisfy.
     """
 
     table: str
@@ -87,6 +95,7 @@ class AlterPlan:
     refolds: bool = False
     remakes: bool = False
     proven: tuple[str, ...] = ()
+    checks_rows: tuple[str, ...] = ()
 
     @property
     def is_heavy(self) -> bool:

@@ -16,6 +16,7 @@ from shelduck.errors import Conflict
 from shelduck.model.files.data_file import NewDataFile, without_bounds
 from shelduck.model.files.fitted import fitted_batch
 from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.tables.constraints import CONSTRAINTS
 from shelduck.model.tables.keys import KEYS
 from shelduck.model.tables.rollup import ROLLUPS
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path, Schema, path_text
@@ -140,6 +141,8 @@ class _Comparing:
         """Compare every column."""
         if self.written.properties.get(KEYS) != self.now.properties.get(KEYS):
             self.outdated.append("the keys of the table changed")
+        if self.written.properties.get(CONSTRAINTS) != self.now.properties.get(CONSTRAINTS):
+            self.outdated.append("the constraints of the table changed")
         if self.written.properties.get(ROLLUPS) != self.now.properties.get(ROLLUPS):
             # The rows were written without their values for a new rollup.
             self.outdated.append("the rollups of the table changed")

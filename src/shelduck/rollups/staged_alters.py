@@ -21,6 +21,7 @@ from shelduck.rollups.rollup_tables import create_rollup, rollups_of, spec_for
 from shelduck.work.hooks import settled_rows
 from shelduck.work.lookup import require_checked, table_of_id
 from shelduck.work.results import Committed, TableName
+from shelduck.work.satisfied import require_satisfied
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
 
@@ -49,6 +50,8 @@ def stage_alter(
     if plan is not None:
         require_checked(unit, table, plan)
     parts.stage(unit, change)
+    if plan is not None and plan.checks_rows:
+        require_satisfied(unit, TableName.of(table), plan.checks_rows)
     for found in anew:
         after = unit.workspace.table(TableName.of(found))
         now = unit.workspace.table(TableName.of(table))

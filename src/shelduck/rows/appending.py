@@ -14,6 +14,7 @@ from shelduck.errors import Conflict, InvalidRequest
 from shelduck.leases import Writer
 from shelduck.model.changes.change import AppendFiles, InlineRows, RowChange
 from shelduck.model.changes.evolution import NO_EVOLUTION, Evolution
+from shelduck.model.tables.constraints import CONSTRAINTS
 from shelduck.model.tables.keys import DELETE_SIGN, KeyModel, folds, table_keys
 from shelduck.model.tables.properties import require_known
 from shelduck.model.tables.rollup import is_followed
@@ -247,7 +248,8 @@ def _fitted(
         raise _Outdated(f"{now.full_name} got rollups while rows were written; append again")
     # If two columns got the same id, each would read the values of the other.
     is_free = done.alter is None or now.max_column_id == planned.max_column_id
-    if now.columns == planned.columns and is_free:
+    is_held = now.properties.get(CONSTRAINTS) == planned.properties.get(CONSTRAINTS)
+    if now.columns == planned.columns and is_free and is_held:
         if done.alter is not None:
             # Those of the table may have changed since.
             new = {c: t for c, t in done.alter.comments.items() if c not in planned.comments}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.evolution.alter import plan_alter
 from shelduck.model.changes.change import altered
+from shelduck.model.changes.constraining import AddConstraint, DropConstraint
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.modify import OrderColumns, TableChange
 from shelduck.model.changes.schema_change import (
@@ -18,6 +19,7 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
+from shelduck.model.tables.constraints import constraints_of
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.partition import (
     ResetPartitioning,
@@ -29,7 +31,7 @@ from shelduck.model.tables.partition import (
 )
 from shelduck.model.tables.properties import SetProperties, UnsetProperties, shown_properties
 from shelduck.model.tables.rollup import RollupSpec
-from shelduck.model.tables.schema import Default, Field, Kind, Path, path_text
+from shelduck.model.tables.schema import Default, Field, Kind, Path, Schema, path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, List, Map, Member, Struct
@@ -77,6 +79,8 @@ def difference(
     sorting = _sorting(table, file, matched)
     if sorting and table.sort:
         changes.append(ResetSorting())
+    constraints = _constraints(table, file, matched)
+    changes += [c for c in constraints if isinstance(c, DropConstraint)]
     changes += [DropColumn((f.name,)) for f in lost]
     changes += renames(matched)
     inside = Inside(table, matching, renders)
@@ -91,6 +95,7 @@ def difference(
     if file.table.comment != table.comments.get(None):
         changes.append(SetComment((), file.table.comment))
     changes += _properties(table, file)
+    changes += [c for c in constraints if isinstance(c, AddConstraint)]
     names_lost = [path_text((f.name,)) for f in lost] + inside.lost
     return Difference(tuple(changes), tuple(names_lost))
 
@@ -200,6 +205,23 @@ def _properties(table: TableVersion, file: TableFile) -> list[SetProperties | Un
     if gone:
         found.append(UnsetProperties(gone))
     return found
+
+
+def _constraints(
+    table: TableVersion, file: TableFile, matched: Matched
+) -> list[DropConstraint | AddConstraint]:
+    """Return which constraints go and come; one that changes does both."""
+    present = ((name, field) for name, field in matched.items() if field is not None)
+    columns = Schema(tuple(replace(field, name=name) for name, field in present))
+    left = list(constraints_of(table.properties, table.full_name))
+    found: list[DropConstraint | AddConstraint] = []
+    for wanted in file.table.constraints:
+        same = next((one for one in left if wanted.means(one, columns)), None)
+        if same is None:
+            found.append(wanted)
+        else:
+            left.remove(same)
+    return [*(DropConstraint(one.name) for one in left), *found]
 
 
 def _require_same_model(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from shelduck.errors import NewerFormat, NotFound, Unsupported
+from shelduck.model.tables.constraints import constraints_of, shown_checks
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.partition import named_keys, parse_sort_key
 from shelduck.model.tables.properties import shown_properties
@@ -38,6 +39,7 @@ def table_rows(table: TableVersion, changes: TypeChanges | None = None) -> list[
     rows += _keys("# Keys", "Key", _key_texts(table))
     rows += _keys("# Partitioning", "Part", partition_texts(table))
     rows += _keys("# Sort Order", "Sort", sort_texts(table))
+    rows += _constraints(table)
     if changes is None:
         return rows
     rows += [("", "", ""), ("# Column Details", "", "")]
@@ -182,6 +184,7 @@ def create_statement(
         properties=shown_properties(table.properties),
         keys=table_keys(table),
         rollups=[spec for found in rollups if (spec := spec_of(table, found)) is not None],
+        constraints=constraints_of(table.properties, table.full_name).all,
         with_ids=with_ids,
     )
 
@@ -210,8 +213,23 @@ def _change_text(change: Mapping[str, str]) -> str:
 
 
 def _properties_text(table: TableVersion) -> str:
-    listed = (f"{k}={v}" for k, v in shown_properties(table.properties).items())
+    listed = (f"{k}={v}" for k, v in told_properties(table).items())
     return f"[{','.join(listed)}]"
+
+
+def told_properties(table: TableVersion) -> dict[str, str]:
+    """Return the properties that are shown, with CHECK constraints under Delta's names."""
+    checks = shown_checks(table.properties, table.columns, table.full_name)
+    return dict(sorted((shown_properties(table.properties) | checks).items()))
+
+
+def _constraints(table: TableVersion) -> list[Row]:
+    """Return the constraints, each with its name, as Databricks shows them."""
+    found = constraints_of(table.properties, table.full_name)
+    told: list[Row] = [
+        (one.name, one.clause(table.columns) + " NOT VALID" * one.unproven, None) for one in found
+    ]
+    return [("", "", ""), ("# Constraints", "", ""), *told] if told else []
 
 
 def _partition_text(table: TableVersion, key: PartitionColumn) -> str:

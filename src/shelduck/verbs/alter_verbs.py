@@ -30,6 +30,7 @@ from shelduck.work.handle import TableHandle
 from shelduck.work.lookup import require_checked, with_cost
 from shelduck.work.preflight import Preflight, preflight
 from shelduck.work.results import Committed, Result, Staged
+from shelduck.work.satisfied import require_satisfied
 from shelduck.work.unit import UnitOfWork, carry_out, refuse_in_transaction
 
 
@@ -199,6 +200,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
             require_checked(unit, unit.workspace.table(self.name), plan)
         if plan.change is not None:
             unit.workspace.alter_table(plan.change)
+        if plan.checks_rows:
+            require_satisfied(unit, self.name, plan.checks_rows)
 
     def plan_alter(self, *changes: TableChange) -> AlterPlan:
         """Return what `alter` would do, step by step, without doing it; print it.

@@ -9,6 +9,7 @@ from shelduck.errors import InvalidRequest, NotFound
 from shelduck.evolution.arrangement import new_arrangement
 from shelduck.keys.key_draft import keyed_table
 from shelduck.keys.key_verbs import with_aggregates
+from shelduck.model.changes.constraining import apply_constraint
 from shelduck.model.changes.definition import with_default
 from shelduck.model.tables.keys import KeySpec
 from shelduck.model.tables.properties import checked_properties
@@ -27,6 +28,7 @@ from shelduck.verbs.table import Table
 from shelduck.work.handle import LakeHandle
 from shelduck.work.pinned_views import pin_view
 from shelduck.work.results import Result, TableName
+from shelduck.work.satisfied import require_satisfied
 from shelduck.work.unit import UnitOfWork, carry_out, view_of
 from shelduck.work.workspace import Workspace
 
@@ -217,6 +219,10 @@ def creating(
     if statement.keys is not None:
         given = properties, arrangement
         properties, arrangement = keyed_table(columns, statement.keys, *given, told)
+    checks: list[str] = []
+    for constraint in statement.constraints:
+        properties, checked = apply_constraint(properties, constraint, columns, told)
+        checks += [] if checked is None else [checked]
 
     def stage(unit: UnitOfWork) -> None:
         may_exist = statement.if_not_exists and statement.as_query is None
@@ -227,6 +233,8 @@ def creating(
         unit.workspace.create_table(
             name, columns, comments, arrangement=arrangement, properties=properties
         )
+        if checks:
+            require_satisfied(unit, name, checks)
         if statement.rollups:
             create_with_rollups(unit, name, statement.rollups)
 

@@ -382,9 +382,9 @@ STRUCTS_ONLY = "only structs have fields to add, drop or rename"
             "cannot rename main.t to q.t: DuckLake cannot",
         ),
         (
-            "ALTER TABLE t ADD CONSTRAINT c CHECK (n > 0)",
-            Unsupported,
-            "DuckLake supports only NOT NULL and defaults",
+            "ALTER TABLE t ADD CONSTRAINT c CHECK (n > 10)",
+            InvalidRequest,
+            "CHECK constraint c (n > 10) of main.t is not satisfied by the row (n = 10, id = 1",
         ),
         ("ALTER TABLE t ADD COLUMN `` INT", InvalidRequest, "expected a column, not an empty name"),
         (

@@ -185,9 +185,9 @@ def test_what_is_there_or_gone_already_makes_no_snapshot(copied, base, statement
             "the default 'a' refers to the column 'a', but a default can only contain constants",
         ),
         (
-            "CREATE TABLE t (a INT PRIMARY KEY)",
-            Unsupported,
-            "DuckLake supports only NOT NULL and defaults",
+            "CREATE TABLE t (a INT PRIMARY KEY, PRIMARY KEY (a))",
+            AlreadyExists,
+            "t already has the PRIMARY KEY primary_key_1; drop it first",
         ),
         ("CREATE TABLE t (a INT) USING csv", Unsupported, "tables of a lake are Parquet files"),
         ("CREATE TABLE t (a INT) LOCATION '/x'", Unsupported, "below the lake's data path"),

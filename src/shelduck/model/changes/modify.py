@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from shelduck.errors import InvalidRequest, NotFound
+from shelduck.model.changes.constraining import CONSTRAINT_CLAUSES, ConstraintChange
 from shelduck.model.changes.definition import DEFINITION_PARTS, Clause, Definition, Position, Weight
 from shelduck.model.changes.schema_change import (
     SCHEMA_CLAUSES,
@@ -185,7 +186,14 @@ class RewriteOlderFiles:
         return "REWRITE"
 
 
-TableChange = SchemaChange | ArrangementChange | PropertyChange | Restatement | RewriteOlderFiles
+TableChange = (
+    SchemaChange
+    | ArrangementChange
+    | PropertyChange
+    | ConstraintChange
+    | Restatement
+    | RewriteOlderFiles
+)
 
 _PARTITION_KEY = record(
     PartitionBy,
@@ -220,5 +228,5 @@ _OF_TABLE = {
         Weight(True, "a job rewrites the existing files in the layout of the table"),
     ),
 }
-CLAUSES: dict[type, Clause] = SCHEMA_CLAUSES | _OF_TABLE
+CLAUSES: dict[type, Clause] = SCHEMA_CLAUSES | CONSTRAINT_CLAUSES | _OF_TABLE
 """All that the code knows of each kind of change of a table."""

@@ -136,8 +136,13 @@ def table_keys(table: TableVersion) -> TableKeys | None:
 
     Raises NewerFormat, naming the table, if only a newer Shelduck understands it.
     """
-    text = table.properties.get(KEYS)
-    return None if text is None else _read(text, f"table {table.full_name}")
+    return keys_in(table.properties, table.full_name)
+
+
+def keys_in(properties: Mapping[str, str], table: str) -> TableKeys | None:
+    """Return the key model in the properties of a table, None if there is none."""
+    text = properties.get(KEYS)
+    return None if text is None else _read(text, f"table {table}")
 
 
 def folds(table: TableVersion) -> bool:

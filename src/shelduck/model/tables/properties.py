@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from shelduck.errors import InvalidRequest, NewerFormat, NotFound, Unsupported
+from shelduck.model.tables.constraints import CONSTRAINTS, constraints_of
 from shelduck.model.tables.keys import KEYS, table_keys
 from shelduck.model.tables.lengths import LENGTHS
 from shelduck.model.tables.options import OPTION_NAMES
@@ -30,7 +31,7 @@ METADATA_NARROWING = "shelduck.metadataNarrowing"
 FORGOTTEN_TYPES = "shelduck.typeChangesForgottenAt"
 
 _COMMENT = "comment"
-_HIDDEN = frozenset({FORGOTTEN_TYPES, KEYS, LENGTHS, ROLLUP, ROLLUPS})
+_HIDDEN = frozenset({CONSTRAINTS, FORGOTTEN_TYPES, KEYS, LENGTHS, ROLLUP, ROLLUPS})
 _OURS = "shelduck."
 # Properties of later versions that older code may ignore.
 _HINTS = "shelduck.hint."
@@ -162,6 +163,7 @@ def require_known(table: TableVersion) -> None:
     table_keys(table)
     rollup_of(table)
     rollup_names(table)
+    constraints_of(table.properties, table.full_name)
     ours = {key for key in table.properties if key.startswith("shelduck.")}
     newer = {key for key in ours - _HIDDEN - set(_VALUES) if not key.startswith(_HINTS)}
     if newer:
@@ -272,7 +274,7 @@ _SIZE = "use CALL set_option('target_file_size', '256MB', table_name => 't')"
 # that a reader of rows can see: they are kept, and shown.
 _FOREIGN = {
     "appendOnly": "a lake cannot forbid changes of rows; leave it out",
-    "constraints": "DuckLake supports only NOT NULL and defaults; leave it out",
+    "constraints": "use ALTER TABLE t ADD CONSTRAINT name CHECK (condition)",
     "deletedFileRetentionDuration": _CLEAN,
     "enableIcebergCompat": _ICEBERG,
     "identity": "DuckLake has no identity columns; leave it out",

@@ -81,6 +81,7 @@ class Feature(Enum):
     KEYS = "shelduck.keys"
     IS_ROLLUP = "shelduck.rollup"
     HAS_ROLLUPS = "shelduck.rollups"
+    CONSTRAINTS = "shelduck.constraints"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
+from shelduck.model.tables.constraints import CONSTRAINTS
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.spark.bridge import Named, Sql, column_of, select_named
 from shelduck.spark.merge.merge_clauses import (
@@ -21,6 +22,7 @@ from shelduck.spark.merge.merge_clauses import (
 from shelduck.spark.merge.merge_scopes import CLAUSE, ScopeNames, taken_rows, values_of
 from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression
 from shelduck.spark.rows.assignments import Assignments
+from shelduck.spark.rows.row_checks import checked
 from shelduck.spark.types import spark_type
 from shelduck.spark.write.origins import ACTION
 
@@ -85,7 +87,11 @@ def merged_rows(
         for at, f in enumerate(table.columns)
     ]
     kept = [Named(o, o) for o in origins]
-    return select_named(found, [Named(ACTION, actions), *columns, *kept])
+    changed = select_named(found, [Named(ACTION, actions), *columns, *kept])
+    if CONSTRAINTS not in table.properties:
+        return changed
+    stays = F.col(ACTION).isin(MergeAction.INSERT.value, MergeAction.UPDATE.value)
+    return checked(changed, table, only=stays)
 
 
 def _action(clause: MergeClause) -> Column:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
+from shelduck.model.tables.constraints import CONSTRAINTS
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_writable
@@ -18,6 +19,7 @@ from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.data_types import Leaf, Text
 from shelduck.spark.bridge import Named, file_fault, select_named
 from shelduck.spark.rows import store_rules
+from shelduck.spark.rows.row_checks import checked
 from shelduck.spark.types import spark_type
 
 RenderExpression = Callable[[str], str]
@@ -73,7 +75,8 @@ def assign(
     ]
     assigning.finish()
     named = [Named(f.name, c) for f, c in zip(table.columns.fields, columns, strict=True)]
-    return select_named(source, named + [Named(name, backticked(name)) for name in keep])
+    made = select_named(source, named + [Named(name, backticked(name)) for name in keep])
+    return checked(made, table) if CONSTRAINTS in table.properties else made
 
 
 def failure_of(error: BaseException) -> ShelduckError | None:

@@ -10,11 +10,13 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.tables.constraints import CONSTRAINTS
 from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, Sql, select_named
 from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression
+from shelduck.spark.rows.row_checks import checked
 
 Value = Column | str
 _EVERY_FIELD = Demand("the new value", "give every field, or set only some, by their paths")
@@ -159,7 +161,8 @@ def updated_rows(
     changed = assignments.columns(assigning, types, names, now)
     assigning.finish()
     named = [Named(f.name, c) for f, c in zip(table.columns, changed, strict=True)]
-    return select_named(found, named + kept)
+    made = select_named(found, named + kept)
+    return checked(made, table) if CONSTRAINTS in table.properties else made
 
 
 def _inside(

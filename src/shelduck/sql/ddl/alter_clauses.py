@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.changes.constraining import AddConstraint
 from shelduck.model.changes.definition import Definition
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns, RewriteOlderFiles, TableChange
 from shelduck.model.changes.schema_change import (
@@ -34,6 +35,7 @@ from shelduck.sql.ddl.column_clauses import (
     take_default,
     take_position,
 )
+from shelduck.sql.ddl.constraint_clauses import read_constraint_change, take_constraint
 from shelduck.sql.ddl.partitioning import read_partition_field, read_partition_keys
 from shelduck.sql.ddl.rollups import begins_rollup_change, mixed_changes, read_rollup_changes
 from shelduck.sql.ddl.sorting import read_order_of_files, read_sort_keys
@@ -66,7 +68,6 @@ _OTHER_ACTIONS = {
 }
 _LAYOUTS = ("PARTITIONED", "SORTED")
 _NOT_COLUMNS = dict.fromkeys(("PARTITION", "FEATURE"), "only columns can be changed")
-_NOT_COLUMNS |= dict.fromkeys(CONSTRAINTS, "DuckLake supports only NOT NULL and defaults")
 _NOT_COLUMNS |= {"ROLLUP": "use ADD ROLLUP or DROP ROLLUP"}
 _BEHIND = {
     "SET": ("NOT", "DEFAULT", "TYPE", "DATA"),
@@ -204,22 +205,23 @@ def _table_action(cursor: Cursor) -> list[TableChange]:
         return [_set_of_doris(cursor)]
     if _begins_order(cursor):
         return [_order(cursor)]
+    if cursor.peek(1).key in CONSTRAINTS and (constraint := read_constraint_change(cursor)):
+        return [constraint]
     if cursor.sees("CLUSTER", "BY") or cursor.sees("WRITE"):
         return [read_order_of_files(cursor)]
     return [RewriteOlderFiles()] if cursor.accept("REWRITE") else []
 
 
 def _action(cursor: Cursor) -> list[TableChange]:
-    found = _table_action(cursor)
-    if found:
+    if found := _table_action(cursor):
         return found
-    word = cursor.accept_any(*_ACTIONS)
-    if not word:
+    if not (word := cursor.accept_any(*_ACTIONS)):
         other = cursor.peek().key
         if other in _OTHER_ACTIONS:
             raise cursor.refusal(f"ALTER TABLE ... {other}", _OTHER_ACTIONS[other])
         raise cursor.failure(
-            "one of ADD, DROP, RENAME, ALTER, CHANGE, MODIFY, ORDER BY, REWRITE, UNDO JOB, UNDROP"
+            "one of ADD, DROP, RENAME, ALTER, CHANGE, MODIFY, ORDER BY, REWRITE, VALIDATE"
+            " CONSTRAINT, UNDO JOB, UNDROP"
         )
     what = cursor.peek().key
     if word != "ALTER" and what in _NOT_COLUMNS and cursor.peek(1).key != "TO":
@@ -239,7 +241,7 @@ def _action(cursor: Cursor) -> list[TableChange]:
 
 
 def _set_of_doris(cursor: Cursor) -> SetProperties:
-    """Read Doris' own properties: those of its clusters change nothing, others are refused."""
+    """Read Doris' own properties: those of clusters change nothing, others are refused."""
     cursor.expect("SET")
     refuse_doris(read_properties(cursor), "a table")
     return SetProperties(())
@@ -264,13 +266,16 @@ def _add(cursor: Cursor) -> list[TableChange]:
     cursor.accept_any("COLUMN", "COLUMNS")
     if_not_exists = cursor.accept_if("NOT", "EXISTS")
     bracket = cursor.accept("(")
-    found = [read_definition(cursor)]
-    while _goes_on(cursor, bracket, read_definition):
-        found.append(read_definition(cursor))
+    constraints: list[AddConstraint] = []
+    found = [read_definition(cursor, constraints)]
+    while _goes_on(cursor, bracket, lambda c: read_definition(c, [])):
+        if not (bracket and take_constraint(cursor, constraints)):
+            found.append(read_definition(cursor, constraints))
     if bracket:
         cursor.expect(")")
     rollup = _rollup(cursor, "TO", several=len(found) > 1 and not bracket)
-    return [AddColumn(**_parts(f), if_not_exists=if_not_exists, rollup=rollup) for f in found]
+    added = [AddColumn(**_parts(f), if_not_exists=if_not_exists, rollup=rollup) for f in found]
+    return [*added, *constraints]
 
 
 def _rollup(cursor: Cursor, word: str, *, several: bool = False) -> str | None:
@@ -311,6 +316,7 @@ def _goes_on(cursor: Cursor, bracket: bool, item: Callable[[Cursor], object]) ->
         or _begins_arrangement(cursor, 1)
         or begins_property_change(cursor, 1)
         or _begins_order(cursor, 1)
+        or (cursor.peek(1).key == "VALIDATE" and cursor.peek(2).key == "CONSTRAINT")
         or (cursor.peek(1).key == "REWRITE" and not cursor.peek(2).may_name)
     )
     if begins_action and not bracket:
@@ -344,8 +350,7 @@ def _rename(cursor: Cursor) -> list[TableChange]:
     path = cursor.path()
     # Doris may leave it out.
     cursor.accept("TO")
-    start = cursor.at
-    new = cursor.path("the new name")
+    start, new = cursor.at, cursor.path("the new name")
     if len(new) > 1:
         cursor.at = start
         raise cursor.failure(
@@ -410,8 +415,7 @@ def _alter_columns(cursor: Cursor) -> list[TableChange]:
 
 def _alter_column(cursor: Cursor) -> list[TableChange]:
     path = cursor.path()
-    changes = read_details(cursor, path)
-    if not changes:
+    if not (changes := read_details(cursor, path)):
         raise cursor.failure("TYPE, SET, DROP, COMMENT, FIRST or AFTER")
     return changes
 
@@ -490,7 +494,7 @@ def _how_converted(cursor: Cursor) -> tuple[str | None, bool]:
     """Read USING with its expression, and ON ERROR NULL."""
     using = None
     if cursor.accept("USING"):
-        first, behind = skip_expression(cursor, ("ON", ",", "PROPERTIES"), what="an expression")
+        first, behind = skip_expression(cursor, ("ON", ",", "PROPERTIES"))
         start, end = cursor.tokens[first].start, cursor.tokens[behind - 1].end
         using = cursor.text[start:end]
     return using, cursor.accept("ON", "ERROR", "NULL")

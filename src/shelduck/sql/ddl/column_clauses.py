@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from shelduck.model.changes.constraining import AddConstraint
 from shelduck.model.changes.definition import Definition, Position
 from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.schema import Default
+from shelduck.sql.ddl.constraint_clauses import read_column_constraint
 from shelduck.sql.ddl.defaults import read_default
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import TokenKind
@@ -28,13 +30,13 @@ _ENDS_DEFAULT = frozenset(
 ) | CONSTRAINTS.union(_AGGREGATIONS, _NO_AGGREGATIONS, _NO_OPTIONS)
 # In INTERVAL '1-2' YEAR TO MONTH no rollup is meant.
 _INTERVAL_UNITS = ("YEAR", "DAY", "HOUR", "MINUTE")
-NO_CONSTRAINTS = "DuckLake supports only NOT NULL and defaults; leave it out"
 
 
-def read_definition(cursor: Cursor) -> Definition:
-    """Take a column's path, its type and its options in any order."""
-    if constraint := begins_constraint(cursor):
-        raise cursor.refusal(f"the constraint {constraint}", NO_CONSTRAINTS)
+def read_definition(cursor: Cursor, constraints: list[AddConstraint] | None = None) -> Definition:
+    """Take a column's path, its type and its options in any order.
+
+    Constraints behind the type are added to ``constraints``, and refused without it.
+    """
     path = cursor.path()
     # Types such as HLL have one aggregation, which says more of them than an unknown type does.
     _refuse_aggregation(cursor, ahead=1)
@@ -42,6 +44,11 @@ def read_definition(cursor: Cursor) -> Definition:
     found: dict[str, Any] = {}
     seen: set[str] = set()
     while True:
+        if constraints is not None and cursor.peek().key in CONSTRAINTS:
+            constraint = read_column_constraint(cursor, path[-1])
+            if constraint is not None:
+                constraints.append(constraint)
+                continue
         option = cursor.accept_any(*_OPTIONS)
         if not option:
             break
@@ -71,19 +78,13 @@ def read_definition(cursor: Cursor) -> Definition:
 
 def refuse_option(cursor: Cursor) -> None:
     """Raise Unsupported if an option of a column comes next that DuckLake lacks."""
-    word = begins_constraint(cursor) or cursor.peek().key
+    word = cursor.peek().key
     if word in CONSTRAINTS:
-        raise cursor.refusal(f"the constraint {word}", NO_CONSTRAINTS)
+        raise cursor.refusal(
+            f"the constraint {word} here", "use ALTER TABLE t ADD CONSTRAINT name CHECK (...)"
+        )
     if word in _NO_OPTIONS:
         raise cursor.refusal(*_NO_OPTIONS[word])
-
-
-def begins_constraint(cursor: Cursor) -> str:
-    """Return the kind of the constraint, named or not, that comes next; '' if a column does."""
-    word = cursor.peek().key
-    if word == "CONSTRAINT" and cursor.peek(2).key in CONSTRAINTS:
-        return cursor.peek(2).key
-    return word if word in CONSTRAINTS and cursor.peek(1).key in ("KEY", "(") else ""
 
 
 def take_position(cursor: Cursor, word: str) -> Position:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.tables.constraints import Constraint
 from shelduck.model.tables.keys import Aggregation, TableKeys, names_of
 from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Path, Schema, path_text
@@ -28,6 +29,7 @@ def create_table_text(
     properties: Mapping[str, str] | None = None,
     keys: TableKeys | None = None,
     rollups: Sequence[RollupSpec] = (),
+    constraints: Sequence[Constraint] = (),
     with_ids: bool = False,
 ) -> str:
     """Return the CREATE TABLE statement that makes a table like this one.
@@ -36,8 +38,12 @@ def create_table_text(
     own behind it. Types without a Spark word keep DuckLake's. A default that only DuckDB
     understands is a comment. ``with_ids`` adds the id of each column and struct field as a comment.
     """
-    listed_columns = "\n".join(_columns(columns, comments, keys, with_ids=with_ids))
-    text = f"CREATE TABLE {name} (\n{listed_columns}\n)"
+    listed = _columns(columns, comments, keys, with_ids=with_ids)
+    if constraints:
+        listed[-1] += ","
+        listed += [f"  {c.text(columns)}" + "," * (c != constraints[-1]) for c in constraints]
+    inside = "\n".join(listed)
+    text = f"CREATE TABLE {name} (\n{inside}\n)"
     if keys is not None:
         text += key_clauses(keys, columns)
     plain = [spec for spec in rollups if not spec.measures]
@@ -50,8 +56,8 @@ def create_table_text(
     if None in comments:
         text += f"\nCOMMENT {quote_text(comments[None])}"
     if properties:
-        listed = (f"{quote_text(k)} = {quote_text(v)}" for k, v in properties.items())
-        text += f"\nTBLPROPERTIES ({', '.join(listed)})"
+        told = (f"{quote_text(k)} = {quote_text(v)}" for k, v in properties.items())
+        text += f"\nTBLPROPERTIES ({', '.join(told)})"
     more = [_materialized_view(name, spec) for spec in rollups if spec.measures]
     if keys is not None and keys.columns and not sorted_by:
         more.append(f"ALTER TABLE {name} RESET SORTED BY")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from shelduck.model.changes.constraining import AddConstraint
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.keys import Aggregation, KeySpec
 from shelduck.model.tables.partition import PartitionBy, SortKey
@@ -78,6 +79,7 @@ class CreateTableStatement(Statement):
     keys: KeySpec | None = None
     rollups: tuple[RollupSpec, ...] = ()
     doris_properties: dict[str, str] = field(default_factory=dict)
+    constraints: tuple[AddConstraint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
+from shelduck.model.tables.constraints import CONSTRAINTS
 from shelduck.model.tables.keys import folds
 from shelduck.model.tables.schema import Field, Schema
 from shelduck.model.tables.table_version import TableVersion
@@ -105,7 +106,12 @@ def _insert_literals(runner: Runner, statement: st.Insert) -> Result | None:
         if runner.unit is not None:
             # A schema change must not end between this statement and the commit.
             table = unit.writer.register(table)
-        if not is_plain(table) or len(rows) > limits_of(runner.state.store, table).new:
+        is_checked = CONSTRAINTS in table.properties
+        if (
+            is_checked
+            or not is_plain(table)
+            or len(rows) > limits_of(runner.state.store, table).new
+        ):
             return
         batch = literal_batch(table.columns, statement.columns, rows)
         if batch is not None:

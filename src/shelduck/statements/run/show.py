@@ -12,7 +12,6 @@ from shelduck.catalog.read.metadata_rows import table_rows
 from shelduck.catalog.read.overview.partitions import partition_rows
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.partition import NULL_DIRECTORY
-from shelduck.model.tables.properties import shown_properties
 from shelduck.model.tables.rollup import rollup_of
 from shelduck.model.tables.schema import Schema, path_text
 from shelduck.model.tables.table_version import TableVersion
@@ -117,7 +116,7 @@ def show_properties(runner: Runner, statement: st.ShowProperties) -> PlainRows:
     """SHOW TBLPROPERTIES, with the columns that Spark gives."""
     found = _table_or_view(runner, statement.name)
     # Views have none.
-    properties = {} if isinstance(found, ViewVersion) else shown_properties(found.properties)
+    properties = {} if isinstance(found, ViewVersion) else described.told_properties(found)
     rows = list(properties.items())
     if statement.key is not None:
         rows = [(k, v) for k, v in rows if k.lower() == statement.key.lower()]
@@ -219,7 +218,7 @@ def describe_detail(runner: Runner, statement: DescribeDetail) -> PlainRows:
         *("ducklake", found.uuid, found.full_name, found.comments.get(None), found.path),
         *(times[-1], times[0]),
         *(described.partition_texts(found), described.sort_texts(found)),
-        *(row[4], row[5], shown_properties(found.properties)),
+        *(row[4], row[5], described.told_properties(found)),
     )
     return PlainRows(_DETAIL, [detail])
 

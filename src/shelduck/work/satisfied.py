@@ -1,0 +1,54 @@
+"""Constraints that rows which are there must satisfy before they are declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from shelduck.model.changes.staged_rows import StagedRows
+from shelduck.model.files.data_file import NewDataFile
+from shelduck.model.tables.constraints import constraints_of
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.operations.read.table_rows import TableRows
+from shelduck.spark.rows.row_checks import first_wrong, refusal, wrong
+from shelduck.work.lookup import rows_of
+from shelduck.work.results import TableName
+from shelduck.work.state import LakeState
+from shelduck.work.unit import UnitOfWork
+
+
+def require_satisfied(unit: UnitOfWork, name: TableName, constraints: Iterable[str]) -> None:
+    """Raise InvalidRequest if a row of a table, as the unit sees it, does not satisfy one of these.
+
+    A table without rows needs no Spark; if it runs, it says whether it can compute them.
+    """
+    rows = rows_of(unit, name, needs_all=False)
+    is_empty = not rows.files and not any(part.rows for part in rows.inlined)
+    if is_empty and not unit.state.has_spark:
+        return
+    _require(unit.state, rows, constraints, is_empty=is_empty)
+
+
+def require_satisfied_in(
+    state: LakeState, table: TableVersion, files: Sequence[NewDataFile]
+) -> None:
+    """Raise InvalidRequest if a row in new files does not satisfy a constraint of its table."""
+    own = StagedRows(files=list(files))
+    written = TableRows(state.store, table, tuple(own.over(table, [])), own.mappings(), ())
+    checks = constraints_of(table.properties, table.full_name).checks
+    _require(state, written, [one.name for one in checks], is_empty=False)
+
+
+def _require(
+    state: LakeState, rows: TableRows, constraints: Iterable[str], *, is_empty: bool
+) -> None:
+    table = rows.table
+    known = constraints_of(table.properties, table.full_name)
+    frame = rows.frame(state.spark)
+    for each in constraints:
+        constraint = known.get(each, table.full_name)
+        if is_empty:
+            wrong(frame, table, constraint)
+            continue
+        found = first_wrong(frame, table, constraint)
+        if found is not None:
+            raise refusal(table, constraint, found)
