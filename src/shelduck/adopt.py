@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 from shelduck.catalog.commit.adoptions import live_paths
 from shelduck.catalog.read.views_and_macros import hive_parts
-from shelduck.errors import AlreadyExists, InvalidRequest
+from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.files.data_file import ColumnStats, NewDataFile
 from shelduck.model.files.layout import Layout
 from shelduck.model.files.place import is_below, storage_path
+from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.constraints import CONSTRAINTS
 from shelduck.model.tables.rollup import refuse_rollup, rollup_names
 from shelduck.model.tables.schema import Field, Kind
@@ -277,11 +278,20 @@ class AdoptVerbs(RowVerbs):
         )
         if not files:
             return land(self._state, self._unit, Done(planned))
-        if CONSTRAINTS in planned.properties:
-            require_satisfied_in(self._state, planned, files)
+        self._require_rules(planned, files)
         size = sum(f.file_size_bytes for f in files)
         counts = Counts(sum(f.record_count for f in files), files=len(files), bytes=size)
         return self._followed(Done(planned, (AppendFiles(planned.id, files, planned),), (), counts))
+
+    def _require_rules(self, table: TableVersion, files: Sequence[NewDataFile]) -> None:
+        """Raise an error unless rows in the files are as a table with rules has them."""
+        if COMPUTED in table.properties:
+            raise Unsupported(
+                f"add_files to {table.full_name} cannot compute its columns; read the files, and"
+                " append the rows"
+            )
+        if CONSTRAINTS in table.properties:
+            require_satisfied_in(self._state, table, files)
 
     def _followed(self, done: Done) -> Result:
         """Commit added files; rollups, which the commit does not update, catch up afterwards."""

@@ -12,4 +12,5 @@ from shelduck.work.hooks import Hooks, put_in
 put_in(Feature.KEYS, Hooks(settled=settled, row_rules=rules_of, shape_rules=KeyDraft.of))
 put_in(Feature.IS_ROLLUP, Hooks())
 put_in(Feature.CONSTRAINTS, Hooks())
+put_in(Feature.COMPUTED, Hooks())
 put_in(Feature.HAS_ROLLUPS, Hooks(stage_rows=stage_followed, chooser=chooser_of))

@@ -275,7 +275,10 @@ def test_a_feature_is_named_with_and_without_quotes(name):
             "the constraint CHECK here is not supported",
         ),
         ("ALTER TABLE tbl ADD PARTITION (a = 1)", "ADD PARTITION is not supported"),
-        ("ALTER TABLE tbl ADD COLUMN c INT GENERATED ALWAYS AS (1)", "a generated column"),
+        (
+            "ALTER TABLE tbl ADD COLUMN c INT GENERATED ALWAYS AS (1)",
+            "a computed column in a table that is there",
+        ),
         ("ALTER TABLE tbl ADD COLUMN c STRING COLLATE UTF8_LCASE", "a collation"),
         ("ALTER TABLE tbl SET LOCATION 'x'", "ALTER TABLE ... SET"),
         ("ALTER TABLE tbl DROP FEATURE f TRUNCATE HISTORY", "CALL expire_snapshots"),

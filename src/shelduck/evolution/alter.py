@@ -46,6 +46,7 @@ from shelduck.model.changes.schema_change import (
     apply_change,
     refuse_empty,
 )
+from shelduck.model.tables.computed import COMPUTED, follow_columns
 from shelduck.model.tables.constraints import CONSTRAINTS, require_kept
 from shelduck.model.tables.lengths import LENGTHS, is_longer, with_lengths
 from shelduck.model.tables.partition import ResetPartitioning, SetPartitioning
@@ -202,6 +203,9 @@ class _Fold:
         refuse_empty(self.after, name)
         if CONSTRAINTS in self.after.properties:
             require_kept(self.after.properties, self.after.columns, name)
+        if COMPUTED in self.after.properties:
+            properties = follow_columns(self.after.properties, self.after.columns, name)
+            self.after = replace(self.after, properties=properties)
         if self.after.columns.index.limited or LENGTHS in self.after.properties:
             properties = with_lengths(self.after.properties, self.after.columns)
             self.after = replace(self.after, properties=properties)

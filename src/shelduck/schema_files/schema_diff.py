@@ -19,6 +19,7 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
+from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.constraints import constraints_of
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.partition import (
@@ -211,8 +212,7 @@ def _constraints(
     table: TableVersion, file: TableFile, matched: Matched
 ) -> list[DropConstraint | AddConstraint]:
     """Return which constraints go and come; one that changes does both."""
-    present = ((name, field) for name, field in matched.items() if field is not None)
-    columns = Schema(tuple(replace(field, name=name) for name, field in present))
+    columns = _in_file(matched)
     left = list(constraints_of(table.properties, table.full_name))
     found: list[DropConstraint | AddConstraint] = []
     for wanted in file.table.constraints:
@@ -240,11 +240,31 @@ def _require_same_model(
                 f"{table.full_name}: the key model or its columns changed; use ALTER TABLE … ADD"
                 " COLUMN … KEY, DROP COLUMN and ORDER BY"
             )
+    _require_same_computed(table, file, matched)
     names = {spec.name.lower() for spec in rollups}
     if names != {spec.name.lower() for spec in file.rollups}:
         raise Unsupported(
             f"{table.full_name}: its rollups changed; use ALTER TABLE … ADD ROLLUP and DROP ROLLUP"
         )
+
+
+def _require_same_computed(table: TableVersion, file: TableFile, matched: Matched) -> None:
+    now = computed_of(table.properties, table.full_name)
+    if not now.all and not file.table.computed:
+        return
+    columns = _in_file(matched)
+    wanted = [one.bound(columns, table.full_name) for one in file.table.computed]
+    kept = [one for one in now if columns.by_id(one.column) is not None]
+    if {one.meaning for one in wanted} != {one.meaning for one in kept}:
+        raise Unsupported(
+            f"{table.full_name}: what computes a column cannot change; create another table"
+        )
+
+
+def _in_file(matched: Matched) -> Schema:
+    """Return the columns that stay, under the names that they have in the file."""
+    present = ((name, field) for name, field in matched.items() if field is not None)
+    return Schema(tuple(replace(field, name=name) for name, field in present))
 
 
 def _found(matched: Matched, name: str) -> Field | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from shelduck.errors import NewerFormat, NotFound, Unsupported
+from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.constraints import constraints_of, shown_checks
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.partition import named_keys, parse_sort_key
@@ -26,6 +27,7 @@ INDEX_COLUMNS = (
     "IndexName string, Field string, Type string, Null string, Key string, Default string,"
     " Extra string"
 )
+_COMPUTED: list[Row] = [("", "", ""), ("# Computed Columns", "", "")]
 TypeChanges = Mapping[str, Sequence[Mapping[str, str]]]
 
 
@@ -185,6 +187,7 @@ def create_statement(
         keys=table_keys(table),
         rollups=[spec for found in rollups if (spec := spec_of(table, found)) is not None],
         constraints=constraints_of(table.properties, table.full_name).all,
+        computed=computed_of(table.properties, table.full_name),
         with_ids=with_ids,
     )
 
@@ -224,12 +227,18 @@ def told_properties(table: TableVersion) -> dict[str, str]:
 
 
 def _constraints(table: TableVersion) -> list[Row]:
-    """Return the constraints, each with its name, as Databricks shows them."""
+    """Return the constraints, each with its name, as Databricks shows them; what is computed."""
     found = constraints_of(table.properties, table.full_name)
     told: list[Row] = [
         (one.name, one.clause(table.columns) + " NOT VALID" * one.unproven, None) for one in found
     ]
-    return [("", "", ""), ("# Constraints", "", ""), *told] if told else []
+    rows: list[Row] = [("", "", ""), ("# Constraints", "", ""), *told] if told else []
+    for one in computed_of(table.properties, table.full_name):
+        field = table.columns.by_id(one.column)
+        if field is not None:
+            rows += [] if ("# Computed Columns", "", "") in rows else _COMPUTED
+            rows.append((field.name, one.clause(table.columns), None))
+    return rows
 
 
 def _partition_text(table: TableVersion, key: PartitionColumn) -> str:

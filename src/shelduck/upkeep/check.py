@@ -38,6 +38,7 @@ from shelduck.rollups.check_rollups import (
     settled_too_late,
     wrong_rollups,
 )
+from shelduck.spark.rows.computed_rows import wrong_values
 from shelduck.spark.rows.row_checks import violations
 from shelduck.spark.scan.expect import wrong_rows
 from shelduck.spark.scan.scan_frames import Origin
@@ -50,7 +51,7 @@ from shelduck.work.state import LakeState
 from shelduck.work.unit import view_of
 
 _LOOK = "look at the catalog; restore it from a backup if you cannot correct it"
-_CORRECT = "another writer does not know constraints; correct or delete these rows"
+_CORRECT = "another writer does not know the rule; correct or delete these rows"
 _DELETES = "deletes it"
 # Kinds of problems that cannot be the reason why no row names a file.
 _HARMLESS = frozenset({"orphan", "job", "statistics"})
@@ -209,7 +210,7 @@ class _Checker:
             frame = rows.frame(self.state.spark, origins=(Origin.ROW_ID,))
             for wrong in wrong_rows(frame, rows.table, _live(rows), key):
                 yield Problem(full, "rows", full, wrong, _LOOK)
-            for wrong in violations(frame, rows.table):
+            for wrong in (*violations(frame, rows.table), *wrong_values(frame, rows.table)):
                 yield Problem(full, "rows", full, wrong, _CORRECT)
             yield from wrong_rollups(unit, name)
             for done in compared_jobs(self.state, rows.table):

@@ -11,6 +11,7 @@ from shelduck.keys.key_draft import keyed_table
 from shelduck.keys.key_verbs import with_aggregates
 from shelduck.model.changes.constraining import apply_constraint
 from shelduck.model.changes.definition import with_default
+from shelduck.model.tables.computed import declared
 from shelduck.model.tables.keys import KeySpec
 from shelduck.model.tables.properties import checked_properties
 from shelduck.model.tables.schema import Schema, comments_of, new_schema
@@ -219,6 +220,8 @@ def creating(
     if statement.keys is not None:
         given = properties, arrangement
         properties, arrangement = keyed_table(columns, statement.keys, *given, told)
+    if statement.computed:
+        columns, properties = declared(columns, statement.computed, properties, told)
     checks: list[str] = []
     for constraint in statement.constraints:
         properties, checked = apply_constraint(properties, constraint, columns, told)

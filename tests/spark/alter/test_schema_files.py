@@ -318,3 +318,27 @@ def test_a_plan_is_json(lake, tmp_path):
     assert json.loads(json.dumps(plan.as_json()))["tables"][0]["felt"] == [
         "queries that name n fail; the column keeps its values"
     ]
+
+
+RULED = (
+    "CREATE TABLE r (id BIGINT GENERATED ALWAYS AS IDENTITY, n INT CONSTRAINT pos CHECK (n > 0),"
+    " m INT GENERATED ALWAYS AS (n + 1), UNIQUE (m))"
+)
+
+
+def test_files_have_constraints_and_what_computes_columns(lake, tmp_path):
+    lake.execute("DROP TABLE t")
+    lake.execute(RULED)
+    text = text_of(lake, tmp_path)
+    assert lake.plan({"r": text}).is_empty
+    renamed = (
+        text.replace("  n INT,", "  k INT,").replace("n > 0", "k > 0").replace("n + 1", "k + 1")
+    )
+    changed = renamed.replace("UNIQUE (m) NOT ENFORCED", "CHECK (k < 10)")
+    lake.plan({"r": changed}).apply()
+    lake.execute("INSERT INTO r (k) VALUES (1)")
+    assert rows(lake.sql("SELECT * FROM r")) == [(1, 1, 2)]
+    with pytest.raises(InvalidRequest, match=r"unique_1 \(k < 10\) of main.r is not satisfied"):
+        lake.execute("INSERT INTO r (k) VALUES (11)")
+    with pytest.raises(Unsupported, match="what computes a column cannot change"):
+        lake.plan({"r": text_of(lake, tmp_path).replace("`k` + 1", "k + 2")})

@@ -49,6 +49,8 @@ writer = _table("writer", "writer_id text key, table_id key, snapshot_id, expire
 settled = _table("settled", "table_id key, snapshot_id")
 # Maintenance: who does it now, table by table, and when it was last done.
 upkeep = _table("upkeep", "subject text key, worker text, heartbeat time, finished time")
+# How many numbers of its identity a table has given out.
+identity = _table("identity", "table_uuid text key, taken")
 check_columns(OWN)
 
 _INDEXED = (

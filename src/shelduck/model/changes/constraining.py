@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.model.changes.definition import PATH_FORM, Clause, Weight
+from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.constraints import (
     Constraint,
     ConstraintKind,
@@ -149,7 +150,13 @@ def _free_name(change: AddConstraint, found: Iterable[Constraint]) -> str:
 
 
 def _refuse_combined(known: Properties, made: Constraint, columns: Schema, table: str) -> None:
-    """Refuse a CHECK of values that loads combine afterwards."""
+    """Refuse a CHECK of values that come, or that loads combine, afterwards."""
+    numbers = computed_of(known, table).identity
+    if numbers is not None and numbers.column in made.uses:
+        raise InvalidRequest(
+            f"CHECK constraint {quote_name(made.name)} of {table} uses its identity, whose numbers"
+            " come after the check; leave it out"
+        )
     keys = keys_in(known, table)
     if keys is None or keys.model is not KeyModel.AGGREGATE or made.expression is None:
         return

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from shelduck.errors import InvalidRequest, NewerFormat, NotFound, Unsupported
+from shelduck.model.tables.computed import COMPUTED, computed_of
 from shelduck.model.tables.constraints import CONSTRAINTS, constraints_of
 from shelduck.model.tables.keys import KEYS, table_keys
 from shelduck.model.tables.lengths import LENGTHS
@@ -31,7 +32,7 @@ METADATA_NARROWING = "shelduck.metadataNarrowing"
 FORGOTTEN_TYPES = "shelduck.typeChangesForgottenAt"
 
 _COMMENT = "comment"
-_HIDDEN = frozenset({CONSTRAINTS, FORGOTTEN_TYPES, KEYS, LENGTHS, ROLLUP, ROLLUPS})
+_HIDDEN = frozenset({COMPUTED, CONSTRAINTS, FORGOTTEN_TYPES, KEYS, LENGTHS, ROLLUP, ROLLUPS})
 _OURS = "shelduck."
 # Properties of later versions that older code may ignore.
 _HINTS = "shelduck.hint."
@@ -164,6 +165,7 @@ def require_known(table: TableVersion) -> None:
     rollup_of(table)
     rollup_names(table)
     constraints_of(table.properties, table.full_name)
+    computed_of(table.properties, table.full_name)
     ours = {key for key in table.properties if key.startswith("shelduck.")}
     newer = {key for key in ours - _HIDDEN - set(_VALUES) if not key.startswith(_HINTS)}
     if newer:
@@ -277,7 +279,7 @@ _FOREIGN = {
     "constraints": "use ALTER TABLE t ADD CONSTRAINT name CHECK (condition)",
     "deletedFileRetentionDuration": _CLEAN,
     "enableIcebergCompat": _ICEBERG,
-    "identity": "DuckLake has no identity columns; leave it out",
+    "identity": "use BIGINT GENERATED ALWAYS AS IDENTITY in CREATE TABLE",
     "logRetentionDuration": _EXPIRE,
     "parquet.compression": (
         "use CALL set_option('parquet_compression', 'zstd', table_name => 't')"

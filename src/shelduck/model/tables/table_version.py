@@ -82,6 +82,7 @@ class Feature(Enum):
     IS_ROLLUP = "shelduck.rollup"
     HAS_ROLLUPS = "shelduck.rollups"
     CONSTRAINTS = "shelduck.constraints"
+    COMPUTED = "shelduck.computed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import shadow_name
 from shelduck.model.text.quoting import backticked
 from shelduck.operations.done import Done, appended, inlined
 from shelduck.operations.progress import write_progress
+from shelduck.operations.write.identities import with_numbers
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
 from shelduck.planning.shadows import Shadow, known_shadows, with_shadows
 from shelduck.spark.rows.assign import assign
@@ -50,6 +52,8 @@ def append_rows(
     value does not fit; no file is left then.
     """
     fitting = assign(rows, table, render_expression=expression_for_spark, by_position=by_position)
+    if COMPUTED in table.properties:
+        fitting = with_numbers(fitting, table, limits)
     if limits.new:
         batch = small_rows(fitting, table, limits.new)
         if batch is not None and batch.can_be_kept:

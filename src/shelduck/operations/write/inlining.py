@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal as Number
+from functools import partial
 
 from shelduck.catalog.commit.rows.inlined_tables import can_inline
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.running.identity_numbers import reserve_numbers
 from shelduck.catalog.running.job_rows import open_job
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import AppendFiles, InlineRows
 from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.rollup import is_followed
 from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.tables.table_version import TableVersion
@@ -42,10 +45,15 @@ _NULL = Cell("null", "null")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many rows a statement may leave in the catalog: deleted rows of files, and new rows."""
+    """What the catalog grants a statement.
+
+    It may leave so many rows there, deleted ones of files and new ones. ``reserve`` takes so many
+    numbers of the table's identity, and returns how many were taken before.
+    """
 
     deleted: int = 0
     new: int = 0
+    reserve: Callable[[int], int] | None = None
 
 
 NOTHING_INLINED = Limits()
@@ -58,6 +66,13 @@ def limits_of(store: Store, table: TableVersion) -> Limits:
     into files, because they are checked there. A query is answered from a rollup only if all rows
     are in files, so new rows of a table with rollups go there too.
     """
+    found = _limits(store, table)
+    if COMPUTED not in table.properties:
+        return found
+    return replace(found, reserve=partial(reserve_numbers, store, table.uuid))
+
+
+def _limits(store: Store, table: TableVersion) -> Limits:
     if not can_inline(store.kind, store.format, table.columns):
         return NOTHING_INLINED
     if table.has_reserved:

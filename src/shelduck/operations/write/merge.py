@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.delete import ORIGINS
+from shelduck.operations.write.identities import with_numbers
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits
 from shelduck.operations.write.update import (
     Versions,
@@ -45,6 +47,8 @@ def merge_rows(
     table = rows.table
     require_free_names(table)
     changed = _changed(spark, rows, source, merge)
+    if COMPUTED in table.properties:
+        changed = with_numbers(changed, table, limits)
     refuse = partial(_refuse, table, merge)
     if has_jvm(spark) and row_rules(table) is None:
         return write_changed(

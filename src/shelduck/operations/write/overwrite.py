@@ -8,11 +8,13 @@ from dataclasses import replace
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import NewDataFile
+from shelduck.model.tables.computed import COMPUTED
 from shelduck.operations.done import Done, discard
 from shelduck.operations.progress import write_progress
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.append import write_rows
 from shelduck.operations.write.delete import delete_rows, truncate_rows
+from shelduck.operations.write.identities import with_numbers
 from shelduck.operations.write.inlining import moved_to_catalog
 from shelduck.operations.write.update import Replacing, row_rules, with_new_files
 from shelduck.spark.rows.assign import assign
@@ -91,6 +93,8 @@ def overwrite_partitions(
 def _fitting(new: DataFrame, rows: TableRows, how: Replacing) -> DataFrame:
     render = expression_for_spark
     fitting = assign(new, rows.table, render_expression=render, by_position=how.by_position)
+    if COMPUTED in rows.table.properties:
+        fitting = with_numbers(fitting, rows.table, how.limits)
     rules = row_rules(rows.table)
     return fitting if rules is None else rules.stored(fitting)
 

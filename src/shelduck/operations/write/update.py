@@ -12,6 +12,7 @@ from shelduck.errors import Unsupported
 from shelduck.model.changes.change import AppendFiles, DeleteRows, InlineRows
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.schema import Path, is_reserved
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.text.quoting import quote_name
@@ -20,6 +21,7 @@ from shelduck.operations.progress import write_progress
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.append import write_rows
 from shelduck.operations.write.delete import ORIGINS, deleted
+from shelduck.operations.write.identities import with_numbers
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
 from shelduck.spark.deletes.delete_files import DeadRows, write_delete_files
 from shelduck.spark.files.physical import ROW_ID_COLUMN
@@ -66,6 +68,8 @@ def update_rows(
     changed = updated_rows(
         matches, assignments, keep=ORIGINS, render_expression=expression_for_spark
     )
+    if COMPUTED in table.properties:
+        changed = with_numbers(changed, table, limits)
     rules = row_rules(table)
     if rules is not None and not rules.looks_at([value.path for value in values]):
         rules = None

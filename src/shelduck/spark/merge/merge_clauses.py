@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.tables.computed import COMPUTED, computed_of
 from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
@@ -179,4 +180,8 @@ def lacking_columns(table: TableVersion, source: DataFrame, merge: Merge) -> lis
     if merge.schema_evolution or all(c.values is not None for c in merge.clauses):
         return []
     given = {name.lower() for name in source.columns}
-    return [path_text((f.name,)) for f in table.columns if f.name.lower() not in given]
+    lacking = [f for f in table.columns if f.name.lower() not in given]
+    if COMPUTED in table.properties:
+        computed = computed_of(table.properties, table.full_name)
+        lacking = [f for f in lacking if computed.of(f.id) is None]
+    return [path_text((f.name,)) for f in lacking]

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.model.tables.constraints import CONSTRAINTS
+from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.spark.bridge import Named, Sql, column_of, select_named
 from shelduck.spark.merge.merge_clauses import (
@@ -20,9 +20,9 @@ from shelduck.spark.merge.merge_clauses import (
     lacking_columns,
 )
 from shelduck.spark.merge.merge_scopes import CLAUSE, ScopeNames, taken_rows, values_of
-from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression
+from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression, has_rules
 from shelduck.spark.rows.assignments import Assignments
-from shelduck.spark.rows.row_checks import checked
+from shelduck.spark.rows.computed_rows import ruled
 from shelduck.spark.types import spark_type
 from shelduck.spark.write.origins import ACTION
 
@@ -69,7 +69,7 @@ def merged_rows(
     )
     schema = values_of(found)
     demand = None if merge.schema_evolution else _EVERY_FIELD
-    assigning = Assigning(table.full_name, render_expression, demand)
+    assigning = Assigning.into(table, render_expression, demand)
     assigning.lacking += lacking_columns(table, source, merge)
     made = [
         (n, a.columns(assigning, schema, names.values[n], None if is_new else names.now))
@@ -87,11 +87,22 @@ def merged_rows(
         for at, f in enumerate(table.columns)
     ]
     kept = [Named(o, o) for o in origins]
-    changed = select_named(found, [Named(ACTION, actions), *columns, *kept])
-    if CONSTRAINTS not in table.properties:
-        return changed
+    named = [Named(ACTION, actions), *columns, *kept]
+    if not has_rules(table):
+        return select_named(found, named)
+    return _ruled(select_named(found, [*named, Named(CLAUSE, CLAUSE)]), table, assignments)
+
+
+def _ruled(
+    changed: DataFrame, table: TableVersion, assignments: Sequence[Assignments]
+) -> DataFrame:
+    """Return changed rows, which have the number of their clause, by the rules of the table."""
+
+    def is_given(field: Field) -> Column:
+        return F.col(CLAUSE).isin([n for n, a in enumerate(assignments) if a.gives(field)])
+
     stays = F.col(ACTION).isin(MergeAction.INSERT.value, MergeAction.UPDATE.value)
-    return checked(changed, table, only=stays)
+    return ruled(changed, table, is_given, only=stays).drop(CLAUSE)
 
 
 def _action(clause: MergeClause) -> Column:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
+from shelduck.model.tables.computed import COMPUTED, ComputedColumns, computed_of
 from shelduck.model.tables.constraints import CONSTRAINTS
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
@@ -19,7 +20,7 @@ from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.data_types import Leaf, Text
 from shelduck.spark.bridge import Named, file_fault, select_named
 from shelduck.spark.rows import store_rules
-from shelduck.spark.rows.row_checks import checked
+from shelduck.spark.rows.computed_rows import ruled
 from shelduck.spark.types import spark_type
 
 RenderExpression = Callable[[str], str]
@@ -63,7 +64,7 @@ def assign(
     """
     given = T.StructType(df.schema.fields[: len(df.columns) - len(keep)])
     source = df.toDF(*[f"c{n}" for n in range(len(given))], *keep)
-    assigning = Assigning(table.full_name, render_expression)
+    assigning = Assigning.into(table, render_expression)
     positions = (
         assigning.by_position(given, table.columns.fields)
         if by_position
@@ -76,7 +77,15 @@ def assign(
     assigning.finish()
     named = [Named(f.name, c) for f, c in zip(table.columns.fields, columns, strict=True)]
     made = select_named(source, named + [Named(name, backticked(name)) for name in keep])
-    return checked(made, table) if CONSTRAINTS in table.properties else made
+    if not has_rules(table):
+        return made
+    given_ids = {f.id for f, at in zip(table.columns, positions, strict=True) if at is not None}
+    return ruled(made, table, lambda field: field.id in given_ids)
+
+
+def has_rules(table: TableVersion) -> bool:
+    """Return whether a table has constraints or computed columns."""
+    return CONSTRAINTS in table.properties or COMPUTED in table.properties
 
 
 def failure_of(error: BaseException) -> ShelduckError | None:
@@ -115,8 +124,19 @@ class Assigning:
     table: str
     render_expression: RenderExpression
     demand: Demand | None = None
+    computed: ComputedColumns | None = None
     problems: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
+
+    @classmethod
+    def into(
+        cls, table: TableVersion, render: RenderExpression, demand: Demand | None = None
+    ) -> Assigning:
+        """Return an assignment to the columns of a table, some of which it may compute itself."""
+        computed = None
+        if COMPUTED in table.properties:
+            computed = computed_of(table.properties, table.full_name)
+        return cls(table.full_name, render, demand, computed)
 
     def by_name(self, given: T.StructType, columns: tuple[Field, ...]) -> list[int | None]:
         """Return the index of each column among the given ones, by name; None if it is missing."""
@@ -131,7 +151,14 @@ class Assigning:
         return [places.get(f.name.lower()) for f in columns]
 
     def by_position(self, given: T.StructType, columns: tuple[Field, ...]) -> list[int | None]:
-        """Return the index of each column among the given ones: its own position."""
+        """Return the index of each column among the given ones: its own position.
+
+        Either all columns are given, or all that are not computed.
+        """
+        if self.computed is not None and len(given) < len(columns):
+            plain = [f.id for f in columns if self.computed.of(f.id) is None]
+            if len(given) == len(plain):
+                return [plain.index(f.id) if f.id in plain else None for f in columns]
         if len(given) != len(columns):
             self.problems.append(
                 f"the table has {len(columns)} columns, but {len(given)} are given; name the"
@@ -147,6 +174,15 @@ class Assigning:
         If a given column needs no change, it stays a name. ``now`` is as in `step`.
         """
         path = quote_name(target.name)
+        computed = None if self.computed is None else self.computed.of(target.id)
+        if computed is not None:
+            if given is None:
+                return F.lit(None).cast(self._spark_type(target))
+            if computed.identity is not None and computed.identity.always:
+                self.problems.append(
+                    f"column {path} is GENERATED ALWAYS AS IDENTITY, and cannot be given; leave it"
+                    " out"
+                )
         may_be_null = not target.nullable and (given is None or given.nullable)
         if given is None:
             value = self.missing(target, path, top=True)

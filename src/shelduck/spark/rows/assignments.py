@@ -10,13 +10,12 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.constraints import CONSTRAINTS
 from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, Sql, select_named
-from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression
-from shelduck.spark.rows.row_checks import checked
+from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression, has_rules
+from shelduck.spark.rows.computed_rows import ruled
 
 Value = Column | str
 _EVERY_FIELD = Demand("the new value", "give every field, or set only some, by their paths")
@@ -88,6 +87,11 @@ class Assignments:
         values = zip(fields, self.expressions(), strict=True)
         return F.struct(*[value.alias(name) for name, value in values])
 
+    def gives(self, field: Field) -> bool:
+        """Return whether a column gets a value that is not its default."""
+        number = self._places.get((field.name,))
+        return number is not None and self.values[number].value is not None
+
     def needed(self) -> Iterator[int]:
         """Yield the places of the columns whose current value decides about the new one."""
         for place, field in enumerate(self.table.columns):
@@ -156,13 +160,13 @@ def updated_rows(
     ]
     kept = [Named(name, backticked(name)) for name in keep]
     found = select_named(matches, today + kept + values)
-    assigning = Assigning(table.full_name, render_expression, _EVERY_FIELD)
+    assigning = Assigning.into(table, render_expression, _EVERY_FIELD)
     types = {f.name: f for f in found.schema.fields}
     changed = assignments.columns(assigning, types, names, now)
     assigning.finish()
     named = [Named(f.name, c) for f, c in zip(table.columns, changed, strict=True)]
     made = select_named(found, named + kept)
-    return checked(made, table) if CONSTRAINTS in table.properties else made
+    return ruled(made, table, assignments.gives) if has_rules(table) else made
 
 
 def _inside(

@@ -7,7 +7,6 @@ from dataclasses import fields
 from typing import Any
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.changes.constraining import AddConstraint
 from shelduck.model.changes.definition import Definition
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns, RewriteOlderFiles, TableChange
 from shelduck.model.changes.schema_change import (
@@ -35,6 +34,7 @@ from shelduck.sql.ddl.column_clauses import (
     take_default,
     take_position,
 )
+from shelduck.sql.ddl.computed_clauses import Beside
 from shelduck.sql.ddl.constraint_clauses import read_constraint_change, take_constraint
 from shelduck.sql.ddl.partitioning import read_partition_field, read_partition_keys
 from shelduck.sql.ddl.rollups import begins_rollup_change, mixed_changes, read_rollup_changes
@@ -266,16 +266,16 @@ def _add(cursor: Cursor) -> list[TableChange]:
     cursor.accept_any("COLUMN", "COLUMNS")
     if_not_exists = cursor.accept_if("NOT", "EXISTS")
     bracket = cursor.accept("(")
-    constraints: list[AddConstraint] = []
-    found = [read_definition(cursor, constraints)]
-    while _goes_on(cursor, bracket, lambda c: read_definition(c, [])):
-        if not (bracket and take_constraint(cursor, constraints)):
-            found.append(read_definition(cursor, constraints))
+    beside = Beside()
+    found = [read_definition(cursor, beside)]
+    while _goes_on(cursor, bracket, lambda c: read_definition(c, Beside())):
+        if not (bracket and take_constraint(cursor, beside.constraints)):
+            found.append(read_definition(cursor, beside))
     if bracket:
         cursor.expect(")")
     rollup = _rollup(cursor, "TO", several=len(found) > 1 and not bracket)
     added = [AddColumn(**_parts(f), if_not_exists=if_not_exists, rollup=rollup) for f in found]
-    return [*added, *constraints]
+    return [*added, *beside.constraints]
 
 
 def _rollup(cursor: Cursor, word: str, *, several: bool = False) -> str | None:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from shelduck.model.changes.constraining import AddConstraint
 from shelduck.model.tables.keys import KeyModel, KeySpec
 from shelduck.model.text.quoting import quote_name
 from shelduck.sql.ddl.column_clauses import read_definition
+from shelduck.sql.ddl.computed_clauses import Beside
 from shelduck.sql.ddl.constraint_clauses import take_constraint
 from shelduck.sql.ddl.macro_clauses import MACRO_WORDS, read_create_macro, read_drop_macro
 from shelduck.sql.ddl.partitioning import read_doris_partitions, read_partition_keys
@@ -166,11 +166,12 @@ def _create_table(
     cursor: Cursor, name: NamedTable, if_not_exists: bool, or_replace: bool
 ) -> CreateTableStatement:
     columns: tuple[ColumnDefinition, ...] = ()
-    constraints: list[AddConstraint] = []
+    beside = Beside(computed=[])
     opening = cursor.at
     if cursor.sees("(") and not begins_query(cursor):
-        columns = _columns(cursor, constraints)
-    clauses = _clauses(cursor) | {"constraints": tuple(constraints)}
+        columns = _columns(cursor, beside)
+    clauses = _clauses(cursor) | {"constraints": tuple(beside.constraints)}
+    clauses["computed"] = tuple(beside.computed or ())
     clauses["keys"] = taken_keys(cursor, columns, clauses)
     if cursor.accept("AS") or begins_query(cursor):
         if columns:
@@ -191,17 +192,17 @@ def _create_table(
     )
 
 
-def _columns(cursor: Cursor, constraints: list[AddConstraint]) -> tuple[ColumnDefinition, ...]:
-    """Take the columns in brackets; the constraints among them are added to ``constraints``."""
+def _columns(cursor: Cursor, beside: Beside) -> tuple[ColumnDefinition, ...]:
+    """Take the columns in brackets, and what is ``beside`` them."""
     cursor.expect("(")
     columns: list[ColumnDefinition] = []
     while True:
-        if columns and take_constraint(cursor, constraints, is_new_table=True):
+        if columns and take_constraint(cursor, beside.constraints, is_new_table=True):
             if not cursor.accept(",") or cursor.sees(")"):
                 break
             continue
         start = cursor.at
-        found = read_definition(cursor, constraints)
+        found = read_definition(cursor, beside)
         if len(found.path) > 1:
             cursor.at = start
             raise cursor.failure("the name of a column (quote a name that contains a dot)")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.tables.computed import ComputedColumns
 from shelduck.model.tables.constraints import Constraint
 from shelduck.model.tables.keys import Aggregation, TableKeys, names_of
 from shelduck.model.tables.rollup import RollupSpec
@@ -30,6 +31,7 @@ def create_table_text(
     keys: TableKeys | None = None,
     rollups: Sequence[RollupSpec] = (),
     constraints: Sequence[Constraint] = (),
+    computed: ComputedColumns | None = None,
     with_ids: bool = False,
 ) -> str:
     """Return the CREATE TABLE statement that makes a table like this one.
@@ -38,7 +40,8 @@ def create_table_text(
     own behind it. Types without a Spark word keep DuckLake's. A default that only DuckDB
     understands is a comment. ``with_ids`` adds the id of each column and struct field as a comment.
     """
-    listed = _columns(columns, comments, keys, with_ids=with_ids)
+    how = {one.column: one.clause(columns) for one in computed or ()}
+    listed = _columns(columns, comments, keys, how, with_ids=with_ids)
     if constraints:
         listed[-1] += ","
         listed += [f"  {c.text(columns)}" + "," * (c != constraints[-1]) for c in constraints]
@@ -119,6 +122,7 @@ def _columns(
     columns: Schema,
     comments: Mapping[FieldId | None, str],
     keys: TableKeys | None,
+    computed: Mapping[FieldId, str],
     *,
     with_ids: bool,
 ) -> list[str]:
@@ -131,7 +135,8 @@ def _columns(
         for line in _entry(
             f,
             f"  {quote_name(f.name)} ",
-            _clauses(f, comments.get(f.id), how.get(f.id)) + ("," if place < last else ""),
+            _clauses(f, comments.get(f.id), how.get(f.id), computed.get(f.id))
+            + ("," if place < last else ""),
             with_ids=with_ids,
         )
     ]
@@ -194,11 +199,15 @@ def _details(field: Field, above: Path, comments: Mapping[FieldId | None, str]) 
         yield from _details(child, path, comments)
 
 
-def _clauses(field: Field, comment: str | None, how: Aggregation | None) -> str:
+def _clauses(
+    field: Field, comment: str | None, how: Aggregation | None, computed: str | None
+) -> str:
     """Return what stands behind the type of a column."""
     text = "" if how is None else f" {how.value}"
     if not field.nullable:
         text += " NOT NULL"
+    if computed is not None:
+        text += f" {computed}"
     if field.default is not None:
         text += _default(field.default, field.type)
     if comment is not None:

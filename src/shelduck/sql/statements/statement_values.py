@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from shelduck.model.changes.constraining import AddConstraint
 from shelduck.model.changes.modify import TableChange
+from shelduck.model.tables.computed import WrittenComputed
 from shelduck.model.tables.keys import Aggregation, KeySpec
 from shelduck.model.tables.partition import PartitionBy, SortKey
 from shelduck.model.tables.rollup import RollupChange, RollupSpec
@@ -80,6 +81,7 @@ class CreateTableStatement(Statement):
     rollups: tuple[RollupSpec, ...] = ()
     doris_properties: dict[str, str] = field(default_factory=dict)
     constraints: tuple[AddConstraint, ...] = ()
+    computed: tuple[WrittenComputed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
-from shelduck.model.tables.constraints import CONSTRAINTS
+from shelduck.model.tables.computed import COMPUTED, computed_of
 from shelduck.model.tables.keys import folds
 from shelduck.model.tables.schema import Field, Schema
 from shelduck.model.tables.table_version import TableVersion
@@ -27,6 +27,7 @@ from shelduck.rows.appending import Manner, append, is_plain, load
 from shelduck.rows.schema_evolution import evolved_rows, telling_plan
 from shelduck.spark.named_errors import AnalysisException, first_line
 from shelduck.spark.query import replaces_partitions, with_values
+from shelduck.spark.rows.assign import has_rules
 from shelduck.spark.rows.store_rules import TEXTS, require_text
 from shelduck.spark.scan.matching import Where
 from shelduck.spark.session import DataFrame
@@ -46,9 +47,10 @@ _UNREAD = "INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION"
 def insert(runner: Runner, statement: st.Insert) -> Result:
     """INSERT INTO … VALUES or SELECT, and the forms that replace rows or change columns."""
     if statement.default_values:
-        columns = runner.table(statement.name).columns
-        row = ", ".join(default_sql(field) or "NULL" for field in columns)
-        statement = replace(statement, source=st.Query(f"VALUES ({row})"))
+        plain = _plain_columns(runner.version(statement.name))
+        row = ", ".join(default_sql(field) or "NULL" for field in plain)
+        names = tuple(field.name for field in plain)
+        statement = replace(statement, source=st.Query(f"VALUES ({row})"), columns=names)
     replaces = statement.mode != "append" or statement.partition or statement.schema_evolution
     done = None if replaces else _insert_literals(runner, statement)
     if done is not None:
@@ -106,12 +108,8 @@ def _insert_literals(runner: Runner, statement: st.Insert) -> Result | None:
         if runner.unit is not None:
             # A schema change must not end between this statement and the commit.
             table = unit.writer.register(table)
-        is_checked = CONSTRAINTS in table.properties
-        if (
-            is_checked
-            or not is_plain(table)
-            or len(rows) > limits_of(runner.state.store, table).new
-        ):
+        is_ruled = has_rules(table)
+        if is_ruled or not is_plain(table) or len(rows) > limits_of(runner.state.store, table).new:
             return
         batch = literal_batch(table.columns, statement.columns, rows)
         if batch is not None:
@@ -201,6 +199,8 @@ def _named(statement: st.Insert, table: TableVersion, rows: DataFrame) -> DataFr
     fixed = _fixed(statement, table)
     if not statement.by_name:
         listed = statement.targets(table.columns.names)
+        if len(listed) > len(rows.columns):
+            listed = statement.targets([f.name for f in _plain_columns(table)])
         if len(listed) != len(rows.columns):
             raise InvalidRequest(
                 f"INSERT into {table.full_name} needs rows with {len(listed)} column(s),"
@@ -208,6 +208,14 @@ def _named(statement: st.Insert, table: TableVersion, rows: DataFrame) -> DataFr
             )
         rows = rows.toDF(*listed)
     return with_values(rows, fixed)
+
+
+def _plain_columns(table: TableVersion) -> list[Field]:
+    """Return the columns that the table does not compute itself."""
+    if COMPUTED not in table.properties:
+        return list(table.columns)
+    computed = computed_of(table.properties, table.full_name)
+    return [f for f in table.columns if computed.of(f.id) is None]
 
 
 def _fixed(statement: st.Insert, table: TableVersion) -> dict[str, str]:

@@ -1,0 +1,195 @@
+"""Columns whose values Shelduck makes: generated ones from their row, identities from a counter.
+
+They are one property of the table. Other writers see plain columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from shelduck.errors import InvalidRequest
+from shelduck.model.tables.constraints import EXPRESSION_FORM, RowExpression, WrittenExpression
+from shelduck.model.tables.keys import KeyModel, keys_in
+from shelduck.model.tables.schema import Field, FieldId, Schema
+from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.stored import FLAG, NUMBER, Stored, each, maybe, record
+from shelduck.model.types.data_types import Primitive
+
+COMPUTED = "shelduck.computed"
+"""The property that holds what computes columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Numbers that no two rows share. With ``always`` nobody else may give them."""
+
+    start: int = 1
+    step: int = 1
+    always: bool = True
+
+    def __str__(self) -> str:
+        how = "ALWAYS" if self.always else "BY DEFAULT"
+        told = f" (START WITH {self.start} INCREMENT BY {self.step})"
+        return f"GENERATED {how} AS IDENTITY{told if (self.start, self.step) != (1, 1) else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenComputed:
+    """What a statement says of a computed column."""
+
+    column: str
+    expression: WrittenExpression | None = None
+    identity: Identity | None = None
+
+    def bound(self, columns: Schema, table: str) -> ComputedColumn:
+        """Return the computed column over these columns; NotFound for a name of none of them."""
+        made = None if self.expression is None else self.expression.bound(columns, table)
+        return ComputedColumn(columns.get((self.column,), table).id, made, self.identity)
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedColumn:
+    """A column with its expression, or as an identity."""
+
+    column: FieldId
+    expression: RowExpression | None = None
+    identity: Identity | None = None
+
+    @property
+    def meaning(self) -> tuple[object, ...]:
+        """What it says, whatever the names of columns."""
+        told = None if self.expression is None else self.expression.meaning
+        return self.column, told, self.identity
+
+    def clause(self, columns: Schema) -> str:
+        """Return what stands behind the type of the column."""
+        if self.expression is None:
+            return str(self.identity)
+        return f"GENERATED ALWAYS AS ({self.expression.spelled(columns) or self.expression.text})"
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedColumns:
+    """All computed columns of a table."""
+
+    all: tuple[ComputedColumn, ...] = ()
+
+    def __iter__(self) -> Iterator[ComputedColumn]:
+        return iter(self.all)
+
+    def of(self, column: FieldId) -> ComputedColumn | None:
+        """Return how a column is computed, None if it is not."""
+        return next((one for one in self.all if one.column == column), None)
+
+    @property
+    def identity(self) -> ComputedColumn | None:
+        """The column with numbers, of which a table has at most one."""
+        return next((one for one in self.all if one.identity is not None), None)
+
+
+_STORED: Stored[ComputedColumns] = Stored(
+    "computed columns",
+    record(
+        ComputedColumns,
+        columns=each(
+            record(
+                ComputedColumn,
+                column=NUMBER,
+                expression=maybe(EXPRESSION_FORM),
+                identity=maybe(record(Identity, start=NUMBER, step=NUMBER, always=FLAG)),
+            )
+        ).called("all"),
+    ),
+)
+_read = lru_cache(maxsize=256)(_STORED.read)
+_NONE = ComputedColumns()
+
+
+def computed_of(properties: Mapping[str, str], table: str) -> ComputedColumns:
+    """Return the computed columns of a table; NewerFormat if only a newer Shelduck knows them."""
+    text = properties.get(COMPUTED)
+    return _NONE if text is None else _read(text, f"table {table}")
+
+
+def with_computed(properties: Mapping[str, str], found: ComputedColumns) -> dict[str, str]:
+    """Return the properties of a table with these computed columns."""
+    rest = {k: v for k, v in properties.items() if k != COMPUTED}
+    if not found.all:
+        return rest
+    return rest | {COMPUTED: _STORED.write(found, properties.get(COMPUTED))}
+
+
+def declared(
+    columns: Schema,
+    written: tuple[WrittenComputed, ...],
+    properties: Mapping[str, str],
+    table: str,
+) -> tuple[Schema, dict[str, str]]:
+    """Return the columns and the properties of a new table; identities become NOT NULL.
+
+    Raises InvalidRequest for what cannot be computed: a column from another computed one, two
+    identities or one that is no BIGINT, and columns that loads of a key model combine.
+    """
+    names = {one.column.lower() for one in written}
+    made: list[ComputedColumn] = []
+    for one in written:
+        field = columns.get((one.column,), table)
+        what = f"column {quote_name(field.name)} of {table}"
+        if field.default is not None:
+            raise InvalidRequest(f"{what} is computed, and cannot have a DEFAULT; leave it out")
+        computed = one.bound(columns, table)
+        if computed.expression is not None:
+            for used in computed.expression.tops(columns):
+                if used.name.lower() in names:
+                    raise InvalidRequest(
+                        f"{what} is computed from {quote_name(used.name)}, which is computed"
+                        " itself; repeat its expression"
+                    )
+        else:
+            _require_number(field, made, what)
+            columns = columns.replace((field.name,), replace(field, nullable=False))
+        made.append(computed)
+    _require_rows(made, properties, table)
+    return columns, with_computed(properties, ComputedColumns(tuple(made)))
+
+
+def follow_columns(properties: Mapping[str, str], columns: Schema, table: str) -> dict[str, str]:
+    """Return the properties of a table after a change of its columns.
+
+    Raises InvalidRequest if a column went that a computed one needs, and for a default or NULL.
+    """
+    left = [one for one in computed_of(properties, table) if columns.by_id(one.column) is not None]
+    for one in left:
+        field = columns.by_id(one.column)
+        assert field is not None
+        what = f"column {quote_name(field.name)} of {table}, {one.clause(columns)},"
+        uses = () if one.expression is None else one.expression.uses
+        if any(columns.by_id(use.column) is None for use in uses):
+            raise InvalidRequest(
+                f"cannot drop or convert a column of {table} from which {what} is computed; drop"
+                f" {quote_name(field.name)} first"
+            )
+        if field.default is not None or (one.identity is not None and field.nullable):
+            raise InvalidRequest(f"{what} cannot have a DEFAULT or allow NULL; leave it as it is")
+    return with_computed(properties, ComputedColumns(tuple(left)))
+
+
+def _require_number(field: Field, others: list[ComputedColumn], what: str) -> None:
+    if field.shape != Primitive("int64"):
+        raise InvalidRequest(f"{what} is an identity, so it must be BIGINT, not {field.type}")
+    if any(other.identity is not None for other in others):
+        raise InvalidRequest(f"{what} is a second identity; a table has one")
+
+
+def _require_rows(made: list[ComputedColumn], properties: Mapping[str, str], table: str) -> None:
+    """Refuse columns whose values loads of a key model would choose or combine."""
+    keys = keys_in(properties, table)
+    if keys is None or not keys.folds or not made:
+        return
+    if keys.model is KeyModel.AGGREGATE or any(one.identity is not None for one in made):
+        raise InvalidRequest(
+            f"{table} has a {keys.model.value} KEY, whose loads combine rows, so it cannot have"
+            " such a computed column; compute it when you write rows"
+        )
