@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from shelduck.attached.attach import attached_to
 from shelduck.attached.attached_table import AttachedTable
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.quoting import backticked, quote_text
 from shelduck.rows import edit_verbs as verbs
 from shelduck.spark.merge.merge_clauses import MergeClause
 from shelduck.spark.query import answer
 from shelduck.spark.rows.assignments import Value
 from shelduck.spark.scan.matching import Condition
-from shelduck.spark.session import DataFrame, SparkSession
+from shelduck.spark.session import DataFrame, SparkSession, StructType
 from shelduck.verbs.table import Table
 
 Values = Mapping[str, Value]
@@ -60,6 +61,34 @@ class DeltaTable:
             f"a lake has no table at the path {path!r}; use DeltaTable.forName, or CALL"
             " import_delta('path', 't') to bring a table of Delta into the lake"
         )
+
+    @classmethod
+    def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:  # noqa: ARG003
+        """Refuse: it asks for a path, as `forPath` does."""
+        raise Unsupported(
+            f"a lake has no table at the path {identifier!r}; use spark.catalog.tableExists, or"
+            " DeltaTable.forName"
+        )
+
+    @classmethod
+    def create(cls, sparkSession: SparkSession) -> DeltaTableBuilder:
+        """Begin a new table; AlreadyExists if there is one of its name."""
+        return DeltaTableBuilder(sparkSession, "CREATE TABLE")
+
+    @classmethod
+    def createIfNotExists(cls, sparkSession: SparkSession) -> DeltaTableBuilder:
+        """Begin a new table, or get the one of its name."""
+        return DeltaTableBuilder(sparkSession, "CREATE TABLE IF NOT EXISTS")
+
+    @classmethod
+    def createOrReplace(cls, sparkSession: SparkSession) -> DeltaTableBuilder:
+        """Begin a new table in place of the one of its name, if there is one."""
+        return DeltaTableBuilder(sparkSession, "CREATE OR REPLACE TABLE")
+
+    @classmethod
+    def replace(cls, sparkSession: SparkSession) -> DeltaTableBuilder:
+        """Begin a new table in place of the one of its name."""
+        return DeltaTableBuilder(sparkSession, "REPLACE TABLE")
 
     def alias(self, aliasName: str) -> DeltaTable:
         """Return the same table under another name, which conditions and values use."""
@@ -221,3 +250,78 @@ class DeltaOptimizeBuilder:
             f"ZORDER BY {', '.join(map(str, cols))} is not supported; use ALTER TABLE"
             f" {self._target._full_name} SET SORTED BY (…), then OPTIMIZE"
         )
+
+
+@dataclass(frozen=True)
+class DeltaTableBuilder:
+    """A new table; `execute` makes it."""
+
+    _spark: SparkSession
+    _begins: str
+    _name: str = ""
+    _columns: tuple[str, ...] = ()
+    _clauses: tuple[str, ...] = ()
+    _properties: tuple[str, ...] = ()
+
+    def tableName(self, identifier: str) -> DeltaTableBuilder:
+        """Give it a name, such as ``lake.main.t``."""
+        return replace(self, _name=identifier)
+
+    def location(self, location: str) -> DeltaTableBuilder:
+        """Refuse: files of a table are below the lake's data path."""
+        raise Unsupported(
+            f"a table of a lake has no location {location!r} of its own; leave it out"
+        )
+
+    def comment(self, comment: str) -> DeltaTableBuilder:
+        """Give it a comment."""
+        return self._then(f"COMMENT {quote_text(comment)}")
+
+    def addColumn(  # noqa: PLR0917 - as Delta has it
+        self,
+        colName: str,
+        dataType: Any,
+        nullable: bool = True,
+        generatedAlwaysAs: str | None = None,
+        generatedByDefaultAs: object = None,
+        comment: str | None = None,
+    ) -> DeltaTableBuilder:
+        """Add a column; its type is a text or a type of Spark."""
+        if generatedAlwaysAs is not None or generatedByDefaultAs is not None:
+            raise Unsupported(f"column {colName} cannot be generated; provide its values")
+        kind = dataType if isinstance(dataType, str) else dataType.simpleString()
+        told = "" if comment is None else f" COMMENT {quote_text(comment)}"
+        column = f"{backticked(colName)} {kind}{'' if nullable else ' NOT NULL'}{told}"
+        return replace(self, _columns=(*self._columns, column))
+
+    def addColumns(self, cols: StructType) -> DeltaTableBuilder:
+        """Add the columns of a schema."""
+        made = self
+        for field in cols.fields:
+            made = made.addColumn(field.name, field.dataType, field.nullable)
+        return made
+
+    def partitionedBy(self, *cols: str) -> DeltaTableBuilder:
+        """Give each file rows of one value of these columns."""
+        return self._then(f"PARTITIONED BY ({', '.join(map(backticked, cols))})")
+
+    def clusterBy(self, *cols: str) -> DeltaTableBuilder:
+        """Sort the rows of each file by these columns."""
+        return self._then(f"SORTED BY ({', '.join(map(backticked, cols))})")
+
+    def property(self, key: str, value: str) -> DeltaTableBuilder:
+        """Give it a table property."""
+        one = f"{quote_text(key)} = {quote_text(value)}"
+        return replace(self, _properties=(*self._properties, one))
+
+    def execute(self) -> DeltaTable:
+        """Make the table, and return it."""
+        clauses = list(self._clauses)
+        if self._properties:
+            clauses.append(f"TBLPROPERTIES ({', '.join(self._properties)})")
+        columns = ", ".join(self._columns)
+        self._spark.sql(f"{self._begins} {self._name} ({columns}) {' '.join(clauses)}")
+        return DeltaTable.forName(self._spark, self._name)
+
+    def _then(self, clause: str) -> DeltaTableBuilder:
+        return replace(self, _clauses=(*self._clauses, clause))

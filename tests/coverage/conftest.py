@@ -8,6 +8,7 @@ import pytest
 
 import shelduck
 from tests.coverage.pages import FOLDER, README, all_pages, with_table
+from tests.support import everyday
 from tests.support.cases import DorisCase
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         for page in pages:
             (FOLDER / f"{page.name}.md").write_text(page.markdown())
         README.write_text(with_table(README.read_text(), pages))
+        everyday.PAGE.write_text(everyday.page())
 
 
 @pytest.fixture

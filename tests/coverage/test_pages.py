@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.coverage.pages import FOLDER, README, all_pages, with_table
+from tests.support import everyday
 
 PAGES = all_pages()
 
@@ -17,3 +18,7 @@ def test_a_page_lists_the_rows_of_its_tests(page):
 def test_the_readme_counts_the_rows():
     readme = README.read_text()
     assert with_table(readme, PAGES) == readme, "run make coverage"
+
+
+def test_the_page_of_other_words_lists_the_day():
+    assert everyday.PAGE.read_text() == everyday.page(), "run make coverage"

@@ -59,7 +59,7 @@ def in_process(run: Callable[[str], DataFrame], statement: str) -> Answer:
     """The answer of `spark.sql` of a session to which the lake is attached."""
     try:
         found = run(statement)
-        rows = tuple(tuple(map(_text, row)) for row in found.collect())
+        rows = tuple(tuple(map(text_of, row)) for row in found.collect())
     except Exception as error:  # noqa: BLE001 - its sentence is the answer
         return Answer(error=sentence(str(error)))
     return Answer(rows, columns=tuple(found.dtypes))
@@ -83,12 +83,12 @@ def over_connect(url: str, statements: list[str]) -> list[Answer]:
     """The answers to a client of a Connect server that has no Shelduck."""
     printed = plain_client(url, _ASKED.format(statements=statements))
     return [
-        Answer(tuple(tuple(map(_text, row)) for row in rows), sentence(error), tuple(columns))
+        Answer(tuple(tuple(map(text_of, row)) for row in rows), sentence(error), tuple(columns))
         for rows, columns, error in pickle.loads(bytes.fromhex(printed.split()[-1]))
     ]
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     if value is None:
         return "NULL"
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -24,20 +24,17 @@ ADVICE = [*PATTERNS.values(), *foreign_words._PROCEDURES.values()]
 ADVICE += properties._FOREIGN.values()
 
 TOLD = {
-    "UNDROP TABLE lake.main.t": "UNDROP is not supported",
+    "UNDROP SCHEMA s": "UNDROP is not supported",
     "FSCK REPAIR TABLE t": "use CALL check('t')",
-    "CREATE TABLE c SHALLOW CLONE t": "CREATE TABLE ... SHALLOW CLONE is not supported",
+    "CREATE TABLE c (a INT) CLUSTER BY AUTO": "CREATE TABLE ... CLUSTER BY AUTO is not supported",
     "ALTER TABLE t ALTER COLUMN a.b SET TAGS ('x' = 'y')": "ALTER COLUMN ... SET TAGS is not",
     "OPTIMIZE t WHERE a = 1 ZORDER BY (b)": "OPTIMIZE ... ZORDER BY is not supported",
-    "INSERT INTO t AS t REPLACE ON t.a = s.a (SELECT 2 AS a) AS s": "use REPLACE WHERE or MERGE",
-    "INSERT INTO t REPLACE USING (day) SELECT 1": "INSERT INTO ... REPLACE USING is not supported",
-    "CREATE FUNCTION main.f(x INT) RETURNS INT RETURN x + 1": "use CREATE MACRO f(x) AS x + 1",
+    "CREATE FUNCTION main.f(x INT) RETURNS INT LANGUAGE PYTHON AS $$ 1 $$": "register a function",
     "CREATE FUNCTION f AS 'com.example.F'": "register a function of Spark",
     "ALTER TABLE t SET IDENTIFIER FIELDS id": "UNIQUE KEY (id)",
     "ALTER TABLE t CREATE BRANCH dev RETAIN 7 DAYS": "CREATE BRANCH is not supported",
     "ALTER TABLE t CREATE OR REPLACE TAG v1 AS OF VERSION 2": "use VERSION AS OF n",
     "ALTER TABLE t ADD IF NOT EXISTS PARTITION (day = '2026-01-05')": "partitions come with",
-    "ALTER TABLE t DROP IF EXISTS PARTITION (day = '2026-01-05')": "use DELETE FROM t WHERE",
     "ALTER TABLE t PARTITION (a = 1) CONCATENATE": "use OPTIMIZE t",
     "CREATE EXTERNAL TABLE t (a INT) STORED AS PARQUET": "CALL add_files('t', 'folder')",
 }

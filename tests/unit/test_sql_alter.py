@@ -285,7 +285,6 @@ def test_a_feature_is_named_with_and_without_quotes(name):
         ("ALTER TABLE tbl DROP FEATURE 'f' TRUNCATE HISTORY", "CALL expire_snapshots"),
         ("ALTER TABLE tbl DROP FEATURE f, DROP COLUMN c", "write two statements"),
         ("ALTER TABLE tbl UNDO JOB 3, DROP COLUMN c", "UNDO JOB together with other changes"),
-        ("ALTER TABLE tbl REPLACE COLUMNS (a INT)", "drop and add columns one by one"),
         ("ALTER TABLE tbl DROP a, RENAME TO b", "RENAME TO together with other changes"),
         ("ALTER TABLE tbl RENAME TO b, DROP a", "RENAME TO together with other changes"),
         ("COMMENT ON SCHEMA s IS 'x'", "COMMENT ON SCHEMA is not supported"),

@@ -362,7 +362,6 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
         ("SET a = 1", "SET is not supported: 'SET a = 1'; call spark.conf.set"),
         ("CACHE TABLE t", "if it is a statement of Spark, run it with spark.sql()"),
         ("SAVEPOINT a", "use BEGIN, COMMIT and ROLLBACK"),
-        ("WITH a AS (SELECT 1) MERGE INTO t USING a ON true", "USING (WITH and the query)"),
         ("WITH a AS (SELECT 1) DELETE FROM t", "as a subquery in DELETE FROM t WHERE"),
         ("WITH a AS (SELECT 1) UPDATE s.t SET x = 1", "as a subquery in UPDATE t SET or MERGE"),
         ("WITH a AS (SELECT 1) UPDATE t AS u SET x = 1", "UPDATE after a query"),

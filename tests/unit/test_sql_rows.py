@@ -254,7 +254,6 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
         ("DELETE FROM t AS x (a, b) WHERE a = 1", "an alias with columns is not supported"),
         ("UPDATE t SET a = u.a FROM u JOIN v ON true", "write them as a query: (SELECT"),
         ("DELETE FROM t WHERE a FROM u", "FROM after an expression is not supported"),
-        ("TRUNCATE TABLE t PARTITION (a = 1)", "use DELETE FROM t WHERE"),
     ],
 )
 def test_what_is_not_supported_says_so(text, message):

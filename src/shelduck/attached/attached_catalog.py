@@ -24,7 +24,7 @@ from shelduck.model.tables.partition import IDENTITY, named_keys
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.names import shown_schema
 from shelduck.model.text.quoting import schema_names
-from shelduck.spark.bridge.lake_catalog import held_frames
+from shelduck.spark.bridge.lake_catalog import given, held_frames
 from shelduck.spark.calls.lake_options import refuse_format, refuse_made
 from shelduck.spark.calls.lake_writer import write_schema
 from shelduck.spark.session import DataFrame, SparkSession, StructType
@@ -77,6 +77,9 @@ class AttachedLake:
         match what:
             case "load":
                 return [self._load(query, namespace, name, *more)]
+            case "sql":
+                # A statement of a script.
+                return [given(self.spark, self.spark.sql(more[0]))]
             case "schema":
                 return [self._schema(self._table(namespace, name))]
             case "write":

@@ -11,16 +11,32 @@ from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from enum import Enum
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from shelduck.attached.attached_catalog import AttachedLake
 from shelduck.attached.attached_table import AttachedTable
+from shelduck.attached.enclosed import (
+    immediate_in,
+    is_immediate,
+    is_script,
+    refuse_transaction,
+    script_refusal,
+    statements_in,
+    with_names,
+)
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import LONE_SURROGATE, schema_word
 from shelduck.spark.bridge import has_jvm
-from shelduck.spark.bridge.lake_catalog import asking_for, held_frames, is_query, is_temporary_view
+from shelduck.spark.bridge.lake_catalog import (
+    asking_for,
+    held_frames,
+    is_query,
+    is_temporary_view,
+    run_script,
+    statements_of_script,
+)
 from shelduck.spark.named_errors import (
     ParseException,
     SparkError,
@@ -29,6 +45,7 @@ from shelduck.spark.named_errors import (
     told_as_sparks,
     was_unable,
 )
+from shelduck.spark.query import temporary_views
 from shelduck.spark.session import DataFrame, SparkSession, is_catalog, is_ntz
 from shelduck.sql.catalogs import (
     LakeNames,
@@ -41,10 +58,11 @@ from shelduck.sql.catalogs import (
     without_catalog,
 )
 from shelduck.sql.foreign_words import SPARKS, is_sparks_too, named_object
-from shelduck.sql.parse import parse, pieces
+from shelduck.sql.parse import parse
 from shelduck.sql.query.travel import in_sparks_words
 from shelduck.sql.statements import statement_values as st
-from shelduck.sql.tokens.lexer import Token, TokenKind, string_of, tokenize
+from shelduck.sql.statements.upkeep_statements import SetVariable
+from shelduck.sql.tokens.lexer import Token, tokenize
 from shelduck.sql.tokens.parameters import with_parameters
 from shelduck.sql.upkeep.show_clauses import with_sparks_functions
 from shelduck.statements.execution import as_frame, run_statement, run_with_macros
@@ -61,11 +79,6 @@ _SPARKS_OWN = ("view_", "created_", "last_access", "collation")
 _TIMES = ("versionasof", "timestampasof")
 
 Sql = Callable[..., DataFrame]
-_TRANSACTION = re.compile(
-    r"\s*(BEGIN|START|COMMIT|ROLLBACK)(\s+(TRANSACTION|WORK))?\s*;?\s*", re.IGNORECASE
-)
-_BEGIN = re.compile(r"\bBEGIN\b", re.IGNORECASE)
-_IMMEDIATE = re.compile(r"\s*EXECUTE\s+IMMEDIATE\b", re.IGNORECASE)
 
 
 class TextKind(Enum):
@@ -96,15 +109,14 @@ class SessionSql:
                 self.run(original, one, None, {})
             return self.run(original, text, None, {})
         with told_as_sparks():
-            text = self._unfolded(text, args, names)
+            script = None if kwargs else self._script(text, args, names)
+            if script is not None:
+                return script
+            text = self._unfolded(original, text, args, names)
             found, unread = self._taken(text, args, names)
             if found is not None:
                 if kwargs:
-                    raise Unsupported(
-                        "a statement that changes a lake does not support {names} for frames and"
-                        " columns; make a temporary view of each frame, and pass values as"
-                        " args={...}"
-                    )
+                    return self._with_frames(original, text, args, kwargs)
                 lake, statement = found
                 return self._by_lake(lake, statement, text, args, names)
         if unread is not None and names.lake(names.current) is not None:
@@ -121,12 +133,25 @@ class SessionSql:
                 raise
             return answer
 
+    def _with_frames(
+        self, original: Sql, text: str, args: Any, frames: dict[str, Any]
+    ) -> DataFrame:
+        """Run a statement of a lake in which ``{name}`` is a frame, as in Spark's queries."""
+        if not all(isinstance(frame, DataFrame) for frame in frames.values()):
+            raise Unsupported(
+                "a statement that changes a lake takes frames as {names}, no columns and values;"
+                " pass values as args={...}"
+            )
+        with temporary_views(self._spark, {f"__{name}_": f for name, f in frames.items()}) as made:
+            names = {name: made[f"__{name}_"] for name in frames}
+            return self.run(original, text.format_map(names), args, {})
+
     def kind(self, text: str) -> TextKind:
         """Return what a text is for those who plan it before they `run` it."""
         names = self._names()
         if not self._concerns_lakes(text, names):
             return TextKind.SPARKS
-        if immediate_in(text) is not None:
+        if is_immediate(text):
             return TextKind.STATEMENT
         try:
             statements = self._parsed(text)
@@ -146,18 +171,57 @@ class SessionSql:
             return found if len(found) > 1 else []
         return []
 
-    def _unfolded(self, text: str, args: Any, names: LakeNames) -> str:
-        """Return the statement that is meant: that in EXECUTE IMMEDIATE if it is a lake's."""
+    def _script(self, text: str, args: Any, names: LakeNames) -> DataFrame | None:
+        """Have Spark run a script, and the lakes their statements in it; None if it has none."""
+        if not (is_script(text) and names.reads and self._concerns_lakes(text, names, args)):
+            return None
+        bound = _bound(text, args)
+        try:
+            found = statements_of_script(self._spark, bound)
+        except SparkError:
+            # Spark says why it cannot read it.
+            return None
+        ours = [one for one in found if self._is_ours(one, names)]
+        lake = next(iter(self.lakes))
+        return run_script(self._spark, bound, ours, lake) if ours else None
+
+    def _is_ours(self, text: str, names: LakeNames) -> bool:
+        """Return whether a lake runs a statement of a script, be it to refuse it."""
+        if is_immediate(text):
+            return True
+        try:
+            found, _ = self._taken(text, None, names)
+        except ShelduckError:
+            return True
+        return found is not None and not isinstance(found[1], SetVariable)
+
+    def _unfolded(self, original: Sql, text: str, args: Any, names: LakeNames) -> str:
+        """Return the statement that is meant: that in EXECUTE IMMEDIATE if it is a lake's.
+
+        A name in IDENTIFIER(…) that has to be computed is computed.
+        """
         refuse_transaction(text)
-        inner = immediate_in(text)
-        if inner is None or self._taken(inner.text, args, names)[0] is None:
+
+        def evaluate(items: str) -> list[Any]:
+            [row] = original(f"SELECT {items}", args).collect()
+            return list(row)
+
+        if not is_immediate(text):
+            is_computed = self._concerns_lakes(text, names, args)
+            return with_names(text, evaluate) if is_computed else text
+        found = immediate_in(text)
+        inner = found.text(evaluate)
+        if not self._concerns_lakes(inner, names):
             return text
-        if not inner.is_whole:
+        bound = found.bound(inner, evaluate)
+        if self._taken(bound, None, names)[0] is None:
+            return text
+        if found.has_into:
             raise Unsupported(
-                "EXECUTE IMMEDIATE with USING or INTO cannot change a lake: "
-                f"{inner.text!r}; pass the statement to spark.sql, and values as args={{...}}"
+                f"EXECUTE IMMEDIATE with INTO cannot run a statement of a lake: {inner!r}; use SET"
+                " VAR x = (SELECT ...)"
             )
-        return inner.text
+        return bound
 
     def _by_lake(
         self, lake: str, statement: st.Statement, text: str, args: Any, names: LakeNames
@@ -391,63 +455,3 @@ def _refuse_options(statement: st.Statement, names: LakeNames) -> None:
     for relation in query.relations if isinstance(query, st.Query) else ():
         if relation.options and names.lake_of(relation.name.parts) is not None:
             refuse_options(relation, _TIMES)
-
-
-class Immediate(NamedTuple):
-    """The statement in EXECUTE IMMEDIATE; ``is_whole`` if nothing stands behind it."""
-
-    text: str
-    is_whole: bool
-
-
-def statements_in(text: str) -> list[str]:
-    """Return the statements of a text that has several, else the text itself.
-
-    A script of Spark (BEGIN … END) is one statement.
-    """
-    if ";" not in text:
-        return [text]
-    if is_script(text):
-        return [text]
-    found = pieces(text)
-    return found if len(found) > 1 else [text]
-
-
-def is_script(text: str) -> bool:
-    """Return whether a text is a script of Spark: BEGIN … END, perhaps with a label before it."""
-    if _BEGIN.search(text) is None:
-        return False
-    keys = [token.key for token in tokenize(text)[:4]]
-    if keys[1:2] == [":"]:
-        keys = keys[2:]
-    return keys[0] == "BEGIN" and keys[1] not in ("", ";", "TRANSACTION", "WORK")
-
-
-def script_refusal(text: str) -> Unsupported:
-    """Return the error of a script that changes a lake."""
-    return Unsupported(
-        f"a script cannot change a lake: {' '.join(text.split())[:100]!r}; run its statements one"
-        " by one with spark.sql"
-    )
-
-
-def refuse_transaction(text: str) -> None:
-    """Raise Unsupported for a statement that begins or ends a transaction."""
-    found = _TRANSACTION.fullmatch(text)
-    if found is not None:
-        word = found[1].upper()
-        raise Unsupported(
-            f"{word} is not supported in spark.sql, where each statement is a commit of its own;"
-            " use lake.sql('BEGIN; ...; COMMIT') or lake.transaction() of the lake that attach or"
-            " connect returns"
-        )
-
-
-def immediate_in(text: str) -> Immediate | None:
-    """Return the statement that EXECUTE IMMEDIATE has as a string, None for other texts."""
-    if _IMMEDIATE.match(text) is None:
-        return None
-    inner, behind = tokenize(text)[2:4]
-    if inner.kind is not TokenKind.STRING:
-        return None
-    return Immediate(string_of(inner), behind.kind is TokenKind.END)

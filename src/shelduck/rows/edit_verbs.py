@@ -27,6 +27,7 @@ from shelduck.spark.merge.merge_clauses import (
     When,
     evolving_columns,
 )
+from shelduck.spark.query import merges_schemas
 from shelduck.spark.rows.assignments import SetValue, Value
 from shelduck.spark.scan.matching import Column, Condition, Where, require_condition
 from shelduck.spark.session import DataFrame, StructType
@@ -208,6 +209,9 @@ def update_in(
 def merge_into(state: LakeState, rows: TableRows, source: DataFrame, merge: Merge) -> Done:
     """Merge into rows as one statement, with the columns that the merge asks for."""
     evolution, given = NO_EVOLUTION, StructType()
+    if not merge.schema_evolution and _differs(merge, source, rows):
+        # Delta's setting, which is asked for only where it matters.
+        merge = replace(merge, schema_evolution=merges_schemas(state.spark))
     if merge.schema_evolution:
         evolution, given = FULL_EVOLUTION, evolving_columns(merge, source.schema)
     rows, alter = evolved_rows(rows, given, evolution)
@@ -221,6 +225,14 @@ def merge_into(state: LakeState, rows: TableRows, source: DataFrame, merge: Merg
             show_progress=state.show_progress,
         )
     return done if done.is_nothing else replace(done, alter=alter)
+
+
+def _differs(merge: Merge, source: DataFrame, rows: TableRows) -> bool:
+    """Tell whether ``*`` of a merge means other columns than the table has."""
+    if all(clause.values is not None for clause in merge.clauses):
+        return False
+    names = {name.lower() for name in rows.table.columns.names}
+    return {name.lower() for name in source.columns} != names
 
 
 def _on(on: Condition | Sequence[str]) -> Condition | tuple[str, ...]:

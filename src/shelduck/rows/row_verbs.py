@@ -11,7 +11,8 @@ from shelduck.model.changes.evolution import evolution_of
 from shelduck.operations.read.table_rows import TableRows, table_rows
 from shelduck.rows.appending import Manner, append
 from shelduck.spark.scan.expect import as_expected, expected_columns
-from shelduck.spark.scan.virtual import ORIGINS, with_virtual
+from shelduck.spark.scan.scan_frames import Origin
+from shelduck.spark.scan.virtual import origins_of, with_virtual
 from shelduck.spark.session import DataFrame, SparkSession, StructType
 from shelduck.work.handle import TableHandle
 from shelduck.work.hooks import hooks_of
@@ -166,7 +167,8 @@ def read_any(unit: UnitOfWork, name: TableName, what: Reading) -> DataFrame:
 
 
 def virtual_frame(spark: SparkSession, rows: TableRows, names: Sequence[str]) -> DataFrame:
-    """Return the rows of a table with some of DuckLake's virtual columns."""
-    frame = rows.frame(spark, origins=[ORIGINS[name] for name in names])
-    paths = {file.id: file.path for file in rows.files if "filename" in names}
+    """Return the rows of a table with some of its virtual columns."""
+    origins = origins_of(names)
+    frame = rows.frame(spark, origins=origins)
+    paths = {file.id: file.path for file in rows.files if Origin.FILE_ID in origins}
     return with_virtual(frame, rows.table.columns.names, names, paths)

@@ -103,6 +103,12 @@ def replaces_partitions(spark: SparkSession) -> bool:
     return str(mode).upper() == "DYNAMIC"
 
 
+def merges_schemas(spark: SparkSession) -> bool:
+    """Return whether the session has Delta's setting by which writes add columns."""
+    setting = "spark.databricks.delta.schema.autoMerge.enabled"
+    return str(spark.conf.get(setting, "false")).lower() == "true"
+
+
 def session_has(spark: SparkSession, name: str) -> bool:
     """Return whether the session knows a table or temporary view with that name."""
     try:

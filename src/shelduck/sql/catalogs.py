@@ -46,6 +46,7 @@ Value = TypeVar("Value")
 _MAKE = (
     st.CreateTableStatement,
     st.CopyTableStatement,
+    st.UndropTable,
     st.CreateViewStatement,
     st.PinView,
     CreateMacroStatement,
@@ -55,6 +56,8 @@ _MAKE = (
 _FOR_TABLES = (
     st.AlterRollups,
     st.AlterPartitionFields,
+    st.DropPartitions,
+    st.ReplaceColumns,
     DescribeDetail,
     DescribeHistory,
     DropFeature,

@@ -34,11 +34,12 @@ _LOAD = "use INSERT INTO t SELECT * FROM parquet.`folder`, or CALL add_files('t'
 _PIPELINE = "use spark.readStream and Table.merge in foreachBatch"
 _STATEMENTS = {
     # Delta and Databricks
-    "UNDROP": "use CREATE TABLE t AS SELECT * FROM t VERSION AS OF n, with n before the drop",
+    "UNDROP": "use UNDROP TABLE t, or CREATE TABLE t AS SELECT * FROM t VERSION AS OF n",
     "FSCK": "use CALL check('t'), or CALL check(repair => true)",
     "GENERATE": "use CALL export_delta('t', 'folder') or CALL export_iceberg('t', 'folder')",
-    f"{_TABLE} SHALLOW CLONE": "files belong to one table; use DEEP CLONE, which copies the rows",
     f"{_TABLE} … SKEWED BY": _SORT,
+    f"{_TABLE} … CLUSTER BY AUTO": "use CLUSTER BY (...)",
+    f"{_ALTER} CLUSTER BY AUTO": "use CLUSTER BY (...)",
     f"{_ALTER} SET|UNSET TAGS": "use SET TBLPROPERTIES ('tag' = 'value')",
     f"{_ALTER} ALTER|CHANGE [COLUMN] <name> SET|UNSET TAGS": "use COMMENT 'text'",
     f"{_ALTER} ALTER|CHANGE [COLUMN] <name> SET|DROP MASK": "use a view",
@@ -49,9 +50,9 @@ _STATEMENTS = {
     f"{_ALTER} DEFAULT COLLATION": "DuckLake has no collations; leave it out",
     f"{_ALTER} ENABLE|DISABLE|INHERIT PREDICTIVE OPTIMIZATION": "use CALL maintain()",
     "OPTIMIZE <name> … ZORDER BY": "use ALTER TABLE t SET SORTED BY (...), then OPTIMIZE",
-    "INSERT INTO|OVERWRITE [TABLE] <name> … REPLACE USING|ON": "use REPLACE WHERE or MERGE INTO",
-    "CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] <name> … RETURNS|LANGUAGE": (
-        "use CREATE MACRO f(x) AS x + 1, or register a function of Spark"
+    "INSERT OVERWRITE [TABLE] <name> … REPLACE USING|ON": "use INSERT INTO t REPLACE",
+    "CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] <name> … LANGUAGE": (
+        "use CREATE FUNCTION f(x INT) RETURNS INT RETURN x + 1, or register a function of Spark"
     ),
     "CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] <name> AS '": "register a function of Spark",
     "CREATE [OR REFRESH] LIVE|STREAMING": _PIPELINE,
@@ -69,7 +70,6 @@ _STATEMENTS = {
     f"{_ALTER} CREATE|REPLACE|DROP [OR REPLACE] BRANCH|TAG": _BRANCH,
     # Hive
     f"{_ALTER} ADD [IF NOT EXISTS] PARTITION (": f"{_NO_PARTITION}; leave it out",
-    f"{_ALTER} DROP [IF EXISTS] PARTITION (": "use DELETE FROM t WHERE",
     f"{_ALTER} PARTITION … RENAME TO": "use UPDATE t SET",
     f"{_ALTER} RECOVER PARTITIONS": f"{_NO_PARTITION}; leave it out",
     f"{_ALTER} EXCHANGE PARTITION": "use INSERT INTO t REPLACE WHERE",
@@ -82,7 +82,7 @@ _STATEMENTS = {
     f"{_ALTER} NOT SORTED": "use RESET SORTED BY",
     "CREATE EXTERNAL TABLE": "use CREATE TABLE, then CALL add_files('t', 'folder')",
     # Spark parses some of these, and others only to refuse them
-    "ANALYZE TABLE|TABLES": "every write keeps statistics; leave it out",
+    "ANALYZE TABLES": "every write keeps statistics; leave it out",
     "MSCK REPAIR TABLE": f"{_NO_PARTITION}; leave it out",
     "REPAIR TABLE": f"{_NO_PARTITION}; leave it out",
     "COPY INTO": _LOAD,
@@ -96,7 +96,6 @@ _STATEMENTS = {
     "DESCRIBE|DESC [TABLE] [EXTENDED|FORMATTED] <name> PARTITION (": (
         "use SELECT * FROM t.partitions WHERE"
     ),
-    "TRUNCATE TABLE <name> PARTITION": "use DELETE FROM t WHERE",
     f"{_ALTER} SET SERDE|SERDEPROPERTIES|FILEFORMAT": _FILES,
 }
 _PROCEDURES = {

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.ddl.alter_clauses import read_alter, read_comment
-from shelduck.sql.ddl.create_clauses import read_create, read_drop, read_replace
+from shelduck.sql.ddl.create_clauses import read_create, read_drop, read_replace, read_undrop_table
+from shelduck.sql.ddl.partition_clauses import read_analyze
 from shelduck.sql.ddl.view_clauses import read_alter_view
 from shelduck.sql.foreign_words import SPARKS, foreign_statement
 from shelduck.sql.query.read_query import begins_query, read_query
@@ -19,7 +20,7 @@ from shelduck.sql.rows.edit_clauses import (
     with_returning,
 )
 from shelduck.sql.rows.insert import read_insert
-from shelduck.sql.rows.merge_into import read_merge
+from shelduck.sql.rows.merge_into import read_merge, with_queries_inside
 from shelduck.sql.statements.statement_values import Statement
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Token, TokenKind, tokenize
@@ -55,6 +56,8 @@ _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("CREATE",): read_create,
     ("REPLACE", "TABLE"): read_replace,
     ("DROP",): read_drop,
+    ("UNDROP", "TABLE"): read_undrop_table,
+    ("ANALYZE", "TABLE"): read_analyze,
     ("INSERT",): read_insert,
     ("DELETE",): read_delete,
     ("TRUNCATE",): read_truncate,
@@ -139,6 +142,8 @@ def _read(cursor: Cursor) -> Statement:
     for words, read in _READERS.items():
         if cursor.accept(*words):
             return read(cursor)
+    if cursor.sees("WITH") and (merge := with_queries_inside(cursor)) is not None:
+        return _read(merge)
     if begins_query(cursor):
         return read_query(cursor)
     word = cursor.peek().key

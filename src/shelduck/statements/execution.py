@@ -17,13 +17,22 @@ from shelduck.sql.statements import statement_values as st
 from shelduck.sql.statements import upkeep_statements as up
 from shelduck.sql.tokens.parts import Call, Query
 from shelduck.statements import transactions
-from shelduck.statements.run import ddl, edits, inserts, job_statements, macros, show, views
+from shelduck.statements.run import (
+    ddl,
+    edits,
+    inserts,
+    job_statements,
+    macros,
+    show,
+    views,
+    whole_partitions,
+)
 from shelduck.statements.runner import Runner
 from shelduck.statements.sql_session import SqlSession
 from shelduck.work.results import PlainRows, Staged
 
 _RUN = ddl.RUN | inserts.RUN | edits.RUN | edits.RETURNING | show.RUN
-_RUN |= job_statements.RUN | views.RUN | transactions.RUN | macros.RUN
+_RUN |= job_statements.RUN | views.RUN | transactions.RUN | macros.RUN | whole_partitions.RUN
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +164,10 @@ OPERATIONS: dict[type, str] = {
     st.CreateTableStatement: "CREATE TABLE",
     st.CopyTableStatement: "COPY TABLE",
     st.AlterPartitionFields: "ALTER PARTITION FIELDS",
+    st.ReplaceColumns: "REPLACE COLUMNS",
+    st.DropPartitions: "DROP PARTITIONS",
+    st.UndropTable: "UNDROP TABLE",
+    st.Analyze: "ANALYZE TABLE",
     st.DropTableStatement: "DROP TABLE",
     st.AlterTableStatement: "ALTER TABLE",
     st.RenameTableStatement: "RENAME TABLE",

@@ -20,7 +20,9 @@ from shelduck.sql.query.harmless import refuse_harmful
 from shelduck.sql.query.relations import names_of_queries
 from shelduck.sql.query.translate import spark_query
 from shelduck.sql.statements import statement_values as st
-from shelduck.verbs.metadata_tables import TABLES, metadata_table
+from shelduck.verbs.information_schema import NAME as INFORMATION_SCHEMA
+from shelduck.verbs.information_schema import information_table
+from shelduck.verbs.metadata_tables import ICEBERGS, TABLES, metadata_table
 from shelduck.work.instants import instant
 from shelduck.work.pinned_views import pinned_query
 from shelduck.work.results import TableName, table_name
@@ -74,12 +76,27 @@ def relation_frame(unit: UnitOfWork, relation: st.Relation, scope: QueryScope) -
             if view is not None:
                 inside = view.snapshot.id if version is not None or timestamp is not None else None
                 return view_frame(unit, view, inside, scope.views)
+        if len(parts) > 1 and parts[-2].lower() == INFORMATION_SCHEMA:
+            told = information_table(unit, parts[-1])
+            if told is not None:
+                return told
+        if len(parts) > 1 and parts[-1].lower() in ICEBERGS:
+            _refuse_icebergs(unit, parts, scope)
         if len(parts) < 2 or parts[-1].lower() not in TABLES:
             raise
         found = _metadata(unit, relation, scope, version)
         if found is None:
             raise
         return found
+
+
+def _refuse_icebergs(unit: UnitOfWork, parts: tuple[str, ...], scope: QueryScope) -> None:
+    """Raise Unsupported for a metadata table of Iceberg of a table of the lake."""
+    if unit.workspace.has_table(table_name(parts[:-1], scope.schema)):
+        raise Unsupported(
+            f"table {'.'.join(parts[:-1])} has no metadata table {parts[-1]!r}: a lake keeps these"
+            f" facts in its catalog; use one of {', '.join(TABLES)}"
+        )
 
 
 def refuse_options(relation: st.Relation, known: Collection[str] = ()) -> None:

@@ -159,13 +159,28 @@ def history(state: LakeState, table: TableVersion, limit: int | None = None) -> 
     return metadata_frame(state.spark, _HISTORY, rows)
 
 
+def refs(state: LakeState, table: TableVersion) -> DataFrame:
+    """Return ``t.refs``: a lake has one line of snapshots, which Iceberg calls ``main``."""
+    columns = {"name": "string", "type": "string", "snapshot_id": "bigint"}
+    return metadata_frame(state.spark, columns, [("main", "BRANCH", table.snapshot.id)])
+
+
 TABLES: dict[str, Callable[[LakeState, TableVersion], DataFrame]] = {
     "files": files,
+    "data_files": files,
+    "refs": refs,
     "partitions": partitions,
     "column_stats": column_stats,
     "snapshots": snapshots,
     "history": history,
 }
+
+
+ICEBERGS = frozenset(
+    "all_data_files all_delete_files all_entries all_files all_manifests delete_files entries"
+    " manifests metadata_log_entries position_deletes".split()
+)
+"""Metadata tables that only Iceberg has."""
 
 
 def metadata_table(

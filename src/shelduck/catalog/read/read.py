@@ -358,6 +358,25 @@ def was_table(connection: Connection, schema: str, name: str) -> bool:
     return connection.execute(query).first() is not None
 
 
+def dropped_at(connection: Connection, schema: str, name: str) -> int | None:
+    """Return the snapshot that dropped the last table of that name; None if none was dropped.
+
+    One that was renamed lives on.
+    """
+    schemas = schemas_of(connection)
+    t, s = tables.table.c, schemas.c
+    living = select(t.table_id).where(t.end_snapshot.is_(None))
+    query = (
+        select(func.max(t.end_snapshot))
+        .join(schemas, s.schema_id == t.schema_id)
+        .where(func.lower(t.table_name) == name.lower())
+        .where(func.lower(s.schema_name) == schema.lower())
+        .where(t.table_id.not_in(living))
+    )
+    found: int | None = connection.execute(query).scalar()
+    return found
+
+
 def _touches(found: Snapshot, table_id: int, name: tuple[str, ...] | None) -> bool:
     # Schemas, tables and views get their ids from one counter, so an id identifies the kind.
     return any(

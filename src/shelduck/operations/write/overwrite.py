@@ -1,11 +1,12 @@
-"""INSERT OVERWRITE and REPLACE WHERE: rows that replace others, in one snapshot."""
+"""INSERT OVERWRITE and REPLACE: rows that replace others, in one snapshot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.computed import COMPUTED
@@ -57,6 +58,32 @@ def overwrite_where(
         return delete_rows(spark, rows, where, few=how.limits.deleted)
 
     return _replaced(spark, rows, fitting, delete, how)
+
+
+def overwrite_matching(
+    spark: SparkSession,
+    rows: TableRows,
+    new: DataFrame,
+    chosen: Callable[[DataFrame], AbstractContextManager[Where]],
+    how: Replacing,
+) -> Done:
+    """Return the replacement of the rows that are chosen by the new rows as they are stored."""
+    table = rows.table
+    if row_rules(table) is not None:
+        raise Unsupported(
+            f"cannot replace the rows of {table.full_name} that match others: rows of one key are"
+            " merged in it; use MERGE INTO"
+        )
+
+    def delete(files: tuple[NewDataFile, ...]) -> Done:
+        if not files:
+            return Done(table)
+        own = StagedRows(files=list(files)).over(table, [])
+        written = replace(rows, files=tuple(own), inlined=()).frame(spark)
+        with chosen(written) as where:
+            return delete_rows(spark, rows, where, few=how.limits.deleted)
+
+    return _replaced(spark, rows, _fitting(new, rows, how), delete, how)
 
 
 def overwrite_partitions(

@@ -95,6 +95,7 @@ _CLASSES = (
     "LakeProvider",
     "LakeAnswer",
     "LakeCommand",
+    "LakeScript",
     "LakeParser",
     "ReadsByName",
     "WritesByPlan",

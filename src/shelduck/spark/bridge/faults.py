@@ -63,7 +63,11 @@ _OF_ARGUMENTS: _Kinds = {
     NotFound: MissingArgument,
     Unsupported: RefusedArgument,
 }
-_ANSWERS = {".QueryExecutionException": _OF_QUERIES, ".IllegalArgumentException": _OF_ARGUMENTS}
+_ANSWERS = {
+    ".QueryExecutionException": _OF_QUERIES,
+    ".IllegalArgumentException": _OF_ARGUMENTS,
+    ".LakeScript$Failed": _OF_ARGUMENTS,
+}
 # What Spark says where it takes the name of a lake for that of a schema.
 _NOT_FOUND = re.compile(
     r"\[(REQUIRES_SINGLE_PART_NAMESPACE|TABLE_OR_VIEW_NOT_FOUND|SCHEMA_NOT_FOUND|CATALOG_NOT_FOUND"
@@ -111,16 +115,16 @@ _MEANINGS: tuple[tuple[str, Callable[[str], ShelduckError], str], ...] = (
         r"The table or view (?:`[^`]+`\.)?`information_schema`\.`([^`]+)` cannot be found",
         TableNotFound,
         (
-            "information_schema.{0} does not exist; use SHOW SCHEMAS, SHOW TABLES, DESCRIBE t, or"
-            " CALL table_info()"
+            "information_schema.{0} does not exist; there are information_schema.schemata, tables,"
+            " views and columns, and CALL table_info()"
         ),
     ),
     (
         r"UNRESOLVED_COLUMN\S* .*? with name `_metadata`",
         ColumnNotFound,
         (
-            "column '_metadata' does not exist: only files that Spark lists by itself have it; for"
-            " a table of a lake use SELECT rowid, snapshot_id FROM t, or CALL list_files('t')"
+            "column '_metadata' does not exist in a DataFrame of a lake's table; select it in SQL,"
+            " as in SELECT _metadata.file_path FROM t, or use CALL list_files('t')"
         ),
     ),
     (

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, cast
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from shelduck.errors import Unsupported
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge.classes import PACKAGE, loaded, loader_of
 from shelduck.spark.bridge.codec import field_rows, rows_of
@@ -37,6 +38,7 @@ Its first text is the one from `asking_for`, or empty. Its second text names the
 
 CLASS = f"{PACKAGE}.LakeCatalog"
 _STRATEGY = f"{PACKAGE}.LakeWriteStrategy"
+_SCRIPT = f"{PACKAGE}.LakeScript"
 _SETTING = "spark.sql.catalog."
 _held: ContextVar[bool] = ContextVar("held", default=False)
 _QUERY = "shelduck.query"
@@ -158,6 +160,28 @@ def is_query(spark: SparkSession, text: str) -> bool:
         return bool(java_class(spark, f"{PACKAGE}.LakeParser").isQuery(java_session(spark), text))
     except ParseException:
         return False
+
+
+def statements_of_script(spark: SparkSession, text: str) -> list[str]:
+    """Return the statements and queries in a script of Spark, as they are written."""
+    return list(_script(spark).statements(java_session(spark), text))
+
+
+def run_script(spark: SparkSession, text: str, lakes: list[str], catalog: str) -> DataFrame:
+    """Run a script of Spark; some of its statements are lakes', of which one is this catalog.
+
+    Returns the rows of its last query.
+    """
+    if spark.version.startswith("4.0."):
+        raise Unsupported(
+            f"a script cannot change a lake on Spark {spark.version}; run its statements one by one"
+            " with spark.sql, or use Spark 4.1 or newer"
+        )
+    return DataFrame(_script(spark).run(java_session(spark), text, lakes, catalog), spark)
+
+
+def _script(spark: SparkSession) -> Any:
+    return loader_of(spark).loadClass(_SCRIPT).getConstructors()[0].newInstance(None)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
+from shelduck.model.changes.evolution import FULL_EVOLUTION
 from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import quote_text
@@ -34,7 +35,7 @@ from shelduck.spark.calls.lake_options import (
 )
 from shelduck.spark.calls.lake_table import LakeTable
 from shelduck.spark.merge.merge_clauses import MergeAction, MergeClause, When
-from shelduck.spark.query import replaces_partitions
+from shelduck.spark.query import merges_schemas, replaces_partitions
 from shelduck.spark.rows.assignments import SetValue
 from shelduck.spark.rows.store_rules import MARK, default_text
 from shelduck.spark.scan.matching import require_condition
@@ -104,6 +105,8 @@ def save_as_table(
     told = options_of(writer._jwrite)  # noqa: SLF001 - nothing else tells them
     is_there, mode = table.is_there, _mode(writer)
     evolution = evolution_asked(told)
+    if evolution.is_none and mode == "APPEND" and merges_schemas(writer._spark):  # noqa: SLF001
+        evolution = FULL_EVOLUTION
     if is_there and mode == "APPEND" and not evolution.is_none:
         _refuse_rest(told, table)
         table.append(writer._df, evolution)  # noqa: SLF001 - Spark's, as the lake needs it
@@ -114,10 +117,9 @@ def save_as_table(
         table.overwrite(writer._df, where)  # noqa: SLF001
         return
     if is_there and mode == "OVERWRITE" and wants_partitions(told):
-        raise Unsupported(
-            f"saveAsTable replaces all rows of {table.name} and ignores partitionOverwriteMode;"
-            " use df.writeTo(name).overwritePartitions(), or leave out the option"
-        )
+        refuse_others(told, (OVERWRITE_MODE,), f"a write into {table.name}")
+        table.overwrite_partitions(writer._df, by_position=False)  # noqa: SLF001
+        return
     sparks(kind, None, keys)
 
 

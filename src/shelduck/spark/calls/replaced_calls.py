@@ -18,7 +18,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.spark.bridge.jvm import options_of, session_copy
+from shelduck.spark.bridge.jvm import format_of, options_of, session_copy
 from shelduck.spark.bridge.lake_catalog import follow_lakes
 from shelduck.spark.calls.lake_options import ReadOptions, read_options
 from shelduck.spark.calls.lake_table import FindTable, LakeTable, read_as
@@ -30,6 +30,7 @@ from shelduck.spark.calls.lake_writer import (
     to_table,
 )
 from shelduck.spark.named_errors import newest_condition
+from shelduck.sql.ddl.create_clauses import FOREIGN
 
 Call = Callable[..., Any]
 FORMAT = "shelduck"
@@ -55,6 +56,7 @@ def replace_calls(spark: SparkSession, find: FindTable) -> None:
         (type(frame.write), "saveAsTable", save_as_table),
         (type(frame.write), "insertInto", insert_into),
         (type(spark.read), "table", _read_table),
+        (type(spark.read), "load", _load_by_name),
         (DataStreamReader, "table", _stream_table),
         (DataStreamWriter, "toTable", to_table),
     ]
@@ -128,6 +130,27 @@ def _read_table(
     wanted = read_options(given, table.name)
     if wanted == ReadOptions():
         return sparks()
+    return read_as(table, wanted)
+
+
+def _load_by_name(
+    sparks: Any,
+    reader: DataFrameReader,
+    table: LakeTable,
+    format: str | None = None,  # noqa: A002 - Spark's own name for it
+    schema: Any = None,
+    **options: Any,
+) -> DataFrame:
+    """Return a table's rows where Iceberg or Delta loads a table by its name; else Spark's."""
+    [name] = sparks.args[1:]
+    named = format or format_of(reader._jreader)  # noqa: SLF001 - nothing else tells it
+    if named is None or named.lower() not in FOREIGN or schema is not None:
+        found: DataFrame = sparks(format=format, schema=schema, **options)
+        return found
+    given = options_of(reader._jreader) | {k: str(v) for k, v in options.items()}  # noqa: SLF001
+    wanted = read_options(given, table.name)
+    if wanted == ReadOptions():
+        return reader._spark.table(name)  # noqa: SLF001
     return read_as(table, wanted)
 
 

@@ -36,7 +36,8 @@ from shelduck.sql.ddl.column_clauses import (
 )
 from shelduck.sql.ddl.computed_clauses import Beside
 from shelduck.sql.ddl.constraint_clauses import read_constraint_change, take_constraint
-from shelduck.sql.ddl.partitioning import read_partition_field, read_partition_keys
+from shelduck.sql.ddl.partition_clauses import read_partition_change
+from shelduck.sql.ddl.partitioning import read_partition_keys
 from shelduck.sql.ddl.rollups import begins_rollup_change, mixed_changes, read_rollup_changes
 from shelduck.sql.ddl.sorting import read_order_of_files, read_sort_keys
 from shelduck.sql.query.expressions import skip_expression
@@ -62,7 +63,6 @@ _OTHER_ACTIONS = {
     "SET": "use SET PARTITIONED BY, SET SORTED BY or SET TBLPROPERTIES",
     "UNSET": "use UNSET TBLPROPERTIES",
     "RESET": "use RESET PARTITIONED BY or RESET SORTED BY",
-    "REPLACE": "drop and add columns one by one",
     **dict.fromkeys(("PARTITION", "PARTITIONED"), "use SET PARTITIONED BY (...)"),
     **dict.fromkeys(("SORT", "SORTED"), "use SET SORTED BY (...)"),
 }
@@ -86,23 +86,8 @@ def read_alter(cursor: Cursor) -> Statement:
     """Read the statement behind ``ALTER TABLE``."""
     if_exists = cursor.accept_if("EXISTS")
     name = cursor.table_name()
-    if _drops_feature(cursor):
-        return _drop_feature(cursor, name, if_exists)
-    if cursor.accept("UNDO", "JOB"):
-        return _undo_job(cursor, name, if_exists)
-    if cursor.accept("UNDROP"):
-        return _undrop(cursor, name, if_exists)
-    if begins_rollup_change(cursor):
-        return read_rollup_changes(cursor, name, if_exists)
-    if any(cursor.sees(word, "PARTITION", "FIELD") for word in ("ADD", "DROP", "REPLACE")):
-        return read_partition_field(cursor, name, if_exists)
-    if _renames_table(cursor):
-        cursor.expect("RENAME", "TO")
-        new_name = cursor.table_name()
-        if cursor.sees(","):
-            raise _not_alone(cursor, "RENAME TO")
-        cursor.end()
-        return RenameTableStatement(name, new_name, if_exists)
+    if (alone := _alone(cursor, name, if_exists)) is not None:
+        return alone
     changes = _action(cursor)
     properties = read_job_properties(cursor, {})
     while cursor.accept(","):
@@ -114,6 +99,23 @@ def read_alter(cursor: Cursor) -> Statement:
         properties = read_job_properties(cursor, properties)
     cursor.end()
     return AlterTableStatement(name, tuple(changes), if_exists, properties)
+
+
+def _alone(cursor: Cursor, name: NamedTable, if_exists: bool) -> Statement | None:
+    if _drops_feature(cursor):
+        return _drop_feature(cursor, name, if_exists)
+    if cursor.accept("UNDO", "JOB"):
+        return _undo_job(cursor, name, if_exists)
+    if cursor.accept("UNDROP"):
+        return _undrop(cursor, name, if_exists)
+    if begins_rollup_change(cursor):
+        return read_rollup_changes(cursor, name, if_exists)
+    if not _renames_table(cursor):
+        return read_partition_change(cursor, name, if_exists)
+    cursor.expect("RENAME", "TO")
+    new_name = cursor.table_name()
+    _end_alone(cursor, "RENAME TO")
+    return RenameTableStatement(name, new_name, if_exists)
 
 
 def _drops_feature(cursor: Cursor) -> bool:
@@ -131,9 +133,7 @@ def _drop_feature(cursor: Cursor, name: NamedTable, if_exists: bool) -> DropFeat
             "DROP FEATURE ... TRUNCATE HISTORY",
             "older snapshots stay readable; CALL expire_snapshots(...) removes them",
         )
-    if cursor.sees(","):
-        raise _not_alone(cursor, "DROP FEATURE")
-    cursor.end()
+    _end_alone(cursor, "DROP FEATURE")
     return DropFeature(name, feature, if_exists)
 
 
@@ -141,19 +141,21 @@ def _undo_job(cursor: Cursor, name: NamedTable, if_exists: bool) -> UndoJob:
     job = cursor.job()
     using, on_error_null = _how_converted(cursor)
     properties = read_job_properties(cursor, {})
-    if cursor.sees(","):
-        raise _not_alone(cursor, "UNDO JOB")
-    cursor.end()
+    _end_alone(cursor, "UNDO JOB")
     return UndoJob(name, job, using, on_error_null, if_exists, properties)
 
 
 def _undrop(cursor: Cursor, name: NamedTable, if_exists: bool) -> UndropColumn:
     cursor.accept("COLUMN")
     path = cursor.path()
-    if cursor.sees(","):
-        raise _not_alone(cursor, "UNDROP COLUMN")
-    cursor.end()
+    _end_alone(cursor, "UNDROP COLUMN")
     return UndropColumn(name, path, if_exists)
+
+
+def _end_alone(cursor: Cursor, what: str) -> None:
+    if cursor.sees(","):
+        raise _not_alone(cursor, what)
+    cursor.end()
 
 
 def _not_alone(cursor: Cursor, what: str) -> Unsupported:

@@ -32,6 +32,7 @@ from shelduck.sql.statements.statement_values import (
     DropTableStatement,
     DropViewStatement,
     PinView,
+    UndropTable,
 )
 from shelduck.sql.tokens.arguments import read_properties
 from shelduck.sql.tokens.cursor import Cursor
@@ -72,7 +73,9 @@ def read_create(
     if cursor.accept("TABLE"):
         if_not_exists = _accept_if_not_exists(cursor, or_replace)
         name = cursor.table_name()
-        if word := cursor.accept_any("LIKE", "CLONE") or cursor.accept("DEEP", "CLONE"):
+        # Files belong to one table, so a shallow clone is a deep one.
+        is_clone = cursor.accept("DEEP", "CLONE") or cursor.accept("SHALLOW", "CLONE")
+        if word := cursor.accept_any("LIKE", "CLONE") or is_clone:
             return _copy(cursor, name, if_not_exists, or_replace, has_rows=word != "LIKE")
         return _create_table(cursor, name, if_not_exists, or_replace)
     if cursor.accept("VIEW"):
@@ -132,6 +135,13 @@ def read_drop(
     )
 
 
+def read_undrop_table(cursor: Cursor) -> UndropTable:
+    """Read the statement behind ``UNDROP TABLE``."""
+    name = cursor.table_name()
+    cursor.end()
+    return UndropTable(name)
+
+
 def _create_schema(cursor: Cursor) -> CreateSchemaStatement:
     if_not_exists = cursor.accept_if("NOT", "EXISTS")
     name = cursor.schema_name()
@@ -169,7 +179,7 @@ def _create_table(
     beside = Beside(computed=[])
     opening = cursor.at
     if cursor.sees("(") and not begins_query(cursor):
-        columns = _columns(cursor, beside)
+        columns = read_columns(cursor, beside)
     clauses = _clauses(cursor) | {"constraints": tuple(beside.constraints)}
     clauses["computed"] = tuple(beside.computed or ())
     clauses["keys"] = taken_keys(cursor, columns, clauses)
@@ -192,7 +202,7 @@ def _create_table(
     )
 
 
-def _columns(cursor: Cursor, beside: Beside) -> tuple[ColumnDefinition, ...]:
+def read_columns(cursor: Cursor, beside: Beside) -> tuple[ColumnDefinition, ...]:
     """Take the columns in brackets, and what is ``beside`` them."""
     cursor.expect("(")
     columns: list[ColumnDefinition] = []

@@ -22,6 +22,15 @@ _TIMES = {
     "TIMESTAMP_LTZ": "timestamptz",
     "TIMESTAMPTZ": "timestamptz",
 }
+# What a function of Spark may say of itself, and every macro is.
+_CHARACTERISTICS = (
+    ("LANGUAGE", "SQL"),
+    ("NOT", "DETERMINISTIC"),
+    ("DETERMINISTIC",),
+    ("CONTAINS", "SQL"),
+    ("READS", "SQL", "DATA"),
+    ("SQL", "SECURITY", "INVOKER"),
+)
 _DEFAULT = "a constant: a number, a string, TRUE, FALSE, DATE '...' or TIMESTAMP '...'"
 
 
@@ -60,8 +69,15 @@ def read_drop_macro(cursor: Cursor) -> DropMacroStatement:
 
 
 def _form(cursor: Cursor) -> tuple[MacroKind, MacroText]:
-    """Take ``(parameters) AS expression`` or ``(parameters) AS TABLE query``."""
+    """Take ``(parameters) AS expression`` or ``(parameters) AS TABLE query``.
+
+    A function of Spark says RETURNS and its type, which its value gets, before it says RETURN.
+    """
     parameters = _parameters(cursor)
+    if cursor.accept("RETURNS"):
+        return _function(cursor, parameters)
+    if cursor.sees("RETURN"):
+        raise cursor.failure("RETURNS and a type before RETURN")
     cursor.expect("AS")
     kind = MacroKind.TABLE if cursor.accept("TABLE") else MacroKind.SCALAR
     start = cursor.peek().start
@@ -73,6 +89,51 @@ def _form(cursor: Cursor) -> tuple[MacroKind, MacroText]:
         else:
             cursor.take()
     return kind, MacroText(parameters, cursor.text[start : cursor.tokens[cursor.at - 1].end])
+
+
+def _function(
+    cursor: Cursor, parameters: tuple[MacroParameter, ...]
+) -> tuple[MacroKind, MacroText]:
+    """Take the rest of a function of Spark behind RETURNS."""
+    kind = MacroKind.SCALAR
+    columns: tuple[tuple[str, str], ...] = ()
+    start = cursor.peek().start
+    if cursor.accept("TABLE"):
+        kind = MacroKind.TABLE
+        columns = cursor.in_brackets(_returned) if cursor.sees("(") else ()
+    else:
+        cursor.type()
+    returned = cursor.text[start : cursor.tokens[cursor.at - 1].end]
+    while not cursor.accept("RETURN"):
+        if not any(cursor.accept(*words) for words in _CHARACTERISTICS):
+            if cursor.sees("LANGUAGE"):
+                raise cursor.refusal("LANGUAGE", "use SQL, or register a function of Spark")
+            raise cursor.failure("RETURN and an expression or a query")
+    start = cursor.peek().start
+    if cursor.peek().kind is TokenKind.END:
+        raise cursor.failure("an expression or a query")
+    while cursor.peek().kind is not TokenKind.END:
+        cursor.take()
+    body = cursor.text[start : cursor.tokens[cursor.at - 1].end]
+    if kind is MacroKind.SCALAR:
+        return kind, MacroText(parameters, f"CAST(({body}) AS {returned})")
+    if columns:
+        names = ", ".join(name for name, _ in columns)
+        cast = ", ".join(f"CAST({name} AS {of}) AS {name}" for name, of in columns)
+        body = f"SELECT {cast} FROM ({body}) AS returned({names})"
+    return kind, MacroText(parameters, body)
+
+
+def _returned(cursor: Cursor) -> tuple[str, str]:
+    """Take a column of RETURNS TABLE: its name and type, as written."""
+    first = cursor.peek()
+    cursor.name("a column")
+    start = cursor.peek().start
+    cursor.type()
+    of = cursor.text[start : cursor.tokens[cursor.at - 1].end]
+    if cursor.accept("COMMENT"):
+        cursor.string("the comment as a string")
+    return cursor.text[first.start : first.end], of
 
 
 def _another(cursor: Cursor) -> bool:

@@ -77,7 +77,8 @@ def read_create_rollup(cursor: Cursor, or_replace: bool) -> AlterRollups:
         raise cursor.refusal("OR REPLACE of a materialized view", "drop it first")
     if cursor.sees("IF", "NOT", "EXISTS"):
         raise cursor.refusal("IF NOT EXISTS of a materialized view", "leave it out")
-    name = _name(cursor)
+    *home, name = cursor.path("a materialized view")
+    start = cursor.at
     properties = read_job_properties(cursor, {})
     if not cursor.sees("AS"):
         raise cursor.failure("AS and a query (every write keeps a materialized view up to date)")
@@ -89,6 +90,9 @@ def read_create_rollup(cursor: Cursor, or_replace: bool) -> AlterRollups:
     if cursor.sees("("):
         raise _refusal(cursor, "a subquery")
     table = cursor.table_name()
+    if home and [p.lower() for p in home] != [p.lower() for p in table.parts[:-1]]:
+        cursor.at = start - 1
+        raise cursor.failure("a name in the schema of its table, written as the table's name is")
     groups = _names(cursor) if cursor.accept("GROUP", "BY") else None
     order = _names(cursor) if cursor.accept("ORDER", "BY") else None
     properties = read_job_properties(cursor, properties)

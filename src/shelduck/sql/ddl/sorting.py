@@ -49,7 +49,9 @@ def read_order_of_files(cursor: Cursor) -> SetSorting | ResetSorting:
     if cursor.accept("UNORDERED"):
         return ResetSorting()
     # Rows of one partition are written together in any case.
-    cursor.accept("DISTRIBUTED", "BY", "PARTITION")
+    distributed = cursor.accept("DISTRIBUTED", "BY", "PARTITION")
+    if distributed and cursor.peek().kind is TokenKind.END:
+        return ResetSorting()
     cursor.accept("LOCALLY")
     cursor.expect("ORDERED", "BY")
     return SetSorting(_order(cursor))

@@ -19,8 +19,10 @@ from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Token, TokenKind, name_of, place, tokenize
 from shelduck.sql.tokens.parts import Call, NamedTable, TimeExpression
 
-VIRTUAL_COLUMNS = frozenset(("rowid", "snapshot_id", "filename", "file_row_number"))
-"""Columns that DuckLake gives every table, and that ``*`` does not show."""
+VIRTUAL_COLUMNS = frozenset(
+    ("rowid", "snapshot_id", "filename", "file_row_number", "_metadata", "_file", "_pos")
+)
+"""Columns that DuckLake, Spark and Iceberg give every table, and that ``*`` does not show."""
 QUERY_WORDS = frozenset(("SELECT", "WITH", "FROM", "VALUES", "TABLE"))
 _SET_WORDS = frozenset(("UNION", "INTERSECT", "EXCEPT", "MINUS", "SETMINUS"))
 CLAUSES = _SET_WORDS | frozenset(

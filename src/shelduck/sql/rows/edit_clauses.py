@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from shelduck.model.text.quoting import backticked
+from shelduck.sql.ddl.partition_clauses import read_partition_spec
 from shelduck.sql.query.expressions import (
     ends_operand,
     expression_of,
@@ -31,7 +32,7 @@ from shelduck.sql.statements.row_statements import (
     UpdateFrom,
     UpdateSet,
 )
-from shelduck.sql.statements.statement_values import Statement
+from shelduck.sql.statements.statement_values import DropPartitions, Statement
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Token, TokenKind, tokenize
 from shelduck.sql.tokens.parts import Expression, Query, Selection, Target, query_over
@@ -52,14 +53,16 @@ def read_delete(cursor: Cursor) -> Delete | DeleteUsing:
     return Delete(selection(cursor, found, alias))
 
 
-def read_truncate(cursor: Cursor) -> Truncate:
+def read_truncate(cursor: Cursor) -> Truncate | DropPartitions:
     """Read the statement behind ``TRUNCATE``."""
     # DuckDB may leave TABLE out; a table may have that name.
     if cursor.peek(1).may_name:
         cursor.expect("TABLE")
     name = cursor.table_name()
     if cursor.sees("PARTITION"):
-        raise cursor.refusal("TRUNCATE TABLE ... PARTITION", "use DELETE FROM t WHERE")
+        spec = read_partition_spec(cursor)
+        cursor.end()
+        return DropPartitions(name, (spec,))
     cursor.end()
     return Truncate(name)
 

@@ -12,7 +12,7 @@ from shelduck.sql.query.expressions import skip_expression
 from shelduck.sql.query.read_query import begins_query, read_query, skip_query
 from shelduck.sql.query.relations import Found
 from shelduck.sql.query.rewriting import Rewriting, Span, edited
-from shelduck.sql.statements.row_statements import DefaultCell, Insert, PartitionValue
+from shelduck.sql.statements.row_statements import DefaultCell, Insert, PartitionValue, RowMatch
 from shelduck.sql.tokens.arguments import literal_text
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Token, TokenKind, string_of, tokenize
@@ -39,11 +39,16 @@ def read_insert(cursor: Cursor) -> Insert:
     name = cursor.table_name()
     end = cursor.tokens[cursor.at - 1].end
     target = Found(name, first.start, end, end)
+    alias = _alias(cursor)
     _refuse_clauses(cursor)
     partition = _partition(cursor) if cursor.accept("PARTITION") else ()
     _refuse_clauses(cursor)
     columns, by_name = _columns_or_by_name(cursor)
     condition = None
+    if cursor.sees("REPLACE", "USING") or cursor.sees("REPLACE", "ON"):
+        _require_into(cursor, mode, partition)
+        matching = _matching(cursor, target, alias)
+        return replace(matching, columns=columns, by_name=by_name, schema_evolution=evolution)
     if cursor.sees("REPLACE"):
         condition = _replace_where(cursor, mode, partition)
         columns_behind, by_name_behind = _columns_or_by_name(cursor)
@@ -78,16 +83,58 @@ def _refuse_directory(cursor: Cursor) -> None:
 def _refuse_clauses(cursor: Cursor) -> None:
     if cursor.sees("IF"):
         raise cursor.refusal("INSERT ... IF NOT EXISTS", "leave it out")
-    if cursor.peek(1).key == "REPLACE" and cursor.peek(2).key in ("ON", "USING"):
-        # Behind an alias, which could begin a query: FROM, TABLE.
-        cursor.take()
-        _refuse_replace(cursor)
 
 
-def _refuse_replace(cursor: Cursor) -> None:
+def _alias(cursor: Cursor) -> str | None:
+    """Take the alias of the table before REPLACE ON or USING, or nothing."""
+    ahead = 2 if cursor.sees("AS") else 1
+    replaces = cursor.peek(ahead).key == "REPLACE" and cursor.peek(ahead + 1).key in ("ON", "USING")
+    if not replaces or not cursor.peek(ahead - 1).may_name:
+        return None
+    cursor.accept("AS")
+    return cursor.name("an alias")
+
+
+def _matching(cursor: Cursor, target: Found, alias: str | None) -> Insert:
+    """Read REPLACE USING (…) or REPLACE ON … and the query, to the end."""
+    assert target.name is not None
     cursor.expect("REPLACE")
-    if cursor.peek().key in ("USING", "ON"):
-        raise cursor.refusal(f"REPLACE {cursor.peek().key}", "use REPLACE WHERE or MERGE INTO")
+    if cursor.accept("USING"):
+        columns = cursor.columns()
+        source = read_query(cursor)
+        return Insert(
+            target.name, source, mode="replace_matching", matching=RowMatch(columns, target=alias)
+        )
+    cursor.expect("ON")
+    condition = skip_expression(cursor, before_query=True, what="a condition")
+    query, called = _aliased_query(cursor)
+    texts = Rewriting(cursor, [condition, query], target=replace(target, alias_at=None))
+    matching = RowMatch((), texts.expression(condition), called, alias or target.parts[-1])
+    return Insert(target.name, texts.query(query), mode="replace_matching", matching=matching)
+
+
+def _aliased_query(cursor: Cursor) -> tuple[Span, str | None]:
+    """Take the query that ends the statement; one in brackets may have an alias."""
+    first = cursor.at
+    if not cursor.sees("("):
+        return skip_query(cursor), None
+    cursor.skip_group()
+    behind = cursor.at
+    is_alias = cursor.sees("AS") or cursor.peek(1).kind is TokenKind.END
+    if cursor.peek().kind is TokenKind.END or not is_alias:
+        cursor.at = first
+        return skip_query(cursor), None
+    cursor.accept("AS")
+    called = cursor.name("an alias")
+    cursor.end()
+    return (first, behind), called
+
+
+def _require_into(cursor: Cursor, mode: str, partition: tuple[PartitionValue, ...]) -> None:
+    if mode == "OVERWRITE":
+        raise cursor.failure("a query (REPLACE is written after INSERT INTO t)")
+    if partition:
+        raise cursor.failure("a query (write the partition in the condition of REPLACE)")
 
 
 def _columns_or_by_name(cursor: Cursor) -> tuple[tuple[str, ...] | None, bool]:
@@ -114,12 +161,8 @@ def _partition(cursor: Cursor) -> tuple[PartitionValue, ...]:
 
 
 def _replace_where(cursor: Cursor, mode: str, partition: tuple[PartitionValue, ...]) -> Span:
-    if mode == "OVERWRITE":
-        raise cursor.failure("a query (REPLACE WHERE is written after INSERT INTO t)")
-    if partition:
-        raise cursor.failure("a query (write the partition in the condition of REPLACE WHERE)")
-    _refuse_replace(cursor)
-    cursor.expect("WHERE")
+    _require_into(cursor, mode, partition)
+    cursor.expect("REPLACE", "WHERE")
     return skip_expression(cursor, before_query=True, what="a condition")
 
 

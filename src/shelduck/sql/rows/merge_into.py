@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shelduck.model.tables.schema import Path
+from shelduck.model.text.quoting import backticked
 from shelduck.sql.query.expressions import (
     AssignmentSpan,
     expression_of,
@@ -28,7 +30,7 @@ from shelduck.sql.statements.row_statements import (
     UpdateSet,
 )
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import TokenKind
+from shelduck.sql.tokens.lexer import Token, TokenKind, tokenize
 
 _MATCHED, _NOT_MATCHED, _BY_SOURCE = "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"
 
@@ -63,6 +65,45 @@ class _Clause:
             return NotMatchedClause(InsertAll(self.by_position), condition)
         values = tuple(expression_of(texts, value) for value in self.values)
         return NotMatchedClause(InsertRow(tuple(self.columns), values), condition)
+
+
+def with_queries_inside(cursor: Cursor) -> Cursor | None:
+    """Return ``WITH q AS (…) MERGE …`` with the queries of WITH inside of its source.
+
+    None for any other text.
+    """
+    tokens, text = cursor.tokens, cursor.text
+    merge = _at_top(tokens, "MERGE", 1)
+    using = None if merge is None else _at_top(tokens, "USING", merge)
+    if merge is None or using is None or tokens[0].key != "WITH":
+        return None
+    inner = Cursor(text, tokens)
+    inner.at = using + 1
+    if inner.sees("("):
+        inner.skip_group()
+        called = ""
+    else:
+        called = f" AS {backticked(inner.path('a source')[-1])}"
+    first, behind = tokens[using + 1].start, tokens[inner.at - 1].end
+    if inner.peek().key != "ON":
+        # It has an alias.
+        called = ""
+    queries, source = text[tokens[0].start : tokens[merge].start], text[first:behind]
+    if source.startswith("("):
+        source += " AS __shelduck_inside"
+    target = text[tokens[merge].start : first]
+    made = f"{target}({queries}SELECT * FROM {source}){called}{text[behind:]}"
+    return Cursor(made, tokenize(made), ntz=cursor.ntz)
+
+
+def _at_top(tokens: Sequence[Token], word: str, start: int) -> int | None:
+    """Return where a word stands outside of brackets, behind a token."""
+    depth = 0
+    for n, token in enumerate(tokens):
+        depth += (token.key == "(") - (token.key == ")")
+        if depth == 0 and n >= start and token.key == word:
+            return n
+    return None
 
 
 def read_merge(cursor: Cursor) -> MergeStatement:

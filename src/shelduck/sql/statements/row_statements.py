@@ -30,26 +30,41 @@ class PartitionValue:
 
 
 @dataclass(frozen=True, slots=True)
+class RowMatch:
+    """Which rows the source's rows replace in REPLACE USING and REPLACE ON: those that match.
+
+    They match if they are equal in some columns, or by a condition, in which ``alias`` is the
+    source and ``target`` the table.
+    """
+
+    columns: tuple[str, ...] = ()
+    condition: Expression | None = None
+    alias: str | None = None
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Insert(Statement):
-    """INSERT INTO, INSERT OVERWRITE or INSERT INTO ... REPLACE WHERE.
+    """INSERT INTO, INSERT OVERWRITE, or INSERT INTO ... REPLACE WHERE, USING or ON.
 
     ``columns`` is None when the text lists none. With ``by_name`` the source's columns go to the
     columns of their names, else by position; see `targets`. ``defaults`` are words in
     ``source.text`` to replace by the default of the column at that position. ``replaced`` are the
-    rows that the source's rows replace, None but for REPLACE WHERE. ``default_values``: one row of
-    defaults instead of a source.
+    rows that the source's rows replace, None but for REPLACE WHERE; ``matching`` says the same for
+    REPLACE USING and ON. ``default_values``: one row of defaults instead of a source.
     """
 
     name: NamedTable
     source: Query
     columns: tuple[str, ...] | None = None
     by_name: bool = False
-    mode: Literal["append", "overwrite", "replace_where"] = "append"
+    mode: Literal["append", "overwrite", "replace_where", "replace_matching"] = "append"
     defaults: tuple[DefaultCell, ...] = ()
     partition: tuple[PartitionValue, ...] = ()
     replaced: Selection | None = None
     schema_evolution: bool = False
     default_values: bool = False
+    matching: RowMatch | None = None
 
     @property
     def overwrite(self) -> bool:

@@ -15,7 +15,7 @@ from shelduck.model.tables.schema import Default, Path
 from shelduck.model.tables.view import MacroKind, MacroParameter
 from shelduck.model.types.data_types import DataType
 from shelduck.sql.statements.row_statements import DefaultCell, Insert
-from shelduck.sql.tokens.parts import NamedTable, Query, Relation, SchemaName, Statement
+from shelduck.sql.tokens.parts import NamedTable, Query, Relation, SchemaName, Statement, Target
 
 # Names of other modules that this one stands for.
 __all__ = ["DefaultCell", "Insert", "NamedTable", "Query", "Relation", "SchemaName", "Statement"]
@@ -95,6 +95,47 @@ class CopyTableStatement(Statement):
     or_replace: bool = False
     version: int | None = None
     timestamp: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UndropTable(Statement):
+    """UNDROP TABLE: the table as it was in the last snapshot that had it."""
+
+    name: NamedTable
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceColumns(Statement):
+    """Hive's REPLACE COLUMNS: those of these names stay, others go, and the rest is new."""
+
+    name: NamedTable
+    columns: tuple[ColumnDefinition, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSpec:
+    """PARTITION (key = value, …): the keys with their values as SQL, and the condition."""
+
+    values: tuple[tuple[str, str], ...]
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropPartitions(Statement):
+    """Hive's DROP PARTITION and TRUNCATE … PARTITION: the rows in any of these partitions."""
+
+    name: NamedTable
+    specs: tuple[PartitionSpec, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Analyze(Statement):
+    """ANALYZE TABLE: every write keeps what it would compute, so it only looks at the names."""
+
+    name: NamedTable
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +297,7 @@ class ShowPartitions(Statement):
     """SHOW PARTITIONS."""
 
     name: NamedTable
+    within: PartitionSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,12 +343,15 @@ class Help(Statement):
 class Explain(Statement):
     """EXPLAIN a query; ``mode`` is simple, extended, formatted, cost, codegen or analyze.
 
-    Of a statement that changes rows it is the query that finds them; ``changed`` is their table.
+    Of a statement that changes rows it is the query that finds them; ``changed`` is their table,
+    and ``assigned`` are columns that get a value, before which the name of ``target`` may stand.
     """
 
     query: Query
     mode: str = "simple"
     changed: NamedTable | None = None
+    assigned: tuple[Path, ...] = ()
+    target: Target | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,17 @@ from dataclasses import replace
 from shelduck.model.tables.schema import Path
 from shelduck.model.text.quoting import backticked
 from shelduck.sql.ddl.create_clauses import SCHEMA_WORDS
+from shelduck.sql.ddl.partition_clauses import read_partition_spec
 from shelduck.sql.foreign_words import SPARKS
 from shelduck.sql.query.read_query import begins_query, read_query
-from shelduck.sql.statements.row_statements import Delete, Insert, MergeStatement, Update
+from shelduck.sql.statements.row_statements import (
+    Delete,
+    Insert,
+    InsertRow,
+    MergeStatement,
+    Update,
+    UpdateSet,
+)
 from shelduck.sql.statements.statement_values import (
     AlterTableStatement,
     Describe,
@@ -71,12 +79,9 @@ def read_show(cursor: Cursor) -> Show:
         return _LISTED[what](schema, _like(cursor))
     if cursor.accept("PARTITIONS"):
         name = cursor.table_name()
-        if cursor.sees("PARTITION"):
-            raise cursor.refusal(
-                "SHOW PARTITIONS ... PARTITION", "use SELECT * FROM t.partitions WHERE"
-            )
+        within = read_partition_spec(cursor) if cursor.sees("PARTITION") else None
         cursor.end()
-        return ShowPartitions(name)
+        return ShowPartitions(name, within)
     if cursor.accept("COLUMNS"):
         return ShowColumns(_columns_of(cursor))
     if cursor.accept("CREATE", "TABLE"):
@@ -164,7 +169,24 @@ def read_explain(cursor: Cursor, read: Callable[[Cursor], Statement]) -> Explain
             "EXPLAIN of such a statement",
             "it shows plans of queries, INSERT, UPDATE, DELETE, MERGE and ALTER TABLE",
         )
-    return Explain(_changed_rows(found), mode.lower() or "simple", found.name)
+    return Explain(_changed_rows(found), mode.lower() or "simple", found.name, *_assigned(found))
+
+
+def _assigned(
+    statement: Insert | Update | Delete | MergeStatement,
+) -> tuple[tuple[Path, ...], Target | None]:
+    """Return the columns that a statement gives values, as written, and the table before them."""
+    if isinstance(statement, Insert):
+        return tuple((name,) for name in statement.columns or ()), None
+    if isinstance(statement, Update):
+        return tuple(a.path for a in statement.assignments), statement.rows.target
+    if isinstance(statement, Delete):
+        return (), None
+    changing = [*statement.matched, *statement.not_matched_by_source]
+    sets = [c.action for c in changing if isinstance(c.action, UpdateSet)]
+    rows = [c.action for c in statement.not_matched if isinstance(c.action, InsertRow)]
+    paths = [a.path for each in sets for a in each.assignments]
+    return (*paths, *(path for row in rows for path in row.columns)), statement.target
 
 
 def _changed_rows(statement: Insert | Update | Delete | MergeStatement) -> Query:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.inlining import limits_of, literal_batch
 from shelduck.operations.write.overwrite import (
+    overwrite_matching,
     overwrite_partitions,
     overwrite_table,
     overwrite_where,
@@ -26,7 +28,7 @@ from shelduck.operations.write.update import Replacing
 from shelduck.rows.appending import Manner, append, is_plain, load
 from shelduck.rows.schema_evolution import evolved_rows, telling_plan
 from shelduck.spark.named_errors import AnalysisException, first_line
-from shelduck.spark.query import replaces_partitions, with_values
+from shelduck.spark.query import replaces_partitions, temporary_views, with_values
 from shelduck.spark.rows.assign import has_rules
 from shelduck.spark.rows.store_rules import TEXTS, require_text
 from shelduck.spark.scan.matching import Where
@@ -41,6 +43,7 @@ from shelduck.work.results import Result, Staged
 from shelduck.work.unit import UnitOfWork, carry_out
 
 _MOST_LITERALS = 1000
+_SOURCE = "__shelduck_new"
 _UNREAD = "INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION"
 
 
@@ -143,23 +146,21 @@ def _times(statement: st.Insert, columns: Schema) -> list[str | None]:
 
 def _insert_over(runner: Runner, statement: st.Insert, source: st.Query) -> Result:
     """Append rows of ``source``, in which DEFAULT is resolved, or replace others by them."""
-    if statement.schema_evolution and not (statement.by_name or statement.columns):
-        raise InvalidRequest(
-            f"INSERT WITH SCHEMA EVOLUTION INTO {statement.name} matches columns by name; write BY"
-            " NAME before the query, or list the columns"
-        )
-
     evolution = FULL_EVOLUTION if statement.schema_evolution else NO_EVOLUTION
 
     def prepare(unit: UnitOfWork) -> Done | Loaded:
         inside = Runner(runner.state, unit)
         rows = settled_rows(unit, inside.name(statement.name))
-        new = _named(statement, rows.table, _values(inside, source))
+        own = _values(inside, source)
+        new = _named(statement, rows.table, own)
         if statement.mode == "append" and folds(rows.table):
             return load(unit, inside.name(statement.name), new, Manner(evolution=evolution))
         rows, alter = evolved_rows(rows, new.schema, evolution)
         with telling_plan(runner.state, rows.table, new.schema, evolution):
-            done = _written(runner, inside, statement, rows, new)
+            if statement.matching is not None:
+                done = _matched(runner, inside, statement, rows, (own, new))
+            else:
+                done = _written(runner, inside, statement, rows, new)
         return done if done.is_nothing else replace(done, alter=alter)
 
     return carry_out_rows(runner.state, runner.unit, prepare)
@@ -194,6 +195,45 @@ def _written(
     return overwrite_table(spark, rows, new, how)
 
 
+def _matched(
+    runner: Runner,
+    inside: Runner,
+    statement: st.Insert,
+    rows: TableRows,
+    source: tuple[DataFrame, DataFrame],
+) -> Done:
+    """Replace the rows that match a new one; ``source`` has those under both kinds of names."""
+    spark, matching = runner.state.spark, statement.matching
+    assert matching is not None
+    own, new = source
+    table, alias = matching.target or rows.table.name, matching.alias or _SOURCE
+    for name in matching.columns:
+        rows.table.columns.get((name,), rows.table.full_name)
+    condition = matching.condition
+    equal = " AND ".join(
+        f"{backticked(alias)}.{column} = {backticked(table)}.{column}"
+        for column in map(backticked, matching.columns)
+    )
+
+    @contextmanager
+    def chosen(written: DataFrame) -> Iterator[Where]:
+        # The condition has the names of the query.
+        names = zip(new.columns, own.columns, strict=True)
+        known = written.selectExpr(*[f"{backticked(n)} AS {backticked(o)}" for n, o in names])
+        with (
+            inside.views(condition) as told,
+            temporary_views(spark, {_SOURCE: known}) as made,
+        ):
+            on = equal if condition is None else told(condition.text)
+            text = f"EXISTS (SELECT 1 FROM {made[_SOURCE]} AS {backticked(alias)} WHERE {on})"
+            yield Where(text, table)
+
+    how = Replacing(
+        limits=limits_of(runner.state.store, rows.table), show_progress=runner.state.show_progress
+    )
+    return overwrite_matching(spark, rows, new, chosen, how)
+
+
 def _named(statement: st.Insert, table: TableVersion, rows: DataFrame) -> DataFrame:
     """Return the rows under the names of their target columns."""
     fixed = _fixed(statement, table)
@@ -201,6 +241,9 @@ def _named(statement: st.Insert, table: TableVersion, rows: DataFrame) -> DataFr
         listed = statement.targets(table.columns.names)
         if len(listed) > len(rows.columns):
             listed = statement.targets([f.name for f in _plain_columns(table)])
+        if statement.schema_evolution and statement.columns is None:
+            # Those behind the table's columns are new ones, under their own names.
+            listed += tuple(rows.columns[len(listed) :])
         if len(listed) != len(rows.columns):
             raise InvalidRequest(
                 f"INSERT into {table.full_name} needs rows with {len(listed)} column(s),"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +22,7 @@ from shelduck.spark.scan.rollup_rule import collecting_choices
 from shelduck.spark.session import DataFrame
 from shelduck.sql.statements import statement_values as st
 from shelduck.sql.statements.upkeep_statements import DescribeDetail, DescribeHistory
+from shelduck.sql.tokens.lexer import TokenKind, string_of, tokenize
 from shelduck.statements import describe as described
 from shelduck.statements.describe import topics
 from shelduck.statements.runner import Answer, Runner
@@ -50,6 +51,8 @@ def explain(runner: Runner, statement: st.Explain) -> DataFrame | PlainRows:
 
     ANALYZE runs the query and shows what it measured.
     """
+    if statement.changed is not None:
+        _require_assigned(runner.version(statement.changed), statement)
     if statement.mode == "analyze":
         return PlainRows("plan string", [(analyzed_plan(runner.query(statement.query)),)])
     # EXPLAIN would show what is wrong with a query as if it were a plan.
@@ -62,6 +65,14 @@ def explain(runner: Runner, statement: st.Explain) -> DataFrame | PlainRows:
     # One row of text.
     lines = [*dict.fromkeys(reasons), *(row[0] for row in plan.collect())]
     return PlainRows("plan string", [("\n".join(lines),)])
+
+
+def _require_assigned(table: TableVersion, statement: st.Explain) -> None:
+    """Raise NotFound for a column that the statement gives a value and the table does not have."""
+    for path in statement.assigned:
+        target = statement.target
+        own = path if target is None else target.column(path, table.columns.names)
+        table.columns.get(own, table.full_name)
 
 
 def explain_alter(runner: Runner, statement: st.ExplainAlter) -> PlainRows:
@@ -228,10 +239,25 @@ def show_partitions(runner: Runner, statement: st.ShowPartitions) -> PlainRows:
     table = runner.version(statement.name)
     if not table.partition:
         raise InvalidRequest(f"table {table.full_name} is not partitioned")
+    wanted: dict[str, str] = {}
+    if statement.within is not None:
+        for column, value in statement.within.values:
+            field = table.columns.get((column,), table.full_name)
+            wanted[field.name] = value
     with runner.state.store.read() as connection:
         rows = partition_rows(connection, table)
+    rows = [row for row in rows if row[0] and _is_within(dict(row[0]), wanted)]
     texts = ["/".join(_directory(key, value) for key, value in row[0]) for row in rows if row[0]]
     return PlainRows("partition string", [(t,) for t in sorted(set(texts))])
+
+
+def _is_within(keys: Mapping[str, str | None], wanted: Mapping[str, str]) -> bool:
+    """Tell whether keys have the values of a PARTITION clause, which are literals."""
+    return all(
+        keys.get(key)
+        == (string_of(first) if (first := tokenize(value)[0]).kind is TokenKind.STRING else value)
+        for key, value in wanted.items()
+    )
 
 
 def _directory(key: str, value: str | None) -> str:

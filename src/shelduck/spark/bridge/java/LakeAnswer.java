@@ -52,6 +52,17 @@ public class LakeAnswer {
     return rows;
   }
 
+  /** The answer for a plan that is made now; a statement of a script may run again and again. */
+  public LakeAnswer planned() {
+    return this;
+  }
+
+  /** Lets the next call run it again. */
+  protected synchronized void forget() {
+    rows = null;
+    error = null;
+  }
+
   /** Has Python run it; null has no rows. */
   protected Dataset ask() {
     return (Dataset) Sidecar.asked(session, "run", text, names);

@@ -1,0 +1,89 @@
+"""What Hive's statements say of partitions and of all columns at once, and ANALYZE."""
+
+from __future__ import annotations
+
+from shelduck.model.tables.partition import NULL_DIRECTORY
+from shelduck.sql.ddl.computed_clauses import Beside
+from shelduck.sql.ddl.create_clauses import read_columns
+from shelduck.sql.ddl.partitioning import read_partition_field
+from shelduck.sql.statements.statement_values import (
+    Analyze,
+    DropPartitions,
+    NamedTable,
+    PartitionSpec,
+    ReplaceColumns,
+    Statement,
+)
+from shelduck.sql.tokens.arguments import literal_text
+from shelduck.sql.tokens.cursor import Cursor
+
+_COMPARISONS = ("=", "<>", "!=", "<", "<=", ">", ">=", "==")
+
+
+def read_partition_spec(cursor: Cursor) -> PartitionSpec:
+    """Take ``PARTITION (key = value, …)``; another comparison gives the key no value."""
+    cursor.expect("PARTITION")
+    taken: set[str] = set()
+    values: list[tuple[str, str]] = []
+    conditions: list[str] = []
+
+    def item(cursor: Cursor) -> None:
+        first = cursor.peek()
+        column = cursor.new_column(taken)
+        comparison = cursor.accept_any(*_COMPARISONS)
+        if not comparison:
+            raise cursor.failure("a comparison, such as = or <")
+        value = literal_text(cursor)
+        written = cursor.text[first.start : first.end]
+        is_null = value == f"'{NULL_DIRECTORY}'" or value.upper() == "NULL"
+        conditions.append(f"{written} IS NULL" if is_null else f"{written} {comparison} {value}")
+        values.append((column, value if comparison in ("=", "==") else ""))
+
+    cursor.in_brackets(item)
+    return PartitionSpec(tuple(values), " AND ".join(conditions))
+
+
+def read_partition_change(cursor: Cursor, name: NamedTable, if_exists: bool) -> Statement | None:
+    """Read ``PARTITION FIELD``, ``DROP PARTITION`` or ``REPLACE COLUMNS``; None for all else."""
+    if any(cursor.sees(word, "PARTITION", "FIELD") for word in ("ADD", "DROP", "REPLACE")):
+        return read_partition_field(cursor, name, if_exists)
+    for words in (("DROP", "PARTITION", "("), ("DROP", "IF", "EXISTS", "PARTITION", "(")):
+        if cursor.sees(*words):
+            cursor.expect("DROP")
+            return _drop_partitions(cursor, name)
+    if cursor.accept("REPLACE", "COLUMNS"):
+        beside = Beside()
+        columns = read_columns(cursor, beside)
+        if beside.constraints:
+            raise cursor.refusal("a constraint in REPLACE COLUMNS", "use ADD CONSTRAINT")
+        cursor.end()
+        return ReplaceColumns(name, columns, if_exists)
+    return None
+
+
+def _drop_partitions(cursor: Cursor, name: NamedTable) -> DropPartitions:
+    if_exists = cursor.accept_if("EXISTS")
+    specs = [read_partition_spec(cursor)]
+    while cursor.accept(","):
+        specs.append(read_partition_spec(cursor))
+    if cursor.sees("PURGE"):
+        raise cursor.refusal(
+            "DROP PARTITION ... PURGE", "files are kept for time travel; leave it out"
+        )
+    cursor.end()
+    return DropPartitions(name, tuple(specs), if_exists)
+
+
+def read_analyze(cursor: Cursor) -> Analyze:
+    """Read the statement behind ``ANALYZE TABLE``."""
+    name = cursor.table_name()
+    if cursor.sees("PARTITION"):
+        read_partition_spec(cursor)
+    cursor.expect("COMPUTE", "STATISTICS")
+    columns: tuple[str, ...] = ()
+    if cursor.accept("FOR", "COLUMNS"):
+        columns = tuple(cursor.listed(lambda c: c.name("a column")))
+    elif not cursor.accept("FOR", "ALL", "COLUMNS"):
+        cursor.accept("NOSCAN")
+    cursor.end()
+    return Analyze(name, columns)
