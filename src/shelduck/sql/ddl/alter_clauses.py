@@ -204,7 +204,10 @@ def _table_action(cursor: Cursor) -> list[TableChange]:
     if begins_property_change(cursor):
         return [read_property_change(cursor)]
     if cursor.sees("SET", "("):
-        return [_set_of_doris(cursor)]
+        # Doris' own properties: those of clusters change nothing, others are refused.
+        cursor.expect("SET")
+        refuse_doris(read_properties(cursor), "a table")
+        return [SetProperties(())]
     if _begins_order(cursor):
         return [_order(cursor)]
     if cursor.peek(1).key in CONSTRAINTS and (constraint := read_constraint_change(cursor)):
@@ -240,13 +243,6 @@ def _action(cursor: Cursor) -> list[TableChange]:
     if word == "MODIFY":
         return [_modify(cursor)]
     return _change(cursor) if word == "CHANGE" else _alter_columns(cursor)
-
-
-def _set_of_doris(cursor: Cursor) -> SetProperties:
-    """Read Doris' own properties: those of clusters change nothing, others are refused."""
-    cursor.expect("SET")
-    refuse_doris(read_properties(cursor), "a table")
-    return SetProperties(())
 
 
 def _begins_arrangement(cursor: Cursor, ahead: int = 0) -> bool:
