@@ -184,6 +184,15 @@ def _merged(name: Meaning, target: str, parts: list[str]) -> Meaning:
     return ("merge", *names, _plain(condition), *told, evolution == "true")
 
 
+def _specs(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the keys and values of PARTITION clauses."""
+    return tuple(re.findall(r"\(([^(),]+),([^()]*?)\)", text))
+
+
+def _our_specs(*specs: st.PartitionSpec) -> tuple[tuple[str, str], ...]:
+    return tuple((key, value.strip("'")) for spec in specs for key, value in spec.values)
+
+
 _SPARKS: dict[str, Callable[[Any, str, list[str]], Meaning]] = {
     "AlterColumns": lambda n, _, p: ("alter", n, tuple(_altered(p[0]))),
     "AddColumns": lambda n, _, p: ("alter", n, tuple(_added(p[0]))),
@@ -231,7 +240,14 @@ _SPARKS: dict[str, Callable[[Any, str, list[str]], Meaning]] = {
     "ShowViews": lambda n, _, p: ("views", n, _option(p[0])),
     "ShowTableProperties": lambda n, _, p: ("properties", n, _option(p[0])),
     "ShowColumns": lambda n, *_: ("columns", n),
-    "ShowPartitions": lambda n, _, p: ("partitions", n, p[0]),
+    "ShowPartitions": lambda n, _, p: ("partitions", n, _specs(p[0])),
+    "TruncatePartition": lambda n, _, p: ("drop partitions", n, _specs(p[0]), False),
+    "DropPartitions": lambda n, _, p: ("drop partitions", n, _specs(p[0]), p[1] == "true"),
+    "CreateUserDefinedFunction": lambda n, *_: ("create function", n),
+    "ReplaceColumns": lambda n, _, p: (
+        *("replace columns", n),
+        tuple(re.findall(r"qualifiedcoltype\([^,]*, (\w+),", p[0])),
+    ),
     "ShowCreateTable": lambda n, _, p: ("show create", n, p[0] == "true"),
     "DescribeRelation": lambda n, _, p: ("describe", n, None, p[0] == "true"),
     "DescribeColumn": lambda n, _, p: ("describe", n, _path(p[0]), p[1] == "true"),
@@ -371,7 +387,20 @@ _OURS: dict[type, Callable[[Any], Meaning]] = {
     st.ShowViews: lambda s: ("views", s.schema.parts if s.schema else (), s.like),
     st.ShowProperties: lambda s: ("properties", s.name.parts, s.key),
     st.ShowColumns: lambda s: ("columns", s.name.parts),
-    st.ShowPartitions: lambda s: ("partitions", s.name.parts, "None"),
+    st.ShowPartitions: lambda s: (
+        *("partitions", s.name.parts),
+        () if s.within is None else _our_specs(s.within),
+    ),
+    st.CreateMacroStatement: lambda s: ("create function", s.name.parts),
+    st.DropPartitions: lambda s: (
+        *("drop partitions", s.name.parts),
+        _our_specs(*s.specs),
+        s.if_exists,
+    ),
+    st.ReplaceColumns: lambda s: (
+        *("replace columns", s.name.parts),
+        tuple(column.name for column in s.columns),
+    ),
     st.ShowCreateTable: lambda s: ("show create", s.name.parts, False),
     st.Describe: lambda s: ("describe", s.name.parts, s.column, s.extended),
     DescribeHistory: lambda s: ("history", s.name.parts),

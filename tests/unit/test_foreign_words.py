@@ -31,7 +31,7 @@ TOLD = {
     "OPTIMIZE t WHERE a = 1 ZORDER BY (b)": "OPTIMIZE ... ZORDER BY is not supported",
     "CREATE FUNCTION main.f(x INT) RETURNS INT LANGUAGE PYTHON AS $$ 1 $$": "register a function",
     "CREATE FUNCTION f AS 'com.example.F'": "register a function of Spark",
-    "ALTER TABLE t SET IDENTIFIER FIELDS id": "UNIQUE KEY (id)",
+    "ALTER TABLE t DROP IDENTIFIER FIELDS id": "DROP CONSTRAINT identifier_fields",
     "ALTER TABLE t CREATE BRANCH dev RETAIN 7 DAYS": "CREATE BRANCH is not supported",
     "ALTER TABLE t CREATE OR REPLACE TAG v1 AS OF VERSION 2": "use VERSION AS OF n",
     "ALTER TABLE t ADD IF NOT EXISTS PARTITION (day = '2026-01-05')": "partitions come with",

@@ -66,7 +66,7 @@ _STATEMENTS = {
     f"{_ALTER} WRITE DISTRIBUTED BY": (
         "rows of one partition are written together in any case; leave it out"
     ),
-    f"{_ALTER} SET|DROP IDENTIFIER FIELDS": "use CREATE TABLE t (...) UNIQUE KEY (id)",
+    f"{_ALTER} DROP IDENTIFIER FIELDS": "use DROP CONSTRAINT identifier_fields",
     f"{_ALTER} CREATE|REPLACE|DROP [OR REPLACE] BRANCH|TAG": _BRANCH,
     # Hive
     f"{_ALTER} ADD [IF NOT EXISTS] PARTITION (": f"{_NO_PARTITION}; leave it out",

@@ -437,8 +437,10 @@ def test_parameters_of_queries_are_sparks(spark, lake):
     assert rows(spark.sql("SELECT id FROM {t} WHERE id = 2", t=spark.table("lake.main.t"))) == [
         (2,)
     ]
-    with pytest.raises(shelduck.Unsupported, match=r"does not support {names} for frames"):
-        spark.sql("INSERT INTO lake.main.t SELECT * FROM {t}", t=spark.table("lake.main.t"))
+    spark.sql("DELETE FROM lake.main.t WHERE id IN (SELECT id FROM {f})", f=spark.range(2, 3))
+    assert rows(spark.sql(query, {"w": "b"})) == []
+    with pytest.raises(shelduck.Unsupported, match=r"takes frames as {names}, no columns"):
+        spark.sql("DELETE FROM lake.main.t WHERE id = {n}", n=F.lit(1))
 
 
 def test_streams_of_other_tables_are_sparks(spark, lake):

@@ -450,9 +450,9 @@ def test_what_has_no_partitions_to_replace_is_told(spark, lake, source, parts):
         source.writeTo("lake.main.t").overwritePartitions()
     with pytest.raises(AnalysisException, match="table 'nope' does not exist"):
         source.writeTo("lake.main.nope").overwritePartitions()
-    with pytest.raises(shelduck.Unsupported, match=r"saveAsTable replaces all rows of main\.p"):
-        spark.table(parts).write.option("partitionOverwriteMode", "dynamic").saveAsTable(
-            parts, mode="overwrite"
+    with pytest.raises(InvalidRequest, match=r"table main\.t is not partitioned; replace all"):
+        source.write.option("partitionOverwriteMode", "dynamic").saveAsTable(
+            "lake.main.t", mode="overwrite"
         )
     with pytest.raises(InvalidRequest, match="extra"):
         spark.table(parts).withColumn("extra", F.lit(1)).writeTo(parts).overwritePartitions()

@@ -75,9 +75,9 @@ OTHERWISE = {
 }
 """The statements that mean something else here on purpose, and why."""
 COVERED = {
-    "ALTER": (11, 28),
+    "ALTER": (13, 28),
     "COMMENT": (2, 4),
-    "CREATE": (4, 12),
+    "CREATE": (5, 12),
     "DELETE": (1, 1),
     "DESC": (1, 5),
     "DROP": (4, 6),

@@ -111,7 +111,8 @@ def _alone(cursor: Cursor, name: NamedTable, if_exists: bool) -> Statement | Non
     if begins_rollup_change(cursor):
         return read_rollup_changes(cursor, name, if_exists)
     if not _renames_table(cursor):
-        return read_partition_change(cursor, name, if_exists)
+        is_whole = cursor.peek(1).key in ("PARTITION", "IF", "COLUMNS", "IDENTIFIER")
+        return read_partition_change(cursor, name, if_exists) if is_whole else None
     cursor.expect("RENAME", "TO")
     new_name = cursor.table_name()
     _end_alone(cursor, "RENAME TO")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from shelduck.model.changes.constraining import AddConstraint
+from shelduck.model.tables.constraints import ConstraintKind
 from shelduck.model.tables.partition import NULL_DIRECTORY
 from shelduck.sql.ddl.computed_clauses import Beside
 from shelduck.sql.ddl.create_clauses import read_columns
 from shelduck.sql.ddl.partitioning import read_partition_field
 from shelduck.sql.statements.statement_values import (
+    AlterTableStatement,
     Analyze,
     DropPartitions,
     NamedTable,
@@ -44,13 +47,19 @@ def read_partition_spec(cursor: Cursor) -> PartitionSpec:
 
 
 def read_partition_change(cursor: Cursor, name: NamedTable, if_exists: bool) -> Statement | None:
-    """Read ``PARTITION FIELD``, ``DROP PARTITION`` or ``REPLACE COLUMNS``; None for all else."""
+    """Read a change of partitions, of all columns or of Iceberg's key; None for all else."""
     if any(cursor.sees(word, "PARTITION", "FIELD") for word in ("ADD", "DROP", "REPLACE")):
         return read_partition_field(cursor, name, if_exists)
     for words in (("DROP", "PARTITION", "("), ("DROP", "IF", "EXISTS", "PARTITION", "(")):
         if cursor.sees(*words):
             cursor.expect("DROP")
             return _drop_partitions(cursor, name)
+    if cursor.accept("SET", "IDENTIFIER", "FIELDS"):
+        # Iceberg's name for a key that nobody enforces.
+        fields = tuple(cursor.listed(lambda c: c.name("a column")))
+        cursor.end()
+        key = AddConstraint(ConstraintKind.PRIMARY_KEY, "identifier_fields", columns=fields)
+        return AlterTableStatement(name, (key,), if_exists)
     if cursor.accept("REPLACE", "COLUMNS"):
         beside = Beside()
         columns = read_columns(cursor, beside)

@@ -123,10 +123,12 @@ def read_describe(cursor: Cursor) -> Describe | DescribeHistory | DescribeDetail
         return read_history(cursor)
     if cursor.peek().key in _NO_TABLES and cursor.peek(1).may_name:
         told = cursor.refusal(f"DESCRIBE {cursor.peek().key}", "use DESCRIBE [EXTENDED] t")
-        told.about = SPARKS if cursor.peek().key in SCHEMA_WORDS else ""
+        told.about = SPARKS if cursor.peek().key in (*SCHEMA_WORDS, "QUERY") else ""
         raise told
     if begins_query(cursor) and not cursor.sees("TABLE"):
-        raise cursor.refusal("DESCRIBE of a query", "use the schema of the DataFrame")
+        told = cursor.refusal("DESCRIBE of a query", "use the schema of the DataFrame")
+        told.about = SPARKS
+        raise told
     if cursor.peek(1).may_name:
         cursor.accept("TABLE")
     extended = cursor.peek(1).may_name and bool(cursor.accept_any("EXTENDED", "FORMATTED"))
