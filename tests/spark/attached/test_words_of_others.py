@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.errors import NotFound
+from shelduck.errors import NotFound, Unsupported
 from tests.support.attaching import attached_lake, duck, url_of
 
 pytestmark = pytest.mark.every_spark
@@ -178,3 +178,35 @@ def test_their_formats_mean_a_table_of_the_lake(spark, lake, provider):
     assert (read.columns, read.count()) == (["id", "twice"], 3)
     assert spark.table("lake.main.other").count() == 3
     assert "SORTED BY (n, id)" in made(spark, "sorted")
+
+
+def test_rows_that_match_new_ones_are_replaced_in_one_snapshot(spark, lake, tmp_path):
+    target = "INSERT INTO lake.main.t"
+    spark.sql(f"{target} REPLACE USING (id) SELECT 3L AS id, 'z' AS w, NULL AS at")
+    on = "REPLACE ON x.id = s.n AND x.w = 'b'"
+    spark.sql(f"{target} AS x {on} (SELECT 55L AS n, 'y' AS w, NULL AS at) AS s")
+    # A random query is asked once.
+    random = "SELECT CAST(floor(rand() * 50) AS BIGINT) AS id, 'r' AS w, NULL AS at"
+    spark.sql(f"{target} REPLACE USING (id) {random}")
+
+    assert told(spark, "CALL lake.system.current_snapshot()") == [(6,)]
+    counts = "SELECT count(*), count(DISTINCT id), count(*) FILTER (w IN ('r', 'y', 'z')) FROM t"
+    [(total, ids, new)] = duck(url_of(tmp_path), counts)
+    assert (total, ids) == (60, 60)
+    assert new in (2, 3)
+    with pytest.raises(Unsupported, match="rows of one key are merged"):
+        lake.sql(
+            "CREATE TABLE k (id INT) UNIQUE KEY (id); INSERT INTO k REPLACE USING (id) SELECT 1"
+        )
+
+
+def test_duckdb_sees_what_columns_and_dropped_tables_became(spark, lake, tmp_path):
+    spark.sql("CREATE FUNCTION lake.main.twice(n INT) RETURNS INT RETURN n * 2")
+    spark.sql("CREATE TABLE lake.main.c AS SELECT 1 AS id, 'a' AS name, 2.5D AS x")
+    spark.sql("ALTER TABLE lake.main.c REPLACE COLUMNS (name STRING, id BIGINT, note STRING)")
+    spark.sql("DROP TABLE lake.main.c")
+    spark.sql("UNDROP TABLE lake.main.c")
+    spark.sql("BEGIN UPDATE lake.main.c SET note = 'told' WHERE id = 1; END")
+
+    assert duck(url_of(tmp_path), "SELECT * FROM c") == [("a", 1, "told")]
+    assert told(spark, "SELECT lake.main.twice(id + 20) FROM lake.main.c") == [(42,)]
