@@ -224,8 +224,8 @@ def test_a_field_is_added_first_in_its_struct():
             Unsupported,
             (
                 "cannot add column n to main.t with the default uuid(): existing rows need one"
-                " value, not an expression; add the column with a literal default, then SET"
-                " DEFAULT"
+                " value, which only constants, current_timestamp() and current_date() give; add the"
+                " column with a literal default, then SET DEFAULT"
             ),
         ),
         (

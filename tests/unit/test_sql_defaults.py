@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
+
 import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Default
-from shelduck.sql.ddl.defaults import expression_for_spark, read_default
+from shelduck.model.types.data_types import ducklake_type
+from shelduck.sql.ddl.defaults import expression_for_spark, read_default, value_at
 
 
 @pytest.mark.parametrize(
@@ -124,3 +127,31 @@ def test_an_expression_that_spark_cannot_repeat_is_refused(text):
 def test_broken_defaults_are_named(text):
     with pytest.raises(InvalidRequest):
         read_default(text)
+
+
+NOW = datetime(2024, 2, 29, 23, 30, 1, 500, timezone(timedelta(hours=-3)))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("current_timestamp()", "timestamptz", "2024-02-29 23:30:01.000500-03:00"),
+        ("current_timestamp", "timestamp", "2024-02-29 23:30:01.000500"),
+        ("now()", "date", "2024-02-29"),
+        ("current_date()", "date", "2024-02-29"),
+        ("current_date", "timestamp", "2024-02-29 00:00:00"),
+        ("current_timestamp()", "varchar", None),
+        ("(1 + 2) * -3", "int32", "-9"),
+        ("7 - 2", "int64", "5"),
+        ("'a' || 'b' || 'c'", "varchar", "abc"),
+        ("1 || 'b'", "varchar", None),
+        ("1.5 + 2", "int32", None),
+        ("uuid()", "varchar", None),
+        ("rand() + 1", "float64", None),
+    ],
+)
+def test_an_expression_has_one_value_for_rows_that_are_there(text, kind, value):
+    default = read_default(text)
+    assert not default.literal
+    found = value_at(default, ducklake_type(kind), NOW)
+    assert (found and found.text) == value

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from shelduck import clock
 from shelduck.errors import Conflict, InvalidRequest, Unsupported
 from shelduck.evolution.alter import names_rollup, plan_alter
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking, submit_rollups
 from shelduck.model.changes.modify import TableChange
+from shelduck.model.changes.schema_change import AddColumn
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, refuse_rollup
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.text.names import split_name
@@ -25,6 +27,7 @@ from shelduck.rollups.rollup_shape import (
 )
 from shelduck.rollups.rollup_tables import drop_rollup, rollups_of
 from shelduck.rollups.staged_alters import stage_alter
+from shelduck.sql.ddl.defaults import value_at
 from shelduck.verbs.undrop import stage_undrop
 from shelduck.work.handle import TableHandle
 from shelduck.work.lookup import require_checked, with_cost
@@ -68,11 +71,10 @@ class ShapeVerbs(TableHandle, in_parts=True):
         Args:
             changes: From `shelduck.add_column`, `rename_column`, `set_partitioning` and the like,
                 applied in order.
-            timeout: Seconds after which a job is cancelled; by default the option
-                alter_table_timeout_second, which is a day.
+            timeout: Seconds after which a job is cancelled; by default a day, the option
+                alter_table_timeout_second.
             wait: Whether to run a job to its end before returning, and return what
-                `SchemaChangeJob.wait` does. For a small table, it takes fewer steps than to wait
-                for the returned job.
+                `SchemaChangeJob.wait` does. For a small table, this takes fewer steps.
 
         Raises:
             NotFound, AlreadyExists, InvalidRequest: a change is not possible; nothing is changed.
@@ -81,6 +83,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
             Unsupported: values cannot be converted, or DuckLake does not support the change.
             Conflict: other commits kept changing the table at the same time.
         """
+        changes = self._with_moments(changes)
         view = self._view()
         # A light change opens a DuckDB file once; a job does not keep it from its workers.
         with self._state.store.session():
@@ -92,8 +95,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
             if plan is not None and not plan.is_heavy:
                 return self._alter_lightly(view, table, changes, plan)
         if plan is None:
-            done = self._alter_with_rollups(view, table, changes, timeout)
-            return done.wait() if wait and isinstance(done, SchemaChangeJob) else done
+            job = self._alter_with_rollups(view, table, changes, timeout)
+            return job.wait() if wait and isinstance(job, SchemaChangeJob) else job
         refuse_in_transaction(self._unit, "a change that converts values")
         if plan.change is not None:
             view.state.store.format.require(
@@ -127,6 +130,22 @@ class ShapeVerbs(TableHandle, in_parts=True):
         return carry_out(
             self._state, self._unit, lambda unit: stage_undrop(unit, self.name, wanted)
         )
+
+    def _with_moments(self, changes: Sequence[TableChange]) -> tuple[TableChange, ...]:
+        """Return the changes; new columns have the present value of defaults that are expressions.
+
+        It is computed once, and rows that are there read it for ever.
+        """
+
+        def told(change: TableChange) -> TableChange:
+            if not isinstance(change, AddColumn) or change.default is None:
+                return change
+            if change.default.literal or change.initial is not None:
+                return change
+            local = clock.now().astimezone(self._state.time_zone())
+            return replace(change, initial=value_at(change.default, change.type, local))
+
+        return tuple(map(told, changes))
 
     def _alter_lightly(
         self, view: UnitOfWork, table: TableVersion, changes: Sequence[TableChange], plan: AlterPlan
@@ -211,6 +230,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
         dictionaries of large files are read for texts and floats; else no file is. Rows that
         the catalog keeps count as one file for each version of their columns, without bytes.
         """
+        changes = self._with_moments(changes)
         view = self._view()
         table = view.workspace.table(self.name)
         plan = plan_with_rollups(table, list(rollups_of(view, table)), changes)

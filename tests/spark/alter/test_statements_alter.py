@@ -245,8 +245,8 @@ STRUCTS_ONLY = "only structs have fields to add, drop or rename"
             Unsupported,
             (
                 "cannot add column c to main.t with the default UUID(): existing rows need one"
-                " value, not an expression; add the column with a literal default, then SET"
-                " DEFAULT"
+                " value, which only constants, current_timestamp() and current_date() give; add the"
+                " column with a literal default, then SET DEFAULT"
             ),
         ),
         (

@@ -47,11 +47,13 @@ from shelduck.model.types.data_types import DataType
 class AddColumn(Definition):
     """Add a column or a struct field; existing rows read ``default``.
 
-    With ``rollup``, it is added to that rollup of the table too.
+    With ``rollup``, it is added to that rollup of the table too. ``initial`` is the value that a
+    default which is an expression had when somebody asked for the column.
     """
 
     if_not_exists: bool = False
     rollup: str | None = None
+    initial: Default | None = None
 
     def __str__(self) -> str:
         return f"ADD COLUMN {self.text}{_of_rollup('TO', self.rollup)}"
@@ -226,14 +228,16 @@ def _add(draft: SchemaDraft, change: AddColumn, table: str) -> SchemaDraft:
     made = new_field(change.path[-1], change.type, draft.next_id, nullable=change.nullable)
     if change.default is not None:
         made = replace(made, default=checked_default(change.default, made, change.path, table))
-        if not change.default.literal:
+        initial = change.default if change.default.literal else change.initial
+        if initial is None:
             raise Unsupported(
                 f"cannot add column {path_text(change.path)} to {table} with the default"
-                f" {change.default.text}: existing rows need one value, not an expression; add the"
-                " column with a literal default, then SET DEFAULT"
+                f" {change.default.text}: existing rows need one value, which only constants,"
+                " current_timestamp() and current_date() give; add the column with a literal"
+                " default, then SET DEFAULT"
             )
-        assert made.default is not None
-        made = replace(made, initial_default=made.default.text)
+        held = checked_default(initial, made, change.path, table)
+        made = replace(made, initial_default=held.text)
     if not change.nullable and (parent or change.default is None):
         raise InvalidRequest(
             f"cannot add column {path_text(change.path)} as NOT NULL to {table}: existing rows"
@@ -350,7 +354,13 @@ _BY_ID = Weight(False, "metadata only: columns are found by id")
 SCHEMA_CLAUSES: dict[type, Clause] = {
     AddColumn: Clause(
         "add_column",
-        record(AddColumn, **DEFINITION_PARTS, if_not_exists=FLAG, rollup=maybe(TEXT)),
+        record(
+            AddColumn,
+            **DEFINITION_PARTS,
+            if_not_exists=FLAG,
+            rollup=maybe(TEXT),
+            initial=maybe(DEFAULT_FORM),
+        ),
         Weight(False, "files without the new id are read with its initial default"),
         _add,
     ),

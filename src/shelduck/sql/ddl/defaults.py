@@ -6,7 +6,10 @@ more, some of them into something else (``cast(1.7 as int)`` is 1 in Spark and 2
 
 from __future__ import annotations
 
+import operator
 import re
+from collections.abc import Callable
+from datetime import datetime
 
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
@@ -25,6 +28,11 @@ _SAME_IN_BOTH = frozenset(
 _FUNCTIONS = frozenset(("now", "uuid"))
 _CASTS = frozenset(("cast", "trycast"))
 _TYPED = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIME"))
+_ARITHMETIC: dict[type, Callable[[int, int], int]] = {
+    exp.Add: operator.add,
+    exp.Sub: operator.sub,
+    exp.Mul: operator.mul,
+}
 _SUFFIX = re.compile(r"(?:[bB][dD]|[lLsSyYdDfF])$")
 
 
@@ -51,6 +59,56 @@ def expression_for_spark(duckdb_text: str) -> str:
     Raises Unsupported for an expression that Spark may understand differently or not at all.
     """
     return _translated(duckdb_text, "duckdb", "spark")
+
+
+def value_at(default: Default, kind: DataType, now: datetime) -> Default | None:
+    """Return the one value that an expression has ``now``, a local time; None if there is none.
+
+    Constants have one, and so have the present time and date in a column of their type.
+    """
+    try:
+        trees = parse_trees(default.text, "duckdb")
+    except SqlglotError:
+        return None
+    tree = trees[0] if len(trees) == 1 else None
+    if tree is None:
+        return None
+    word = str(tree.name).lower() if isinstance(tree, exp.Anonymous) else tree.key
+    if word in ("currenttimestamp", "currentdate", "now"):
+        return _moment(kind, now, is_date=word == "currentdate")
+    found = _constant(tree)
+    return None if found is None else Default(str(found))
+
+
+def _moment(kind: DataType, now: datetime, *, is_date: bool) -> Default | None:
+    day = now.date().isoformat()
+    if str(kind) == "date":
+        return Default(day)
+    local = f"{day} 00:00:00" if is_date else now.replace(tzinfo=None).isoformat(" ")
+    if str(kind) == "timestamp":
+        return Default(local)
+    offset = now.isoformat()[-6:]
+    return Default(f"{local}{offset}") if str(kind) == "timestamptz" else None
+
+
+def _constant(tree: exp.Expr) -> int | str | None:
+    """Return what whole numbers and texts make with + - * and ||."""
+    match tree:
+        case exp.Paren():
+            return _constant(tree.this)
+        case exp.Literal():
+            if tree.is_string:
+                return str(tree.this)
+            return int(tree.this) if str(tree.this).isdecimal() else None
+    one = _constant(tree.this) if isinstance(tree.this, exp.Expr) else None
+    if isinstance(tree, exp.Neg):
+        return -one if isinstance(one, int) else None
+    other = _constant(tree.expression) if isinstance(tree, exp.Binary) else None
+    if isinstance(tree, exp.DPipe) and isinstance(one, str) and isinstance(other, str):
+        return one + other
+    if isinstance(one, int) and isinstance(other, int) and type(tree) in _ARITHMETIC:
+        return _ARITHMETIC[type(tree)](one, other)
+    return None
 
 
 def _literal(tokens: list[Token]) -> str | None:
