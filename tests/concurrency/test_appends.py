@@ -37,7 +37,7 @@ def url(request, data_path):
     return address
 
 
-def start_appenders(url, folder):
+def start_appenders(url, folder, writers=WRITERS):
     """Start the processes and let them all begin at once when each has its Spark session."""
     go = folder / "go"
     processes = [
@@ -48,10 +48,10 @@ def start_appenders(url, folder):
             stderr=subprocess.STDOUT,
             text=True,
         )
-        for w in range(WRITERS)
+        for w in range(writers)
     ]
     deadline = time.monotonic() + _SECONDS
-    while len(list(folder.glob("ready-*"))) < WRITERS and time.monotonic() < deadline:
+    while len(list(folder.glob("ready-*"))) < writers and time.monotonic() < deadline:
         assert all(p.poll() is None for p in processes)
         time.sleep(0.2)
     go.touch()
@@ -82,6 +82,24 @@ def test_four_processes_append_twenty_five_times_each(url, tmp_path):
         assert oracle.rows("t") == expected_rows()
         assert oracle.sql("SELECT count(*), min(id), max(id) FROM t") == [(200, 0, 3_000_049)]
         assert oracle.sql("SELECT count(DISTINCT rowid) FROM t") == [(200,)]
+
+
+def test_two_processes_number_their_rows_without_a_conflict(url, tmp_path):
+    with closing(shelduck.connect(url)) as lake:
+        lake.execute("DROP TABLE t")
+        lake.execute(
+            "CREATE TABLE t (id BIGINT, who STRING, number BIGINT GENERATED ALWAYS AS IDENTITY)"
+        )
+    snapshots = snapshots_of(start_appenders(url, tmp_path, writers=2))
+
+    assert sorted(snapshots) == list(range(4, 4 + 2 * BATCHES))
+    with oracle_at(url) as oracle:
+        [(count, different, least, most)] = oracle.sql(
+            "SELECT count(*), count(DISTINCT number), min(number), max(number) FROM t"
+        )
+    assert (count, different, least) == (4 * BATCHES, 4 * BATCHES, 1)
+    # An append that is staged again keeps its rows, so no number is left out.
+    assert most == 4 * BATCHES
 
 
 def test_duckdb_inserts_among_them(url, tmp_path):
