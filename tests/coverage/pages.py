@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import pytest
 
-NAMES = ("ducklake", "delta", "doris", "kudu", "queries")
+NAMES = ("ducklake", "delta", "rules", "doris", "kudu", "queries")
 FOLDER = Path(__file__).parents[2] / "docs" / "coverage"
 README = Path(__file__).parents[2] / "README.md"
 BEGIN, END = "<!-- coverage -->", "<!-- /coverage -->"

@@ -201,10 +201,10 @@ def test_a_property_keeps_computed_columns_by_column_ids():
             '{"column":4,"expression":{"text":"s.a","uses":[{"start":0,"end":3,"column":2}]}}]}'
         ),
     }
-    left = follow_columns(kept, columns.with_fields(columns.fields[:1]), "t")
+    left = follow_columns(kept, columns.with_fields(columns.fields[:1]), columns, "t")
     assert left == {"own": "x"}
     with pytest.raises(InvalidRequest, match="a column of t from which column d of t, GENERATED"):
-        follow_columns(kept, columns.with_fields(columns.fields[1:]), "t")
+        follow_columns(kept, columns.with_fields(columns.fields[1:]), columns, "t")
 
 
 @pytest.mark.parametrize(

@@ -202,9 +202,10 @@ class _Fold:
         self.after, self.arrangement = self.rules.finish(self.after, self.arrangement)
         refuse_empty(self.after, name)
         if CONSTRAINTS in self.after.properties:
-            require_kept(self.after.properties, self.after.columns, name)
+            require_kept(self.after.properties, self.after.columns, self.table.columns, name)
         if COMPUTED in self.after.properties:
-            properties = follow_columns(self.after.properties, self.after.columns, name)
+            columns = self.after.columns
+            properties = follow_columns(self.after.properties, columns, self.table.columns, name)
             self.after = replace(self.after, properties=properties)
         if self.after.columns.index.limited or LENGTHS in self.after.properties:
             properties = with_lengths(self.after.properties, self.after.columns)

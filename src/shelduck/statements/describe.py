@@ -316,6 +316,8 @@ change:
   ORDER BY (c, ...) [FROM r]
   SET PARTITIONED BY (key, ...) | RESET PARTITIONED BY
   SET SORTED BY (key, ...) | RESET SORTED BY
+  ADD [CONSTRAINT name] CHECK (condition) [NOT VALID]
+  VALIDATE CONSTRAINT name | DROP CONSTRAINT [IF EXISTS] name
   SET TBLPROPERTIES (key = value, ...) | UNSET TBLPROPERTIES (key, ...)
 
 c is a column, or a field as column.field. agg is SUM, MIN, MAX, REPLACE or REPLACE_IF_NOT_NULL.

@@ -188,6 +188,7 @@ def test_a_check_finds_rows_that_duckdb_wrote_past_a_constraint(copied):
     )
     with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
         duckdb.execute("ALTER TABLE t DROP COLUMN renamed")
+    lake.execute("ALTER TABLE t ADD COLUMN other INT, DROP COLUMN other")
     with pytest.raises(InvalidRequest, match="uses a column that another writer dropped"):
         lake.execute("INSERT INTO t SELECT 1, NULL")
     lake.execute("ALTER TABLE t DROP CONSTRAINT pos")

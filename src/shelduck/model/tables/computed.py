@@ -10,7 +10,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.constraints import EXPRESSION_FORM, RowExpression, WrittenExpression
+from shelduck.model.tables.constraints import (
+    EXPRESSION_FORM,
+    RowExpression,
+    WrittenExpression,
+    is_gone,
+)
 from shelduck.model.tables.keys import KeyModel, keys_in
 from shelduck.model.tables.schema import Field, FieldId, Schema
 from shelduck.model.text.quoting import quote_name
@@ -155,8 +160,10 @@ def declared(
     return columns, with_computed(properties, ComputedColumns(tuple(made)))
 
 
-def follow_columns(properties: Mapping[str, str], columns: Schema, table: str) -> dict[str, str]:
-    """Return the properties of a table after a change of its columns.
+def follow_columns(
+    properties: Mapping[str, str], columns: Schema, before: Schema, table: str
+) -> dict[str, str]:
+    """Return the properties of a table after a change of its columns, which were ``before``.
 
     Raises InvalidRequest if a column went that a computed one needs, and for a default or NULL.
     """
@@ -166,7 +173,7 @@ def follow_columns(properties: Mapping[str, str], columns: Schema, table: str) -
         assert field is not None
         what = f"column {quote_name(field.name)} of {table}, {one.clause(columns)},"
         uses = () if one.expression is None else one.expression.uses
-        if any(columns.by_id(use.column) is None for use in uses):
+        if any(is_gone(use.column, columns, before) for use in uses):
             raise InvalidRequest(
                 f"cannot drop or convert a column of {table} from which {what} is computed; drop"
                 f" {quote_name(field.name)} first"

@@ -216,13 +216,17 @@ def path_of(number: FieldId, columns: Schema) -> Path | None:
     return _path_in(number, columns.fields) if columns.by_id(number) is not None else None
 
 
-def require_kept(properties: Mapping[str, str], columns: Schema, table: str) -> None:
-    """Raise InvalidRequest if a constraint needs a column that these columns do not have.
+def is_gone(number: FieldId, columns: Schema, before: Schema) -> bool:
+    """Return whether a change drops a column or field; a job replaces the one that it converts."""
+    return columns.by_id(number) is None and before.by_id(number) is not None
 
-    A column whose values a job converts is another column, so that is refused as well.
-    """
+
+def require_kept(
+    properties: Mapping[str, str], columns: Schema, before: Schema, table: str
+) -> None:
+    """Raise InvalidRequest if a constraint needs a column that a change drops or converts."""
     for one in constraints_of(properties, table):
-        if any(columns.by_id(number) is None for number in one.uses):
+        if any(is_gone(number, columns, before) for number in one.uses):
             raise InvalidRequest(
                 f"cannot drop or convert a column of {table} that the constraint"
                 f" {quote_name(one.name)} uses: {one.kind.value}"
