@@ -199,6 +199,14 @@ CLAUSES = [
         '{"is":"UnsetProperties","keys":["k"],"if_exists":true}',
     ),
     (
+        AddColumn(("a",), INT, Default("now()", literal=False), initial=Default("5")),
+        (
+            '{"is":"add_column","path":["a"],"type":{"is":"primitive","name":"int32"},'
+            '"default":{"text":"now()"},"nullable":true,"initial":{"text":"5","literal":true}}'
+        ),
+        None,
+    ),
+    (
         AddConstraint(
             ConstraintKind.CHECK,
             "c",
