@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from shelduck.model.changes.constraining import AddConstraint, DropConstraint
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.schema_change import (
     AddColumn,
@@ -148,6 +149,16 @@ def _created(name: Meaning, parts: list[str], *, replaces: bool, query: bool) ->
     return ("create", name, tuple(columns), keys, properties, comment, exists, replaces, query)
 
 
+def _constraint(text: str) -> Meaning:
+    """Return what ``primarykeyconstraint(a, b, name, table, characteristic)`` is."""
+    *what, name, _, characteristic = _arguments(text)
+    kind = text.partition("constraint(")[0]
+    if kind == "check":
+        what = [_plain(what[-1]) or ""]
+    relies = characteristic.endswith("Some(true))")
+    return ("constraint", kind, None if name == "null" else name, tuple(what), relies)
+
+
 def _inserted(name: Meaning, _: str, parts: list[str]) -> Meaning:
     partition, columns, _, overwrite, _, by_name, where, evolution = parts
     keys = tuple((k, _option(v)) for k, v in _map(partition))
@@ -200,6 +211,13 @@ _SPARKS: dict[str, Callable[[Any, str, list[str]], Meaning]] = {
         "alter",
         n,
         tuple(("drop", _path(c), p[1] == "true") for c in _arguments(p[0])),
+    ),
+    "AddConstraint": lambda n, _, p: ("alter", n, (_constraint(p[0]),)),
+    "AddCheckConstraint": lambda n, _, p: ("alter", n, (_constraint(p[0]),)),
+    "DropConstraint": lambda n, _, p: (
+        "alter",
+        n,
+        (("drop constraint", p[0], p[1] == "true"),),
     ),
     "RenameColumn": lambda n, _, p: ("alter", n, (("rename", _path(p[0]), p[1]),)),
     "SetTableProperties": lambda n, _, p: ("alter", n, (("set", _map(p[0])),)),
@@ -281,6 +299,11 @@ def _default_of(value: Any) -> str | None:
 
 
 def _change(change: Any) -> Meaning:
+    is_rule = isinstance(change, AddConstraint | DropConstraint)
+    return _constrained(change) if is_rule else _changed(change)
+
+
+def _changed(change: Any) -> Meaning:
     match change:
         case AddColumn(path, kind, default, nullable, comment, position, if_not_exists=False):
             facts = (comment, _our_place(position), _default_of(default))
@@ -306,6 +329,16 @@ def _change(change: Any) -> Meaning:
         case ResetSorting():
             return ("cluster", ())
     return ("unset", change.keys, change.if_exists)
+
+
+def _constrained(change: AddConstraint | DropConstraint) -> Meaning:
+    if isinstance(change, DropConstraint):
+        return ("drop constraint", change.name, change.if_exists)
+    what = (*change.columns, *re.findall(r"\w+", change.references))
+    if change.expression is not None:
+        what = (_plain(change.expression.text) or "",)
+    kind = change.kind.value.lower().replace(" ", "")
+    return ("constraint", kind, change.name, what, change.relies)
 
 
 def _our_create(s: st.CreateTableStatement) -> Meaning:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from shelduck.model.tables.constraints import ConstraintKind
 from shelduck.model.tables.keys import KeyModel, KeySpec
 from shelduck.model.text.quoting import quote_name
 from shelduck.sql.ddl.column_clauses import read_definition
@@ -180,6 +181,11 @@ def _create_table(
     opening = cursor.at
     if cursor.sees("(") and not begins_query(cursor):
         columns = read_columns(cursor, beside)
+    keys = (c for c in beside.constraints if c.kind is ConstraintKind.PRIMARY_KEY)
+    needed = {name.lower() for key in keys for name in key.columns}
+    columns = tuple(
+        replace(c, nullable=c.nullable and c.name.lower() not in needed) for c in columns
+    )
     clauses = _clauses(cursor) | {"constraints": tuple(beside.constraints)}
     clauses["computed"] = tuple(beside.computed or ())
     clauses["keys"] = taken_keys(cursor, columns, clauses)
