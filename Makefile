@@ -100,7 +100,7 @@ browser: setup chromium  ## test the page in a browser, and write docs/pictures
 
 soak: setup java  ## long stories, the laws over many programs, all pairs on PostgreSQL, for hours
 	SHELDUCK_TEST_LAWS=soak $(PY) $(PYTEST) -m "soak or slow" tests/stories/test_mirror.py tests/properties \
-	  tests/catalog/conflicts $(SEEDS)
+	  tests/catalog/conflicts tests/door/test_day_at_a_door.py $(SEEDS)
 	SHELDUCK_TEST_LAWS=soak $(PY) -m pytest -m "soak or slow" -s $(CROWDS)
 
 jars: setup java  ## fetch the JARs of jars.lock, which some slow tests give to Spark

@@ -320,11 +320,13 @@ FUNCTIONS: dict[str, Callable[[World], object]] = {
     "register": _by_format,
     "session": _session,
     "add_column": lambda w: w.altered(S.add_column("n", "int")),
-    "add_constraint": lambda w: w.altered(S.add_constraint("c", "id > 0")),
+    "add_constraint": lambda w: w.altered(S.add_constraint("c", "id >= 0")),
     "validate_constraint": lambda w: w.altered(
-        S.add_constraint("c", "id > 0", validate=False), S.validate_constraint("c")
+        S.add_constraint("c", "id >= 0", validate=False), S.validate_constraint("c")
     ),
-    "drop_constraint": lambda w: w.altered(S.add_constraint("c", "id > 0"), S.drop_constraint("c")),
+    "drop_constraint": lambda w: w.altered(
+        S.add_constraint("c", "id >= 0"), S.drop_constraint("c")
+    ),
     "change_type": lambda w: w.altered(S.change_type("w", "bigint")),
     "drop_column": lambda w: w.altered(S.drop_column("w")),
     "drop_default": lambda w: w.altered(S.drop_default("w")),

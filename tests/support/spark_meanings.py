@@ -325,7 +325,8 @@ def _changed(change: Any) -> Meaning:
         case SetProperties(values):
             return ("set", tuple(sorted(values)))
         case SetSorting(keys):
-            return ("cluster", tuple(key.expression for key in keys))
+            # A name that DuckDB reserves is kept in quotes.
+            return ("cluster", tuple(key.expression.strip('"') for key in keys))
         case ResetSorting():
             return ("cluster", ())
     return ("unset", change.keys, change.if_exists)
@@ -350,7 +351,8 @@ def _our_create(s: st.CreateTableStatement) -> Meaning:
     keys = tuple(str(key) for key in s.partitioned_by)
     if s.sorted_by:
         # Spark's word for it.
-        keys += (f"cluster_by({', '.join(key.expression for key in s.sorted_by)})",)
+        names = (key.expression.strip('"') for key in s.sorted_by)
+        keys += (f"cluster_by({', '.join(names)})",)
     query = s.as_query is not None
     facts = (tuple(sorted(s.properties.items())), s.comment, s.if_not_exists, s.or_replace)
     return ("create", s.name.parts, columns, keys, *facts, query)

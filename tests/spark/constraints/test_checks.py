@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
@@ -20,9 +18,6 @@ from shelduck import (
 )
 from tests.support.lakes import refusal, rows
 from tests.support.oracle import DuckDBOracle
-
-if TYPE_CHECKING:
-    pass
 
 STATEMENTS = [
     (
@@ -193,6 +188,13 @@ def test_a_check_finds_rows_that_duckdb_wrote_past_a_constraint(copied):
         lake.execute("INSERT INTO t SELECT 1, NULL")
     lake.execute("ALTER TABLE t DROP CONSTRAINT pos")
     lake.execute("INSERT INTO t SELECT 1, NULL")
+
+
+def test_a_constraint_can_come_and_go_in_one_statement(lake):
+    lake.sql("ALTER TABLE free ADD CONSTRAINT c CHECK (x > 0) NOT VALID, DROP CONSTRAINT c")
+    lake.sql("ALTER TABLE free ADD CONSTRAINT c CHECK (x > 0), DROP CONSTRAINT c")
+    lake.sql("INSERT INTO free VALUES (4, -4)")
+    assert "CONSTRAINT" not in lake.sql("SHOW CREATE TABLE free").collect()[0][0]
 
 
 def test_keys_are_kept_and_shown_and_nobody_enforces_them(lake):
