@@ -179,7 +179,7 @@ def test_a_check_finds_rows_that_duckdb_wrote_past_a_constraint(copied):
         duckdb.execute("ALTER TABLE t RENAME COLUMN x TO renamed")
     [problem] = lake.check(rows=True).problems
     assert problem.wrong.startswith(
-        "2 rows do not satisfy CHECK constraint pos (`renamed` > 0) of main.t, such as (renamed = -"
+        "2 row(s) do not satisfy CHECK constraint pos (`renamed` > 0) of main.t, such as (renamed ="
     )
     with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
         duckdb.execute("ALTER TABLE t DROP COLUMN renamed")

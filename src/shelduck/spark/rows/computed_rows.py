@@ -84,11 +84,11 @@ def wrong_values(rows: DataFrame, table: TableVersion) -> Iterator[str]:
         if one.expression is not None:
             wrong = rows.where(~name.eqNullSafe(_value(field, one, table))).count()
             if wrong:
-                yield f"{wrong} rows do not have the value of {_told(field, one, table)}"
+                yield f"{wrong} row(s) do not have the value of {_told(field, one, table)}"
         elif one.identity is not None and one.identity.always:
             twice = rows.groupBy(name).count().where("count > 1").count()
             if twice:
-                yield f"{twice} values of {_told(field, one, table)} are in several rows"
+                yield f"{twice} value(s) of {_told(field, one, table)} are in several rows"
 
 
 def _fields(table: TableVersion) -> Iterator[tuple[ComputedColumn, Field]]:
@@ -135,4 +135,4 @@ def _value(field: Field, one: ComputedColumn, table: TableVersion) -> Column:
 
 def _told(field: Field, one: ComputedColumn, table: TableVersion) -> str:
     clause = one.clause(table.columns)
-    return f"column {quote_name(field.name)} of {table.full_name}, {clause},"
+    return f"column {quote_name(field.name)} of {table.full_name} ({clause})"

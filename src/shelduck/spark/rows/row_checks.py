@@ -82,7 +82,7 @@ def violations(rows: DataFrame, table: TableVersion) -> Iterator[str]:
             continue
         found = wrong(rows, table, one).agg(F.count("*"), F.first(_row(one, table))).collect()[0]
         if found[0]:
-            yield f"{found[0]} rows do not satisfy {_told(one, table)}, such as {found[1]}"
+            yield f"{found[0]} row(s) do not satisfy {_told(one, table)}, such as {found[1]}"
 
 
 def refusal(table: TableVersion, constraint: Constraint, row: str) -> InvalidRequest:
