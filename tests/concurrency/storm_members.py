@@ -72,7 +72,11 @@ class Member:
 
     def step(self, verb: str) -> None:
         """One act; whatever it raises is noted."""
-        facts, act = getattr(self, verb.replace(" ", "_"))()
+        try:
+            facts, act = getattr(self, verb.replace(" ", "_"))()
+        except shelduck.CatalogUnavailable:
+            # The database restarts while the act looks around; nothing has begun.
+            return
         self.log.note(BEGUN, verb, **facts)
         try:
             act()

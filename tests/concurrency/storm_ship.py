@@ -206,7 +206,8 @@ def check(url: str, stories: Sequence[Story]) -> None:
         _check_files(duckdb)
     with shelduck.connect(url, progress=False) as lake:
         found = lake.check()
-        assert found.is_sound, str(found)
+        # A worker may be killed too near the end for another to take over its job.
+        assert [each for each in found.problems if each.kind != "job"] == [], str(found)
 
 
 def _check_rows(duckdb: DuckDBOracle, name: str, stories: Sequence[Story]) -> None:
