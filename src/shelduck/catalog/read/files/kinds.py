@@ -66,7 +66,7 @@ class AlikeFiles(NamedTuple):
 def alike_files(
     connection: Connection, table: TableVersion, known: Holdings
 ) -> list[AlikeFiles] | None:
-    """Return the files that a table has at its snapshot, by what they have in common.
+    """Return the files that a table has at its snapshot, by what they have in common, oldest first.
 
     None if somebody must look at each file: the catalog lacks the layout of one or contradicts
     itself, a file is in another store than the table, or there are very many kinds. One statement,
@@ -96,7 +96,7 @@ def _by_kind(connection: Connection, each: Subquery) -> list[AlikeFiles] | None:
         if kind is None:
             return None
         found.append(AlikeFiles((kind,), (example,), FileSums(files, ids, size, largest)))
-    return None if len(found) > _MOST else found
+    return None if len(found) > _MOST else sorted(found, key=lambda files: files.examples)
 
 
 def file_sums(connection: Connection, table: TableVersion) -> FileSums:
