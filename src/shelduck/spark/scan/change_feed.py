@@ -9,7 +9,7 @@ from functools import cached_property, reduce
 
 import pyarrow as pa
 from pyarrow import compute
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
@@ -19,7 +19,7 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.planning.feed_plan import ChangePlan, has_snapshots
 from shelduck.planning.scan import plan_scan
-from shelduck.spark.bridge import Named, bridge_for, select_named
+from shelduck.spark.bridge import Named, Sql, bridge_for, select_named
 from shelduck.spark.query import arrow_frame, local_frame
 from shelduck.spark.scan.deaths import (
     DIED_AT,
@@ -51,6 +51,8 @@ _NAMES = {
 _INSERT, _DELETE = "insert", "delete"
 _ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION, Origin.SNAPSHOT_ID)
 _BROADCAST_ROWS = 2_000_000
+_IS_DEAD = f"{Origin.FILE_ID} = {DIED_FILE} AND {Origin.POSITION} = {DIED_AT}"
+_IS_GONE = f"{_IS_DEAD} AND {DIED_IN} > {Origin.SNAPSHOT_ID}"
 # The positions of so many rows go to tasks with the files.
 _FEW_POSITIONS = 200_000
 # The times of more snapshots than this are joined to the rows.
@@ -91,23 +93,23 @@ def change_frame(spark: SparkSession, feed: Feed, times: Mapping[int, datetime])
     events = arrivals(spark, feed, _INSERT).unionAll(departures(spark, feed, _DELETE))
     snapshots = feed.plan.snapshots
     if snapshots.moved:
-        events = events.where(~F.col(VERSION).isin(sorted(snapshots.moved)))
+        events = events.where(f"{VERSION} NOT IN ({', '.join(map(str, sorted(snapshots.moved)))})")
     labels: Mapping[int, int | None] = {}
     if snapshots.mixed and feed.deaths is not None:
         labels = updated_up_to(feed.plan, feed.deaths, feed.came, feed.went)
     if snapshots.mixed - labels.keys():
         is_mixed = F.col(VERSION).isin(sorted(snapshots.mixed - labels.keys()))
         events = events.where(~is_mixed).unionAll(_paired(events.where(is_mixed)))
-    told: dict[str, str | Column] = {own: own for own in _NAMES}
+    told = {own: own for own in _NAMES}
     if any(highest is not None for highest in labels.values()):
-        told[CHANGE_TYPE] = F.expr(_label(labels))
+        told[CHANGE_TYPE] = Sql(_label(labels))
     if len(times) <= _FEW_TIMES:
-        told[_TIMESTAMP] = F.expr(_time(times))
+        told[_TIMESTAMP] = Sql(_time(times))
     else:
         shape = T.StructType([T.StructField(n, T.LongType()) for n in (VERSION, _TIMESTAMP)])
         known = local_frame(spark, [(n, _micros(at)) for n, at in times.items()], shape)
         events = events.join(F.broadcast(known), VERSION)
-        told[_TIMESTAMP] = F.timestamp_micros(_TIMESTAMP)
+        told[_TIMESTAMP] = Sql(f"timestamp_micros({_TIMESTAMP})")
     names = [Named(n, backticked(n)) for n in feed.table.columns.names]
     return select_named(events, [*names, *[Named(_NAMES[own], c) for own, c in told.items()]])
 
@@ -153,8 +155,8 @@ def as_inserts(rows: DataFrame, table: TableVersion) -> DataFrame:
 def arrivals(spark: SparkSession, feed: Feed, what: str) -> DataFrame:
     """Return the inserted rows: the table's columns, ``what``, snapshot and row id."""
     plan = feed.plan
-    came = F.col(Origin.SNAPSHOT_ID)
-    is_inside = came.between(plan.span.first, plan.span.last)
+    came = Origin.SNAPSHOT_ID
+    is_inside = f"{came} BETWEEN {plan.span.first} AND {plan.span.last}"
     rows = _rows(spark, feed, plan.born)
     # All rows of other files are of the snapshot in which the file began.
     is_merged = any(has_snapshots(f) for f in plan.born)
@@ -162,7 +164,7 @@ def arrivals(spark: SparkSession, feed: Feed, what: str) -> DataFrame:
     if plan.born_partly:
         rows = _rows(spark, feed, plan.born_partly).where(is_inside)
         dead = _deaths(spark, feed, plan.born_partly)
-        frames.append(rows.join(dead, _is_dead() & (F.col(DIED_IN) <= came), "left_anti"))
+        frames.append(rows.join(dead, F.expr(f"{_IS_DEAD} AND {DIED_IN} <= {came}"), "left_anti"))
     events = [_event(feed, f, what, came) for f in frames]
     return reduce(DataFrame.unionAll, [*events, *_inlined(spark, feed, feed.came, what)])
 
@@ -174,19 +176,21 @@ def departures(spark: SparkSession, feed: Feed, what: str, seen_at: int | None =
     then.
     """
     plan = feed.plan
-    died, came = F.col(DIED_IN), F.col(Origin.SNAPSHOT_ID)
-    is_chosen = F.lit(True) if seen_at is None else came <= seen_at
+    chosen = [] if seen_at is None else [f"{Origin.SNAPSHOT_ID} <= {seen_at}"]
     events = _inlined(spark, feed, feed.went, what)
     if plan.ended:
         ends = [(f.id, end) for f, end in plan.ended]
         shape = T.StructType([T.StructField(n, T.LongType()) for n in (DIED_FILE, DIED_IN)])
         known = local_frame(spark, ends, shape)
-        rows = _rows(spark, feed, [f for f, _ in plan.ended]).where(is_chosen)
+        rows = reduce(DataFrame.where, chosen, _rows(spark, feed, [f for f, _ in plan.ended]))
         gone = rows.join(F.broadcast(known), F.col(Origin.FILE_ID) == F.col(DIED_FILE))
-        events.append(_event(feed, gone, what, died))
+        events.append(_event(feed, gone, what, DIED_IN))
     if plan.thinned:
-        events.append(_event(feed, _thinned(spark, feed).where(is_chosen), what, died))
-    return reduce(DataFrame.unionAll, events or [_event(feed, _rows(spark, feed, ()), what, came)])
+        gone = reduce(DataFrame.where, chosen, _thinned(spark, feed))
+        events.append(_event(feed, gone, what, DIED_IN))
+    if not events:
+        events.append(_event(feed, _rows(spark, feed, ()), what, Origin.SNAPSHOT_ID))
+    return reduce(DataFrame.unionAll, events)
 
 
 def _rows(
@@ -198,12 +202,11 @@ def _rows(
 
 def _thinned(spark: SparkSession, feed: Feed) -> DataFrame:
     """Return the rows that were deleted from files in the span, with the snapshot of each."""
-    files, span, died = feed.plan.thinned, feed.plan.span, F.col(DIED_IN)
-    is_later = died > F.col(Origin.SNAPSHOT_ID)
+    files, span = feed.plan.thinned, feed.plan.span
     known = None if feed.deaths is None or bridge_for(spark) is None else _of_files(feed, files)
     if known is None or len(known) > _FEW_POSITIONS:
-        dead = _deaths(spark, feed, files).where(died.between(span.first, span.last))
-        return _rows(spark, feed, files).join(dead, _is_dead() & is_later)
+        dead = _deaths(spark, feed, files).where(f"{DIED_IN} BETWEEN {span.first} AND {span.last}")
+        return _rows(spark, feed, files).join(dead, F.expr(_IS_GONE))
     came = compute.field(SNAPSHOT)
     known = known.filter((came >= span.first) & (came <= span.last))
     # Tasks read only the rows at these positions, as if the file had no others.
@@ -214,9 +217,10 @@ def _thinned(spark: SparkSession, feed: Feed) -> DataFrame:
     rows = _rows(spark, feed, mine, only_deleted=True)
     snapshots = known[SNAPSHOT].unique().to_pylist()
     if len(snapshots) == 1:
-        return rows.withColumn(DIED_IN, F.lit(snapshots[0]).cast("bigint")).where(is_later)
+        later = rows.where(f"{snapshots[0]}L > {Origin.SNAPSHOT_ID}")
+        return later.withColumn(DIED_IN, F.expr(f"{snapshots[0]}L"))
     dead = F.broadcast(arrow_frame(spark, known.rename_columns([DIED_FILE, DIED_AT, DIED_IN])))
-    return rows.join(dead, _is_dead() & is_later)
+    return rows.join(dead, F.expr(_IS_GONE))
 
 
 def _of_files(feed: Feed, files: Sequence[DataFile]) -> pa.Table:
@@ -235,14 +239,9 @@ def _deaths(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataF
     return F.broadcast(found) if sum(map(most_deaths, sources)) <= _BROADCAST_ROWS else found
 
 
-def _is_dead() -> Column:
-    same_file = F.col(Origin.FILE_ID) == F.col(DIED_FILE)
-    return same_file & (F.col(Origin.POSITION) == F.col(DIED_AT))
-
-
-def _event(feed: Feed, rows: DataFrame, what: str, version: Column) -> DataFrame:
+def _event(feed: Feed, rows: DataFrame, what: str, version: str) -> DataFrame:
     names = [Named(n, backticked(n)) for n in feed.table.columns.names]
-    told = [Named(CHANGE_TYPE, F.lit(what)), Named(VERSION, version), Named(ROW_ID, ROW_ID)]
+    told = [Named(CHANGE_TYPE, Sql(f"'{what}'")), Named(VERSION, version), Named(ROW_ID, ROW_ID)]
     return select_named(rows, [*names, *told])
 
 
@@ -253,7 +252,7 @@ def _inlined(
         return []
     fields = feed.table.columns.fields
     found = inlined_frame(spark, fields, parts, Origin.ROW_ID, Origin.SNAPSHOT_ID)
-    return [_event(feed, found, what, F.col(Origin.SNAPSHOT_ID))]
+    return [_event(feed, found, what, Origin.SNAPSHOT_ID)]
 
 
 def _paired(events: DataFrame) -> DataFrame:

@@ -27,6 +27,7 @@ from shelduck.spark.bridge import (
     FileEntry,
     FileRelation,
     Named,
+    Sql,
     bridge_for,
     select_named,
 )
@@ -177,11 +178,9 @@ def _group(
     schema = _read_schema(group, row_ids=Origin.ROW_ID in origins)
     types = {} if origins else _commented_types(plan)
     for f, made in zip(plan.columns, group.outputs, strict=True) if types else ():
-        if f.name in types and isinstance(made, ReadAs):
-            read = schema[made.name]
-            read.dataType = (
-                types[f.name] if same_type(read.dataType, types[f.name]) else read.dataType
-            )
+        read = schema[made.name] if f.name in types and isinstance(made, ReadAs) else None
+        if read is not None and same_type(read.dataType, types[f.name]):
+            read.dataType = types[f.name]
     snapshot = plan.table.snapshot.id
     if bridge is None:
         found = public_group(spark, group, schema, snapshot, origins=bool(origins))
@@ -192,14 +191,16 @@ def _group(
             relation = replace(relation, measurer=partial(source.measured, group))
         found = bridge.relation(replace(relation, chooser=asked, wants_deleted=only_deleted))
     if group.snapshot_column is not None:
-        found = found.where(F.col(backticked(group.snapshot_column)) <= F.lit(snapshot))
+        found = found.where(f"{backticked(group.snapshot_column)} <= {int(snapshot)}L")
     # Metadata of the read schema says how files are read; it does not belong to the rows.
     columns = [
         Named(f.name, _source(e, f.type, bridged=bridge is not None), metadata={})
         for f, e in zip(plan.columns, group.outputs, strict=True)
     ]
     if origins:
-        index = F.col(ROW_INDEX) if bridge is None else metadata_of(found, "row_index")
+        index = ROW_INDEX if bridge is None else "_metadata.row_index"
+        if bridge is not None and "_metadata" in map(str.lower, schema.names):
+            found, index = found.withColumn(ROW_INDEX, metadata_of(found, "row_index")), ROW_INDEX
         columns += [Named(o, _origin(group, o, index), metadata={}) for o in origins]
     return select_named(found, columns)
 
@@ -210,21 +211,21 @@ def _source(made: Expression, kind: DataType, *, bridged: bool) -> str | Column:
     return backticked(made.name) if isinstance(made, ReadAs) else to_column(made)
 
 
-def _origin(group: ScanGroup, origin: Origin, index: Column) -> str | Column:
+def _origin(group: ScanGroup, origin: Origin, index: str) -> str:
     match origin:
         case Origin.FILE_ID:
             return FILE_ID
         case Origin.POSITION:
-            return index
+            return Sql(index)
         case Origin.SNAPSHOT_ID:
-            return _embedded(group.snapshot_column, F.col(BEGIN_SNAPSHOT))
+            return _embedded(group.snapshot_column, BEGIN_SNAPSHOT)
         case Origin.ROW_ID:
-            return _embedded(group.row_id_column, F.col(ROW_ID_START) + index)
+            return _embedded(group.row_id_column, f"{ROW_ID_START} + {index}")
 
 
-def _embedded(column: str | None, otherwise: Column) -> Column:
+def _embedded(column: str | None, otherwise: str) -> Sql:
     """Return the value that rows store, and ``otherwise`` for rows that store none."""
-    return otherwise if column is None else F.coalesce(F.col(backticked(column)), otherwise)
+    return Sql(otherwise if column is None else f"coalesce({backticked(column)}, {otherwise})")
 
 
 def _read_schema(group: ScanGroup, *, row_ids: bool) -> T.StructType:
