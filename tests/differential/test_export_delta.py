@@ -318,6 +318,25 @@ def test_rows_and_deletes_that_the_catalog_keeps(lake, readers, out):
     assert len(both(readers, out)) == 199
 
 
+def test_rules_are_reported_and_their_rows_are_all_there(lake, readers, out):
+    lake.sql(
+        "CREATE TABLE t (a INT, g INT GENERATED ALWAYS AS (a * 2), id BIGINT GENERATED ALWAYS AS"
+        " IDENTITY, CONSTRAINT c CHECK (a > 0), PRIMARY KEY (a))"
+    )
+    lake.sql("INSERT INTO t (a) SELECT CAST(id AS INT) FROM range(1, 40)")
+    done = lake.table("t").export_delta(out)
+
+    assert both(readers, out) == spark_rows(lake.table("t").read())
+    told = sorted(str(loss) for loss in done.report.losses)
+    assert told == [
+        "CONSTRAINT c CHECK (a > 0): not shown; only writers of this lake keep to it",
+        "CONSTRAINT primary_key_1 PRIMARY KEY (a) NOT ENFORCED: not shown",
+        "column 'g': GENERATED ALWAYS AS (a * 2) is not shown; readers see its values",
+        "column 'id': GENERATED ALWAYS AS IDENTITY is not shown; readers see its values",
+    ]
+    assert sorted(map(str, lake.table("t").plan_export("iceberg").losses)) == told
+
+
 @pytest.mark.slow
 def test_filters_find_what_is_there(lake, readers, out):
     lake.sql("CREATE TABLE t (a INT, d DATE, p INT) PARTITIONED BY (p)")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rich.filesize import decimal
 
 from shelduck.errors import Unsupported
 from shelduck.model.files.data_file import DataFile
+from shelduck.model.tables.computed import computed_of
+from shelduck.model.tables.constraints import constraints_of
 from shelduck.model.tables.partition import named_keys
 from shelduck.model.tables.schema import Default
 from shelduck.model.tables.table_version import TableVersion
@@ -119,13 +122,19 @@ class Exported:
         )
 
 
-def lost_partitions(table: TableVersion) -> tuple[Loss, ...]:
-    """Return the loss of a partitioned table, because exports show no partitions."""
+def lost_of_table(table: TableVersion) -> Iterator[Loss]:
+    """Yield what a table has beside its columns that exports do not show."""
     keys = named_keys(table.partition, table.columns)
-    if not keys:
-        return ()
-    by = ", ".join(map(str, keys))
-    return (Loss(f"partitioning by {by}", "not shown; readers can skip files only by bounds"),)
+    if keys:
+        by = ", ".join(map(str, keys))
+        yield Loss(f"partitioning by {by}", "not shown; readers can skip files only by bounds")
+    for rule in constraints_of(table.properties, table.full_name):
+        keepers = "; only writers of this lake keep to it" if rule.expression else ""
+        yield Loss(rule.text(table.columns), f"not shown{keepers}")
+    for made in computed_of(table.properties, table.full_name):
+        [column] = [f for f in table.columns if f.id == made.column]
+        told = f"{made.clause(table.columns)} is not shown; readers see its values"
+        yield Loss(f"column {column.name!r}", told)
 
 
 def lost_default(subject: str, default: Default, why: str) -> Loss:

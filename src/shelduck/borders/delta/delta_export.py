@@ -418,11 +418,7 @@ def _type(f: Field, found: DeltaSurvey) -> str | Action:
     if f.shape is Kind.STRUCT:
         return {"type": "struct", "fields": [_member(c, found) for c in f.children]}
     if f.shape is Kind.LIST:
-        return {
-            "type": "array",
-            "elementType": _type(f.children[0], found),
-            "containsNull": True,
-        }
+        return {"type": "array", "elementType": _type(f.children[0], found), "containsNull": True}
     key, value = f.children
     return {
         "type": "map",

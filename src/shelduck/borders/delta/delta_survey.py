@@ -15,7 +15,7 @@ from shelduck.borders.report import (
     FileRewrite,
     Loss,
     lost_default,
-    lost_partitions,
+    lost_of_table,
     unknown_rows,
 )
 from shelduck.errors import CorruptLake, Unsupported
@@ -84,7 +84,7 @@ def survey_for_delta(rows: TableRows, mode: str | None = None) -> DeltaSurvey:
         FORMAT,
         table.full_name,
         table.snapshot.id,
-        (*losses, *_of_readers(fields, narrow), *lost_partitions(table)),
+        (*losses, *_of_readers(fields, narrow), *lost_of_table(table)),
         tuple(rewrites),
         sum(len(part.rows) for part in rows.inlined),
     )

@@ -327,10 +327,7 @@ def _described(vector: DeletionVector) -> dict[str, object]:
         "sequence-number": -1,
         "offset": vector.offset,
         "length": vector.length,
-        "properties": {
-            "referenced-data-file": vector.data_file,
-            "cardinality": str(vector.rows),
-        },
+        "properties": {"referenced-data-file": vector.data_file, "cardinality": str(vector.rows)},
     }
 
 

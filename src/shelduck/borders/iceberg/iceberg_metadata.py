@@ -229,10 +229,7 @@ def _properties(table: TableVersion, names: dict[NamedBelow, int]) -> dict[str, 
 def _log(before: PublishedMetadata | None) -> list[JsonObject]:
     if before is None:
         return []
-    entry = {
-        "metadata-file": named(before.path),
-        "timestamp-ms": before.content["last-updated-ms"],
-    }
+    entry = {"metadata-file": named(before.path), "timestamp-ms": before.content["last-updated-ms"]}
     return [*before.content.get("metadata-log", []), entry]
 
 

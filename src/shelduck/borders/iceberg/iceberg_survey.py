@@ -24,7 +24,7 @@ from shelduck.borders.report import (
     FileRewrite,
     Loss,
     lost_default,
-    lost_partitions,
+    lost_of_table,
     unknown_rows,
 )
 from shelduck.errors import InvalidRequest, Unsupported
@@ -105,7 +105,7 @@ def survey_for_iceberg(rows: TableRows, format_version: int | None = None) -> Ic
         *shown.losses,
         *_of_defaults(shown, version, paths),
         *_of_readers(rows.files, found, shown, paths),
-        *lost_partitions(table),
+        *lost_of_table(table),
     )
     inlined = sum(len(part.rows) for part in rows.inlined)
     report = ExportReport(

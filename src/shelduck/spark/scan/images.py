@@ -42,10 +42,7 @@ class _Ids:
 
 
 def updated_up_to(
-    plan: ChangePlan,
-    deaths: pa.Table,
-    came: Sequence[InlinedRows],
-    went: Sequence[InlinedRows],
+    plan: ChangePlan, deaths: pa.Table, came: Sequence[InlinedRows], went: Sequence[InlinedRows]
 ) -> Mapping[int, int | None]:
     """Return, by snapshot that deleted and inserted rows, the highest id of an updated row.
 

@@ -136,10 +136,7 @@ def _batch(
     if has_deletes or origins:
         # As separate columns: both sides of a join have a _metadata.
         found = found.withColumns(
-            {
-                _FILE: metadata_of(found, "file_name"),
-                ROW_INDEX: metadata_of(found, "row_index"),
-            }
+            {_FILE: metadata_of(found, "file_name"), ROW_INDEX: metadata_of(found, "row_index")}
         )
     if has_deletes:
         dead = F.broadcast(_deleted(spark, files, snapshot))
