@@ -98,6 +98,20 @@ def test_a_query_counts_the_files_that_it_leaves_out(spark, lake, condition):
     assert counted(frame) == [(files, left_out, *sizes)]
 
 
+def test_a_filter_on_what_a_generated_column_is_made_of_leaves_out_its_partitions(spark, lake):
+    spark.sql(
+        "CREATE TABLE lake.main.logs (at TIMESTAMP, n INT, day DATE GENERATED ALWAYS AS"
+        " (CAST(at AS DATE))) PARTITIONED BY (day)"
+    )
+    spark.sql(
+        "INSERT INTO lake.main.logs (at, n) SELECT TIMESTAMP '2024-01-01 00:00:00'"
+        " + make_interval(0, 0, 0, 0, CAST(id AS INT)), CAST(id AS INT) FROM range(240)"
+    )
+    frame = spark.sql("SELECT n FROM lake.main.logs WHERE at >= TIMESTAMP '2024-01-09 05:00:00'")
+    assert rows(frame) == [(n,) for n in range(197, 240)]
+    assert [found[:2] for found in counted(frame)] == [(10, 8)]
+
+
 def test_files_that_a_join_leaves_out_are_counted(spark, lake):
     frame = spark.sql(
         "SELECT sum(n) FROM lake.main.sales s JOIN lake.main.days d ON s.day = d.day"
