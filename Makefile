@@ -121,7 +121,7 @@ bench: setup java  ## measure, and print the table of results
 	$(PY) -m benchmarks
 
 bench-peers: setup java jars .venv41/.ready  ## measure every verb beside Delta Lake and Apache Iceberg
-	$(PY41) -m benchmarks peers --keep
+	$(PY41) -m benchmarks peers more --keep
 
 docs: setup java browser  ## run the code of README.md and of the guides, draw the pictures, and build the site
 	$(PY) -m pytest -m "not cluster and not connect" $(DOCUMENTS)

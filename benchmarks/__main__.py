@@ -67,9 +67,10 @@ BENCHMARKS = {
     "scale": scale.run,
     "long": long_session.run,
     "peers": measuring.run,
+    "more": measuring.run_more,
 }
 # They need Spark 4.1 and JARs, so they run when they are named: `make bench-peers`.
-NAMED = ("peers",)
+NAMED = ("peers", "more")
 RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 _PACKAGES = ("pyspark", "duckdb", "duckdb-extension-ducklake", "sqlalchemy", "psycopg", "pyarrow")
 _LEAD = """# Benchmarks
