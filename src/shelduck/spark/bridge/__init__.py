@@ -6,6 +6,7 @@ from shelduck.spark.bridge.codec import Constant, Deletes, FileEntry, Report, Re
 from shelduck.spark.bridge.faults import DAMAGED, file_fault
 from shelduck.spark.bridge.jvm import has_jvm
 from shelduck.spark.bridge.named import (
+    ALL,
     Named,
     Sql,
     checkpoint,
@@ -17,6 +18,7 @@ from shelduck.spark.bridge.named import (
 from shelduck.spark.bridge.relation import Bridge, FileRelation, Lister, bridge_for
 
 __all__ = [
+    "ALL",
     "DAMAGED",
     "Bridge",
     "Constant",

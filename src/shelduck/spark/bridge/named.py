@@ -32,7 +32,8 @@ class Named(NamedTuple):
     """A column to select under a name.
 
     ``source`` is an expression, `Sql`, or the name of a column as in `F.col`. ``kind`` is the type
-    of a cast; None does not cast. If ``metadata`` is None, the source's metadata stays.
+    of a cast; None does not cast. If ``metadata`` is None, the source's metadata stays. Under the
+    name ``*``, the source is ``*`` or ``alias.*`` and stands for many columns; see `ALL`.
     """
 
     name: str
@@ -44,10 +45,16 @@ class Named(NamedTuple):
     def column(self) -> Column:
         """Return the column, built one call at a time."""
         found = column_of(self.source)
+        if self.name == "*":
+            return found
         found = found if self.kind is None else found.cast(self.kind)
         if self.metadata is None:
             return found.alias(self.name)
         return found.alias(self.name, metadata=dict(self.metadata))
+
+
+ALL = Named("*", "*")
+"""All columns."""
 
 
 def column_of(source: str | Column) -> Column:

@@ -74,8 +74,8 @@ class Folding:
         keys = [backticked(f.name) for f in self.key_fields]
         names = [f"__shelduck_folded_{n}" for n in range(len(self.values))]
         if self.is_unique:
-            whole = F.struct(*[F.col(backticked(f.name)) for f in self.values], F.col(GONE))
-            last = F.max_by(whole, self._rank()).alias("__shelduck_last")
+            whole = ", ".join([*(backticked(f.name) for f in self.values), GONE])
+            last = F.expr(f"max_by(struct({whole}), {self._rank}) AS __shelduck_last")
             found = rows.groupBy(*keys).agg(last, *also)
             rest = found.columns[len(keys) + 1 :]
             made = [f"__shelduck_last.{backticked(f.name)}" for f in self.values]
@@ -115,15 +115,15 @@ class Folding:
             case _:
                 return new
 
-    def is_newer(self, old: Column, new: Column) -> Column:
+    def is_newer(self, old: str, new: str) -> str:
         """Return whether a loaded row comes after one of the table, by their sequence values."""
-        return old.isNull() | F.coalesce(new >= old, F.lit(False))
+        return f"{old} IS NULL OR coalesce({new} >= {old}, false)"
 
-    def _rank(self) -> Column:
-        if self.sequence is None:
-            return F.col(ORDER)
+    @property
+    def _rank(self) -> str:
         # NULL comes before all other values.
-        return F.struct(F.col(backticked(self.sequence.name)), F.col(ORDER))
+        sequence = self.sequence
+        return ORDER if sequence is None else f"struct({backticked(sequence.name)}, {ORDER})"
 
     def _combined(self, field: Field) -> Column:
         value = F.col(backticked(field.name))

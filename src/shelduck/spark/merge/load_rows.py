@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
-from operator import and_
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.tables.schema import Field
 from shelduck.model.text.quoting import backticked
-from shelduck.spark.bridge import Named, select_named, select_names
+from shelduck.spark.bridge import Named, Sql, select_named, select_names
 from shelduck.spark.merge.folding import GONE, ORDER, Folding
 from shelduck.spark.merge.merge_clauses import MergeAction
 from shelduck.spark.scan.scan_frames import Origin
@@ -29,11 +27,11 @@ def ordered(rows: DataFrame, gone: str | None = None) -> DataFrame:
     Of two rows, the later one is the row that Spark reads later: rows of one task are in their
     order, and tasks are in the order of their input.
     """
-    sign, rest = F.lit(False), rows.columns
+    sign, rest = "false", rows.columns
     if gone is not None:
-        sign, rest = F.coalesce(F.col(backticked(gone)).cast("boolean"), sign), rest[:-1]
+        sign, rest = f"coalesce(CAST({backticked(gone)} AS BOOLEAN), false)", rest[:-1]
     columns = [Named(name, backticked(name)) for name in rest]
-    columns += [Named(ORDER, F.monotonically_increasing_id()), Named(GONE, sign)]
+    columns += [Named(ORDER, Sql("monotonically_increasing_id()")), Named(GONE, Sql(sign))]
     return select_named(rows, columns)
 
 
@@ -51,28 +49,27 @@ def matched_rows(
     source that are wanted ``also``.
     """
     old = [f for f in folding.columns if f.name in target.columns]
-    was = {f.id: F.col(_OLD.format(n)) for n, f in enumerate(old)}
+    was = {f.id: _OLD.format(n) for n, f in enumerate(old)}
     origins = [Named(o, o) for o in _ORIGINS]
     before = [Named(_OLD.format(n), backticked(f.name)) for n, f in enumerate(old)]
     ours = select_named(target, before + origins)
-    pairs = [(was[f.id], F.col(backticked(f.name))) for f in folding.key_fields]
+    pairs = [(was[f.id], backticked(f.name)) for f in folding.key_fields]
     joined = ours.join(shared(source, loaded), _same(pairs))
-    action, gone = F.lit(MergeAction.UPDATE.value), F.lit(False)
+    action, gone = f"{MergeAction.UPDATE.value}", "false"
     columns = [Named(f.name, backticked(f.name)) for f in folding.columns]
     if folding.is_unique:
-        gone = F.col(GONE)
-        action = F.when(gone, F.lit(MergeAction.DELETE.value)).otherwise(action)
+        gone, action = GONE, f"IF({GONE}, {MergeAction.DELETE.value}, {action})"
         sequence = folding.sequence
         if sequence is not None:
-            newer = folding.is_newer(was[sequence.id], F.col(backticked(sequence.name)))
-            action = F.when(newer, action)
+            newer = folding.is_newer(was[sequence.id], backticked(sequence.name))
+            action = f"IF({newer}, {action}, NULL)"
     else:
         keys = set(folding.keys.columns)
         columns = [
-            c if f.id in keys else Named(f.name, folding.updated(f, was[f.id], c.column))
+            c if f.id in keys else Named(f.name, folding.updated(f, F.col(was[f.id]), c.column))
             for f, c in zip(folding.columns, columns, strict=True)
         ]
-    more = [Named(ACTION, action), Named(GONE, gone), *(Named(name, name) for name in also)]
+    more = [Named(ACTION, Sql(action)), Named(GONE, Sql(gone)), *(Named(n, n) for n in also)]
     return select_named(joined, [*columns, *origins, *more])
 
 
@@ -157,8 +154,7 @@ def without_rows(rows: DataFrame, gone: DataFrame) -> DataFrame:
     """Return the rows that are not among ``gone`` ones, by their origins."""
     names = [_OLD.format(n) for n in range(len(_ORIGINS))]
     others = select_named(gone, [Named(n, o) for o, n in zip(_ORIGINS, names, strict=True)])
-    pairs = [(F.col(n), F.col(o)) for o, n in zip(_ORIGINS, names, strict=True)]
-    return rows.join(others, _same(pairs), "left_anti")
+    return rows.join(others, _same(zip(names, _ORIGINS, strict=True)), "left_anti")
 
 
 def _joined(rows: DataFrame, others: DataFrame, keys: Sequence[Field], how: str) -> DataFrame:
@@ -166,10 +162,10 @@ def _joined(rows: DataFrame, others: DataFrame, keys: Sequence[Field], how: str)
     names = [_OLD.format(n) for n in range(len(keys))]
     own = [Named(n, backticked(f.name)) for f, n in zip(keys, names, strict=True)]
     found = select_named(others, own).distinct()
-    pairs = [(F.col(n), F.col(backticked(f.name))) for f, n in zip(keys, names, strict=True)]
+    pairs = zip(names, (backticked(f.name) for f in keys), strict=True)
     return rows.join(found, _same(pairs), how)
 
 
-def _same(pairs: Sequence[tuple[Column, Column]]) -> Column:
+def _same(pairs: Iterable[tuple[str, str]]) -> Column:
     """Return whether keys are equal; NULL is a key like any other."""
-    return reduce(and_, [old.eqNullSafe(new) for old, new in pairs])
+    return F.expr(" AND ".join(f"{old} <=> {new}" for old, new in pairs))

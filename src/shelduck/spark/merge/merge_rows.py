@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -19,7 +19,7 @@ from shelduck.spark.merge.merge_clauses import (
     assigned,
     lacking_columns,
 )
-from shelduck.spark.merge.merge_scopes import CLAUSE, ScopeNames, taken_rows, values_of
+from shelduck.spark.merge.merge_scopes import CLAUSE, ScopeNames, first_case, taken_rows, values_of
 from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression, has_rules
 from shelduck.spark.rows.assignments import Assignments
 from shelduck.spark.rows.computed_rows import ruled
@@ -77,13 +77,11 @@ def merged_rows(
         if (is_new := clause.action is MergeAction.INSERT) or clause.action is MergeAction.UPDATE
     ]
     assigning.finish()
-    takes = {n: F.col(CLAUSE) == n for n in range(len(merge.clauses))}
-    nothing = F.lit(None)
-    actions = _case([(n, _action(c)) for n, c in enumerate(merge.clauses)], takes)
+    actions = _case([(n, _action(c)) for n, c in enumerate(merge.clauses)])
     columns = [
-        Named(f.name, _case([(n, parts[at]) for n, parts in made], takes))
+        Named(f.name, _case([(n, parts[at]) for n, parts in made]))
         if made
-        else Named(f.name, nothing, spark_type(f.type, f.name))
+        else Named(f.name, Sql("NULL"), spark_type(f.type, f.name))
         for at, f in enumerate(table.columns)
     ]
     kept = [Named(o, o) for o in origins]
@@ -105,10 +103,10 @@ def _ruled(
     return ruled(changed, table, is_given, only=stays).drop(CLAUSE)
 
 
-def _action(clause: MergeClause) -> Column:
+def _action(clause: MergeClause) -> Sql | Column:
     if clause.action is MergeAction.ERROR:
         return F.raise_error(clause.message).cast(T.LongType())
-    return F.lit(clause.action.value)
+    return Sql(clause.action.value)
 
 
 def tally(rows: DataFrame, origins: Sequence[str]) -> Tally:
@@ -133,13 +131,9 @@ def by_action(rows: DataFrame, *actions: MergeAction) -> DataFrame:
     return rows.where(f"{ACTION} IN ({', '.join(str(a.value) for a in actions)})")
 
 
-def _case(parts: Sequence[tuple[int, str | Column]], takes: Mapping[int, Column]) -> Sql | Column:
+def _case(parts: Sequence[tuple[int, str | Column]]) -> Sql | Column:
     """Return the part whose number is the row's clause, NULL for no part."""
     if all(isinstance(value, str) for _, value in parts):
         cases = " ".join(f"WHEN {CLAUSE} = {number} THEN {value}" for number, value in parts)
         return Sql(f"CASE {cases} END")
-    number, value = parts[0]
-    case = F.when(takes[number], column_of(value))
-    for other, its_value in parts[1:]:
-        case = case.when(takes[other], column_of(its_value))
-    return case
+    return first_case([(F.expr(f"{CLAUSE} = {n}"), column_of(value)) for n, value in parts])

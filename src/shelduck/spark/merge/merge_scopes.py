@@ -10,16 +10,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.spark.bridge import Named, equal_columns, select_named
+from shelduck.spark.bridge import ALL, Named, Sql, equal_columns, select_named
 from shelduck.spark.bridge.jvm import qualified
-from shelduck.spark.merge.merge_clauses import Merge, MergeAction, When
+from shelduck.spark.merge.merge_clauses import Merge, MergeAction, MergeClause, When
 from shelduck.spark.scan.matching import as_condition
 from shelduck.spark.types import spark_type
 
@@ -81,7 +81,7 @@ def taken_rows(
     merge: Merge,
     *,
     names: ScopeNames,
-    values: Sequence[Column | None],
+    values: Sequence[Sql | Column | None],
     origins: Sequence[str],
     shares: bool = False,
 ) -> DataFrame:
@@ -104,8 +104,8 @@ def taken_rows(
     kept = (CLAUSE, *(name for name in names.structs(merge) if name == _NOW), *structs)
     back = [Named(o, _hidden(o)) for o in origins]
     found = select_named(frame, [*back, *(Named(n, n) for n in kept)])
-    idle = [n for n, c in enumerate(merge.clauses) if c.action is MergeAction.NOTHING]
-    return found.where(F.col(CLAUSE).isNotNull() & ~F.col(CLAUSE).isin(idle))
+    busy = [str(n) for n, c in enumerate(merge.clauses) if c.action is not MergeAction.NOTHING]
+    return found.where(f"{CLAUSE} IN ({', '.join(busy)})" if busy else "false")
 
 
 def _in_parts(target: DataFrame, source: DataFrame, work: _Scopes) -> DataFrame:
@@ -114,29 +114,24 @@ def _in_parts(target: DataFrame, source: DataFrame, work: _Scopes) -> DataFrame:
     No row of the table is shuffled to find the latter: only matches and rows of the source are.
     """
     merge = work.merge
-    numbered = source.withColumn(_SOURCE, F.monotonically_increasing_id())
-    shared = F.broadcast(numbered)
+    numbered = select_named(source, [ALL, Named(_SOURCE, Sql("monotonically_increasing_id()"))])
     how = "left_outer" if merge.of(When.NOT_MATCHED_BY_SOURCE) else "inner"
-    ours = _joined(target, shared, work, how)
+    ours = _joined(target, F.broadcast(numbered), work, how)
     if merge.only_inserts:
         # Their columns would be read for nothing.
-        ours = ours.select(_SOURCE)
+        ours = select_named(ours, [Named(_SOURCE, _SOURCE), Named(_IS_OURS, Sql("true"))])
     else:
-        ours = work.evaluated(ours, target, (When.MATCHED, When.NOT_MATCHED_BY_SOURCE))
-        ours = ours.where(F.col(_SOURCE).isNotNull() | F.col(CLAUSE).isNotNull())
+        ours = work.evaluated(ours, target, (When.MATCHED, When.NOT_MATCHED_BY_SOURCE), "true")
+        ours = ours.where(f"{_SOURCE} IS NOT NULL OR {CLAUSE} IS NOT NULL")
     work = replace(work, hidden=[])
     theirs = _without_target(_theirs(numbered, merge), work)
-    theirs = work.evaluated(theirs, target, (When.NOT_MATCHED,))
-    both = ours.withColumn(_IS_OURS, F.lit(True)).unionByName(
-        theirs.withColumn(_IS_OURS, F.lit(False)), allowMissingColumns=True
-    )
+    theirs = work.evaluated(theirs, target, (When.NOT_MATCHED,), "false")
+    both = ours.unionByName(theirs, allowMissingColumns=True)
     # Rows of the table without a match have no number; they need not come together.
-    place = F.coalesce(
-        F.col(_SOURCE), -1 - F.abs(F.xxhash64(*map(_hidden, work.origins)) % _PLACES)
-    )
-    matches = F.count_if(F.col(_IS_OURS)).over(Window.partitionBy(place))
-    counted = both.withColumn(_MATCHES, matches)
-    return counted.where(F.col(_IS_OURS) | (F.col(_MATCHES) == 0))
+    spread = f"-1 - abs(xxhash64({', '.join(map(_hidden, work.origins))}) % {_PLACES})"
+    place = f"coalesce({_SOURCE}, {spread})"
+    matches = Named(_MATCHES, Sql(f"count_if({_IS_OURS}) OVER (PARTITION BY {place})"))
+    return select_named(both, [ALL, matches]).where(f"{_IS_OURS} OR {_MATCHES} = 0")
 
 
 @dataclass
@@ -144,14 +139,16 @@ class _Scopes:
     """The clauses, evaluated; ``hidden`` are the columns that every scope passes to the next."""
 
     merge: Merge
-    values: Sequence[Column | None]
+    values: Sequence[Sql | Column | None]
     table: TableVersion
     names: ScopeNames
     origins: Sequence[str]
     hidden: list[str] = field(default_factory=list)
 
-    def evaluated(self, frame: DataFrame, target: DataFrame, kinds: Sequence[When]) -> DataFrame:
-        """Return the rows with the clauses for these kinds of them, and `CLAUSE`."""
+    def evaluated(
+        self, frame: DataFrame, target: DataFrame, kinds: Sequence[When], is_ours: str = ""
+    ) -> DataFrame:
+        """Return the rows with the clauses for these kinds of them, `CLAUSE`, and ``is_ours``."""
         merge = self.merge
         clauses = [c for c in merge.clauses if c.when in kinds]
         self.hidden += [*self.names.structs(merge), *map(_hidden, self.origins), _TARGET]
@@ -168,32 +165,27 @@ class _Scopes:
             alone = _called(alone, merge)
             frame = self.evaluate(alone, When.NOT_MATCHED_BY_SOURCE)
         numbers = dict.fromkeys(_number(c.when) for c in clauses)
-        number = F.coalesce(*numbers) if numbers else F.lit(None).cast("int")
-        return select_named(frame, [Named(CLAUSE, number), *(Named(h, h) for h in self.hidden)])
+        number = Sql(f"coalesce({', '.join(numbers) or 'CAST(NULL AS INT)'})")
+        told = [Named(CLAUSE, number), *([Named(_IS_OURS, Sql(is_ours))] if is_ours else [])]
+        return select_named(frame, [*told, *(Named(h, h) for h in self.hidden)])
 
     def evaluate(self, frame: DataFrame, when: When) -> DataFrame:
         """Return the rows with the clauses for one kind of them, which may name its columns."""
         clauses = [(n, c) for n, c in enumerate(self.merge.clauses) if c.when is when]
         if not clauses:
             return frame
-        is_meant = F.expr(
-            {
-                When.MATCHED: f"{_TARGET} IS NOT NULL AND {_SOURCE} IS NOT NULL",
-                When.NOT_MATCHED: f"{_TARGET} IS NULL",
-                When.NOT_MATCHED_BY_SOURCE: f"{_SOURCE} IS NULL",
-            }[when]
-        )
-        cases = [
-            (is_meant if c.condition is None else is_meant & as_condition(c.condition), F.lit(n))
-            for n, c in clauses
-        ]
+        is_meant = {
+            When.MATCHED: f"{_TARGET} IS NOT NULL AND {_SOURCE} IS NOT NULL",
+            When.NOT_MATCHED: f"{_TARGET} IS NULL",
+            When.NOT_MATCHED_BY_SOURCE: f"{_SOURCE} IS NULL",
+        }[when]
         number = _number(when)
-        taken = {n: F.expr(f"{number} = {n}") for n, _ in clauses}
         given = {f"{_VALUE}_{n}": (n, v) for n, _ in clauses if (v := self.values[n]) is not None}
-        guarded = [F.when(taken[n], value).alias(name) for name, (n, value) in given.items()]
+        guarded = [Named(name, _if(f"{number} = {n}", value)) for name, (n, value) in given.items()]
         self.hidden += [number, *given]
         try:
-            return frame.select("*", _first(cases).alias(number)).select("*", *guarded)
+            numbered = select_named(frame, [ALL, Named(number, _taken(is_meant, clauses))])
+            return select_named(numbered, [ALL, *guarded]) if guarded else numbered
         except AnalysisException as error:
             if when is When.MATCHED:
                 raise
@@ -215,11 +207,11 @@ def _joined(target: DataFrame, source: DataFrame, work: _Scopes, how: str) -> Da
     on = merge.on_column(source)
     theirs = source
     if _SOURCE not in source.columns:
-        theirs = source.withColumn(_SOURCE, F.lit(0).cast(T.LongType()))
+        theirs = select_named(source, [ALL, Named(_SOURCE, Sql("0L"))])
         if merge.only_inserts:
             unmatched = _theirs(theirs, merge).join(_called(target, merge), on, "left_anti")
             return _without_target(unmatched, work)
-    ours = _called(target.withColumn(_TARGET, F.lit(True)), merge)
+    ours = _called(select_named(target, [ALL, Named(_TARGET, Sql("true"))]), merge)
     joined = ours.join(_theirs(theirs, merge), on, how)
     names, structs = work.table.columns.names, work.names.structs(merge)
     if merge.target_qualifier:
@@ -230,28 +222,22 @@ def _joined(target: DataFrame, source: DataFrame, work: _Scopes, how: str) -> Da
         ]
         return joined.select("*", *now, *marks)
     alias = backticked(merge.target_alias)
-    texts = [f"{alias}.{o} AS {_hidden(o)}" for o in work.origins]
+    kept = [Named(_hidden(o), Sql(f"{alias}.{o}")) for o in work.origins]
     for struct, places in structs.items():
         parts = ", ".join(f"'c{n}', {alias}.{backticked(names[n])}" for n in places)
-        texts.append(f"named_struct({parts}) AS {struct}")
-    return joined.selectExpr("*", *texts)
+        kept.append(Named(struct, Sql(f"named_struct({parts})")))
+    return select_named(joined, [ALL, *kept])
 
 
 def _without_target(rows: DataFrame, work: _Scopes) -> DataFrame:
     """Return rows of the source as those that match no row of the table."""
     fields = work.table.columns.fields
-    now = []
+    empty: dict[str, T.DataType] = {}
     for struct, places in work.names.structs(work.merge).items():
         kinds = {f"c{n}": spark_type(fields[n].type, fields[n].name) for n in places}
-        now.append(_nothing(T.StructType([T.StructField(*one) for one in kinds.items()]), struct))
-    marks = [_nothing(T.LongType(), _hidden(o)) for o in work.origins]
-    return rows.select("*", *now, *marks, _nothing(T.BooleanType(), _TARGET))
-
-
-def _nothing(kind: T.DataType, name: str) -> Column:
-    if isinstance(kind, T.AtomicType):
-        return F.expr(f"CAST(NULL AS {kind.simpleString()}) AS {name}")
-    return F.lit(None).cast(kind).alias(name)
+        empty[struct] = T.StructType([T.StructField(*one) for one in kinds.items()])
+    empty |= {_hidden(o): T.LongType() for o in work.origins} | {_TARGET: T.BooleanType()}
+    return select_named(rows, [ALL, *(Named(n, Sql("NULL"), kind) for n, kind in empty.items())])
 
 
 def _theirs(source: DataFrame, merge: Merge) -> DataFrame:
@@ -277,7 +263,8 @@ def _source_alone(
 ) -> DataFrame:
     """Return joined rows with the source's columns, under all of their names, and hidden ones."""
     if merge.source_alias is not None:
-        return joined.select(f"{backticked(merge.source_alias)}.*", *hidden)
+        every = Named("*", f"{backticked(merge.source_alias)}.*")
+        return select_named(joined, [every, *(Named(h, h) for h in hidden)])
     if merge.only_inserts:
         return joined
     return joined.drop(*[target[backticked(name)] for name in target.columns])
@@ -291,7 +278,27 @@ def _number(when: When) -> str:
     return f"{CLAUSE}_{when.name}"
 
 
-def _first(cases: Sequence[tuple[Column, Column]]) -> Column:
+def _taken(is_meant: str, clauses: Sequence[tuple[int, MergeClause]]) -> Sql | Column:
+    """Return the number of the first clause that takes a row, NULL if none does."""
+    if len(clauses) == 1 and clauses[0][1].condition is None:
+        return _if(is_meant, Sql(clauses[0][0]))
+    meant = F.expr(is_meant)
+    return first_case(
+        [
+            (meant if c.condition is None else meant & as_condition(c.condition), F.lit(n))
+            for n, c in clauses
+        ]
+    )
+
+
+def _if(condition: str, value: Sql | Column) -> Sql | Column:
+    """Return the value if a condition is true, NULL if not."""
+    if isinstance(value, Sql):
+        return Sql(f"CASE WHEN {condition} THEN {value} END")
+    return F.when(F.expr(condition), value)
+
+
+def first_case(cases: Sequence[tuple[Column, Column]]) -> Column:
     """Return the value of the first case whose condition is true."""
     condition, value = cases[0]
     found = F.when(condition, value)

@@ -75,7 +75,7 @@ class Assignments:
         """Return the assigned values; a default has none."""
         return [value for v in self.values if (value := v.expression) is not None]
 
-    def struct(self, names: Sequence[str]) -> Column | None:
+    def struct(self, names: Sequence[str]) -> Sql | Column | None:
         """Return all values in one struct, if there are any; the names end with those of fields."""
         fields = [name.rpartition(".")[2] for name in self.given(names)]
         if not fields:
@@ -83,7 +83,7 @@ class Assignments:
         texts = [v.value for v in self.values if isinstance(v.value, Sql)]
         if len(texts) == len(fields):
             parts = [f"'{name}', {text}" for name, text in zip(fields, texts, strict=True)]
-            return F.expr(f"named_struct({', '.join(parts)})")
+            return Sql(f"named_struct({', '.join(parts)})")
         values = zip(fields, self.expressions(), strict=True)
         return F.struct(*[value.alias(name) for name, value in values])
 

@@ -49,7 +49,7 @@ _CAST_YOURSELF = "cast it explicitly if that is what you want"
 
 def fail(message: str | Column, data_type: T.DataType) -> Column:
     """Return a column of ``data_type`` whose every value fails the write with ``message``."""
-    text = F.concat(F.lit(MARK), F.lit(message) if isinstance(message, str) else message)
+    text = F.lit(MARK + message) if isinstance(message, str) else F.concat(F.lit(MARK), message)
     return F.raise_error(text).cast(data_type)
 
 

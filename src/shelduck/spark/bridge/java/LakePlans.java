@@ -258,7 +258,7 @@ public final class LakePlans {
   /**
    * Columns of {@code rows}, each given by its name, its source column, the JSON of the type to
    * cast to and that of its metadata, and whether the source is SQL. A null source is the next one
-   * of {@code made}; a null type is no cast; null metadata keeps the source's.
+   * of {@code made}; a null type is no cast; null metadata keeps the source's. A star stays one.
    */
   public Dataset select(Dataset rows, String named, List made) {
     List texts = TextRows.rows(named);
@@ -266,6 +266,10 @@ public final class LakePlans {
     int next = 0;
     for (int i = 0; i < columns.length; i++) {
       String[] text = (String[]) texts.get(i);
+      if (text[0].equals("*")) {
+        columns[i] = functions.col(text[1]);
+        continue;
+      }
       Column column = text[1] == null ? (Column) made.get(next++)
           : text[4] == null ? functions.col(text[1]) : functions.expr(text[1]);
       if (text[2] != null) {
