@@ -165,6 +165,52 @@ def test_an_empty_lake_says_so(lake, page):
     assert "No job was ever needed" in page.text("/jobs")
 
 
+def facts(page, title):
+    """The terms of the card with this title, each with what stands behind it."""
+    [card] = [c for c in of_class(page, "card") if words(c).startswith(title)]
+    [told] = of_class(card, "facts")
+    return dict(zip(map(words, told.iter("dt")), map(words, told.iter("dd")), strict=True))
+
+
+def test_the_definition_of_a_table_shows_what_it_has(page, sql):
+    sql(
+        "CREATE TABLE t (k INT, day DATE, v INT SUM) AGGREGATE KEY (k, day)"
+        " ROLLUP (r (k, v)) PARTITIONED BY (bucket(4, k), day) SORTED BY (day DESC, k)",
+        "CREATE TABLE u (id BIGINT GENERATED ALWAYS AS IDENTITY, a INT,"
+        " b INT GENERATED ALWAYS AS (a + 1), PRIMARY KEY (id), CONSTRAINT small CHECK (a < 9))",
+        "ALTER TABLE u RENAME COLUMN a TO `<b>`",
+    )
+    found = page.tree(f"/tables/{page.id_of('t')}/definition")
+    assert facts(found, "Keys") == {"Key 0": "AGGREGATE KEY (k, day)"}
+    assert facts(found, "Partitioning") == {"Part 0": "bucket(4, k)", "Part 1": "day"}
+    assert facts(found, "Sort order") == {"Sort 0": "day DESC", "Sort 1": "k"}
+    assert facts(found, "Rollups") == {"r": "k, v"}
+    other = page.tree(f"/tables/{page.id_of('u')}/definition")
+    assert facts(other, "Constraints") == {
+        "primary_key_1": "PRIMARY KEY (id) NOT ENFORCED",
+        "small": "CHECK (`<b>` < 9)",
+    }
+    assert facts(other, "Computed columns") == {
+        "id": "GENERATED ALWAYS AS IDENTITY",
+        "b": "GENERATED ALWAYS AS (`<b>` + 1)",
+    }
+    with shelduck.connect(page.lake.url) as lake:
+        for name, shown in (("t", found), ("u", other)):
+            [(text,)] = lake.execute(f"SHOW CREATE TABLE {name}").rows
+            assert "".join(of_class(shown, "code")[-1].itertext()) == text
+    rollup = page.tree(f"/tables/{page.id_of('t$r')}/definition")
+    assert "The table is the rollup r of main.t;" in words(rollup)
+
+
+def test_the_definition_of_a_plain_table_asks_no_more_than_its_columns(lake, page):
+    lake.create("t", a="int")
+    path = f"/tables/{page.id_of('t')}/definition"
+    before = lake.store.statements
+    assert "no keys, partitions, sort order" in page.text(path)
+    # The newest snapshot, and what a table is made of.
+    assert lake.store.statements - before == 4
+
+
 def test_moult_tells_what_each_layout_lacks_and_has(lake, page, sql):
     sql("CREATE TABLE t (id INT, s STRUCT<a: INT>, old STRING)")
     row = {"id": 1, "s": {"a": 1}, "old": "x"}

@@ -27,7 +27,6 @@ INDEX_COLUMNS = (
     "IndexName string, Field string, Type string, Null string, Key string, Default string,"
     " Extra string"
 )
-_COMPUTED: list[Row] = [("", "", ""), ("# Computed Columns", "", "")]
 TypeChanges = Mapping[str, Sequence[Mapping[str, str]]]
 
 
@@ -38,17 +37,15 @@ def table_rows(table: TableVersion, changes: TypeChanges | None = None) -> list[
     """
     rows: list[Row] = [(f.name, spark_text(f), table.comments.get(f.id)) for f in table.columns]
     rows += _fields(table)
-    rows += _keys("# Keys", "Key", _key_texts(table))
-    rows += _keys("# Partitioning", "Part", partition_texts(table))
-    rows += _keys("# Sort Order", "Sort", sort_texts(table))
-    rows += _constraints(table)
+    for title, told in sections(table).items():
+        rows += [("", "", ""), (f"# {title}", "", ""), *told]
     if changes is None:
         return rows
     rows += [("", "", ""), ("# Column Details", "", "")]
     for top in table.columns:
         rows += [(path, detail, table.comments.get(f.id)) for f, path, detail in _details(top, ())]
-    told = [(path, _change_text(c), None) for path, found in changes.items() for c in found]
-    rows += [("", "", ""), ("# Type Changes", "", ""), *told] if told else []
+    changed = [(path, _change_text(c), None) for path, found in changes.items() for c in found]
+    rows += [("", "", ""), ("# Type Changes", "", ""), *changed] if changed else []
     rows += [
         ("", "", ""),
         ("# Detailed Table Information", "", ""),
@@ -63,6 +60,27 @@ def table_rows(table: TableVersion, changes: TypeChanges | None = None) -> list[
         ("Table Properties", _properties_text(table), None),
     ]
     return rows
+
+
+def sections(table: TableVersion) -> dict[str, list[Row]]:
+    """Return what a table has besides its columns: the rows of each of its sections, by title."""
+    constraints = constraints_of(table.properties, table.full_name)
+    found: dict[str, list[Row]] = {
+        "Keys": _numbered("Key", _key_texts(table)),
+        "Partitioning": _numbered("Part", partition_texts(table)),
+        "Sort Order": _numbered("Sort", sort_texts(table)),
+        # Each with its name, as Databricks shows them.
+        "Constraints": [
+            (one.name, one.clause(table.columns) + " NOT VALID" * one.unproven, None)
+            for one in constraints
+        ],
+        "Computed Columns": [
+            (field.name, one.clause(table.columns), None)
+            for one in computed_of(table.properties, table.full_name)
+            if (field := table.columns.by_id(one.column)) is not None
+        ],
+    }
+    return {title: rows for title, rows in found.items() if rows}
 
 
 def index_rows(indexes: Sequence[tuple[str, TableVersion]]) -> list[tuple[str, ...]]:
@@ -226,21 +244,6 @@ def told_properties(table: TableVersion) -> dict[str, str]:
     return dict(sorted((shown_properties(table.properties) | checks).items()))
 
 
-def _constraints(table: TableVersion) -> list[Row]:
-    """Return the constraints, each with its name, as Databricks shows them; what is computed."""
-    found = constraints_of(table.properties, table.full_name)
-    told: list[Row] = [
-        (one.name, one.clause(table.columns) + " NOT VALID" * one.unproven, None) for one in found
-    ]
-    rows: list[Row] = [("", "", ""), ("# Constraints", "", ""), *told] if told else []
-    for one in computed_of(table.properties, table.full_name):
-        field = table.columns.by_id(one.column)
-        if field is not None:
-            rows += [] if ("# Computed Columns", "", "") in rows else _COMPUTED
-            rows.append((field.name, one.clause(table.columns), None))
-    return rows
-
-
 def _partition_text(table: TableVersion, key: PartitionColumn) -> str:
     try:
         return "".join(map(str, named_keys([key], table.columns)))
@@ -249,11 +252,8 @@ def _partition_text(table: TableVersion, key: PartitionColumn) -> str:
         return f"{key.transform}({quote_name(column.name) if column else key.column_id})"
 
 
-def _keys(title: str, word: str, texts: list[str]) -> list[Row]:
-    if not texts:
-        return []
-    numbered: list[Row] = [(f"{word} {n}", text, None) for n, text in enumerate(texts)]
-    return [("", "", ""), (title, "", ""), *numbered]
+def _numbered(word: str, texts: list[str]) -> list[Row]:
+    return [(f"{word} {n}", text, None) for n, text in enumerate(texts)]
 
 
 def spark_text(field: Field) -> str:

@@ -30,6 +30,7 @@ from shelduck.errors import (
 )
 from shelduck.web.guard import Guard, GuardMiddleware
 from shelduck.web.pages import (
+    definition_page,
     files_page,
     jobs_page,
     lake_page,
@@ -45,6 +46,7 @@ Page = Callable[[Site, Request], Response]
 _PAGES: dict[str, Page] = {
     "/": lake_page.show,
     "/tables/{table:int}": story_page.show,
+    "/tables/{table:int}/definition": definition_page.show,
     "/tables/{table:int}/moult": moult_page.show,
     "/tables/{table:int}/files": files_page.show,
     "/snapshots": snapshots_page.show,

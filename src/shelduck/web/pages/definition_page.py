@@ -1,0 +1,33 @@
+"""What a table is besides its columns: keys, arrangement, constraints, rollups, its statement."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from shelduck.model.tables.rollup import rollup_of
+from shelduck.rollups.rollup_shape import base_of
+from shelduck.rollups.rollup_tables import rollups_of
+from shelduck.statements.describe import create_statement, sections
+from shelduck.web.site import Site
+from shelduck.work.unit import UnitOfWork
+
+
+def show(site: Site, request: Request) -> Response:
+    """Return the page of the definition of a table."""
+    with site.reading() as (connection, head):
+        table = site.table(connection, head, int(request.path_params["table"]))
+    # It asks nothing of a table that neither has rollups nor is one.
+    unit = UnitOfWork(site.state)
+    rollups = list(rollups_of(unit, table))
+    return site.render(
+        request,
+        "definition.html",
+        table=table,
+        tab="definition",
+        sections=sections(table),
+        rollups=[(rollup.name, one) for one in rollups if (rollup := rollup_of(one))],
+        rollup=rollup_of(table),
+        base=base_of(unit, table),
+        statement=create_statement(table, rollups),
+    )
