@@ -8,10 +8,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from sqlalchemy import update
 
 import shelduck
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.running import job_rows as catalog_jobs
+from shelduck.ducklake.tables import tag
 from shelduck.model.changes.change import (
     AppendFiles,
     CommitInfo,
@@ -209,6 +211,47 @@ def test_the_definition_of_a_plain_table_asks_no_more_than_its_columns(lake, pag
     assert "no keys, partitions, sort order" in page.text(path)
     # The newest snapshot, and what a table is made of.
     assert lake.store.statements - before == 4
+
+
+@pytest.mark.every_database
+def test_views_are_listed_and_each_has_a_page(page, lake, sql, monkeypatch):
+    sql(
+        "CREATE TABLE t (a INT, b INT)",
+        "ALTER TABLE t RENAME COLUMN a TO c",
+        "CREATE VIEW old COMMENT 'as it was' AS SCHEMA VERSION 1 OF t",
+    )
+    lake.tell(
+        "CREATE VIEW twice (x) AS SELECT b * 2 FROM t",
+        "COMMENT ON VIEW twice IS 'two <of> each'",
+        "CREATE SCHEMA s",
+        "CREATE VIEW s.far AS SELECT '" + "<x>" * 200 + "' AS far",
+    )
+    listed = rows(page.tree("/"), "Views")
+    assert [name for name, _ in listed] == ["main.old", "main.twice", "s.far"]
+    assert listed[1][1] == "SELECT (b * 2) FROM t"
+    assert listed[2][1].startswith("SELECT '<x><x>")
+    assert len(listed[2][1]) == 300
+    assert [name for name, _ in rows(page.tree("/?q=TWI"), "Views")] == ["main.twice"]
+    assert "Views of the lake" not in page.text("/?q=other")
+    links = {words(a): a.get("href") for a in page.tree("/").iter("a")}
+    twice = page.tree(links["main.twice"])
+    assert "two <of> each" in words(twice)
+    assert "CREATE VIEW main.twice (x) COMMENT 'two <of> each' AS SELECT (b * 2)" in words(twice)
+    old = page.tree(links["main.old"])
+    assert "CREATE VIEW main.old COMMENT 'as it was' AS SCHEMA VERSION 1 OF main.t" in words(old)
+    [pinned] = [a.get("href") for a in old.iter("a") if words(a).startswith("the columns that")]
+    assert rows(page.tree(pinned), "Columns at snapshot 1")[0][:2] == ["a", "int32"]
+    assert "view 99 does not exist" in page.text("/views/99", 404)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shelduck.web.pages.lake_page.PAGE", 2)
+        assert "1 more view not shown" in page.text("/")
+    newer = update(tag).where(tag.c.key == "shelduck.pinned").values(value='{"version": 99}')
+    with lake.store.write() as connection:
+        connection.execute(newer)
+    told = words(page.tree("/"))
+    assert "view old" in told
+    assert "main.t" in told
 
 
 def test_moult_tells_what_each_layout_lacks_and_has(lake, page, sql):

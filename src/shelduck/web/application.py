@@ -49,6 +49,7 @@ _PAGES: dict[str, Page] = {
     "/tables/{table:int}/definition": definition_page.show,
     "/tables/{table:int}/moult": moult_page.show,
     "/tables/{table:int}/files": files_page.show,
+    "/views/{view:int}": definition_page.show_view,
     "/snapshots": snapshots_page.show,
     "/snapshots/compare": snapshots_page.compare,
     "/jobs": jobs_page.show,

@@ -18,9 +18,11 @@ from starlette.responses import HTMLResponse
 
 from shelduck.catalog.read import read
 from shelduck.catalog.read.read import Connection
+from shelduck.catalog.read.views_and_macros import views
 from shelduck.errors import NotFound
 from shelduck.model.changes.job import Job
 from shelduck.model.tables.table_version import Snapshot, TableVersion
+from shelduck.model.tables.view import ViewVersion
 from shelduck.web import wording
 from shelduck.web.guard import Guard
 from shelduck.web.wording import here
@@ -119,6 +121,15 @@ class Site:
                 about="table",
             )
         return found
+
+    def view(self, connection: Connection, at: Snapshot, number: int) -> ViewVersion:
+        """Return a view at a snapshot by its id; NotFound if it is not there."""
+        for found in views(connection, at, [number], self.state.info):
+            return found
+        raise NotFound(
+            f"view {number} does not exist at snapshot {at.id}; look for it on the first page",
+            about="view",
+        )
 
 
 def pace_of(pace: Pace, job: Job, now: datetime) -> float | None:

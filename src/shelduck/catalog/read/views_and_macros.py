@@ -56,19 +56,37 @@ def view(
         return None
     if len(rows) > 1:
         raise two_rows(tables.view, f"{shown_schema(schema)}.{name}", at.id)
-    row = rows[0]
+    return _views(connection, at, rows, lake)[0]
+
+
+def views(
+    connection: Connection, at: Snapshot, ids: Sequence[int], lake: LakeInfo
+) -> list[ViewVersion]:
+    """Return those of these views that a snapshot has, in their order; two statements."""
+    asked = _any_view(schemas_of(connection)).where(tables.view.c.view_id.in_(ids))
+    rows = connection.execute(asked, {"snapshot": at.id}).all()
+    return sorted(_views(connection, at, rows, lake), key=lambda found: ids.index(found.id))
+
+
+def _views(
+    connection: Connection, at: Snapshot, rows: Sequence[Row[Any]], lake: LakeInfo
+) -> list[ViewVersion]:
     asked = _view_tags(format_of(connection).view_column_tag)
-    found = connection.execute(asked, {"view": row.view_id, "snapshot": at.id}).all()
-    return ViewVersion(
-        row.view_id,
-        str(row.view_uuid),
-        schema_of_row(row, lake.data_path),
-        row.view_name,
-        definition_of(row, found),
-        at,
-        SnapshotId(row.begin_snapshot),
-        row.dialect,
-    )
+    wanted = {"views": [row.view_id for row in rows], "snapshot": at.id}
+    tags = connection.execute(asked, wanted).all()
+    return [
+        ViewVersion(
+            row.view_id,
+            str(row.view_uuid),
+            schema_of_row(row, lake.data_path),
+            row.view_name,
+            definition_of(row, (tag for tag in tags if tag.view_id == row.view_id)),
+            at,
+            SnapshotId(row.begin_snapshot),
+            row.dialect,
+        )
+        for row in rows
+    ]
 
 
 def view_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list[str]:
@@ -118,6 +136,16 @@ def _macro(rows: Sequence[Row[Any]], texts: dict[Any, str], lake: LakeInfo) -> M
 
 @cache
 def _view_called(schemas: FromClause) -> Select[Any]:
+    s, v = schemas.c, tables.view.c
+    return (
+        _any_view(schemas)
+        .where(func.lower(s.schema_name) == func.lower(bindparam("schema", type_=TEXT)))
+        .where(func.lower(v.view_name) == func.lower(bindparam("name", type_=TEXT)))
+    )
+
+
+@cache
+def _any_view(schemas: FromClause) -> Select[Any]:
     snapshot = bindparam("snapshot", type_=BIGINT)
     s, v = schemas.c, tables.view.c
     return (
@@ -127,26 +155,23 @@ def _view_called(schemas: FromClause) -> Select[Any]:
         )
         .join_from(tables.view, schemas, v.schema_id == s.schema_id)
         .where(shown_or_broken(tables.view, snapshot), visible(schemas, snapshot))
-        .where(func.lower(s.schema_name) == func.lower(bindparam("schema", type_=TEXT)))
-        .where(func.lower(v.view_name) == func.lower(bindparam("name", type_=TEXT)))
     )
 
 
 @cache
 def _view_tags(of_columns: Table | None) -> Select[Any] | CompoundSelect[Any]:
-    """Ask for the tags of :view, each with None, and for the comments on its columns."""
-    t, view = tables.tag, bindparam("view", type_=BIGINT)
+    """Ask for the tags of :views, each with None, and for the comments on their columns."""
+    t, ids = tables.tag, bindparam("views", type_=BIGINT, expanding=True)
     snapshot = bindparam("snapshot", type_=BIGINT)
-    own = select(t.c.key, t.c.value, cast(null(), TEXT).label("column_name")).where(
-        t.c.object_id == view,
-        t.c.key.in_(VIEW_TAGS),
-        visible(t, snapshot),
-    )
+    own = select(
+        *(t.c.object_id.label("view_id"), t.c.key, t.c.value),
+        cast(null(), TEXT).label("column_name"),
+    ).where(t.c.object_id.in_(ids), t.c.key.in_(VIEW_TAGS), visible(t, snapshot))
     if of_columns is None:
         return own
     c = of_columns.c
-    comments = select(c.key, c.value, or_null(c.column_name)).where(
-        c.view_id == view, c.key == "comment", visible(of_columns, snapshot)
+    comments = select(c.view_id, c.key, c.value, or_null(c.column_name)).where(
+        c.view_id.in_(ids), c.key == "comment", visible(of_columns, snapshot)
     )
     return union_all(own, comments)
 

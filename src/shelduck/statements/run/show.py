@@ -115,12 +115,22 @@ def show_create_table(runner: Runner, statement: st.ShowCreateTable) -> PlainRow
     view = runner.view()
     if not isinstance(found, ViewVersion):
         text = described.create_statement(found, list(rollups_of(view, found)))
-    elif found.definition.pin is None:
-        columns = shown_columns(runner.view(), found) if found.definition.column_comments else None
-        text = described.view_statement(found, columns)
     else:
-        text = described.pinned_statement(found, _pinned(view, found)[1])
+        columns = shown_columns(view, found) if found.definition.column_comments else None
+        text = view_text(view, found, columns)
     return PlainRows("createtab_stmt string", [(text,)])
+
+
+def view_text(
+    unit: UnitOfWork, view: ViewVersion, columns: list[described.Row] | None = None
+) -> str:
+    """Return the statement that makes a view; ``columns`` as in `described.view_statement`.
+
+    Raises NotFound if the table of a pinned view is gone.
+    """
+    if view.definition.pin is not None:
+        return described.pinned_statement(view, _pinned(unit, view)[1])
+    return described.view_statement(view, columns)
 
 
 def show_properties(runner: Runner, statement: st.ShowProperties) -> PlainRows:

@@ -1,14 +1,16 @@
-"""What a table is besides its columns: keys, arrangement, constraints, rollups, its statement."""
+"""What a table is besides its columns, and what a view is, with the statements that make them."""
 
 from __future__ import annotations
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from shelduck.errors import NotFound
 from shelduck.model.tables.rollup import rollup_of
 from shelduck.rollups.rollup_shape import base_of
 from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.statements.describe import create_statement, sections
+from shelduck.statements.run.show import view_text
 from shelduck.web.site import Site
 from shelduck.work.unit import UnitOfWork
 
@@ -31,3 +33,15 @@ def show(site: Site, request: Request) -> Response:
         base=base_of(unit, table),
         statement=create_statement(table, rollups),
     )
+
+
+def show_view(site: Site, request: Request) -> Response:
+    """Return the page of a view."""
+    with site.reading() as (connection, head):
+        view = site.view(connection, head, int(request.path_params["view"]))
+    statement, why = None, ""
+    try:
+        statement = view_text(UnitOfWork(site.state), view)
+    except NotFound as error:
+        why = str(error)
+    return site.render(request, "view.html", view=view, statement=statement, why=why)

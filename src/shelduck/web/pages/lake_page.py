@@ -1,4 +1,4 @@
-"""The lake: its tables, and how many commits there were each day."""
+"""The lake: its tables and views, and how many commits there were each day."""
 
 from __future__ import annotations
 
@@ -15,11 +15,17 @@ from shelduck.catalog.read.overview.lake_tables import (
     RowsInCatalog,
     TableNumbers,
     kept_rows,
+    named_views,
     newest_changes,
     tables_at,
 )
 from shelduck.catalog.read.read import Connection
+from shelduck.catalog.read.views_and_macros import views
 from shelduck.catalog.running import job_rows as catalog_jobs
+from shelduck.catalog.schema.lake_schema import LakeInfo
+from shelduck.errors import NewerFormat
+from shelduck.model.tables.table_version import Snapshot
+from shelduck.model.tables.view import ViewVersion
 from shelduck.web.bars import Bar, bars
 from shelduck.web.site import Site
 from shelduck.web.wording import asked_number, day
@@ -77,10 +83,14 @@ def show(site: Site, request: Request) -> Response:
         snapshots = count_snapshots(connection)
         kept = kept_rows(connection, [t.id for t in total])
         lines = _lines(connection, found[(page - 1) * PAGE : page * PAGE], newest, kept)
+        shown, hidden, views_fail = _views(connection, head, search, site.state.info)
     return site.render(
         request,
         "lake.html",
         lines=lines,
+        views=shown,
+        hidden_views=hidden,
+        views_fail=views_fail,
         found=len(found),
         tables=len(total),
         files=sum(t.files for t in total),
@@ -113,6 +123,19 @@ def _lines(
         )
         for t in chosen
     ]
+
+
+def _views(
+    connection: Connection, head: Snapshot, search: str, info: LakeInfo
+) -> tuple[list[ViewVersion], int, str]:
+    """Return the first views whose name contains a text, how many more, and why none is shown."""
+    names = named_views(connection, head.id).items()
+    found = [number for number, name in names if search.lower() in name.lower()]
+    try:
+        shown = views(connection, head, found[:PAGE], info) if found else []
+    except NewerFormat as error:
+        return [], 0, str(error)
+    return shown, len(found) - len(shown), ""
 
 
 def _commits(connection: Connection) -> list[Bar]:

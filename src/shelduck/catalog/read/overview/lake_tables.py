@@ -106,6 +106,22 @@ def named_tables(connection: Connection, at: int) -> dict[int, str]:
     return {number: f"{shown_schema(schema)}.{name}" for number, schema, name in rows}
 
 
+def named_views(connection: Connection, at: int) -> dict[int, str]:
+    """Return the views of a snapshot by id, with schema and name as people read them.
+
+    By name; one statement.
+    """
+    schemas, v = schemas_of(connection), tables.view.c
+    asked = (
+        select(v.view_id, schemas.c.schema_name, v.view_name)
+        .join_from(tables.view, schemas, v.schema_id == schemas.c.schema_id)
+        .where(visible(tables.view, at), visible(schemas, at))
+        .order_by(schemas.c.schema_name, v.view_name)
+    )
+    rows = connection.execute(asked)
+    return {number: f"{shown_schema(schema)}.{name}" for number, schema, name in rows}
+
+
 def with_schemas(schemas: FromClause, at: int | None) -> Select[Any]:
     """Ask for the tables of a snapshot, None for now: id, name of the schema, and name, by name."""
     s = schemas.c
