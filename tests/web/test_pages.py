@@ -64,7 +64,7 @@ def test_the_lake_page_counts_files_rows_deletes_and_jobs(lake, page):
     lines = rows(found, "Tables")
     assert [(line[0], line[1], line[3], line[4], line[6]) for line in lines] == [
         ("main.ducks", "7", "2", "30%", "1 open job"),
-        ("main.Geese", "2", "0", "0%", ""),
+        ("main.Geese", "2", "0 2 rows in the catalog", "0%", ""),
     ]
     assert all(line[5].endswith(("seconds ago", "second ago")) for line in lines)
     assert lines[0][2] == "1.5 MB"
@@ -93,7 +93,7 @@ def test_every_page_asks_every_database(lake, page, sql):
 
     path = f"/tables/{page.id_of('t')}"
     lines = [[c for n, c in enumerate(line) if n != 5] for line in rows(page.tree("/"), "Tables")]
-    assert lines[0] == ["main.t", "2", lines[0][2], "1", "50%", "1 open job"]
+    assert lines[0] == ["main.t", "2", lines[0][2], "1 1 row in the catalog", "50%", "1 open job"]
     assert lines[1] == ["main.T%", "0", "0 bytes", "0", "0%", ""]
     assert len(of_class(of_class(page.tree("/"), "chart")[0], "bar")) == 1
     assert [line[0] for line in rows(page.tree("/?q=t%25&sort=newest"), "Tables")] == ["main.T%"]
