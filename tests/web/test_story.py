@@ -38,7 +38,7 @@ def test_renames_and_types_are_segments_of_one_lane():
     ]
     found = drawn(history, 0, 99)
     [row] = found.rows
-    assert row.lane.name == "id"
+    assert (row.lane.name, row.lane.fate) == ("id", "→ number")
     assert bars(row) == [
         ("id", "int32", 0.0, 20.0),
         ("number", "int32", 20.0, 30.0),
@@ -62,6 +62,7 @@ def test_a_column_that_comes_back_has_a_lane_of_its_own():
         (3, "v", None, HEAD + 2 * LOW, LOW),
     ]
     assert found.rows[1].end_text == "dropped in 40"
+    assert [r.lane.fate for r in found.rows] == ["", "dropped", ""]
     assert bars(found.rows[2]) == [("v", "varchar", 70.0, 30.0)]
     assert found.height == HEAD + 3 * LOW + 5
 
@@ -82,6 +83,7 @@ def test_a_converted_column_is_followed_by_its_successor():
     found = drawn(history, 0, 99, moved=[(1, 7)])
     assert [r.lane.id for r in found.rows] == [1, 7, 2]
     assert found.rows[0].end_text == "converted, now column 7"
+    assert [r.lane.fate for r in found.rows] == ["now column 7", "", ""]
 
 
 def test_a_column_that_an_undo_brought_back_keeps_its_place():
@@ -306,7 +308,7 @@ def story(lake, sql):
 def test_the_page_draws_the_story(page, story):
     found = page.tree(f"{story}?open=all&scale=snapshots")
     assert [words(li) for li in of_class(found, "lanes")[0]] == [
-        "id 1", "▾Fold s 2", "x 3", "y 6", "old 4", "c 5",
+        "id → nr 1", "▾Fold s 2", "x 3", "y 6", "old → ancient, dropped 4", "c 5",
     ]  # fmt: skip
     shapes = [
         (words(s.find("title")), s.get("x"), s.get("width"), s.get("y"))
@@ -388,9 +390,9 @@ def test_nested_columns_fold_by_links(page, story):
     closed = page.tree(story)
     links = {a.get("id"): a.get("href") for a in closed.iter("a")}
     assert [words(li) for li in of_class(closed, "lanes")[0]] == [
-        "id 1",
+        "id → nr 1",
         "▸Unfold s 2",
-        "old 4",
+        "old → ancient, dropped 4",
         "c 5",
     ]
     assert links["fold-2"] == f"{story}?open=2"

@@ -96,6 +96,14 @@ class Lane:
         """The snapshot that dropped it, None if it is there."""
         return self.segments[-1].end
 
+    @property
+    def fate(self) -> str:
+        """What became of it: its last name if that is another one, and whether it is gone."""
+        last = self.segments[-1].name
+        gone = "dropped" if self.followed_by is None else f"now column {self.followed_by}"
+        told = (f"→ {last}" if last != self.name else "", "" if self.end is None else gone)
+        return ", ".join(filter(None, told))
+
 
 def lanes(history: Iterable[ColumnState], followed_by: Followers) -> list[Lane]:
     """Return a lane for each column, nested ones after their parents.
