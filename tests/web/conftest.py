@@ -47,9 +47,10 @@ class Page:
         return self.lake.table(name).id
 
 
-def served(lake: Lake, *, allow_changes: bool = False) -> TestClient:
+def served(lake: Lake, *, allow_changes: bool = False, rows: bool = False) -> TestClient:
     guard = Guard(PORT, allow_changes, TOKEN)
-    return TestClient(make_app(LakeState(lake.store, lake.info), guard), base_url=BASE)
+    app = make_app(LakeState(lake.store, lake.info), guard, lake.url if rows else None)
+    return TestClient(app, base_url=BASE)
 
 
 @pytest.fixture

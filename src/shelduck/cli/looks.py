@@ -67,12 +67,15 @@ def ui(
     allow_changes: Annotated[
         bool, typer.Option("--allow-changes", help="show buttons that change the lake")
     ] = False,
+    rows: Annotated[
+        bool, typer.Option("--rows", help="show some rows of each table; DuckDB reads them")
+    ] = False,
 ) -> None:
     """Show the lake in a browser: tables, schemas through time, files, snapshots and jobs."""
-    show(wanted_lake(catalog).catalog, port, allow_changes=allow_changes)
+    show(wanted_lake(catalog).catalog, port, allow_changes=allow_changes, rows=rows)
 
 
-def show(url: str, port: int = PORT, *, allow_changes: bool = False) -> None:
+def show(url: str, port: int = PORT, *, allow_changes: bool = False, rows: bool = False) -> None:
     """Serve the page of a lake until Ctrl-C, and print its address."""
     try:
         from shelduck.web.application import serve
@@ -85,4 +88,4 @@ def show(url: str, port: int = PORT, *, allow_changes: bool = False) -> None:
         how = "changes allowed" if allow_changes else "read-only"
         console.print(f"{address} ({how}; stop with Ctrl-C)", markup=False, soft_wrap=True)
 
-    serve(url, port, allow_changes=allow_changes, tell=tell)
+    serve(url, port, allow_changes=allow_changes, shows_rows=rows, tell=tell)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from hashlib import sha256
 
@@ -36,6 +37,7 @@ from shelduck.web.pages import (
     lake_page,
     moult_page,
     plan_page,
+    rows_page,
     snapshots_page,
     story_page,
 )
@@ -49,6 +51,7 @@ _PAGES: dict[str, Page] = {
     "/tables/{table:int}/definition": definition_page.show,
     "/tables/{table:int}/moult": moult_page.show,
     "/tables/{table:int}/files": files_page.show,
+    "/tables/{table:int}/rows": rows_page.show,
     "/views/{view:int}": definition_page.show_view,
     "/snapshots": snapshots_page.show,
     "/snapshots/compare": snapshots_page.compare,
@@ -65,11 +68,13 @@ _STATUS: tuple[tuple[type[ShelduckError], int], ...] = (
 HOST = "127.0.0.1"
 
 
-def serve(url: str, port: int, *, allow_changes: bool, tell: Callable[[str], None]) -> None:
+def serve(
+    url: str, port: int, *, allow_changes: bool, shows_rows: bool, tell: Callable[[str], None]
+) -> None:
     """Serve the page of a lake until Ctrl-C; ``tell`` gets the address when it can be opened.
 
-    ``port`` 0 takes any free port. Raises NotFound if there is no lake, and InvalidRequest if the
-    port is taken.
+    ``port`` 0 takes any free port. ``shows_rows`` adds a page of rows to each table. Raises
+    NotFound if there is no lake, and InvalidRequest if the port is taken.
     """
     store = open_store(url)
     try:
@@ -77,7 +82,7 @@ def serve(url: str, port: int, *, allow_changes: bool, tell: Callable[[str], Non
         with listening(port) as listener:
             guard = Guard(listener.getsockname()[1], allow_changes)
             config = uvicorn.Config(
-                make_app(state, guard),
+                make_app(state, guard, url if shows_rows else None),
                 log_level="warning",
                 access_log=False,
                 server_header=False,
@@ -104,10 +109,10 @@ def listening(port: int) -> socket.socket:
     return listener
 
 
-def make_app(state: LakeState, guard: Guard) -> Starlette:
-    """Return the application that shows a lake."""
+def make_app(state: LakeState, guard: Guard, rows_from: str | None = None) -> Starlette:
+    """Return the application that shows a lake; ``rows_from`` is as in `Site`."""
     parts = b"".join(path.read_bytes() for path in sorted(ASSETS.iterdir()))
-    site = Site(state, guard, sha256(parts).hexdigest()[:12])
+    site = Site(state, guard, sha256(parts).hexdigest()[:12], rows_from)
     return Starlette(
         routes=[
             *(Route(path, partial(_answer, site, page)) for path, page in _PAGES.items()),
@@ -124,7 +129,8 @@ def make_app(state: LakeState, guard: Guard) -> Starlette:
 
 def _answer(site: Site, page: Page, request: Request) -> Response:
     try:
-        with site.opened():
+        # The page of rows opens the catalog, and closes it for DuckDB.
+        with site.door(), nullcontext() if page is rows_page.show else site.opened():
             return page(site, request)
     except ShelduckError as error:
         status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -56,11 +56,16 @@ class Pace:
 
 @dataclass(frozen=True)
 class Site:
-    """A lake and who may see it; ``version`` is part of the addresses of assets."""
+    """A lake and who may see it; ``version`` is part of the addresses of assets.
+
+    ``rows_from`` is the address of the catalog, which may have secrets, if rows may be shown.
+    """
 
     state: LakeState
     guard: Guard
     version: str = field(default="")
+    rows_from: str | None = field(default=None, repr=False)
+    _door: threading.Lock = field(default_factory=threading.Lock, repr=False)
     pace: Pace = field(default_factory=Pace, repr=False)
 
     @cached_property
@@ -89,10 +94,20 @@ class Site:
                 "catalog": self.state.store.where,
                 "here": here(request),
                 "may_change": self.guard.may_change(request),
+                "shows_rows": self.rows_from is not None,
                 "version": self.version,
             }
         )
         return HTMLResponse(text, status)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether pages may have the catalog open while DuckDB reads rows: not in its own file."""
+        return self.rows_from is None or self.state.store.kind != "duckdb"
+
+    def door(self) -> AbstractContextManager[object]:
+        """Let in one page at a time if they do not share the catalog with DuckDB."""
+        return nullcontext() if self.is_shared else self._door
 
     @contextmanager
     def opened(self) -> Iterator[None]:
