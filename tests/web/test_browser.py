@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,11 @@ import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
+import shelduck
 from shelduck.web.application import listening, make_app
 from shelduck.web.guard import Guard
 from shelduck.work.state import LakeState
-from tests.support.shown_lake import make
+from tests.support.shown_lake import ShownLake, make
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,11 +29,24 @@ pytestmark = pytest.mark.browser
 
 PICTURES = os.environ.get("SHELDUCK_PICTURES")
 """A folder for screenshots, if they are wanted."""
-WIDE, NARROW = 1600, 360
+WIDE, NARROW, PHONE = 1600, 360, 400
+LONG = "x" * 120
+"""A name without a place to break it."""
+WORDY = f"""
+CREATE TABLE {LONG} (k{LONG} INT, day DATE, v{LONG} INT SUM)
+AGGREGATE KEY (k{LONG}, day) ROLLUP (r{LONG} (k{LONG}, v{LONG}))
+PARTITIONED BY (bucket(4, k{LONG}), day) SORTED BY (day, k{LONG}) COMMENT '{LONG}';
+CREATE TABLE u (id BIGINT GENERATED ALWAYS AS IDENTITY, a{LONG} STRING DEFAULT '{LONG}',
+  s STRUCT<f{LONG}: INT>, PRIMARY KEY (id), CONSTRAINT c{LONG} CHECK (a{LONG} <> '{LONG}'));
+ALTER TABLE u RENAME COLUMN a{LONG} TO b{LONG};
+CREATE VIEW v{LONG} COMMENT '{LONG}' AS SELECT '{LONG}' AS {LONG}
+"""
 STORY = "/tables/1?open=5"
 PAGES = {
     "lake": "/",
     "story": STORY,
+    "definition": "/tables/7/definition",
+    "rows": "/tables/7/rows",
     "moult": "/tables/1/moult",
     "files": "/tables/6/files",
     "partitions": "/tables/7/files",
@@ -50,16 +65,41 @@ def address(tmp_path_factory) -> Iterator[str]:
     shown = make(tmp_path_factory.mktemp("shown"))
     # What pictures show as the address of the catalog.
     shown.files.store.where = "sqlite:///lake.db"
+    with serving(shown) as told:
+        yield told
+    shown.close()
+
+
+@pytest.fixture(scope="module")
+def wordy(tmp_path_factory) -> Iterator[str]:
+    """A served lake whose names, texts and values are long: two tables, a rollup and a view."""
+    shown = ShownLake(tmp_path_factory.mktemp(LONG))
+    shown.lake.execute(WORDY)
+    shown.alter("u", LONG, LONG, shelduck.add_column(f"z{LONG}", "int"))
+    shown.files.append("u", [{"id": 1, f"b{LONG}": LONG * 9, f"z{LONG}": None}])
+    shown.files.append("u", [{"id": 2, f"b{LONG}": "two  words\nand a line", f"z{LONG}": 2}])
+    job, _ = shown.begin("u", shelduck.change_type(f"z{LONG}", "string"))
+    shown.run(job, 1, 2)
+    with serving(shown) as told:
+        yield told
+    shown.close()
+
+
+@contextmanager
+def serving(shown: ShownLake) -> Iterator[str]:
+    """The address of a server that shows a lake and its rows."""
     listener = listening(0)
     guard = Guard(listener.getsockname()[1], allow_changes=True)
-    app = make_app(LakeState(shown.files.store, shown.files.info), guard)
+    state = LakeState(shown.files.store, shown.files.info)
+    app = make_app(state, guard, rows_from=shown.url)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
-    yield guard.address
-    server.should_exit = True
-    thread.join()
-    shown.close()
+    try:
+        yield guard.address
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +160,34 @@ def test_every_page_is_whole_and_nothing_keeps_people_out(page, request):
         assert wrong == [], name
         if PICTURES:
             page.screenshot(path=Path(PICTURES) / f"{name}-{view}.png", full_page=True)
+
+
+def test_long_words_fit_a_phone(browser, wordy):
+    context = browser.new_context(
+        viewport={"width": PHONE, "height": 900}, base_url=wordy.partition("?")[0]
+    )
+    page = context.new_page()
+    page.goto(wordy)
+    lists = ("/", f"/?q={LONG}", "/snapshots", "/snapshots/compare?a=0", "/jobs", "/views/99")
+    plans = (f"/plan?sql=ALTER+TABLE+u+DROP+COLUMN+{LONG}", "/plan?sql=ALTER+TABLE+u+REWRITE")
+    shown = [a.get_attribute("href") for a in page.locator("#tables th a").all()]
+    assert len(shown) == 4
+    tabs = ("", "?open=all", "/definition", "/moult", "/files", "/rows")
+    of_tables = [f"{link}{tab}" for link in shown if "tables" in link for tab in tabs]
+    views = [link for link in shown if "views" in link]
+    wide = {}
+    for path in (*lists, *plans, *of_tables, *views):
+        assert page.goto(path).status == (404 if path == "/views/99" else 200), path
+        width = page.evaluate("document.documentElement.scrollWidth")
+        if width > PHONE:
+            wide[path] = width
+        # An address that is cut leaves room for what is allowed.
+        expect(page.locator(".where .badge")).to_be_in_viewport(ratio=1)
+        if PICTURES:
+            name = path.strip("/").replace("/", "-")[:20] or "lake"
+            page.screenshot(path=Path(PICTURES) / f"long-{name}.png", full_page=True)
+    context.close()
+    assert wide == {}
 
 
 def test_the_picture_of_the_readme_is_whole(browser, address):
