@@ -230,12 +230,15 @@ def _keys(table: TableVersion, nodes: Sequence[Node], files: Sequence[DataFile])
         node.name
         for node in nodes
         if node.name is not None
-        and node.is_read
         and node.field.id in columns
-        and node.how is None
-        and node.read == node.field.shape
+        and is_plain(node)
         and str(node.read) in _KEY_TYPES
     )
+
+
+def is_plain(node: Node) -> bool:
+    """Return whether files have the values of a column that is no nested one as they are."""
+    return node.is_read and node.how is None and node.read == node.field.shape
 
 
 def _partition_value(file: DataFile, at: int, field: Field) -> str | None:

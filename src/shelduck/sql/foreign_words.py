@@ -27,6 +27,7 @@ _ALTER = "ALTER TABLE [IF EXISTS] <name>"
 _SORT = "use SORTED BY (...)"
 _SET_SORT = "use ALTER TABLE t SET SORTED BY (...) REWRITE"
 _BRANCH = "use VERSION AS OF n, and expire_snapshots(retain_last => n) to keep n snapshots"
+_ANALYZE = "use ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS"
 _NO_PARTITION = "partitions come with their rows"
 _FILES = "the files of a lake are Parquet below its data path; leave it out"
 _RIGHTS = "give rights on the catalog's database and on the folder of the files"
@@ -82,7 +83,7 @@ _STATEMENTS = {
     f"{_ALTER} NOT SORTED": "use RESET SORTED BY",
     "CREATE EXTERNAL TABLE": "use CREATE TABLE, then CALL add_files('t', 'folder')",
     # Spark parses some of these, and others only to refuse them
-    "ANALYZE TABLES": "every write keeps statistics; leave it out",
+    "ANALYZE TABLES": _ANALYZE,
     "MSCK REPAIR TABLE": f"{_NO_PARTITION}; leave it out",
     "REPAIR TABLE": f"{_NO_PARTITION}; leave it out",
     "COPY INTO": _LOAD,
@@ -101,7 +102,7 @@ _STATEMENTS = {
 _PROCEDURES = {
     "cherrypick_snapshot": "use INSERT INTO t SELECT * FROM t VERSION AS OF n",
     "compute_partition_stats": "every write keeps statistics; leave it out",
-    "compute_table_stats": "every write keeps statistics; leave it out",
+    "compute_table_stats": _ANALYZE,
     "create_changelog_view": "use table_changes('t', start, end)",
     "fast_forward": "a lake has no branches; leave it out",
     "publish_changes": "use a transaction: BEGIN and COMMIT",

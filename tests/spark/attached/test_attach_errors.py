@@ -64,7 +64,11 @@ def lake(spark, tmp_path):
             "UPDATE after a query is not supported",
         ),
         ("UPDATE lake.main.t SET w = 'c', w = 'd'", ParseException, "each column only once"),
-        ("ANALYZE TABLE lake.main.t COMPUTE STATISTICS", Unsupported, "every write keeps"),
+        (
+            "ANALYZE TABLE lake.main.t PARTITION (w = 'a') COMPUTE STATISTICS FOR ALL COLUMNS",
+            Unsupported,
+            "values are counted for the whole table",
+        ),
     ],
 )
 def test_a_statement_that_spark_cannot_have_done_is_refused_in_our_words(

@@ -298,7 +298,7 @@ def column_stats_rows(connection: Connection, table: TableVersion) -> list[tuple
     files that have statistics. Bounds are the table's, which include every row that it ever had;
     None if they are not certain. Two statements, and those of `inlined_rows`.
     """
-    s, t = tables.file_column_stats.c, tables.table_column_stats.c
+    s = tables.file_column_stats.c
     sums = (
         select(
             s.column_id,
@@ -311,14 +311,7 @@ def column_stats_rows(connection: Connection, table: TableVersion) -> list[tuple
     )
     counts = {row[0]: tuple(row[1:]) for row in connection.execute(sums)}
     kept = _inlined_stats(connection, table)
-    bounds = {
-        row[0]: tuple(row[1:])
-        for row in connection.execute(
-            select(t.column_id, t.min_value, t.max_value, t.contains_null, t.contains_nan).where(
-                t.table_id == table.id
-            )
-        )
-    }
+    bounds = table_bounds(connection, table)
     nothing = (0, None, None, None)
     return [
         (
@@ -330,6 +323,37 @@ def column_stats_rows(connection: Connection, table: TableVersion) -> list[tuple
         )
         for path, number, kind in _leaves(table)
     ]
+
+
+def table_bounds(connection: Connection, table: TableVersion) -> dict[int, tuple[Any, ...]]:
+    """Return the least and the greatest value, as texts, and whether there are NULL and NaN.
+
+    By column; they hold for every row that the table ever had. One statement.
+    """
+    t = tables.table_column_stats.c
+    query = select(t.column_id, t.min_value, t.max_value, t.contains_null, t.contains_nan)
+    rows = connection.execute(query.where(t.table_id == table.id))
+    return {row[0]: tuple(row[1:]) for row in rows}
+
+
+def null_counts(
+    connection: Connection, table: TableVersion, columns: Collection[int]
+) -> dict[int, int]:
+    """Return how many NULLs files have in each of these columns; one statement.
+
+    A column is left out if some file does not say.
+    """
+    s = tables.file_column_stats.c
+    files, known = func.count(), func.count(s.null_count)
+    query = (
+        select(s.column_id, sum_of(s.null_count))
+        .join_from(_file, tables.file_column_stats, _file.c.data_file_id == s.data_file_id)
+        .where(_file.c.table_id == table.id, visible(_file, table.snapshot.id))
+        .where(s.column_id.in_(columns))
+        .group_by(s.column_id)
+        .having(files == known)
+    )
+    return {row[0]: row[1] for row in connection.execute(query)}
 
 
 def _inlined_stats(connection: Connection, table: TableVersion) -> dict[int, tuple[int, int]]:

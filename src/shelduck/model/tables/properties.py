@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from shelduck.errors import InvalidRequest, NewerFormat, NotFound, Unsupported
+from shelduck.model.tables.analyzed import ANALYZED
 from shelduck.model.tables.computed import COMPUTED, computed_of
 from shelduck.model.tables.constraints import CONSTRAINTS, constraints_of
 from shelduck.model.tables.keys import KEYS, table_keys
@@ -32,7 +33,9 @@ METADATA_NARROWING = "shelduck.metadataNarrowing"
 FORGOTTEN_TYPES = "shelduck.typeChangesForgottenAt"
 
 _COMMENT = "comment"
-_HIDDEN = frozenset({COMPUTED, CONSTRAINTS, FORGOTTEN_TYPES, KEYS, LENGTHS, ROLLUP, ROLLUPS})
+_HIDDEN = frozenset(
+    {ANALYZED, COMPUTED, CONSTRAINTS, FORGOTTEN_TYPES, KEYS, LENGTHS, ROLLUP, ROLLUPS}
+)
 _OURS = "shelduck."
 # Properties of later versions that older code may ignore.
 _HINTS = "shelduck.hint."

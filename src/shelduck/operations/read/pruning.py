@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
+from shelduck.catalog.read.metadata_rows import null_counts, table_bounds
 from shelduck.errors import CorruptLake
-from shelduck.model.files.data_file import ColumnStats, DataFile
+from shelduck.model.files.data_file import ColumnStats, DataFile, counted_rows
 from shelduck.model.files.predicate import And, Or, Predicate, Unknown
+from shelduck.model.tables.analyzed import analyzed_columns
 from shelduck.model.tables.partition import parse_transform
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path
 from shelduck.model.tables.table_version import TableVersion
@@ -28,7 +30,7 @@ from shelduck.planning.answers import (
     whole_number_ranges,
 )
 from shelduck.planning.prune import certain_files, is_checked, matching_files
-from shelduck.planning.scan import ScanGroup
+from shelduck.planning.scan import ScanGroup, is_plain
 from shelduck.spark.scan.sources import FileSource
 from shelduck.sql.query.predicates import parse_filter
 
@@ -162,6 +164,43 @@ class Pruner(FileSource):
                 return None
             answers.append(answer)
         return [None if n is None else str(n) for n in combined(wanted, answers)]
+
+    def statistics(self, group: ScanGroup) -> list[list[str | None]]:
+        """Return what the optimizer wants to know of a group; see `FileSource.statistics`.
+
+        Its values are those of the whole table. Of a table that nobody analyzed, no statement.
+        """
+        rows = self.rows(group)
+        if rows is None:
+            return []
+        known = analyzed_columns(self._table.properties, self._table.columns)
+        nodes = [n for n in group.nodes if n.field.id in known and is_plain(n)]
+        if not nodes or self._table.id < 0:
+            return [[str(rows)]]
+        with self._store.read() as connection:
+            bounds = table_bounds(connection, self._table)
+            counted = self.null_counts(connection, known)
+        found: list[list[str | None]] = [[str(rows)]]
+        for node in nodes:
+            one = known[node.field.id]
+            leaf = node.read
+            assert leaf is not None
+            nulls = min(rows, counted.get(one.column, one.nulls_of(rows)))
+            ends = [bound(leaf, text) for text in bounds.get(one.column, (None, None))[:2]]
+            numbers = (one.distinct_of(rows), nulls, *ends, one.average, one.longest)
+            found.append([node.name, *(None if n is None else str(n) for n in numbers)])
+        return found
+
+    def rows(self, group: ScanGroup) -> int | None:
+        """Return how many rows of a group are not deleted; None if that is not known."""
+        held = counted_rows(group.files)
+        return None if held is None else held - sum(f.dead_rows for f in group.files)
+
+    def null_counts(
+        self, connection: read.Connection, columns: Collection[FieldId]
+    ) -> dict[int, int]:
+        """Return how many NULLs columns have, as far as it is worth to count them."""
+        return null_counts(connection, self._table, columns)
 
     def parts(self, group: ScanGroup, filters: list[str]) -> Iterator[ScanGroup]:
         """Yield the files that may match all filters, as parts of the group."""

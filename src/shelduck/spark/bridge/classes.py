@@ -322,6 +322,10 @@ RULES = {
         ),
         "no query is answered from a rollup",
     ),
+    "StatisticsRule": PlannerRule(
+        (_SHARED, "MetadataValue", "KnownFiles", "KnownRows", "KnownParts", "StatisticsRule"),
+        "the cost-based optimizer knows only how large tables are",
+    ),
     "LakeFilesStrategy": PlannerRule(
         (_SHARED, "EvenPartitions", "LakeFiles", "LakeFilesStrategy"),
         "Spark's interface does not show how many files a query leaves out",

@@ -53,6 +53,7 @@ from shelduck.spark.stores.homes import listed_path, spark_options, spark_path
 
 Lister = Callable[[list[str]], Iterable[FileEntry]]
 Measurer = Callable[[list[list[str]]], list[str | None] | None]
+Statistics = Callable[[], list[list[str | None]]]
 
 _CONSTANT_TYPES = (
     *(BinaryType, BooleanType, ByteType, DateType, IntegerType, LongType),
@@ -68,6 +69,7 @@ _DELETES = StructType(
 )
 # The first row of a request for measures; a filter is never null.
 _MEASURES = "\\N\n"
+_STATISTICS = "\\N\tstatistics\n"
 _WANTS_DELETED = "shelduck.wants.deleted"
 _TABLE = "shelduck.table"
 _COLUMNS = "shelduck.columns"
@@ -117,7 +119,8 @@ class FileRelation:
     leaves out. Spark gets what it needs to reach ``places``; ``explain`` shows ``root``. With a
     column's id as ``dictionary``, rows are what `shelduck.spark.scan.dictionaries` says.
     ``chooser`` is what `Bridge.add_rule` calls. ``measurer`` gets rows of COUNT, MIN or MAX and a
-    column, or COUNT alone; it answers for all files or None.
+    column, or COUNT alone; it answers for all files or None. ``statistics`` returns what Spark's
+    cost-based optimizer wants to know, as rows of ``LakeFileIndex.statistics``.
     """
 
     read_schema: StructType
@@ -135,6 +138,7 @@ class FileRelation:
     dictionary: int | None = None
     chooser: object | None = None
     measurer: Measurer | None = None
+    statistics: Statistics | None = None
 
     @property
     def options(self) -> dict[str, str]:
@@ -232,7 +236,7 @@ class Bridge:
     def relation(self, asked: FileRelation) -> DataFrame:
         """Return a DataFrame of the columns and constants of a relation over its files."""
         columns_read = _checked(self.spark, asked.read_schema, asked.constants)
-        self._prepare_session(asked.measurer, asked.files)
+        self._prepare_session(asked)
         hidden = _DELETES if asked.with_deletes else StructType()
         options = READER_OPTIONS | spark_options(asked.places) | asked.options
         found = self.plans.relation(
@@ -249,12 +253,14 @@ class Bridge:
         )
         return DataFrame(found, self.spark)
 
-    def _prepare_session(self, measurer: Measurer | None, files: int | None) -> None:
+    def _prepare_session(self, asked: FileRelation) -> None:
         """Let the session call Python, ask measurers while it plans, and count files."""
         let_java_call(java_gateway(self.spark))
-        if measurer is not None:
+        if asked.measurer is not None:
             self._install("MetadataRule")
-        if files is not None:
+        if asked.statistics is not None:
+            self._install("StatisticsRule")
+        if asked.files is not None:
             self._install("LakeFilesStrategy")
 
     def compute_few_rows(self) -> None:
@@ -315,6 +321,7 @@ class _Listing:
     def __init__(self, asked: FileRelation) -> None:
         self._lister = asked.lister
         self._measurer = asked.measurer
+        self._statistics = asked.statistics
         self._constants = len(asked.constants)
         self._with_deletes = asked.with_deletes
 
@@ -324,6 +331,8 @@ class _Listing:
                 measures = field_rows(filters.removeprefix(_MEASURES))
                 found = None if self._measurer is None else self._measurer(measures)
                 return success("" if found is None else rows_of([found]))
+            if filters == _STATISTICS:
+                return success(rows_of([] if self._statistics is None else self._statistics()))
             entries = self._checked(self._lister(texts(filters)))
             return success(file_rows(entries, with_deletes=self._with_deletes))
         except Exception as error:  # noqa: BLE001 - it goes on in Java, which fails the query

@@ -188,7 +188,11 @@ def _group(
         asked = None if choose is None else chooser_for(bridge, plan, choose)
         relation = _relation(bridge.spark, group, schema, plan.table, source)
         if source.knows_values and not origins:
-            relation = replace(relation, measurer=partial(source.measured, group))
+            relation = replace(
+                relation,
+                measurer=partial(source.measured, group),
+                statistics=partial(source.statistics, group),
+            )
         found = bridge.relation(replace(relation, chooser=asked, wants_deleted=only_deleted))
     if group.snapshot_column is not None:
         found = found.where(f"{backticked(group.snapshot_column)} <= {int(snapshot)}L")

@@ -54,5 +54,13 @@ class FileSource:
         """
         raise NotImplementedError
 
+    def statistics(self, group: ScanGroup) -> list[list[str | None]]:
+        """Return what the optimizer wants to know of a group, empty if nothing is known.
+
+        The first row has the number of rows. Each other one has a name of the read schema, distinct
+        values, NULLs, the lowest and the highest value, and the average and the greatest length.
+        """
+        raise NotImplementedError
+
 
 PLANNED = FileSource()

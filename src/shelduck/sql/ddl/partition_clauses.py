@@ -86,13 +86,21 @@ def _drop_partitions(cursor: Cursor, name: NamedTable) -> DropPartitions:
 def read_analyze(cursor: Cursor) -> Analyze:
     """Read the statement behind ``ANALYZE TABLE``."""
     name = cursor.table_name()
-    if cursor.sees("PARTITION"):
+    of_partition = cursor.sees("PARTITION")
+    if of_partition:
         read_partition_spec(cursor)
     cursor.expect("COMPUTE", "STATISTICS")
-    columns: tuple[str, ...] = ()
+    if of_partition and cursor.sees("FOR"):
+        raise cursor.refusal(
+            "ANALYZE TABLE ... PARTITION ... FOR COLUMNS",
+            "values are counted for the whole table; leave PARTITION out",
+        )
+    columns: tuple[str, ...] | None = ()
     if cursor.accept("FOR", "COLUMNS"):
         columns = tuple(cursor.listed(lambda c: c.name("a column")))
-    elif not cursor.accept("FOR", "ALL", "COLUMNS"):
+    elif cursor.accept("FOR", "ALL", "COLUMNS"):
+        columns = None
+    else:
         cursor.accept("NOSCAN")
     cursor.end()
     return Analyze(name, columns)

@@ -132,10 +132,13 @@ class DropPartitions(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Analyze(Statement):
-    """ANALYZE TABLE: every write keeps what it would compute, so it only looks at the names."""
+    """ANALYZE TABLE: every write keeps all but the distinct values of columns.
+
+    ``columns`` are those to look at, None for all of them.
+    """
 
     name: NamedTable
-    columns: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True)

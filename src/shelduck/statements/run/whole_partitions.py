@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from shelduck.catalog.read.read import dropped_at
-from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
+from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
+from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.modify import OrderColumns, TableChange
 from shelduck.model.changes.schema_change import AddColumn, ChangeType, DropColumn, SetComment
+from shelduck.model.tables.analyzed import AnalyzedColumn, with_analyzed
 from shelduck.model.tables.partition import IDENTITY
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import quote_name
+from shelduck.spark.scan.value_counts import count_values, countable
+from shelduck.spark.session import DataFrame
 from shelduck.sql.statements import statement_values as st
 from shelduck.statements.run.ddl import alter_table, copy_table
 from shelduck.statements.runner import Answer, Runner
 from shelduck.work.results import Result, Unchanged
+from shelduck.work.unit import UnitOfWork, carry_out
 
 
 def drop_partitions(runner: Runner, statement: st.DropPartitions) -> Result:
@@ -91,11 +96,42 @@ def undrop_table(runner: Runner, statement: st.UndropTable) -> Result:
 
 
 def analyze(runner: Runner, statement: st.Analyze) -> Result:
-    """ANALYZE TABLE: nothing is left to compute."""
+    """ANALYZE TABLE: count values of columns; without FOR COLUMNS nothing is left to compute."""
     table = runner.version(statement.name)
-    for column in statement.columns:
-        table.columns.get((column,), table.full_name)
-    return Unchanged(table.snapshot.id)
+    if statement.columns == ():
+        return Unchanged(table.snapshot.id)
+    found = _counted(table, runner.table(statement.name).read(), statement.columns)
+
+    def stage(unit: UnitOfWork) -> None:
+        now = unit.workspace.table(runner.name(statement.name))
+        properties = with_analyzed(now.properties, now.columns, found if now.id == table.id else ())
+        if properties != now.properties:
+            unit.workspace.alter_table(
+                AlterTable(now, now.columns, now.comments, properties=properties)
+            )
+
+    return carry_out(runner.state, runner.unit, stage)
+
+
+def _counted(
+    table: TableVersion, rows: DataFrame, names: Sequence[str] | None
+) -> list[AnalyzedColumn]:
+    """Return what is counted of columns; Unsupported for one whose values Spark does not count."""
+    able = countable(rows)
+    fields = [f for f in table.columns if f.name in able]
+    if names is not None:
+        fields = [table.columns.get((name,), table.full_name) for name in names]
+    for field in fields:
+        if field.name not in able:
+            raise Unsupported(
+                f"cannot count the values of column {field.name!r} of {table.full_name}, which are"
+                f" of type {field.type}; name other columns, or use FOR ALL COLUMNS"
+            )
+    count, counted = count_values(rows, [f.name for f in fields])
+    return [
+        AnalyzedColumn(field.id, str(field.type), table.snapshot.id, count, *one)
+        for field, one in zip(fields, counted, strict=True)
+    ]
 
 
 RUN: dict[type, Callable[[Runner, Any], Answer]] = {

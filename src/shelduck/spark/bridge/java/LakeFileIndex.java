@@ -61,6 +61,10 @@ public class LakeFileIndex implements FileIndex {
   public static final String COLUMNS = "shelduck.columns";
   // The first row of a request that asks for measures instead of files.
   private static final String MEASURES = "\\N\n";
+  // The whole of a request for what the optimizer wants to know.
+  private static final String STATISTICS = "\\N\tstatistics\n";
+  // Columns that belong to the scan have names that begin like this.
+  private static final String HIDDEN = "__shelduck_";
   private static final long BLOCK = 134217728L;
   // Path, size, rows, positions of the delete file and columns come before the constants.
   private static final int FIRST = 5;
@@ -74,6 +78,7 @@ public class LakeFileIndex implements FileIndex {
   private final URI home;
   private final long files;
   private final long size;
+  private final long shared;
   private final Function lister;
   private final Function chooser;
 
@@ -81,22 +86,34 @@ public class LakeFileIndex implements FileIndex {
    * {@code root}, which explain shows, and {@code chooser} may be null; {@code home} is the file system of paths without
    * a scheme; {@code files} is negative if it is not known.
    */
-  public LakeFileIndex(StructType constants, String root, URI home, long files, long size,
+  public LakeFileIndex(StructType constants, StructType columns, String root, URI home, long files, long size,
       Function lister, Function chooser) {
     this.constants = constants;
     this.root = root;
     this.home = home;
     this.files = files;
     this.size = size;
+    this.shared = shared(columns, constants, size);
     this.lister = lister;
     this.chooser = chooser;
+  }
+
+  /** Spark takes every row to have 8 bytes more than its columns. */
+  private static long shared(StructType columns, StructType constants, long size) {
+    double hidden = 0;
+    StructField[] fields = constants.fields();
+    for (int i = 0; i < fields.length; i++) {
+      hidden += fields[i].name().startsWith(HIDDEN) ? fields[i].dataType().defaultSize() : 0;
+    }
+    double all = 8.0 + columns.defaultSize() + constants.defaultSize();
+    return (long) (size * (all / (all - hidden)));
   }
 
   public Function chooser() {
     return chooser;
   }
 
-  /** How many files there are before any filter, of {@link #sizeInBytes} bytes; negative if it is not known. */
+  /** How many files there are before any filter, of {@link #bytes} bytes; negative if it is not known. */
   public long files() {
     return files;
   }
@@ -160,6 +177,14 @@ public class LakeFileIndex implements FileIndex {
   public String[] answers(String measures) {
     List rows = ask(MEASURES + measures);
     return rows.isEmpty() ? null : (String[]) rows.get(0);
+  }
+
+  /**
+   * What the catalog knows of all files: a row with how many rows they have, and one for each column
+   * with its name, distinct values, NULLs, bounds, and the average and greatest length; empty if nothing.
+   */
+  public List statistics() {
+    return ask(STATISTICS);
   }
 
   private List ask(String filters) {
@@ -329,8 +354,14 @@ public class LakeFileIndex implements FileIndex {
 
   public void refresh() {}
 
-  public long sizeInBytes() {
+  /** How large the files are together. */
+  public long bytes() {
     return size;
+  }
+
+  /** The size that Spark shares out among the columns: those of the scan itself have no part of it. */
+  public long sizeInBytes() {
+    return shared;
   }
 
   public StructType partitionSchema() {

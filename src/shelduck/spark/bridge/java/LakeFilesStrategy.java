@@ -53,7 +53,7 @@ public class LakeFilesStrategy extends SparkStrategy {
 
   private static SparkPlan counted(SparkPlan plan, LakeFileIndex index) {
     if (plan instanceof FileSourceScanExec) {
-      return new LakeFiles(plan, Long.valueOf(index.files()), Long.valueOf(index.sizeInBytes()));
+      return new LakeFiles(plan, Long.valueOf(index.files()), Long.valueOf(index.bytes()));
     }
     ArrayList children = new ArrayList();
     for (int i = 0; i < plan.children().size(); i++) {

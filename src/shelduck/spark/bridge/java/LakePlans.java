@@ -55,6 +55,7 @@ public final class LakePlans {
       String hidden, String root, long files, long size, Function lister, Function chooser) {
     URI home = FileSystem.getDefaultUri(session.sessionState().newHadoopConf());
     StructType listed = schema(constants);
+    StructType read = schema(columns);
     HashMap settings = new HashMap();
     List rows = TextRows.rows(options);
     for (int i = 0; i < rows.size(); i++) {
@@ -64,7 +65,7 @@ public final class LakePlans {
     ParquetFileFormat format = settings.containsKey(DictionaryFormat.OPTION)
         ? (ParquetFileFormat) new DictionaryFormat() : new LakeParquet();
     Dataset found = session.baseRelationToDataFrame(new HadoopFsRelation(
-        new LakeFileIndex(listed, root, home, files, size, lister, chooser), listed, schema(columns),
+        new LakeFileIndex(listed, read, root, home, files, size, lister, chooser), listed, read,
         Option.empty(), format,
         Map$.MODULE$.from(CollectionConverters.asScala(settings)), session));
     List names = TextRows.rows(hidden);
