@@ -97,7 +97,7 @@ def test_a_file_that_duckdb_cannot_read_is_named(lake, look):
     assert Path(file.path).name in told
 
 
-@pytest.mark.every_database
+@pytest.mark.databases("postgres", "duckdb")
 def test_pages_and_rows_are_asked_for_at_once(lake, look):
     lake.create("t", id="bigint")
     lake.append("t", [{"id": 1}])
