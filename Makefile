@@ -75,14 +75,14 @@ test-beside:
 test-plain:
 	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) -m pytest $(RECORDING) $(PLAIN) -m "$(FAST) and plain"
 
-test-shard: setup java  ## the N-th share of the slow tests, such as N=3/8, or all: N="1/8 2/8 …"
+test-shard: setup java  ## the N-th share of the slow tests, such as N=3/9, or all: N="1/9 2/9 …"
 	rm -rf build/recorded
 	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) -m tests.support.shards $(N); \
 	  failed=$$?; $(PY) -m tests.support.cover build/recorded; exit $$failed
 
 # Seconds are written at the end: they say where shares are cut.
-test-all: setup java  ## every test: the fast ones, and all eight shares of the slow ones
-	@$(MAKE) --no-print-directory --keep-going test test-shard N="1/8 2/8 3/8 4/8 5/8 6/8 7/8 8/8"
+test-all: setup java  ## every test: the fast ones, and all nine shares of the slow ones
+	@$(MAKE) --no-print-directory --keep-going test test-shard N="1/9 2/9 3/9 4/9 5/9 6/9 7/9 8/9 9/9"
 
 cover: setup java  ## run the fast tests once more with coverage, and choose those that stay fast
 	rm -rf build/recorded
