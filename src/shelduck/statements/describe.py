@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from shelduck.errors import NewerFormat, NotFound, Unsupported
+from shelduck.model.tables.analyzed import AnalyzedColumn, analyzed_columns
 from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.constraints import constraints_of, shown_checks
 from shelduck.model.tables.keys import table_keys
@@ -113,6 +114,7 @@ def index_rows(indexes: Sequence[tuple[str, TableVersion]]) -> list[tuple[str, .
 def column_rows(table: TableVersion, path: Path) -> list[tuple[str, str | None]]:
     """Return what DESCRIBE says of one column or nested field."""
     found = table.columns.get(path, table.full_name)
+    known = analyzed_columns(table.properties, table.columns).get(found.id)
     return [
         ("col_name", path_text(path)),
         ("data_type", spark_text(found)),
@@ -122,7 +124,20 @@ def column_rows(table: TableVersion, path: Path) -> list[tuple[str, str | None]]
         ("nullable", str(found.nullable).lower()),
         ("initial_default", found.initial_default),
         ("default", found.default.text if found.default else None),
+        *(() if known is None else _analyzed_rows(known)),
     ]
+
+
+def _analyzed_rows(known: AnalyzedColumn) -> list[tuple[str, str | None]]:
+    """Return what ANALYZE TABLE counted, under Spark's names."""
+    numbers = {
+        "distinct_count": known.distinct,
+        "num_nulls": known.nulls,
+        "avg_col_len": known.average,
+        "max_col_len": known.longest,
+        "analyzed_at_snapshot": known.snapshot,
+    }
+    return [(name, None if n is None else str(n)) for name, n in numbers.items()]
 
 
 def view_rows(view: ViewVersion, columns: Sequence[Row], *, extended: bool = False) -> list[Row]:

@@ -145,6 +145,14 @@ def test_columns_are_analyzed_one_by_one_and_once(lake, cbo):
     lake.sql("ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS id")
     assert known(lake.table("t").read())[1].keys() == {"id", "k"}
 
+    at = lake.snapshots()[-1].id
+    assert [tuple(row) for row in lake.sql("DESCRIBE t k").collect()[-5:]] == [
+        ("distinct_count", "10"),
+        ("num_nulls", "0"),
+        ("avg_col_len", None),
+        ("max_col_len", None),
+        ("analyzed_at_snapshot", str(at - 2)),
+    ]
     count = len(lake.snapshots())
     lake.sql("ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS")
     lake.sql("ANALYZE TABLE t COMPUTE STATISTICS")
@@ -202,3 +210,48 @@ def test_a_size_is_shared_out_among_the_columns_of_the_table(lake, spark, data_p
         return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
     assert abs(size(lake.table("t").read()) - size(spark.read.parquet(str(place)))) < 10
+
+
+def test_a_join_broadcasts_what_a_filter_leaves_of_a_large_table(lake, spark, monkeypatch):
+    lake.sql("CREATE TABLE t (id BIGINT, k INT, s STRING) PARTITIONED BY (k)")
+    lake.sql(
+        "INSERT INTO t SELECT id, id % 10, CAST(hash(id) AS STRING) FROM range(20000)"
+        " DISTRIBUTE BY id % 10"
+    )
+    lake.sql("CREATE TABLE u AS SELECT id AS u, sha1(string(id)) AS x FROM range(20000)")
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "50KB")
+    listed, real = [], Pruner.parts
+    monkeypatch.setattr(
+        Pruner, "parts", lambda self, group, filters: listed.append(1) or real(self, group, filters)
+    )
+
+    def joined(condition):
+        frame = lake.sql(f"SELECT count(x) FROM t JOIN u ON id = u WHERE {condition}")
+        plan = str(frame._jdf.queryExecution().sparkPlan().toString())
+        listed.clear()
+        [(count,)] = lake.sql(
+            f"SELECT count(x) FROM t JOIN u ON id = u WHERE {condition}"
+        ).collect()
+        return "BroadcastHashJoin" in plan, count, len(listed)
+
+    try:
+        assert joined("k >= 0") == (False, 20000, 2)
+        assert joined("k = 3") == (True, 2000, 2)
+        assert joined("k + 1 = 4 AND length(s) > 0") == (True, 2000, 2)
+    finally:
+        spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+@pytest.mark.parametrize("asked", [0, 100])
+def test_a_table_of_very_many_files_has_statistics(lake, cbo, monkeypatch, asked):
+    monkeypatch.setattr("shelduck.operations.read.file_lists.ASKED_UP_TO", asked)
+    lake.set_option("data_inlining_row_limit", "0")
+    lake.sql("CREATE TABLE t AS SELECT id, nullif(id % 4, 3) AS k FROM range(10)")
+    lake.sql("ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS")
+    for n in range(1, 5):
+        lake.sql(f"INSERT INTO t SELECT id + {n} * 10, nullif(id % 4, 3) FROM range(10)")
+    lake._state.lists.listed_from = 3
+    table = lake.table("t").read()
+
+    assert (known(table)[0], distinct(table, "id"), distinct(table, "k")) == (50, 50, 3)
+    assert "Some(0),Some(2),Some(10)" in known(table)[1]["k"]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from shelduck.errors import NewerFormat
+from shelduck.errors import CorruptLake, NewerFormat
 from shelduck.model.tables.schema import Field, FieldId, Schema
 from shelduck.model.text.stored import NUMBER, TEXT, Stored, each, maybe, record
 
@@ -85,7 +85,8 @@ def analyzed_columns(
         return {}
     try:
         known = _read(text, "a table").columns
-    except NewerFormat:
+    except (CorruptLake, NewerFormat):
+        # Nobody needs it to read or to write a row.
         return {}
     types = {one.column: _type_of(columns.by_id(one.column)) for one in known}
     return {one.column: one for one in known if types[one.column] == one.type}

@@ -52,8 +52,18 @@ public class KnownFiles extends LogicalRelation {
         stats.add(new Tuple2(column, column(of, column.dataType())));
       }
     }
+    return of(files, statistics(files.output(), rows, stats));
+  }
+
+  /** Files of which a query reads so many bytes. */
+  public static LogicalRelation ofSize(LogicalRelation files, long bytes) {
+    AttributeMap nothing = new AttributeMap(Map$.MODULE$.empty());
+    return of(files, new Statistics(BigInt.apply(Math.max(1L, bytes)), Option.empty(), nothing, false));
+  }
+
+  private static LogicalRelation of(LogicalRelation files, Statistics known) {
     return new KnownFiles(files.relation(), files.output(), files.catalogTable(), files.isStreaming(),
-        files.stream(), statistics(files.output(), rows, stats));
+        files.stream(), known);
   }
 
   private static List told(LogicalRelation files) {

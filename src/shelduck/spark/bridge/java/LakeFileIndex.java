@@ -2,6 +2,7 @@ package shelduck.bridge;
 
 import java.net.URI;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.HashMap;
 import java.util.List;
@@ -18,6 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.Predicate;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.expressions.package$AttributeSeq;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -78,7 +80,10 @@ public class LakeFileIndex implements FileIndex {
   private final URI home;
   private final long files;
   private final long size;
-  private final long shared;
+  private final double share;
+  // What was found when a plan was optimized, until its files are listed.
+  private String[] early;
+  private List found;
   private final Function lister;
   private final Function chooser;
 
@@ -93,20 +98,20 @@ public class LakeFileIndex implements FileIndex {
     this.home = home;
     this.files = files;
     this.size = size;
-    this.shared = shared(columns, constants, size);
+    this.share = share(columns, constants);
     this.lister = lister;
     this.chooser = chooser;
   }
 
   /** Spark takes every row to have 8 bytes more than its columns. */
-  private static long shared(StructType columns, StructType constants, long size) {
+  private static double share(StructType columns, StructType constants) {
     double hidden = 0;
     StructField[] fields = constants.fields();
     for (int i = 0; i < fields.length; i++) {
       hidden += fields[i].name().startsWith(HIDDEN) ? fields[i].dataType().defaultSize() : 0;
     }
     double all = 8.0 + columns.defaultSize() + constants.defaultSize();
-    return (long) (size * (all / (all - hidden)));
+    return all / (all - hidden);
   }
 
   public Function chooser() {
@@ -121,7 +126,7 @@ public class LakeFileIndex implements FileIndex {
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
     String text = texts((Seq) partitionFilters.concat(dataFilters), false);
     BasePredicate[] conditions = bound(partitionFilters);
-    List rows = ask(text);
+    List rows = taken(text);
     ArrayList kept = new ArrayList(rows.size());
     for (int i = 0; i < rows.size(); i++) {
       String[] row = (String[]) rows.get(i);
@@ -136,6 +141,61 @@ public class LakeFileIndex implements FileIndex {
       }
     }
     return ScalaSeq.of(kept);
+  }
+
+  /** What {@link #sizeInBytes} is of the files that filters leave; they are listed only once for it. */
+  public long sizeInBytes(Seq filters) {
+    ArrayList ofPartitions = new ArrayList();
+    ArrayList others = new ArrayList();
+    for (int i = 0; i < filters.size(); i++) {
+      Expression filter = (Expression) filters.apply(i);
+      if (filter.deterministic() && !SubqueryExpression$.MODULE$.hasSubquery(filter)) {
+        (isOfPartitions(filter) ? ofPartitions : others).add(filter);
+      }
+    }
+    Seq partitionFilters = ScalaSeq.of(ofPartitions);
+    String text = texts((Seq) partitionFilters.concat(ScalaSeq.of(others)), false);
+    BasePredicate[] conditions = bound(partitionFilters);
+    List rows = ask(text);
+    long bytes = 0;
+    for (int i = 0; i < rows.size(); i++) {
+      String[] row = (String[]) rows.get(i);
+      bytes += holds(conditions, values(row)) ? Long.parseLong(row[1]) : 0L;
+    }
+    synchronized (this) {
+      early = lines(text);
+      found = rows;
+    }
+    return (long) (bytes * share);
+  }
+
+  private boolean isOfPartitions(Expression filter) {
+    Seq columns = filter.references().toSeq();
+    for (int i = 0; i < columns.size(); i++) {
+      String name = ((Attribute) columns.apply(i)).name();
+      if (name.startsWith(HIDDEN) || !Arrays.asList(constants.fieldNames()).contains(name)) {
+        return false;
+      }
+    }
+    return columns.size() > 0;
+  }
+
+  private static String[] lines(String text) {
+    String[] lines = text.split("\n");
+    Arrays.sort(lines);
+    return lines;
+  }
+
+  /** The rows that were found early for these filters, else what Python says now. */
+  private List taken(String text) {
+    List rows = null;
+    synchronized (this) {
+      if (found != null && Arrays.equals(early, lines(text))) {
+        rows = found;
+      }
+      found = null;
+    }
+    return rows == null ? ask(text) : rows;
   }
 
   /** Null if one of the filters says more than its text. */
@@ -361,7 +421,7 @@ public class LakeFileIndex implements FileIndex {
 
   /** The size that Spark shares out among the columns: those of the scan itself have no part of it. */
   public long sizeInBytes() {
-    return shared;
+    return (long) (size * share);
   }
 
   public StructType partitionSchema() {

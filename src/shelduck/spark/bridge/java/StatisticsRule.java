@@ -1,28 +1,85 @@
 package shelduck.bridge;
 
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.optimizer.CostBasedJoinReorder$;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.trees.TreePattern$;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * Tells the cost-based optimizer how many rows tables of lakes have, and what is in their columns, and
- * has it order joins by that. Without {@code spark.sql.cbo.enabled} nobody is asked.
+ * has it order joins by that. Without {@code spark.sql.cbo.enabled} it tells a plan with joins how large
+ * the files are that filters leave of a table too large to be broadcast.
  */
 public class StatisticsRule extends LakeRule {
+  /** The setting of a session that turns the rule off. */
+  public static final String SETTING = "spark.shelduck.statistics";
+  /** Of more files the list is not kept, so it would be made twice. */
+  private static final long MOST = 10000L;
+
   public TreeNode apply(TreeNode plan) {
     SQLConf conf = SQLConf.get();
-    if (!conf.cboEnabled() && !conf.planStatsEnabled()) {
+    LogicalPlan at = (LogicalPlan) plan;
+    if (!isOn(SETTING)) {
       return plan;
     }
-    LogicalPlan found = answered((LogicalPlan) plan);
-    return found == plan ? plan : CostBasedJoinReorder$.MODULE$.apply(found);
+    if (conf.cboEnabled() || conf.planStatsEnabled()) {
+      LogicalPlan found = known(at);
+      return found == plan ? plan : CostBasedJoinReorder$.MODULE$.apply(found);
+    }
+    boolean mayBroadcast = conf.autoBroadcastJoinThreshold() > 0L;
+    return mayBroadcast && at.containsPattern(TreePattern$.MODULE$.JOIN()) ? answered(at) : plan;
   }
 
+  /** The plan with the sizes of what filters leave. */
   public LogicalPlan answered(LogicalPlan plan) {
+    if (plan instanceof Filter) {
+      LogicalPlan below = (LogicalPlan) plan.children().apply(0);
+      LakeFileIndex index = below instanceof KnownFiles ? null : LakeFileIndex.of(below);
+      if (index != null) {
+        return isWorth(index) ? smaller((Filter) plan, (LogicalRelation) below, index) : plan;
+      }
+    }
+    return withAnsweredChildren(plan);
+  }
+
+  private static boolean isWorth(LakeFileIndex index) {
+    return index.files() > 1L && index.files() <= MOST
+        && index.sizeInBytes() > SQLConf.get().autoBroadcastJoinThreshold();
+  }
+
+  private static LogicalPlan smaller(Filter filter, LogicalRelation files, LakeFileIndex index) {
+    ArrayList conditions = new ArrayList();
+    addConditions(filter.condition(), conditions);
+    try {
+      ArrayList children = new ArrayList();
+      children.add(KnownFiles.ofSize(files, index.sizeInBytes(ScalaSeq.of(conditions))));
+      return (LogicalPlan) filter.withNewChildren(ScalaSeq.of(children));
+    } catch (IllegalArgumentException failed) {
+      // The query itself says what is wrong.
+      return filter;
+    }
+  }
+
+  private static void addConditions(Expression condition, List found) {
+    if (condition instanceof And) {
+      addConditions(((And) condition).left(), found);
+      addConditions(((And) condition).right(), found);
+    } else {
+      found.add(condition);
+    }
+  }
+
+  /** The plan with all that is known of its tables. */
+  private LogicalPlan known(LogicalPlan plan) {
     if (plan instanceof LogicalRelation) {
       return LakeFileIndex.of(plan) == null ? plan : KnownFiles.of((LogicalRelation) plan);
     }
@@ -30,7 +87,13 @@ public class StatisticsRule extends LakeRule {
       LocalRelation rows = (LocalRelation) plan;
       return rows.data() instanceof LakeRows && !(plan instanceof KnownRows) ? KnownRows.of(rows) : plan;
     }
-    LogicalPlan found = withAnsweredChildren(plan);
+    ArrayList children = new ArrayList();
+    boolean changed = false;
+    for (int i = 0; i < plan.children().size(); i++) {
+      children.add(known((LogicalPlan) plan.children().apply(i)));
+      changed |= children.get(i) != plan.children().apply(i);
+    }
+    LogicalPlan found = changed ? (LogicalPlan) plan.withNewChildren(ScalaSeq.of(children)) : plan;
     return found instanceof Union && KnownParts.areOf((Union) found)
         ? new KnownParts(found.children(), false, false) : found;
   }
