@@ -95,10 +95,10 @@ class LakeCheck:
 
 
 def _line(level: str, problem: Problem) -> str:
-    where = problem.table or "catalog"
+    where = "" if problem.object == problem.table else f"{problem.table or 'catalog'}: "
     if level == "repaired":
-        return f"repaired: {where}: {problem.object}: {problem.wrong}; it {problem.repair}"
-    return f"{'note: ' * (level == 'note')}{where}: {problem}"
+        return f"repaired: {where}{problem.object}: {problem.wrong}; it {problem.repair}"
+    return f"{'note: ' * (level == 'note')}{where}{problem}"
 
 
 def _told(error: ShelduckError) -> str:

@@ -177,10 +177,11 @@ def test_a_check_finds_rows_that_duckdb_wrote_past_a_constraint(copied):
     with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
         duckdb.execute("INSERT INTO t VALUES (5, -5, NULL), (6, -6, NULL), (7, 7, NULL)")
         duckdb.execute("ALTER TABLE t RENAME COLUMN x TO renamed")
-    [problem] = lake.check(rows=True).problems
-    assert problem.wrong.startswith(
-        "2 row(s) do not satisfy CHECK constraint pos (`renamed` > 0) of main.t, such as (renamed ="
-    )
+    found = lake.check(rows=True)
+    [problem] = found.problems
+    wrong = "2 row(s) do not satisfy CHECK constraint pos (`renamed` > 0) of main.t, such as"
+    assert problem.wrong.startswith(f"{wrong} (renamed =")
+    assert str(found).startswith(f"main.t: {wrong}")
     with DuckDBOracle(f"sqlite:///{catalog}") as duckdb:
         duckdb.execute("ALTER TABLE t DROP COLUMN renamed")
     lake.execute("ALTER TABLE t ADD COLUMN other INT, DROP COLUMN other")
