@@ -104,11 +104,7 @@ class SchemaChangeJob(TellsOfSpark, in_parts=True):
             return JobWorker(self._state, self.id, show_progress=show).run()
 
     def undo(
-        self,
-        *,
-        using: str | None = None,
-        on_error_null: bool = False,
-        timeout: int | None = None,
+        self, *, using: str | None = None, on_error_null: bool = False, timeout: int | None = None
     ) -> SchemaChangeJob:
         """Return a new job that gives the converted columns their older types and values back.
 
@@ -294,10 +290,7 @@ def _require_using(state: LakeState, table: TableVersion, shadows: Sequence[Shad
 
 
 def submit_rollups(
-    unit: UnitOfWork,
-    table: TableVersion,
-    specs: Sequence[RollupSpec],
-    timeout: int | None = None,
+    unit: UnitOfWork, table: TableVersion, specs: Sequence[RollupSpec], timeout: int | None = None
 ) -> SchemaChangeJob:
     """Return the job that makes rollups of a table; nothing is changed yet.
 

@@ -36,10 +36,7 @@ class Outlook:
 
 
 def survey_small(
-    state: LakeState,
-    table: TableVersion,
-    wanted: SmallFiles,
-    among: Collection[int] | None = None,
+    state: LakeState, table: TableVersion, wanted: SmallFiles, among: Collection[int] | None = None
 ) -> tuple[Survey, list[Bin]]:
     """Find small files that are worth combining, ``among`` those with these ids, and their bins.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -101,24 +101,20 @@ def write_converted(
     """
     # Files that are written over Connect do not count the NULLs of every column.
     counted = bridge_for(spark) is not None
+    files = [f for one in bins for f in one.files] if counted else []
+    copied = copied_files(found.table, files, shadows, past)[0]
 
     def frame(rows: TableRows, origins: Sequence[Origin]) -> DataFrame:
         kept = held(rows.files[0], shadows)
         made = [s for s in shadows if s not in kept]
         if kept:
             rows = replace(rows, table=with_shadows(rows.table, kept))
-        read = rows.frame(spark, origins=origins)
+        read = rows.frame(spark, _needed(rows, copied, made), origins=origins)
         if past is not None and made and any(map(past.may_have, rows.files)):
             return past.added(spark, rows, read, made)
         return add_shadows(read, made, counted=counted and not kept and past is None)
 
-    columns = Derived(
-        with_shadows(found.table, shadows),
-        frame,
-        copied_files(found.table, [f for one in bins for f in one.files], shadows, past)[0]
-        if counted
-        else {},
-    )
+    columns = Derived(with_shadows(found.table, shadows), frame, copied)
     written = write_bins(spark, found.rows, bins, report=report, derived=columns, arranges=False)
     checked = [s for s in shadows if counted and past is None and counts_losses(s)]
     lossy = _lossy([part for part in written if not held(part.bin.files[0], shadows)], checked)
@@ -183,9 +179,23 @@ def renewal_of_types(
     bins += found.chosen(shared, found.table.options.target_file_size)
 
     def frame(rows: TableRows, origins: Sequence[Origin]) -> DataFrame:
-        return rows.frame(spark, origins=origins)
+        return rows.frame(spark, _needed(rows, copied), origins=origins)
 
     return bins, Derived(found.table, frame, copied)
+
+
+def _needed(
+    rows: TableRows, copied: Mapping[int, CopiedFile], made: Sequence[Shadow] = ()
+) -> list[str] | None:
+    """Return the columns from which those beside copied ones are made, None for all.
+
+    Spark's work on a plan grows with its columns.
+    """
+    file = copied.get(rows.files[0].id) if len(rows.files) == 1 else None
+    if file is None or any(s.conversion.using is not None for s in made):
+        return None
+    ids = {*file.renewed, *(s.old.id for s in made)}
+    return [f.name for f in rows.table.columns if f.id in ids]
 
 
 @dataclass(frozen=True)

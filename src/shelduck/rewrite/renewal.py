@@ -97,9 +97,7 @@ def _pairs(old: NewDataFile, new: NewDataFile) -> list[tuple[str, str]]:
 
 
 def postponable(
-    table: TableId,
-    snapshots: Sequence[tuple[Snapshot, Sequence[Entry]]],
-    files: Iterable[DataFile],
+    table: TableId, snapshots: Sequence[tuple[Snapshot, Sequence[Entry]]], files: Iterable[DataFile]
 ) -> dict[int, frozenset[int]]:
     """Return the snapshots whose rewrites of a table can be moved, and the files each one wrote.
 

@@ -170,10 +170,7 @@ def _require_no_null(
 
 
 def _suspects(
-    store: Store,
-    table: TableVersion,
-    column_ids: Collection[FieldId],
-    staged: StagedRows | None,
+    store: Store, table: TableVersion, column_ids: Collection[FieldId], staged: StagedRows | None
 ) -> list[Field]:
     """Return the columns that statistics do not prove to be free of NULL."""
     columns = [f for f in table.columns if f.id in column_ids]
