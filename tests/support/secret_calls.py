@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -128,6 +129,8 @@ class World:
         table = self.table()
         self.lake.sql(f"ALTER TABLE {table.name} ADD COLUMN n INT")
         number = self.page.id_of(table.name.name)
+        if "{view:int}" in path:
+            [path, *_] = re.findall(r"/views/\d+", self.page.text("/"))
         return self.page.text(path.replace("{table:int}", str(number)))
 
 
@@ -431,6 +434,9 @@ PAGES: dict[str, Callable[[World], object]] = {
     "page /tables/{table:int}": lambda w: w.get("/tables/{table:int}"),
     "page /tables/{table:int}/moult": lambda w: w.get("/tables/{table:int}/moult"),
     "page /tables/{table:int}/files": lambda w: w.get("/tables/{table:int}/files"),
+    "page /tables/{table:int}/definition": lambda w: w.get("/tables/{table:int}/definition"),
+    "page /tables/{table:int}/rows": lambda w: w.get("/tables/{table:int}/rows"),
+    "page /views/{view:int}": lambda w: w.get("/views/{view:int}"),
     "page /snapshots": lambda w: w.get("/snapshots"),
     "page /snapshots/compare": lambda w: w.get("/snapshots/compare?first=1&second=2"),
     "page /jobs": lambda w: w.get("/jobs"),

@@ -138,7 +138,8 @@ class Pages:
         self._lake = world.lake
         guard = Guard(PORT, True, "the-token")
         state = world.lake._state
-        self._client = TestClient(make_app(state, guard), base_url=f"http://127.0.0.1:{PORT}")
+        app = make_app(state, guard, world.address)
+        self._client = TestClient(app, base_url=f"http://127.0.0.1:{PORT}")
 
     def id_of(self, name: str) -> int:
         rows = self._lake.execute("CALL table_info()").rows
