@@ -182,10 +182,23 @@ def holds(more: dict[str, Any], some: dict[str, Any]) -> bool:
 
 
 def found(seed: int, spark: SparkSession, folder: Path, patch: pytest.MonkeyPatch) -> int:
-    """How many files were copied; both ways leave the same."""
-    drawn, copied, both = Drawn(seed), [], []
+    """How many files of a drawn table were copied; both ways leave the same."""
+    drawn = Drawn(seed)
+    change = f"ALTER TABLE t ALTER COLUMN v TYPE {drawn.target}"
+    return compared(drawn.statements, change, spark, folder, patch)
+
+
+def compared(
+    statements: list[str],
+    change: str,
+    spark: SparkSession,
+    folder: Path,
+    patch: pytest.MonkeyPatch,
+) -> int:
+    """How many files a change copies; both ways leave the same."""
+    copied, both = [], []
     with shelduck.connect(f"sqlite:///{folder}/c.db", f"{folder}/data/", spark) as lake:
-        for statement in drawn.statements:
+        for statement in statements:
             lake.sql(statement)
     write = compact.write_copied
 
@@ -201,16 +214,46 @@ def found(seed: int, spark: SparkSession, folder: Path, patch: pytest.MonkeyPatc
         url = f"sqlite:///{folder}/{name}.db"
         shutil.copy(folder / "c.db", folder / f"{name}.db")
         with shelduck.connect(url, f"{folder}/data/", spark) as lake:
-            lake.sql(f"ALTER TABLE t ALTER COLUMN v TYPE {drawn.target}")
+            lake.sql(change)
             shown = sorted(map(repr, lake.sql("SELECT * FROM t").collect()))
             # What is written whole has laws of its own, and looking at it again takes long.
             assert name == "writes" or lake.check(rows=True).problems == ()
             both.append((shown, stored(lake), *seen(url)))
     (shown, files, theirs, stats), (shown_2, files_2, theirs_2, stats_2) = both
-    assert (shown, theirs) == (shown_2, theirs_2), drawn.statements
-    assert all(holds(*pair) for pair in zip(files_2, files, strict=True)), drawn.statements
-    assert stats <= stats_2, drawn.statements
+    assert (shown, theirs) == (shown_2, theirs_2), statements
+    assert all(holds(*pair) for pair in zip(files_2, files, strict=True)), statements
+    assert stats <= stats_2, statements
     return len(copied)
+
+
+NUMBERS = {
+    "BIGINT": "CAST(id * 5000000000 AS STRING)",
+    "INT": "CAST(id AS STRING)",
+    "SMALLINT": "CAST(id - 20 AS STRING)",
+    "TINYINT": "CAST(id - 20 AS STRING)",
+    "FLOAT": "IF(id % 5 = 0, 'NaN', CAST(id / 8 AS STRING))",
+    "DOUBLE": "IF(id % 5 = 0, '-Infinity', CAST(id / 7 AS STRING))",
+    "BOOLEAN": "IF(id % 3 = 0, 'true', 'false')",
+}
+
+
+def test_numbers_and_booleans_go_straight_into_their_columns(spark, tmp_path, monkeypatch):
+    columns = [f"c{n}" for n in range(len(NUMBERS))]
+    texts = ", ".join(
+        f"IF(id % 7 = {n}, NULL, {value}) AS c{n}" for n, value in enumerate(NUMBERS.values())
+    )
+    statements = [
+        "CALL set_option('data_inlining_row_limit', 0)",
+        f"CREATE TABLE t (id BIGINT, {', '.join(f'{c} STRING' for c in columns)})",
+        "CALL set_option('target_file_size', '1', table_name => 't')",
+        f"INSERT INTO t SELECT id, {texts} FROM range(60)",
+        f"INSERT INTO t SELECT id, {texts} FROM range(60, 64)",
+    ]
+    change = ", ".join(
+        f"ALTER COLUMN {c} TYPE {kind}" for c, kind in zip(columns, NUMBERS, strict=True)
+    )
+    made = compared(statements, f"ALTER TABLE t {change}", spark, tmp_path, monkeypatch)
+    assert made > 1
 
 
 def test_a_table_is_converted_by_copying_as_by_writing(spark, tmp_path, monkeypatch):

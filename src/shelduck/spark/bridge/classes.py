@@ -63,6 +63,7 @@ _CLASSES = (
     "ChangeWriters",
     "UploadedParts",
     "ComposedFile",
+    "PlainColumns",
     "CopyingWriter",
     "CopyingWriters",
     "LakeCommitter",

@@ -7,6 +7,8 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.parquet.bytes.HeapByteBufferAllocator;
 import org.apache.parquet.column.ColumnDescriptor;
@@ -26,6 +28,7 @@ import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.parquet.hadoop.util.HadoopOutputFile;
 import org.apache.parquet.io.ColumnIOFactory;
 import org.apache.parquet.io.InputFile;
+import org.apache.parquet.io.LocalInputFile;
 import org.apache.parquet.io.SeekableInputStream;
 import org.apache.parquet.io.api.RecordConsumer;
 import org.apache.parquet.schema.MessageType;
@@ -57,6 +60,7 @@ public class CopyingWriter extends OutputWriter {
   private final IdWriteSupport support = new IdWriteSupport();
   private final MessageType made;
   private final HashMap meaning = new HashMap();
+  private final StructType schema;
   private final ProjectingInternalRow row;
   private final long id;
   private final int file;
@@ -67,6 +71,7 @@ public class CopyingWriter extends OutputWriter {
   private ColumnChunkPageWriteStore pages;
   private ColumnWriteStore columns;
   private RecordConsumer consumer;
+  private PlainColumns plain;
   private int group;
   private long rows;
   private long first;
@@ -78,6 +83,7 @@ public class CopyingWriter extends OutputWriter {
     this.path = path;
     this.conf = conf;
     id = Long.parseLong((String) source[1]);
+    this.schema = schema;
     file = schema.length();
     row = ChangeWriter.projected(schema);
     InputFile input = HadoopInputFile.fromPath(new Path((String) source[0]), conf);
@@ -113,7 +119,7 @@ public class CopyingWriter extends OutputWriter {
         .build();
     codec = CompressionCodecName.fromConf(conf.get("parquet.compression", "SNAPPY"));
     codecs = new CodecFactory(conf, properties.getPageSizeThreshold());
-    bytes = input.newStream();
+    bytes = local(new Path((String) source[0]), conf, input).newStream();
     composed = composed(new Path((String) source[0]));
     chunks = composed == null ? bytes : composed.unread();
     writer = new ParquetFileWriter(
@@ -126,6 +132,14 @@ public class CopyingWriter extends OutputWriter {
     begin();
   }
 
+  /** The older file without Hadoop's sums of a local file: chunks keep those of their pages. */
+  private static InputFile local(Path path, Configuration conf, InputFile otherwise)
+      throws IOException {
+    FileSystem files = path.getFileSystem(conf);
+    return files instanceof LocalFileSystem
+        ? new LocalInputFile(((LocalFileSystem) files).pathToFile(path).toPath()) : otherwise;
+  }
+
   /** The new columns of rows to write. */
   public static StructType written(StructType rows) {
     return ChangeWriter.first(rows, rows.length() - 2);
@@ -136,8 +150,12 @@ public class CopyingWriter extends OutputWriter {
       throw new IllegalStateException("row " + (first + rows) + " of file " + id
           + " comes as row " + given.getLong(file + 1) + " of file " + given.getLong(file));
     }
-    row.project(given);
-    support.write(row);
+    if (plain == null) {
+      row.project(given);
+      support.write(row);
+    } else {
+      plain.write(given);
+    }
     rows++;
     if (rows == count()) {
       try {
@@ -224,12 +242,18 @@ public class CopyingWriter extends OutputWriter {
     pages = new ColumnChunkPageWriteStore(codecs.getCompressor(codec), made,
         properties.getAllocator(), properties.getColumnIndexTruncateLength());
     columns = properties.newColumnWriteStore(made, pages);
+    if (PlainColumns.are(schema)) {
+      plain = new PlainColumns(schema, made, columns);
+      return;
+    }
     consumer = new ColumnIOFactory(false).getColumnIO(made).getRecordWriter(columns);
     support.prepareForWrite(consumer);
   }
 
   private void end() throws IOException {
-    consumer.flush();
+    if (consumer != null) {
+      consumer.flush();
+    }
     writer.startBlock(rows);
     List kept = ((BlockMetaData) groups.get(group)).getColumns();
     for (int i = 0; i < kept.size(); i++) {
