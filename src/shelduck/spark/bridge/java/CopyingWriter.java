@@ -26,9 +26,9 @@ import org.apache.parquet.hadoop.metadata.CompressionCodecName;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
 import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.parquet.hadoop.util.HadoopOutputFile;
+import org.apache.parquet.hadoop.util.HadoopStreams;
 import org.apache.parquet.io.ColumnIOFactory;
 import org.apache.parquet.io.InputFile;
-import org.apache.parquet.io.LocalInputFile;
 import org.apache.parquet.io.SeekableInputStream;
 import org.apache.parquet.io.api.RecordConsumer;
 import org.apache.parquet.schema.MessageType;
@@ -119,7 +119,7 @@ public class CopyingWriter extends OutputWriter {
         .build();
     codec = CompressionCodecName.fromConf(conf.get("parquet.compression", "SNAPPY"));
     codecs = new CodecFactory(conf, properties.getPageSizeThreshold());
-    bytes = local(new Path((String) source[0]), conf, input).newStream();
+    bytes = chunks(new Path((String) source[0]), conf, input);
     composed = composed(new Path((String) source[0]));
     chunks = composed == null ? bytes : composed.unread();
     writer = new ParquetFileWriter(
@@ -132,12 +132,13 @@ public class CopyingWriter extends OutputWriter {
     begin();
   }
 
-  /** The older file without Hadoop's sums of a local file: chunks keep those of their pages. */
-  private static InputFile local(Path path, Configuration conf, InputFile otherwise)
+  /** The bytes of the older file; of a local one without Hadoop's sums: pages keep their own. */
+  private static SeekableInputStream chunks(Path path, Configuration conf, InputFile input)
       throws IOException {
     FileSystem files = path.getFileSystem(conf);
     return files instanceof LocalFileSystem
-        ? new LocalInputFile(((LocalFileSystem) files).pathToFile(path).toPath()) : otherwise;
+        ? HadoopStreams.wrap(((LocalFileSystem) files).getRawFileSystem().open(path))
+        : input.newStream();
   }
 
   /** The new columns of rows to write. */
