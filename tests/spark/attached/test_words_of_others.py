@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyspark
 import pytest
 
 from shelduck.errors import NotFound, Unsupported
@@ -200,6 +201,7 @@ def test_rows_that_match_new_ones_are_replaced_in_one_snapshot(spark, lake, tmp_
         )
 
 
+@pytest.mark.skipif(pyspark.__version__.startswith("4.0."), reason="no script changes a lake there")
 def test_duckdb_sees_what_columns_and_dropped_tables_became(spark, lake, tmp_path):
     spark.sql("CREATE FUNCTION lake.main.twice(n INT) RETURNS INT RETURN n * 2")
     spark.sql("CREATE TABLE lake.main.c AS SELECT 1 AS id, 'a' AS name, 2.5D AS x")
