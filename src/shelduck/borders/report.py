@@ -132,9 +132,11 @@ def lost_of_table(table: TableVersion) -> Iterator[Loss]:
         keepers = "; only writers of this lake keep to it" if rule.expression else ""
         yield Loss(rule.text(table.columns), f"not shown{keepers}")
     for made in computed_of(table.properties, table.full_name):
-        [column] = [f for f in table.columns if f.id == made.column]
-        told = f"{made.clause(table.columns)} is not shown; readers see its values"
-        yield Loss(f"column {column.name!r}", told)
+        column = table.columns.by_id(made.column)
+        # Another writer may have dropped it.
+        if column is not None:
+            told = f"{made.clause(table.columns)} is not shown; readers see its values"
+            yield Loss(f"column {column.name!r}", told)
 
 
 def lost_default(subject: str, default: Default, why: str) -> Loss:
