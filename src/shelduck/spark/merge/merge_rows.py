@@ -11,7 +11,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.spark.bridge import Named, Sql, column_of, select_named
+from shelduck.spark.bridge import Named, Sql, select_named
 from shelduck.spark.merge.merge_clauses import (
     Merge,
     MergeAction,
@@ -133,7 +133,4 @@ def by_action(rows: DataFrame, *actions: MergeAction) -> DataFrame:
 
 def _case(parts: Sequence[tuple[int, str | Column]]) -> Sql | Column:
     """Return the part whose number is the row's clause, NULL for no part."""
-    if all(isinstance(value, str) for _, value in parts):
-        cases = " ".join(f"WHEN {CLAUSE} = {number} THEN {value}" for number, value in parts)
-        return Sql(f"CASE {cases} END")
-    return first_case([(F.expr(f"{CLAUSE} = {n}"), column_of(value)) for n, value in parts])
+    return first_case([(Sql(f"{CLAUSE} = {number}"), value) for number, value in parts])

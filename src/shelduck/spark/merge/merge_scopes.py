@@ -17,9 +17,9 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.spark.bridge import ALL, Named, Sql, equal_columns, select_named
+from shelduck.spark.bridge import ALL, Named, Sql, column_of, equal_columns, select_named
 from shelduck.spark.bridge.jvm import qualified
-from shelduck.spark.merge.merge_clauses import Merge, MergeAction, MergeClause, When
+from shelduck.spark.merge.merge_clauses import Merge, MergeAction, When
 from shelduck.spark.scan.matching import as_condition
 from shelduck.spark.types import spark_type
 
@@ -174,17 +174,24 @@ class _Scopes:
         clauses = [(n, c) for n, c in enumerate(self.merge.clauses) if c.when is when]
         if not clauses:
             return frame
-        is_meant = {
-            When.MATCHED: f"{_TARGET} IS NOT NULL AND {_SOURCE} IS NOT NULL",
-            When.NOT_MATCHED: f"{_TARGET} IS NULL",
-            When.NOT_MATCHED_BY_SOURCE: f"{_SOURCE} IS NULL",
+        meant = {
+            When.MATCHED: Sql(f"{_TARGET} IS NOT NULL AND {_SOURCE} IS NOT NULL"),
+            When.NOT_MATCHED: Sql(f"{_TARGET} IS NULL"),
+            When.NOT_MATCHED_BY_SOURCE: Sql(f"{_SOURCE} IS NULL"),
         }[when]
+        cases = [
+            (meant if c.condition is None else F.expr(meant) & as_condition(c.condition), Sql(n))
+            for n, c in clauses
+        ]
         number = _number(when)
-        given = {f"{_VALUE}_{n}": (n, v) for n, _ in clauses if (v := self.values[n]) is not None}
-        guarded = [Named(name, _if(f"{number} = {n}", value)) for name, (n, value) in given.items()]
-        self.hidden += [number, *given]
+        guarded = [
+            Named(f"{_VALUE}_{n}", first_case([(Sql(f"{number} = {n}"), value)]))
+            for n, _ in clauses
+            if (value := self.values[n]) is not None
+        ]
+        self.hidden += [number, *(one.name for one in guarded)]
         try:
-            numbered = select_named(frame, [ALL, Named(number, _taken(is_meant, clauses))])
+            numbered = select_named(frame, [ALL, Named(number, first_case(cases))])
             return select_named(numbered, [ALL, *guarded]) if guarded else numbered
         except AnalysisException as error:
             if when is When.MATCHED:
@@ -278,30 +285,16 @@ def _number(when: When) -> str:
     return f"{CLAUSE}_{when.name}"
 
 
-def _taken(is_meant: str, clauses: Sequence[tuple[int, MergeClause]]) -> Sql | Column:
-    """Return the number of the first clause that takes a row, NULL if none does."""
-    if len(clauses) == 1 and clauses[0][1].condition is None:
-        return _if(is_meant, Sql(clauses[0][0]))
-    meant = F.expr(is_meant)
-    return first_case(
-        [
-            (meant if c.condition is None else meant & as_condition(c.condition), F.lit(n))
-            for n, c in clauses
-        ]
-    )
+def first_case(cases: Sequence[tuple[Sql | Column, str | Column]]) -> Sql | Column:
+    """Return the value of the first case whose condition is true, NULL if there is none.
 
-
-def _if(condition: str, value: Sql | Column) -> Sql | Column:
-    """Return the value if a condition is true, NULL if not."""
-    if isinstance(value, Sql):
-        return Sql(f"CASE WHEN {condition} THEN {value} END")
-    return F.when(F.expr(condition), value)
-
-
-def first_case(cases: Sequence[tuple[Column, Column]]) -> Column:
-    """Return the value of the first case whose condition is true."""
-    condition, value = cases[0]
+    It is SQL if all parts are. Values are as the sources of `Named`.
+    """
+    if all(isinstance(part, str) for case in cases for part in case):
+        texts = " ".join(f"WHEN {condition} THEN {value}" for condition, value in cases)
+        return Sql(f"CASE {texts} END")
+    (condition, value), *others = [tuple(map(column_of, case)) for case in cases]
     found = F.when(condition, value)
-    for condition, value in cases[1:]:
+    for condition, value in others:
         found = found.when(condition, value)
     return found
