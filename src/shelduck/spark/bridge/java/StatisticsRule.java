@@ -26,21 +26,28 @@ public class StatisticsRule extends LakeRule {
   private static final long MOST = 10000L;
 
   public TreeNode apply(TreeNode plan) {
-    SQLConf conf = SQLConf.get();
     LogicalPlan at = (LogicalPlan) plan;
     if (!isOn(SETTING)) {
       return plan;
     }
-    if (conf.cboEnabled() || conf.planStatsEnabled()) {
-      LogicalPlan found = known(at);
+    if (isCostBased()) {
+      LogicalPlan found = answered(at);
       return found == plan ? plan : CostBasedJoinReorder$.MODULE$.apply(found);
     }
-    boolean mayBroadcast = conf.autoBroadcastJoinThreshold() > 0L;
+    boolean mayBroadcast = SQLConf.get().autoBroadcastJoinThreshold() > 0L;
     return mayBroadcast && at.containsPattern(TreePattern$.MODULE$.JOIN()) ? answered(at) : plan;
   }
 
-  /** The plan with the sizes of what filters leave. */
+  private static boolean isCostBased() {
+    return SQLConf.get().cboEnabled() || SQLConf.get().planStatsEnabled();
+  }
+
   public LogicalPlan answered(LogicalPlan plan) {
+    return isCostBased() ? known(plan) : filtered(plan);
+  }
+
+  /** The plan with the sizes of what filters leave. */
+  private LogicalPlan filtered(LogicalPlan plan) {
     if (plan instanceof Filter) {
       LogicalPlan below = (LogicalPlan) plan.children().apply(0);
       LakeFileIndex index = below instanceof KnownFiles ? null : LakeFileIndex.of(below);
@@ -87,13 +94,7 @@ public class StatisticsRule extends LakeRule {
       LocalRelation rows = (LocalRelation) plan;
       return rows.data() instanceof LakeRows && !(plan instanceof KnownRows) ? KnownRows.of(rows) : plan;
     }
-    ArrayList children = new ArrayList();
-    boolean changed = false;
-    for (int i = 0; i < plan.children().size(); i++) {
-      children.add(known((LogicalPlan) plan.children().apply(i)));
-      changed |= children.get(i) != plan.children().apply(i);
-    }
-    LogicalPlan found = changed ? (LogicalPlan) plan.withNewChildren(ScalaSeq.of(children)) : plan;
+    LogicalPlan found = withAnsweredChildren(plan);
     return found instanceof Union && KnownParts.areOf((Union) found)
         ? new KnownParts(found.children(), false, false) : found;
   }
