@@ -176,21 +176,25 @@ def departures(spark: SparkSession, feed: Feed, what: str, seen_at: int | None =
     then.
     """
     plan = feed.plan
-    chosen = [] if seen_at is None else [f"{Origin.SNAPSHOT_ID} <= {seen_at}"]
     events = _inlined(spark, feed, feed.went, what)
     if plan.ended:
         ends = [(f.id, end) for f, end in plan.ended]
         shape = T.StructType([T.StructField(n, T.LongType()) for n in (DIED_FILE, DIED_IN)])
         known = local_frame(spark, ends, shape)
-        rows = reduce(DataFrame.where, chosen, _rows(spark, feed, [f for f, _ in plan.ended]))
+        rows = _until(_rows(spark, feed, [f for f, _ in plan.ended]), seen_at)
         gone = rows.join(F.broadcast(known), F.col(Origin.FILE_ID) == F.col(DIED_FILE))
         events.append(_event(feed, gone, what, DIED_IN))
     if plan.thinned:
-        gone = reduce(DataFrame.where, chosen, _thinned(spark, feed))
+        gone = _until(_thinned(spark, feed), seen_at)
         events.append(_event(feed, gone, what, DIED_IN))
     if not events:
         events.append(_event(feed, _rows(spark, feed, ()), what, Origin.SNAPSHOT_ID))
     return reduce(DataFrame.unionAll, events)
+
+
+def _until(rows: DataFrame, seen_at: int | None) -> DataFrame:
+    """Return the rows that were inserted up to a snapshot, all without one."""
+    return rows if seen_at is None else rows.where(f"{Origin.SNAPSHOT_ID} <= {seen_at}")
 
 
 def _rows(

@@ -17,7 +17,7 @@ _ERROR = "spark.sql.statistics.ndv.maxError"
 
 
 class ValueCounts(NamedTuple):
-    """What was counted of a column; only texts and bytes have lengths, if there are any."""
+    """The counts of a column. Only texts and bytes have lengths, None if all are NULL."""
 
     distinct: int
     nulls: int
@@ -31,7 +31,7 @@ def countable(rows: DataFrame) -> list[str]:
 
 
 def count_values(rows: DataFrame, columns: Sequence[str]) -> tuple[int, list[ValueCounts]]:
-    """Return how many rows there are, and what is counted of each column; one job.
+    """Return the number of rows, and the counts of each column; one job.
 
     Distinct values are estimated, as exactly as the session asks Spark for.
     """

@@ -116,7 +116,7 @@ def analyze(runner: Runner, statement: st.Analyze) -> Result:
 def _counted(
     table: TableVersion, rows: DataFrame, names: Sequence[str] | None
 ) -> list[AnalyzedColumn]:
-    """Return what is counted of columns; Unsupported for one whose values Spark does not count."""
+    """Return the counts of columns; Unsupported for one whose values Spark does not count."""
     able = countable(rows)
     fields = [f for f in table.columns if f.name in able]
     if names is not None:

@@ -102,8 +102,7 @@ def named_tables(connection: Connection, at: int) -> dict[int, str]:
 
     By name; one statement.
     """
-    rows = connection.execute(with_schemas(schemas_of(connection), at))
-    return {number: f"{shown_schema(schema)}.{name}" for number, schema, name in rows}
+    return _names(connection, with_schemas(schemas_of(connection), at))
 
 
 def named_views(connection: Connection, at: int) -> dict[int, str]:
@@ -118,6 +117,10 @@ def named_views(connection: Connection, at: int) -> dict[int, str]:
         .where(visible(tables.view, at), visible(schemas, at))
         .order_by(schemas.c.schema_name, v.view_name)
     )
+    return _names(connection, asked)
+
+
+def _names(connection: Connection, asked: Select[Any]) -> dict[int, str]:
     rows = connection.execute(asked)
     return {number: f"{shown_schema(schema)}.{name}" for number, schema, name in rows}
 
