@@ -16,7 +16,7 @@ from shelduck.cli.config import NamedLake
 from shelduck.cli.lakes import wanted_lake
 from shelduck.errors import InvalidRequest
 
-JAR_EXAMPLE = "Example: cp $(shelduck jar) /opt/spark/jars/"
+JAR_EXAMPLE = "Example: shelduck jar | xargs cp -t /opt/spark/jars/"
 CONF_EXAMPLE = """Example: shelduck spark-conf -c prod >> $SPARK_HOME/conf/spark-defaults.conf
 
 Example: sh -c "$(shelduck spark-conf -c sqlite:////data/lake.db --spark-sql)"

@@ -242,7 +242,10 @@ def commands():
     groups = {"": app.registered_commands, "jobs": jobs_command.app.registered_commands}
     for group, listed in groups.items():
         for command in listed:
-            yield [*filter(None, [group]), command.name or command.callback.__name__]
+            yield [
+                *filter(None, [group]),
+                command.name or command.callback.__name__.replace("_", "-"),
+            ]
 
 
 def test_a_lake_has_a_name_in_a_file(url, tmp_path, monkeypatch):
