@@ -47,6 +47,8 @@ def outcome(spark, base, folder, entry, text, *, default):
         shelduck.detach(spark, "lake")
         for setting in SETTINGS:
             spark.conf.unset(setting)
+        # Each entry begins in a session that has not seen the others.
+        spark.sql("DROP TEMPORARY FUNCTION IF EXISTS twice")
 
 
 def expected(entry):

@@ -15,7 +15,7 @@ from pyspark.errors import (
 )
 
 import shelduck
-from shelduck import InvalidRequest, Unsupported
+from shelduck import AlreadyExists, InvalidRequest, Unsupported
 from shelduck.attached import attached_catalog as attached
 from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import rows
@@ -39,18 +39,18 @@ def lake(spark, tmp_path):
     ("statement", "kind", "told"),
     [
         (
-            "ALTER TABLE lake.main.t ADD CONSTRAINT c CHECK (id > 0)",
-            Unsupported,
-            "ADD CONSTRAINT is not supported",
+            "ALTER TABLE lake.main.t ADD CONSTRAINT c CHECK (id > 1)",
+            InvalidRequest,
+            "c \\(id > 1\\) of main.t is not satisfied by the row \\(id = 1",
         ),
         ("ALTER TABLE lake.main.t SET LOCATION '/x'", Unsupported, "below its data path"),
         (
             "ALTER TABLE lake.main.t DROP IF EXISTS PARTITION (id = 1)",
-            Unsupported,
-            "use DELETE FROM t WHERE",
+            InvalidRequest,
+            "main.t is not partitioned by id itself; use DELETE FROM t WHERE",
         ),
-        ("UNDROP TABLE lake.main.t", Unsupported, "SELECT . FROM t VERSION AS OF n"),
-        ("CREATE TABLE lake.main.n LIKE lake.main.t", Unsupported, "AS SELECT ... LIMIT 0"),
+        ("UNDROP TABLE lake.main.t", AlreadyExists, "table main.t exists; UNDROP TABLE brings"),
+        ("CREATE TABLE lake.main.t LIKE lake.main.t", AlreadyExists, "already exists"),
         ("CREATE SCHEMA lake.s COMMENT 'x'", Unsupported, "COMMENT is not supported"),
         ("DROP TABLE lake.main.t PURGE", Unsupported, "files are kept for time travel"),
         (
