@@ -256,10 +256,6 @@ def test_numbers_and_booleans_go_straight_into_their_columns(spark, tmp_path, mo
     assert made > 1
 
 
-def test_a_table_is_converted_by_copying_as_by_writing(spark, tmp_path, monkeypatch):
-    assert found(0, spark, tmp_path, monkeypatch) > 0
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", turns(SEEDS, 20), ids=shown)
 def test_drawn_tables_are_converted_by_copying_as_by_writing(seeds, spark, tmp_path):

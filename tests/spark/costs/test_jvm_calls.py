@@ -20,6 +20,8 @@ STATEMENTS = [
     "CREATE TABLE k (id INT, v STRING, n DOUBLE) UNIQUE KEY (id)",
     "INSERT INTO k SELECT cast(id AS INT), 'b', 0.5 FROM range(100)",
     "CALL set_option('data_inlining_row_limit', '10', table_name => 'k')",
+    "CREATE TABLE r (id BIGINT GENERATED ALWAYS AS IDENTITY, a INT, CONSTRAINT c CHECK (a > 0))",
+    "CALL set_option('data_inlining_row_limit', '10', table_name => 'r')",
 ]
 LOAD = "INSERT INTO k VALUES (7, 'x', 1.5), (8, 'x', 2.5), (200, 'x', 3.5)"
 MERGE = (
@@ -35,6 +37,7 @@ VERBS = {
     "delete": lambda lake, _: lake.table("t").delete("id = 7"),
     "update": lambda lake, _: lake.table("t").update({"a": "a + 1"}, where="id = 9"),
     "load": lambda lake, _: lake.sql(LOAD),
+    "insert_with_rules": lambda lake, _: lake.sql("INSERT INTO r (a) VALUES (1), (2)"),
     "merge": lambda lake, _: lake.sql(MERGE),
 }
 

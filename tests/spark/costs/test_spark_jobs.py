@@ -19,6 +19,8 @@ STATEMENTS = [
     "INSERT INTO k SELECT CAST(id AS INT), 'old', NULL, NULL FROM range(100)",
     "INSERT INTO k SELECT CAST(id AS INT), 'old', NULL, NULL FROM range(100, 200)",
     "CALL set_option('data_inlining_row_limit', '10', table_name => 'k')",
+    "CREATE TABLE r (id BIGINT GENERATED ALWAYS AS IDENTITY, a INT, CONSTRAINT c CHECK (a > 0))",
+    "CALL set_option('data_inlining_row_limit', '10', table_name => 'r')",
 ]
 MERGE = (
     "MERGE INTO t USING (SELECT CAST(id AS INT) AS id, 5 AS a, 'c' AS b FROM range(90, 210)) AS s"
@@ -29,6 +31,7 @@ JOBS = {
     "count_and_min": "SELECT count(*), min(b) IS NULL FROM t",
     "count": "SELECT count(*) FROM t",
     "insert": "INSERT INTO t VALUES (1, 1, 'x')",
+    "insert_with_rules": "INSERT INTO r (a) VALUES (1), (2)",
     "delete": "DELETE FROM t WHERE id = 7",
     "update": "UPDATE t SET a = a + 1 WHERE id = 9",
     "merge": f"{MERGE} WHEN NOT MATCHED THEN INSERT *",

@@ -90,9 +90,24 @@ def row_of(spark: SparkSession, fields: Iterable[tuple[str, str, str | None]]) -
 
 
 def held(rows: DataFrame) -> DataFrame:
-    """Return rows as Spark's plan holds them, computed once, if it can; rows as they are else."""
+    """Return rows as Spark's plan holds them, computed once, if it can; rows as they are else.
+
+    Over Spark Connect, they are as they are.
+    """
     spark = rows.sparkSession
+    if not has_jvm(spark):
+        return rows
     return DataFrame(loaded(spark).plans.held(java_frame(rows)), spark)
+
+
+def held_with_numbers(rows: DataFrame, column: str, first: int, step: int) -> DataFrame:
+    """Return rows of `held` with a number where a BIGINT column is NULL: the first row's, and on.
+
+    A row whose column has a value has its turn as well, and leaves its number out.
+    """
+    spark = rows.sparkSession
+    found = loaded(spark).plans.numbered(java_frame(rows), column, first, step)
+    return DataFrame(found, spark)
 
 
 def checkpoint(rows: DataFrame, counts: Sequence[Column]) -> tuple[DataFrame, list[int]]:

@@ -15,8 +15,8 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.constraints import Constraint, constraints_of
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked, quote_name
-from shelduck.spark.bridge import Named, select_named
+from shelduck.model.text.quoting import backticked, quote_name, quote_text
+from shelduck.spark.bridge import Named, Sql, column_of, select_named
 from shelduck.spark.named_errors import first_line
 from shelduck.spark.rows import store_rules
 from shelduck.spark.types import spark_type
@@ -38,11 +38,9 @@ def checked(rows: DataFrame, table: TableVersion, *, only: Column | None = None)
     kind = spark_type(first.type, first.name)
     value = F.col(backticked(first.name))
     for one in reversed(checks):
-        why = F.concat(
-            F.lit(f"{_told(one, table)} is not satisfied by the row "),
-            _row(one, table),
-            F.lit("; correct the row, or drop the constraint"),
-        )
+        told = quote_text(f"{_told(one, table)} is not satisfied by the row ")
+        advice = "'; correct the row, or drop the constraint'"
+        why = Sql(f"concat({told}, {_row(one, table)}, {advice})")
         is_wrong = _is_wrong(one, table)
         is_wrong = is_wrong if only is None else only & is_wrong
         value = F.when(is_wrong, store_rules.fail(why, kind)).otherwise(value)
@@ -59,7 +57,8 @@ def first_wrong(rows: DataFrame, table: TableVersion, constraint: Constraint) ->
 
     Spark leaves out files whose bounds prove that their rows do.
     """
-    found = wrong(rows, table, constraint).limit(1).select(_row(constraint, table)).collect()
+    row = column_of(_row(constraint, table))
+    found = wrong(rows, table, constraint).limit(1).select(row).collect()
     return None if not found else str(found[0][0])
 
 
@@ -80,7 +79,8 @@ def violations(rows: DataFrame, table: TableVersion) -> Iterator[str]:
     for one in constraints_of(table.properties, table.full_name).checks:
         if one.unproven:
             continue
-        found = wrong(rows, table, one).agg(F.count("*"), F.first(_row(one, table))).collect()[0]
+        row = column_of(_row(one, table))
+        found = wrong(rows, table, one).agg(F.count("*"), F.first(row)).collect()[0]
         if found[0]:
             yield f"{found[0]} row(s) do not satisfy {_told(one, table)}, such as {found[1]}"
 
@@ -114,17 +114,15 @@ def _told(constraint: Constraint, table: TableVersion) -> str:
     return f"CHECK constraint {name} ({_condition(constraint, table)}) of {table.full_name}"
 
 
-def _row(constraint: Constraint, table: TableVersion) -> Column:
+def _row(constraint: Constraint, table: TableVersion) -> Sql:
     """Return a row in words: the columns that the constraint uses first."""
     used = [] if constraint.expression is None else constraint.expression.tops(table.columns)
     others = [f for f in table.columns if f not in used and f.is_leaf]
     shown = [f for f in (*used, *others) if str(f.shape) != "blob"][:_MOST_COLUMNS]
-    return F.concat(F.lit("("), F.concat_ws(", ", *map(_value, shown)), F.lit(")"))
+    return Sql(f"concat('(', concat_ws(', ', {', '.join(map(_value, shown))}), ')')")
 
 
-def _value(field: Field) -> Column:
-    text = F.col(backticked(field.name)).cast("string")
-    return F.concat(
-        F.lit(f"{quote_name(field.name)} = "),
-        F.coalesce(F.left(text, F.lit(_MOST_CHARACTERS)), F.lit("NULL")),
-    )
+def _value(field: Field) -> str:
+    text = f"left(CAST({backticked(field.name)} AS STRING), {_MOST_CHARACTERS})"
+    told = quote_text(f"{quote_name(field.name)} = ")
+    return f"concat({told}, coalesce({text}, 'NULL'))"

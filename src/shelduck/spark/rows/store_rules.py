@@ -16,9 +16,11 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.writable import is_writable
+from shelduck.model.text.quoting import quote_text
 from shelduck.model.types.data_types import UNSIGNED, DataType, Decimal, Leaf, Text
 from shelduck.model.types.literals import canonical_text, integer_range
 from shelduck.model.types.temporal import MICROSECONDS, NANOSECONDS
+from shelduck.spark.bridge.named import Sql
 from shelduck.spark.types import spark_type
 from shelduck.spark.values import literal, literal_text
 
@@ -49,7 +51,12 @@ _CAST_YOURSELF = "cast it explicitly if that is what you want"
 
 def fail(message: str | Column, data_type: T.DataType) -> Column:
     """Return a column of ``data_type`` whose every value fails the write with ``message``."""
-    text = F.lit(MARK + message) if isinstance(message, str) else F.concat(F.lit(MARK), message)
+    if isinstance(message, Sql):
+        text: Column = F.expr(f"concat({quote_text(MARK)}, {message})")
+    elif isinstance(message, str):
+        text = F.lit(MARK + message)
+    else:
+        text = F.concat(F.lit(MARK), message)
     return F.raise_error(text).cast(data_type)
 
 

@@ -11,6 +11,7 @@ import org.apache.spark.sql.Column;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.ResolvedInlineTable;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
@@ -19,6 +20,7 @@ import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
@@ -164,6 +166,22 @@ public final class LakePlans {
   public Dataset held(Dataset rows) {
     LogicalPlan plan = rows.queryExecution().optimizedPlan();
     return plan instanceof LocalRelation ? Dataset.ofRows(session(rows), plan) : rows;
+  }
+
+  /** {@link #held} rows, with numbers where a BIGINT is NULL: {@code first} is for the first row. */
+  public Dataset numbered(Dataset held, String column, long first, long step) {
+    LocalRelation plan = (LocalRelation) held.queryExecution().analyzed();
+    StructType shape = plan.schema();
+    int place = shape.fieldIndex(column);
+    ArrayList found = new ArrayList();
+    for (int i = 0; i < plan.data().size(); i++) {
+      Seq values = ((InternalRow) plan.data().apply(i)).toSeq(shape);
+      Object[] row = CollectionConverters.asJava(values).toArray();
+      row[place] = row[place] == null ? (Object) Long.valueOf(first + i * step) : row[place];
+      found.add(new GenericInternalRow(row));
+    }
+    return Dataset.ofRows(session(held), new LocalRelation(
+        plan.output(), ScalaSeq.of(found), false, Option.empty()));
   }
 
   /**
