@@ -28,6 +28,10 @@ MERGE = (
 )
 # Each by the name of its budget.
 JOBS = {
+    "merge_literals": (
+        "MERGE INTO t USING (VALUES (7, 5), (900, 6)) AS s (id, a) ON t.id = s.id WHEN MATCHED"
+        " THEN UPDATE SET a = s.a WHEN NOT MATCHED THEN INSERT (id, a) VALUES (s.id, s.a)"
+    ),
     "count_and_min": "SELECT count(*), min(b) IS NULL FROM t",
     "count": "SELECT count(*) FROM t",
     "insert": "INSERT INTO t VALUES (1, 1, 'x')",

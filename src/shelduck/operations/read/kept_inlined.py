@@ -50,7 +50,7 @@ class KeptRows:
             return made
         if len(self.frames) >= _MOST_FRAMES:
             self.frames.clear()
-        kept = held(made)
+        kept = held(made) or made
         self.frames[chosen] = spark, kept
         return again(kept)
 

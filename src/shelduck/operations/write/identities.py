@@ -7,9 +7,7 @@ from itertools import accumulate
 from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.write.inlining import Limits
-from shelduck.spark.bridge.named import held, held_with_numbers
-from shelduck.spark.query import local_size
-from shelduck.spark.rows.assign import telling_failures
+from shelduck.spark.bridge.named import held_with_numbers
 from shelduck.spark.rows.computed_rows import numbered, part_sizes
 from shelduck.spark.session import DataFrame
 from shelduck.spark.write.kept import keep
@@ -26,23 +24,14 @@ def with_numbers(rows: DataFrame, table: TableVersion, limits: Limits) -> DataFr
     field = None if one is None else table.columns.by_id(one.column)
     if one is None or one.identity is None or field is None:
         return rows
-    identity = one.identity
-
-    def reserved(count: int) -> int:
-        assert limits.reserve is not None
-        return identity.start + identity.step * limits.reserve(count)
-
-    with telling_failures():
-        found = held(rows)
-        count = local_size(found)
-    if count is not None:
-        if not count:
-            return found
-        return held_with_numbers(found, field.name, reserved(count), identity.step)
     kept = keep(rows)
     if not kept.count:
         return kept.rows
+    assert limits.reserve is not None
+    step = one.identity.step
+    first = one.identity.start + step * limits.reserve(kept.count)
+    if kept.in_plan:
+        return held_with_numbers(kept.rows, field.name, first, step)
     sizes = part_sizes(kept.rows)
     before = accumulate(sizes.values(), initial=0)
-    offsets = dict(zip(sizes, before, strict=False))
-    return numbered(kept.rows, field.name, reserved(kept.count), identity.step, offsets)
+    return numbered(kept.rows, field.name, first, step, dict(zip(sizes, before, strict=False)))

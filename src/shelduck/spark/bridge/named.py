@@ -89,15 +89,11 @@ def row_of(spark: SparkSession, fields: Iterable[tuple[str, str, str | None]]) -
     return DataFrame(loaded(spark).plans.row(java_session(spark), rows_of(fields)), spark)
 
 
-def held(rows: DataFrame) -> DataFrame:
-    """Return rows as Spark's plan holds them, computed once, if it can; rows as they are else.
-
-    Over Spark Connect, they are as they are.
-    """
+def held(rows: DataFrame) -> DataFrame | None:
+    """Return rows as Spark's plan holds them, computed once; None if it cannot, or over Connect."""
     spark = rows.sparkSession
-    if not has_jvm(spark):
-        return rows
-    return DataFrame(loaded(spark).plans.held(java_frame(rows)), spark)
+    found = loaded(spark).plans.held(java_frame(rows)) if has_jvm(spark) else None
+    return None if found is None else DataFrame(found, spark)
 
 
 def held_with_numbers(rows: DataFrame, column: str, first: int, step: int) -> DataFrame:

@@ -15,7 +15,7 @@ from shelduck.model.files.data_file import DataFile, InlinedRows
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, checkpoint, select_named
-from shelduck.spark.bridge.named import has_its_rows
+from shelduck.spark.bridge.named import has_its_rows, held
 from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.query import arrow_frame, is_local, local_size
 from shelduck.spark.rows.assign import telling_failures
@@ -50,20 +50,30 @@ _SAME_IN_ARROW = (
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Rows that were computed once: how many, and how many of them meet conditions."""
+    """Rows that were computed once: how many, and how many of them meet conditions.
+
+    They are in executors, or ``in_plan``.
+    """
 
     rows: DataFrame
     count: int
     holds: tuple[int, ...]
+    in_plan: bool = False
 
 
 def keep(rows: DataFrame, *conditions: Column) -> Kept:
     """Compute rows only once, so that all later steps agree; count them at the same time.
 
-    Up to `FEW` rows are in one part, so that Spark shuffles nothing to sort, group or join them. If
-    the rows are lost, later queries over them fail. A value that does not fit its column is
+    Rows that Spark's plan holds stay there, and no job runs, unless there are conditions. Up to
+    `FEW` others are in one part, so that Spark shuffles nothing to sort, group or join them; if
+    they are lost, later queries over them fail. A value that does not fit its column is
     InvalidRequest.
     """
+    if not conditions:
+        with telling_failures():
+            here = held(rows)
+        if here is not None:
+            return Kept(here, local_size(here) or 0, (), in_plan=True)
     counts = [F.count(F.lit(1)), *map(F.count_if, conditions)]
     named = [c.alias(f"{n}") for n, c in enumerate(counts)]
     with telling_failures():

@@ -162,10 +162,10 @@ public final class LakePlans {
         new StructType(columns));
   }
 
-  /** Rows that their plan holds, so that they are computed only once; others as they are. */
+  /** Rows that their plan holds, so that they are computed only once; null for others. */
   public Dataset held(Dataset rows) {
     LogicalPlan plan = rows.queryExecution().optimizedPlan();
-    return plan instanceof LocalRelation ? Dataset.ofRows(session(rows), plan) : rows;
+    return plan instanceof LocalRelation ? Dataset.ofRows(session(rows), plan) : null;
   }
 
   /** {@link #held} rows, with numbers where a BIGINT is NULL: {@code first} is for the first row. */
