@@ -164,6 +164,10 @@ public final class LakePlans {
 
   /** Rows that their plan holds, so that they are computed only once; null for others. */
   public Dataset held(Dataset rows) {
+    if (!hasItsRows(rows)) {
+      // Nothing else is optimized for it.
+      return null;
+    }
     LogicalPlan plan = rows.queryExecution().optimizedPlan();
     return plan instanceof LocalRelation ? Dataset.ofRows(session(rows), plan) : null;
   }
