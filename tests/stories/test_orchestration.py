@@ -1,0 +1,50 @@
+"""The guide for tools that run jobs: each section, executed with its tool."""
+
+from __future__ import annotations
+
+import sys
+
+import duckdb
+import pytest
+
+from tests.support.documents import DOCS, Reader, outputs
+from tests.support.oracle import EXTENSIONS, extension_files
+
+GUIDE = DOCS / "guides" / "orchestration.md"
+# Files of the page that its code imports.
+MODULES = ("sales_assets",)
+
+pytestmark = [pytest.mark.orchestration, pytest.mark.slow]
+
+
+@pytest.fixture
+def folder(here, monkeypatch):
+    """An empty folder to work in, from which Python imports; what it imported is forgotten."""
+    monkeypatch.syspath_prepend(here)
+    yield here
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def duckdb_has_its_extensions(monkeypatch):
+    """Tests have DuckDB's extensions in packages; a user's DuckDB fetches them."""
+    plain = duckdb.connect
+
+    def connect(*args, config=None, **more):
+        allowed = {"allow_unsigned_extensions": "true", "autoinstall_known_extensions": "false"}
+        connection = plain(*args, config={**(config or {}), **allowed}, **more)
+        for path in extension_files(EXTENSIONS):
+            connection.execute(f"LOAD '{path}'")
+        return connection
+
+    monkeypatch.setattr(duckdb, "connect", connect)
+
+
+def read(section):
+    assert Reader(GUIDE, section).read() == outputs(GUIDE, section) > 0
+
+
+def test_assets_of_dagster_are_tables_whose_columns_follow(folder, monkeypatch):
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    read("Dagster")
