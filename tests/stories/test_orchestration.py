@@ -12,7 +12,7 @@ from tests.support.oracle import EXTENSIONS, extension_files
 
 GUIDE = DOCS / "guides" / "orchestration.md"
 # Files of the page that its code imports.
-MODULES = ("sales_assets",)
+MODULES = ("sales_assets", "to_lake")
 
 pytestmark = [pytest.mark.orchestration, pytest.mark.slow]
 
@@ -48,3 +48,7 @@ def read(section):
 def test_assets_of_dagster_are_tables_whose_columns_follow(folder, monkeypatch):
     monkeypatch.setenv("DAGSTER_HOME", "")
     read("Dagster")
+
+
+def test_dlt_goes_on_with_columns_that_shelduck_changed(folder, duckdb_has_its_extensions):
+    read("dlt")
