@@ -12,7 +12,7 @@ from tests.support.oracle import EXTENSIONS, extension_files
 
 GUIDE = DOCS / "guides" / "orchestration.md"
 # Files of the page that its code imports.
-MODULES = ("sales_assets", "to_lake")
+MODULES = ("sales_assets", "to_lake", "config")
 
 pytestmark = [pytest.mark.orchestration, pytest.mark.slow]
 
@@ -52,3 +52,7 @@ def test_assets_of_dagster_are_tables_whose_columns_follow(folder, monkeypatch):
 
 def test_dlt_goes_on_with_columns_that_shelduck_changed(folder, duckdb_has_its_extensions):
     read("dlt")
+
+
+def test_sqlmesh_changes_a_column_and_keeps_its_values(folder):
+    read("SQLMesh")
