@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import sys
 
 import duckdb
 import pytest
 
-from tests.support.documents import DOCS, Reader, outputs
+from tests.support.documents import DOCS, ROOT, Reader, outputs
 from tests.support.oracle import EXTENSIONS, extension_files
 
 GUIDE = DOCS / "guides" / "orchestration.md"
 # Files of the page that its code imports.
-MODULES = ("sales_assets", "to_lake", "config")
+MODULES = ("dags.sales_dag", "sales_assets", "to_lake", "config")
 
 pytestmark = [pytest.mark.orchestration, pytest.mark.slow]
 
@@ -41,8 +43,25 @@ def duckdb_has_its_extensions(monkeypatch):
     monkeypatch.setattr(duckdb, "connect", connect)
 
 
-def read(section):
-    assert Reader(GUIDE, section).read() == outputs(GUIDE, section) > 0
+@pytest.fixture
+def airflow_home(folder, monkeypatch):
+    """An Airflow with an empty database, and the commands of .venv."""
+    monkeypatch.setenv("AIRFLOW_HOME", str(folder / "airflow"))
+    monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(folder / "dags"))
+    monkeypatch.setenv("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
+    monkeypatch.setenv("PATH", str(ROOT / ".venv" / "bin"), prepend=os.pathsep)
+    # Airflow reads its settings when it is imported.
+    importlib.import_module("airflow.utils.db").initdb()
+    return folder
+
+
+def read(section, places=None):
+    reader = Reader(GUIDE, section, places or {})
+    assert reader.read() == outputs(GUIDE, section) > 0
+
+
+def test_a_dag_of_airflow_loads_a_day_once_and_waits_for_a_job(airflow_home):
+    read("Airflow", {"/data/": f"{airflow_home}/", "poke_interval=30": "poke_interval=1"})
 
 
 def test_assets_of_dagster_are_tables_whose_columns_follow(folder, monkeypatch):

@@ -128,7 +128,7 @@ _BUNDLES = (
         Group("s3", "s3 and slow", 1.5, _ON_S3, targets=("jars-s3",)),
     ),
     (Group("dbt", "", 6, ("integrations/dbt/tests",), **_DBT),),
-    (Group("orchestration", "orchestration and slow", 2, _STORIES, **_TOOLS),),
+    (Group("orchestration", "orchestration and slow", 3, _STORIES, **_TOOLS),),
     _on_older("40"),
     _on_older("41"),
     (
