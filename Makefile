@@ -39,8 +39,9 @@ CROWDS := $(addprefix tests/concurrency/test_,appends.py key_loads.py mix.py sha
 PICTURES := $(addprefix build/pictures/,story.png lake-1600-light.png files-1600-light.png \
   jobs-1600-light.png story-1600-dark.png story-360-light.png)
 
-COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
-  --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --custom-compile-command "make lock"
+COMPILE := $(LOCK) pyproject.toml --all-extras
 
 # Each process would compile src again, and each worker rewrite the assertions of all tests.
 export PYTHONDONTWRITEBYTECODE :=
@@ -153,10 +154,8 @@ lock:  ## resolve the versions anew (needs uv)
 	  cp requirements.lock $$spark.lock; \
 	  $(COMPILE) --constraint $$spark.in --output-file $$spark.lock; \
 	done
-	set -e; for tools in dbt orchestration; do \
-	  uv pip compile requirements-$$tools.in --quiet --universal --python-version 3.11 --no-strip-extras --generate-hashes \
-	    --no-emit-index-url --custom-compile-command "make lock" --output-file requirements-$$tools.lock; \
-	done
+	$(LOCK) requirements-dbt.in --no-strip-extras --output-file requirements-dbt.lock
+	$(LOCK) requirements-orchestration.in --output-file requirements-orchestration.lock
 
 clean:  ## remove environments, caches and what runs left behind
 	rm -rf $(VENV) $(OLDER:%=.venv%) $(VENVDBT) $(VENVTOOLS) .jars build dist site spark-warehouse metastore_db artifacts derby.log
