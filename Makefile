@@ -5,6 +5,8 @@ SHELL := /bin/bash
 BASE_PYTHON := $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 VENVDBT := .venvdbt
+# What runs jobs of others: Airflow, Dagster, dlt, SQLMesh.
+VENVTOOLS := .venvorchestration
 # Older versions of Spark: Shelduck is tested on each in an environment of its own.
 OLDER := 40 41
 PY := $(VENV)/bin/python
@@ -14,8 +16,11 @@ PYTEST := -m pytest -n 2 --dist worksteal
 RECORD := SHELDUCK_RECORD=build/recorded
 RECORDING := -p tests.support.recording
 
-# dbt has the packages of .venv too.
 DBT := integrations/dbt
+# Lets another environment find the packages of .venv behind its own.
+with_packages_of_venv = $(VENV)/bin/python -c \
+  'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+  > "$$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/zz-shelduck.pth"
 
 # Tests without a JVM, and where they are; tests/conftest.py marks them `plain`.
 PLAIN := $(addprefix tests/,catalog simulation unit web)
@@ -34,8 +39,9 @@ CROWDS := $(addprefix tests/concurrency/test_,appends.py key_loads.py mix.py sha
 PICTURES := $(addprefix build/pictures/,story.png lake-1600-light.png files-1600-light.png \
   jobs-1600-light.png story-1600-dark.png story-360-light.png)
 
-COMPILE := uv pip compile pyproject.toml --quiet --all-extras --universal --python-version 3.11 \
-  --generate-hashes --no-emit-index-url --custom-compile-command "make lock"
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --custom-compile-command "make lock"
+COMPILE := $(LOCK) pyproject.toml --all-extras
 
 # Each process would compile src again, and each worker rewrite the assertions of all tests.
 export PYTHONDONTWRITEBYTECODE :=
@@ -110,8 +116,13 @@ $(VENVDBT)/.ready: requirements-dbt.lock $(VENV)/.ready $(shell find $(DBT)/dbt 
 	test -d $(VENVDBT) || "$(BASE_PYTHON)" -m venv $(VENVDBT)
 	$(VENVDBT)/bin/python -m pip install --quiet --requirement $<
 	$(VENVDBT)/bin/python -m pip install --quiet --no-deps --force-reinstall ./$(DBT)
-	$(VENV)/bin/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
-	  > "$$($(VENVDBT)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/zz-shelduck.pth"
+	$(call with_packages_of_venv,$(VENVDBT))
+	@touch $@
+
+$(VENVTOOLS)/.ready: requirements-orchestration.lock $(VENV)/.ready
+	test -d $(VENVTOOLS) || "$(BASE_PYTHON)" -m venv $(VENVTOOLS)
+	$(VENVTOOLS)/bin/python -m pip install --quiet --requirement $<
+	$(call with_packages_of_venv,$(VENVTOOLS))
 	@touch $@
 
 jars-s3: setup java
@@ -143,11 +154,11 @@ lock:  ## resolve the versions anew (needs uv)
 	  cp requirements.lock $$spark.lock; \
 	  $(COMPILE) --constraint $$spark.in --output-file $$spark.lock; \
 	done
-	uv pip compile requirements-dbt.in --quiet --universal --python-version 3.11 --no-strip-extras \
-	  --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --output-file requirements-dbt.lock
+	$(LOCK) requirements-dbt.in --no-strip-extras --output-file requirements-dbt.lock
+	$(LOCK) requirements-orchestration.in --output-file requirements-orchestration.lock
 
 clean:  ## remove environments, caches and what runs left behind
-	rm -rf $(VENV) $(OLDER:%=.venv%) $(VENVDBT) .jars build dist site spark-warehouse metastore_db artifacts derby.log
+	rm -rf $(VENV) $(OLDER:%=.venv%) $(VENVDBT) $(VENVTOOLS) .jars build dist site spark-warehouse metastore_db artifacts derby.log
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -15,9 +15,12 @@ from tests.support.documents import DOCS, README, ROOT, Reader, outputs
 TEAM = DOCS / "guides" / "team.md"
 # It needs a store and Spark with its connector: tests/object_store.
 STORES = DOCS / "guides" / "object-stores.md"
+# It needs tools that .venv does not have: test_orchestration.py.
+TOOLS = DOCS / "guides" / "orchestration.md"
 # These take seconds, on lines that other tests reach.
 SLOW = ("coming-from", "streaming", "upkeep")
-PAGES = [README, DOCS / "index.md", *sorted(set((DOCS / "guides").glob("*.md")) - {TEAM, STORES})]
+GUIDES = sorted({*(DOCS / "guides").glob("*.md")} - {TEAM, STORES, TOOLS})
+PAGES = [README, DOCS / "index.md", *GUIDES]
 
 
 @pytest.mark.parametrize(

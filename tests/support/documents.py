@@ -65,11 +65,12 @@ class Block:
     line: int
 
 
-def blocks(document: Path) -> list[Block]:
-    """The fenced blocks of a document."""
+def blocks(document: Path, section: str = "") -> list[Block]:
+    """The fenced blocks of a document, or of its section with this heading."""
     page = document.read_text(encoding="utf-8")
+    begin, end = _bounds(page, section) if section else (0, len(page))
     found = []
-    for match in _FENCE.finditer(page):
+    for match in _FENCE.finditer(page, begin, end):
         words, indent = match["words"], match["indent"]
         titled = _TITLE.search(words)
         text = re.sub(rf"^{indent}", "", match["text"], flags=re.MULTILINE)
@@ -79,9 +80,15 @@ def blocks(document: Path) -> list[Block]:
     return found
 
 
-def outputs(document: Path) -> int:
-    """How many outputs a document shows."""
-    return sum(b.language == "text" and not b.title for b in blocks(document))
+def outputs(document: Path, section: str = "") -> int:
+    """How many outputs a document shows, or a section of it."""
+    return sum(b.language == "text" and not b.title for b in blocks(document, section))
+
+
+def _bounds(page: str, section: str) -> tuple[int, int]:
+    begin = page.index(f"\n## {section}\n")
+    end = page.find("\n## ", begin + 1)
+    return begin, len(page) if end < 0 else end
 
 
 @dataclass
@@ -89,10 +96,11 @@ class Reader:
     """Somebody who does what a document says, in the working directory.
 
     `places` are texts of the document, such as the address of a server, and what they are here.
-    `postgres` runs a statement of PostgreSQL.
+    `postgres` runs a statement of PostgreSQL. With `section`, only that part of the page is read.
     """
 
     document: Path
+    section: str = ""
     places: Mapping[str, str] = field(default_factory=dict)
     postgres: Callable[[str], None] | None = None
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "document"})
@@ -103,7 +111,7 @@ class Reader:
         compared = 0
         with mock.patch.dict(os.environ), contextlib.ExitStack() as opened:
             opened.callback(self._close_lakes)
-            for block in blocks(self.document):
+            for block in blocks(self.document, self.section):
                 if block.language == "text" and not block.title:
                     self._compare(block)
                     compared += 1

@@ -30,7 +30,7 @@ MAIN_MINUTES = 81
 # Seconds of a test that nobody has measured.
 _UNKNOWN = 0.5
 # Marks of tests that need a pytest of their own.
-_OWN = ("cluster", "connect", "readers", "browser", "s3")
+_OWN = ("cluster", "connect", "readers", "browser", "s3", "orchestration")
 _MAIN = " and not ".join(("slow", "soak", *_OWN))
 _PAIR = ("-n", "2", "--dist", "worksteal")
 
@@ -86,6 +86,12 @@ _DBT: dict[str, Any] = {
     # Its own fixtures, and what dbt says about its own code.
     "options": ("-c", "/dev/null", "--rootdir", "integrations/dbt", "-W", "ignore"),
 }
+_TOOLS: dict[str, Any] = {
+    "venv": ".venvorchestration",
+    "targets": (".venvorchestration/.ready",),
+    # What the tools say about their own code.
+    "options": ("-W", "ignore"),
+}
 _READERS: dict[str, Any] = {
     "options": ("-s",),
     "venv": ".venv41",
@@ -122,6 +128,7 @@ _BUNDLES = (
         Group("s3", "s3 and slow", 1.5, _ON_S3, targets=("jars-s3",)),
     ),
     (Group("dbt", "", 6, ("integrations/dbt/tests",), **_DBT),),
+    (Group("orchestration", "orchestration and slow", 3, _STORIES, **_TOOLS),),
     _on_older("40"),
     _on_older("41"),
     (

@@ -365,7 +365,11 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
         ("WITH a AS (SELECT 1) DELETE FROM t", "as a subquery in DELETE FROM t WHERE"),
         ("WITH a AS (SELECT 1) UPDATE s.t SET x = 1", "as a subquery in UPDATE t SET or MERGE"),
         ("WITH a AS (SELECT 1) UPDATE t AS u SET x = 1", "UPDATE after a query"),
-        ("WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a", "write WITH and the query after"),
+        ("WITH a AS (SELECT 1) INSERT INTO t TABLE a", "write WITH and the query after"),
+        (
+            "WITH a AS (SELECT 1) INSERT INTO t WITH a AS (SELECT 2) SELECT * FROM a",
+            "write WITH and the query after",
+        ),
         ("FROM a INSERT INTO b SELECT *", "INSERT INTO after a query"),
         ("SELECT * FROM IDENTIFIER('t')", "write the name of the table"),
         ("SELECT * FROM t CHANGES FROM VERSION 1", "use FROM table_changes('t', start, end)"),
@@ -375,6 +379,27 @@ def test_what_is_not_supported_says_so(text, message):
     with pytest.raises(Unsupported) as caught:
         parse(text)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        (
+            "WITH a AS (SELECT x FROM u) INSERT OVERWRITE TABLE t (x) SELECT x FROM (FROM a)",
+            "INSERT OVERWRITE TABLE t (x) WITH a AS (SELECT x FROM u) SELECT x FROM (FROM a)",
+        ),
+        (
+            "WITH t AS (SELECT 1) INSERT INTO t FROM t SELECT *",
+            "INSERT INTO t WITH t AS (SELECT 1) FROM t SELECT *",
+        ),
+        (
+            "WITH a AS (SELECT 1 AS x) INSERT INTO t REPLACE WHERE x = 1 SELECT * FROM a",
+            "INSERT INTO t REPLACE WHERE x = 1 WITH a AS (SELECT 1 AS x) SELECT * FROM a",
+        ),
+    ],
+)
+def test_with_before_insert_belongs_to_its_query(text, same):
+    assert parse(text) == parse(same)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from shelduck.sql.rows.edit_clauses import (
     returning_at,
     with_returning,
 )
-from shelduck.sql.rows.insert import read_insert
+from shelduck.sql.rows.insert import read_insert, with_queries_behind
 from shelduck.sql.rows.merge_into import read_merge, with_queries_inside
 from shelduck.sql.statements.statement_values import Statement
 from shelduck.sql.tokens.cursor import Cursor
@@ -142,8 +142,10 @@ def _read(cursor: Cursor) -> Statement:
     for words, read in _READERS.items():
         if cursor.accept(*words):
             return read(cursor)
-    if cursor.sees("WITH") and (merge := with_queries_inside(cursor)) is not None:
-        return _read(merge)
+    if cursor.sees("WITH"):
+        moved = with_queries_inside(cursor) or with_queries_behind(cursor)
+        if moved is not None:
+            return _read(moved)
     if begins_query(cursor):
         return read_query(cursor)
     word = cursor.peek().key

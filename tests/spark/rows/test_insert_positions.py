@@ -51,7 +51,7 @@ def test_a_partition_clause_moves_no_column(spark, lake, statement):
     found = rows(spark.table("lake.main.u"))
     spark.sql("DELETE FROM u")
     spark.sql("INSERT INTO u VALUES (9, 2, 9), (8, 3, 8)")
-    spark.sql(f"WITH q AS (SELECT 1) INSERT {statement}")
+    spark.sql(f"FROM (SELECT 1) INSERT {statement}")
     assert sorted(found) == _all(spark) == sorted(INTO[statement], key=str)
 
 
@@ -106,7 +106,7 @@ def test_the_value_of_a_partition_loses_nothing(spark, lake, case, ansi):
             spark.sql(f"INSERT INTO l PARTITION (p = {value}) SELECT 1")
         assert why in str(caught.value)
         with pytest.raises((ShelduckError, PySparkException)):
-            spark.sql(f"WITH q AS (SELECT 1) INSERT INTO l PARTITION (p = {value}) SELECT 1")
+            spark.sql(f"FROM (SELECT 1 AS k) INSERT INTO l PARTITION (p = {value}) SELECT k")
     finally:
         spark.conf.unset("spark.sql.ansi.enabled")
     assert rows(spark.table("lake.main.l")) == []
@@ -115,8 +115,8 @@ def test_the_value_of_a_partition_loses_nothing(spark, lake, case, ansi):
 def test_what_spark_casts_for_a_partition_is_looked_at(spark, lake):
     lake.sql("CREATE TABLE l (k INT, p DECIMAL(5,2)) PARTITIONED BY (p)")
     with pytest.raises(PySparkException, match=r"'1.239' is not a value of type decimal\(5,2\)"):
-        spark.sql("WITH q AS (SELECT 1) INSERT INTO l PARTITION (p = '1.239') SELECT 1")
-    spark.sql("WITH q AS (SELECT 1) INSERT INTO l PARTITION (p = '1.5') SELECT 1")
+        spark.sql("FROM (SELECT 1 AS k) INSERT INTO l PARTITION (p = '1.239') SELECT k")
+    spark.sql("FROM (SELECT 1 AS k) INSERT INTO l PARTITION (p = '1.5') SELECT k")
     assert rows(lake.sql("SELECT k, CAST(p AS STRING) FROM l")) == [(1, "1.50")]
 
 

@@ -74,6 +74,24 @@ def read_insert(cursor: Cursor) -> Insert:
     )
 
 
+def with_queries_behind(cursor: Cursor) -> Cursor | None:
+    """Return ``WITH q AS (…) INSERT INTO t SELECT …`` with WITH where its query begins.
+
+    None for any other text, and where the query has a WITH of its own.
+    """
+    tokens, text = cursor.tokens, cursor.text
+    insert = cursor.at_top("INSERT", 1)
+    if insert is None or tokens[insert + 1].key not in ("INTO", "OVERWRITE"):
+        return None
+    begins = [cursor.at_top(word, insert) for word in ("SELECT", "FROM")]
+    query = min((at for at in begins if at is not None), default=None)
+    if query is None or cursor.at_top("WITH", insert) is not None:
+        return None
+    start, behind = tokens[insert].start, tokens[query].start
+    made = f"{text[start:behind]}{text[tokens[0].start : start]}{text[behind:]}"
+    return Cursor(made, tokenize(made), ntz=cursor.ntz)
+
+
 def _refuse_directory(cursor: Cursor) -> None:
     ahead = 1 if cursor.sees("LOCAL") else 0
     if cursor.peek(ahead).key == "DIRECTORY" and cursor.peek(ahead + 1).kind is TokenKind.STRING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shelduck.model.tables.schema import Path
@@ -30,7 +29,7 @@ from shelduck.sql.statements.row_statements import (
     UpdateSet,
 )
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Token, TokenKind, tokenize
+from shelduck.sql.tokens.lexer import TokenKind, tokenize
 
 _MATCHED, _NOT_MATCHED, _BY_SOURCE = "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"
 
@@ -73,8 +72,8 @@ def with_queries_inside(cursor: Cursor) -> Cursor | None:
     None for any other text.
     """
     tokens, text = cursor.tokens, cursor.text
-    merge = _at_top(tokens, "MERGE", 1)
-    using = None if merge is None else _at_top(tokens, "USING", merge)
+    merge = cursor.at_top("MERGE", 1)
+    using = None if merge is None else cursor.at_top("USING", merge)
     if merge is None or using is None or tokens[0].key != "WITH":
         return None
     inner = Cursor(text, tokens)
@@ -94,16 +93,6 @@ def with_queries_inside(cursor: Cursor) -> Cursor | None:
     target = text[tokens[merge].start : first]
     made = f"{target}({queries}SELECT * FROM {source}){called}{text[behind:]}"
     return Cursor(made, tokenize(made), ntz=cursor.ntz)
-
-
-def _at_top(tokens: Sequence[Token], word: str, start: int) -> int | None:
-    """Return where a word stands outside of brackets, behind a token."""
-    depth = 0
-    for n, token in enumerate(tokens):
-        depth += (token.key == "(") - (token.key == ")")
-        if depth == 0 and n >= start and token.key == word:
-            return n
-    return None
 
 
 def read_merge(cursor: Cursor) -> MergeStatement:

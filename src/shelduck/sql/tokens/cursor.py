@@ -258,6 +258,15 @@ class Cursor:
             if depth == 0:
                 return
 
+    def at_top(self, word: str, start: int) -> int | None:
+        """Return where a word stands outside of brackets, at a token or behind it."""
+        depth = 0
+        for n, token in enumerate(self.tokens):
+            depth += (token.key == "(") - (token.key == ")")
+            if depth == 0 and n >= start and token.key == word:
+                return n
+        return None
+
     def _skip_angles(self) -> None:
         depth = 0
         while True:
