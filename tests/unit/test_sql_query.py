@@ -365,7 +365,6 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
         ("WITH a AS (SELECT 1) DELETE FROM t", "as a subquery in DELETE FROM t WHERE"),
         ("WITH a AS (SELECT 1) UPDATE s.t SET x = 1", "as a subquery in UPDATE t SET or MERGE"),
         ("WITH a AS (SELECT 1) UPDATE t AS u SET x = 1", "UPDATE after a query"),
-        ("WITH a AS (SELECT 1) INSERT INTO t TABLE a", "write WITH and the query after"),
         (
             "WITH a AS (SELECT 1) INSERT INTO t WITH a AS (SELECT 2) SELECT * FROM a",
             "write WITH and the query after",
@@ -387,6 +386,14 @@ def test_what_is_not_supported_says_so(text, message):
         (
             "WITH a AS (SELECT x FROM u) INSERT OVERWRITE TABLE t (x) SELECT x FROM (FROM a)",
             "INSERT OVERWRITE TABLE t (x) WITH a AS (SELECT x FROM u) SELECT x FROM (FROM a)",
+        ),
+        (
+            "WITH a AS (SELECT 1 AS x) INSERT INTO t BY NAME (SELECT * FROM a)",
+            "INSERT INTO t BY NAME WITH a AS (SELECT 1 AS x) (SELECT * FROM a)",
+        ),
+        (
+            "WITH a AS (SELECT 1 AS x) INSERT WITH SCHEMA EVOLUTION INTO t (x) TABLE a",
+            "INSERT WITH SCHEMA EVOLUTION INTO t (x) WITH a AS (SELECT 1 AS x) TABLE a",
         ),
         (
             "WITH t AS (SELECT 1) INSERT INTO t FROM t SELECT *",

@@ -362,6 +362,7 @@ def session(
     """Return a Spark session with a lake attached and in use: ``spark.sql("SHOW TABLES")``.
 
     It is the running session where there is one, else a local one on all cores, without a web page.
+    A second call for the same lake, such as that of a notebook's cell, returns it once more.
 
     Args:
         url: The address of the lake, as `connect` takes it.
@@ -373,7 +374,12 @@ def session(
 
     Raises what `attach` raises.
     """
-    spark = session_for(config)
-    version = ducklake_version
+    spark, version = session_for(config), ducklake_version
+    lakes, asked = _session(spark).lakes, (url, data_path, storage, ducklake_version)
+    known = lakes.get(name.lower())
+    if known is not None and known.asked == asked:
+        _use(spark, name)
+        return spark
     attach(spark, name, url, data_path, default=True, storage=storage, ducklake_version=version)
+    lakes[name.lower()].asked = asked
     return spark

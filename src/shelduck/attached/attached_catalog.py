@@ -53,7 +53,12 @@ class _HiddenView:
 
 
 class AttachedLake:
-    """One lake under one name in one session; ``is_shared`` if another session closes it."""
+    """One lake under one name in one session; ``is_shared`` if another session closes it.
+
+    ``asked`` is what somebody asked for who may ask again.
+    """
+
+    asked: tuple[object, ...] | None = None
 
     def __init__(self, lake: Lake, spark: SparkSession, *, is_shared: bool = False) -> None:
         self.lake = lake

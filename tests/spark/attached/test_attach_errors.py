@@ -186,7 +186,13 @@ def test_the_version_of_a_lake_that_is_attached_is_made_or_refused(spark, tmp_pa
     assert not (tmp_path / "lake.db").exists()
     assert spark.conf.get("spark.sql.catalog.other", None) is None
 
-    assert shelduck.session(url, data, name="other", ducklake_version="1.1") is spark
+    for _ in range(2):
+        assert shelduck.session(url, data, name="other", ducklake_version="1.1") is spark
+        assert spark.catalog.currentCatalog() == "other"
+        spark.sql("USE spark_catalog.default")
+    with pytest.raises(AlreadyExists, match="catalog 'other' already exists"):
+        shelduck.session(f"{url}2", data, name="other")
+    spark.sql("USE other.main")
     spark.sql("CREATE SCHEMA other.a")
     spark.sql("CREATE SCHEMA other.a.b")
     with pytest.raises(InvalidRequest, match=r"has DuckLake version '1\.1', not '1\.0'"):

@@ -81,14 +81,23 @@ def with_queries_behind(cursor: Cursor) -> Cursor | None:
     """
     tokens, text = cursor.tokens, cursor.text
     insert = cursor.at_top("INSERT", 1)
-    if insert is None or tokens[insert + 1].key not in ("INTO", "OVERWRITE"):
+    into = None if insert is None else cursor.at_top("INTO", insert)
+    into = into or (None if insert is None else cursor.at_top("OVERWRITE", insert))
+    if insert is None or into is None or tokens[insert - 1].key != ")":
         return None
-    begins = [cursor.at_top(word, insert) for word in ("SELECT", "FROM")]
-    query = min((at for at in begins if at is not None), default=None)
-    if query is None or cursor.at_top("WITH", insert) is not None:
+    inner = Cursor(text, tokens)
+    inner.at = into + 1
+    inner.accept("TABLE")
+    inner.table_name()
+    while inner.peek().kind is not TokenKind.END and not begins_query(inner):
+        if inner.sees("("):
+            inner.skip_group()
+        else:
+            inner.take()
+    if inner.sees("WITH"):
         return None
-    start, behind = tokens[insert].start, tokens[query].start
-    made = f"{text[start:behind]}{text[tokens[0].start : start]}{text[behind:]}"
+    start, behind = tokens[insert].start, inner.peek().start
+    made = f"{text[start:behind]} {text[tokens[0].start : start]}{text[behind:]}"
     return Cursor(made, tokenize(made), ntz=cursor.ntz)
 
 
