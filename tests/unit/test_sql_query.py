@@ -396,6 +396,10 @@ def test_what_is_not_supported_says_so(text, message):
             "INSERT WITH SCHEMA EVOLUTION INTO t (x) WITH a AS (SELECT 1 AS x) TABLE a",
         ),
         (
+            "WITH a AS (SELECT 1 AS x) INSERT OVERWRITE t SELECT x AS into FROM a",
+            "INSERT OVERWRITE t WITH a AS (SELECT 1 AS x) SELECT x AS into FROM a",
+        ),
+        (
             "WITH t AS (SELECT 1) INSERT INTO t FROM t SELECT *",
             "INSERT INTO t WITH t AS (SELECT 1) FROM t SELECT *",
         ),

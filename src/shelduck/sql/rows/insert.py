@@ -81,19 +81,18 @@ def with_queries_behind(cursor: Cursor) -> Cursor | None:
     """
     tokens, text = cursor.tokens, cursor.text
     insert = cursor.at_top("INSERT", 1)
-    into = None if insert is None else cursor.at_top("INTO", insert)
-    into = into or (None if insert is None else cursor.at_top("OVERWRITE", insert))
-    if insert is None or into is None or tokens[insert - 1].key != ")":
+    if insert is None or tokens[insert - 1].key != ")":
         return None
     inner = Cursor(text, tokens)
-    inner.at = into + 1
+    inner.at = insert + 1
+    inner.accept("WITH", "SCHEMA", "EVOLUTION")
+    if not inner.accept_any("INTO", "OVERWRITE"):
+        return None
     inner.accept("TABLE")
     inner.table_name()
     while inner.peek().kind is not TokenKind.END and not begins_query(inner):
-        if inner.sees("("):
-            inner.skip_group()
-        else:
-            inner.take()
+        skip = inner.skip_group if inner.sees("(") else inner.take
+        skip()
     if inner.sees("WITH"):
         return None
     start, behind = tokens[insert].start, inner.peek().start
