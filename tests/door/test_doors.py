@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import eq
 from pathlib import Path
 
+import pyspark
 import pytest
 
 import shelduck
@@ -44,8 +45,8 @@ def test_a_thrift_server_answers_as_an_attached_session(spark, attached, configu
         client = server.connect(spark)
         answers = [client.ask(text) for text in STATEMENTS]
     assert _others(_is, answers, attached) == []
-    # Spark 4.0 refuses the EXECUTE IMMEDIATE before it.
-    ((country,),) = attached[STATEMENTS.index("SELECT country FROM ducks WHERE id = 1")].rows
+    # Spark 4.0 refuses the EXECUTE IMMEDIATE that writes DE.
+    country = "CH" if pyspark.__version__.startswith("4.0.") else "DE"
     assert duck(url, "SELECT id, genus, country, weight FROM lake.ducks") == [
         (1, "Tadorna", country, "1.10"),
         (3, "Aix sponsa", "CH", "2.5"),

@@ -150,7 +150,8 @@ def test_insert_overwrite_follows_the_sessions_mode(copied, spark):
     lake.sql("ALTER TABLE t SET PARTITIONED BY (region)")
     spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
     try:
-        lake.sql("WITH a AS (SELECT 1 AS n) INSERT OVERWRITE t SELECT n, 'us', n FROM a")
+        lake.sql("WITH a AS (SELECT 2 AS n) INSERT OVERWRITE t SELECT n, 'us', n FROM a")
+        lake.sql("INSERT OVERWRITE t VALUES (1, 'us', 1)")
     finally:
         spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
     assert found(lake) == sorted([(n, "eu", 0) for n in range(10)] + [(1, "us", 1)])
