@@ -99,6 +99,43 @@ public class KeptRows extends AbstractIterator implements Closeable {
     return narrow.apply(row);
   }
 
+  /** Sets the rows of a batch that come; its positions are all from {@code first} to {@code end}. */
+  private int inRuns(long first, long end, int[] rows) {
+    int count = 0;
+    int next = 0;
+    long dead = deletedFrom(first);
+    while (dead <= end) {
+      int row = (int) (dead - first);
+      if (wantsDeleted) {
+        rows[count++] = row;
+      } else {
+        while (next < row) {
+          rows[count++] = next++;
+        }
+        next = row + 1;
+      }
+      last = dead;
+      dead = deletedFrom(dead + 1);
+    }
+    while (!wantsDeleted && next <= end - first) {
+      rows[count++] = next++;
+    }
+    return count;
+  }
+
+  /** The same where a filter has left positions out. */
+  private int oneByOne(ColumnVector positions, int size, int[] rows) {
+    int count = 0;
+    for (int i = 0; i < size; i++) {
+      long at = positions.getLong(i);
+      if ((deletedFrom(at) == at) == wantsDeleted) {
+        rows[count++] = i;
+      }
+      last = at;
+    }
+    return count;
+  }
+
   private ColumnarBatch kept(ColumnarBatch batch) {
     int size = batch.numRows();
     if (size == 0) {
@@ -111,14 +148,7 @@ public class KeptRows extends AbstractIterator implements Closeable {
     long end = positions == null ? last + size : positions.getLong(size - 1);
     if (deletedFrom(first) <= end) {
       rows = new int[size];
-      count = 0;
-      for (int i = 0; i < size; i++) {
-        long at = positions == null ? first + i : positions.getLong(i);
-        if ((deletedFrom(at) == at) == wantsDeleted) {
-          rows[count++] = i;
-        }
-        last = at;
-      }
+      count = end - first == size - 1 ? inRuns(first, end, rows) : oneByOne(positions, size, rows);
     } else if (wantsDeleted) {
       count = 0;
     }

@@ -17,12 +17,19 @@ public class KeptVector extends ColumnVector {
   private final int[] rows;
   private final int count;
   private KeptVector[] children;
+  private boolean hasNull;
 
   public KeptVector(ColumnVector all, int[] rows, int count) {
     super(all.dataType());
     this.all = all;
     this.rows = rows;
     this.count = count;
+    look();
+  }
+
+  /** The vector below has other values now. Most have no NULL, and then nobody looks for one. */
+  protected final void look() {
+    hasNull = all.hasNull();
   }
 
   private int at(int i) {
@@ -34,12 +41,12 @@ public class KeptVector extends ColumnVector {
   public void closeIfFreeable() {}
 
   public boolean hasNull() {
-    return all.hasNull();
+    return hasNull;
   }
 
   public int numNulls() {
     int nulls = 0;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; hasNull && i < count; i++) {
       if (all.isNullAt(at(i))) {
         nulls++;
       }
@@ -48,7 +55,7 @@ public class KeptVector extends ColumnVector {
   }
 
   public boolean isNullAt(int i) {
-    return all.isNullAt(at(i));
+    return hasNull && all.isNullAt(at(i));
   }
 
   public boolean getBoolean(int i) {

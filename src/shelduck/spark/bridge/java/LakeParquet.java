@@ -2,6 +2,7 @@ package shelduck.bridge;
 
 import java.util.ArrayList;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.mapred.JobConf;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
@@ -80,6 +81,14 @@ public class LakeParquet extends ParquetFileFormat {
     return Option.apply(ScalaSeq.of(types));
   }
 
+  /**
+   * The configuration of one reader. Hadoop copies it once more for each file, but not a JobConf; a
+   * reader with filters writes them into that copy, which files must not share.
+   */
+  private static Configuration copied(Configuration conf, Seq filters) {
+    return filters.isEmpty() ? new JobConf(conf) : new Configuration(conf);
+  }
+
   public Function1 buildReaderWithPartitionValues(SparkSession session, StructType data,
       StructType partition, StructType required, Seq pushed, Map options, Configuration conf) {
     Seq filters = SafeFilters.of(pushed, options);
@@ -89,17 +98,17 @@ public class LakeParquet extends ParquetFileFormat {
     String names = known.isEmpty() ? "" : (String) known.get();
     if (!has(partition, DELETES)) {
       Function1 plain = super.buildReaderWithPartitionValues(
-          session, data, partition, required, filters, options, conf);
+          session, data, partition, required, filters, options, copied(conf, filters));
       return new ReadWhole(plain, filters.isEmpty(), table, names);
     }
     // Spark writes the read schema into the configuration, so each reader needs its own copy.
     Function1 plain = super.buildReaderWithPartitionValues(
-        session, data, partition, required, filters, options, new Configuration(conf));
+        session, data, partition, required, filters, options, copied(conf, filters));
     ReadWhole untouched = new ReadWhole(plain, filters.isEmpty(), table, names);
     StructType wanted = withRowIndex(required);
     Function1 withPosition = wanted == required ? untouched
         : new ReadWhole(super.buildReaderWithPartitionValues(session, data, partition, wanted,
-            filters, options, new Configuration(conf)), filters.isEmpty(), table, names);
+            filters, options, copied(conf, filters)), filters.isEmpty(), table, names);
     ArrayList types = new ArrayList();
     StructField[] columns = wanted.fields();
     for (int i = 0; i < columns.length; i++) {

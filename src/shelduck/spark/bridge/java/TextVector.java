@@ -36,6 +36,7 @@ public class TextVector extends KeptVector {
 
   /** The reader has put another batch into the vector. Batches of a row group share a dictionary. */
   public void begin() {
+    look();
     ids = null;
     if (!all.hasDictionary() || HELD == null || INSIDE == null) {
       return;
@@ -61,7 +62,7 @@ public class TextVector extends KeptVector {
   }
 
   public UTF8String getUTF8String(int i) {
-    if (ids == null || all.isNullAt(i)) {
+    if (ids == null || isNullAt(i)) {
       return all.getUTF8String(i);
     }
     int id = ids.getDictId(i);
