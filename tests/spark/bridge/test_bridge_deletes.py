@@ -125,6 +125,33 @@ def test_files_with_and_without_deletes_read_together(
     assert ids_of(table) == [0, 0, 1, 2, 2]
 
 
+@pytest.mark.usefixtures("reader")
+@pytest.mark.parametrize("deleted", [(), range(0, 50_000, 3)], ids=["whole", "thinned"])
+@pytest.mark.parametrize(
+    "condition", ["true", "id IS NOT NULL", "id % 2 = 1", "id > 20000", "id IN (3, 8191, 49999)"]
+)
+def test_each_row_knows_its_position_however_a_file_is_cut(
+    bridge: Bridge,
+    spark: SparkSession,
+    tmp_path: Path,
+    condition: str,
+    deleted: range | tuple[()],
+) -> None:
+    path = numbers(tmp_path / "f", 50_000, group=7_000)
+    spark.conf.set("spark.sql.files.maxPartitionBytes", path.stat().st_size // 5)
+    try:
+        table = scan(bridge, "id bigint", (path, Deletes(positions=deleted) if deleted else None))
+        assert table.rdd.getNumPartitions() > 3
+        rows = table.where(condition).selectExpr("id", "_metadata.row_index AS at", "id + 1 AS b")
+        right = "count(*)", "count_if(id = at AND b = at + 1)", "sum(id)"
+        left = spark.range(50_000).where(condition)
+        left = left.where("id % 3 != 0") if deleted else left
+        expected = left.selectExpr("count(*)", "count(*)", "sum(id)").first()
+        assert rows.selectExpr(*right).first() == expected
+    finally:
+        spark.conf.unset("spark.sql.files.maxPartitionBytes")
+
+
 @pytest.mark.slow
 def test_deletes_hold_across_splits_row_groups_and_batches(
     bridge: Bridge, spark: SparkSession, tmp_path: Path, reader: str

@@ -46,6 +46,7 @@ _CLASSES = (
     "DamagedLake",
     "LakeFileIndex",
     "KeptVector",
+    "CountedVector",
     "TextVector",
     "TextBatches",
     "CheckedRows",

@@ -22,6 +22,7 @@ from shelduck.spark.deletes.position_files import (
     FILE,
     PATH,
     POSITION,
+    by_file,
     collected_positions,
     stored_positions,
     write_position_files,
@@ -138,7 +139,7 @@ class _Work:
 
     def here(self, dead: pa.Table) -> dict[int, DeadRows]:
         """Write positions that are in the driver."""
-        new = _by_file(dead)
+        new = by_file(dead)
         self.files = self.holder.files_of(new.keys())
         counts = {number: len(positions) for number, positions in new.items()}
         if self._are_few(counts):
@@ -172,7 +173,7 @@ class _Work:
         """Return positions together with those of the delete files that they replace."""
         if not touched:
             return dict(new)
-        older = _by_file(collected_positions(self.spark, touched, self.table))
+        older = collected_positions(self.spark, touched, self.table)
         total = dict(new)
         for file in touched:
             both = pa.concat_arrays([new[file.id], older.get(file.id, new[file.id].slice(0, 0))])
@@ -185,11 +186,11 @@ class _Work:
     def _written_here(self, positions: Mapping[int, pa.Array]) -> dict[int, NewDeleteFile]:
         if not positions:
             return {}
-        directory = self._directory()
+        place, directory = self.table.path, self._directory()
 
         def write(number: int) -> NewDeleteFile:
             name = f"{directory}/{FILE}={number}.parquet"
-            return write_positions(self.table, name, self.files[number].path, positions[number])
+            return write_positions(place, name, self.files[number].path, positions[number])
 
         with ThreadPoolExecutor(min(_THREADS, len(positions))) as pool:
             return dict(zip(positions, pool.map(write, positions), strict=True))
@@ -334,17 +335,6 @@ def _bound(held: int | None, most: int | None) -> int:
     """Return how many rows can be deleted at most."""
     bounds = [n for n in (held, most) if n is not None]
     return min(bounds, default=_MOST_COLLECTED + 1)
-
-
-def _by_file(rows: pa.Table) -> dict[int, pa.Array]:
-    """Return positions in their order, by data file id."""
-    found = rows.sort_by([(FILE, "ascending"), (POSITION, "ascending")])
-    parts: dict[int, pa.Array] = {}
-    start = 0
-    for each in found[FILE].value_counts().to_pylist():
-        parts[each["values"]] = found[POSITION].slice(start, each["counts"]).combine_chunks()
-        start += each["counts"]
-    return parts
 
 
 def _row_count(file: DataFile) -> int:

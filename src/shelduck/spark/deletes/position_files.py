@@ -29,13 +29,15 @@ from shelduck.spark.write.plain_write import write_plain_parts
 PATH, POSITION, FILE = "file_path", "pos", "file"
 _COMPRESSION = "snappy"
 _THREADS = 16
-_DELETES = pa.schema(
-    [
-        pa.field("file_path", pa.string(), metadata={"PARQUET:field_id": "2147483646"}),
-        pa.field("pos", pa.int64(), metadata={"PARQUET:field_id": "2147483645"}),
-        pa.field(SNAPSHOT_COLUMN, pa.int64(), metadata={"PARQUET:field_id": str(SNAPSHOT_FIELD)}),
-    ]
-)
+_DELETES = [
+    pa.field(name, kind, metadata={"PARQUET:field_id": number})
+    for name, kind, number in (
+        (PATH, pa.dictionary(pa.int32(), pa.string()), "2147483646"),
+        (POSITION, pa.int64(), "2147483645"),
+        (SNAPSHOT_COLUMN, pa.int64(), str(SNAPSHOT_FIELD)),
+    )
+]
+_STEPS = dict.fromkeys((POSITION, SNAPSHOT_COLUMN), "DELTA_BINARY_PACKED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +52,8 @@ class PositionFile:
 
     def below(self, directory: str) -> NewDeleteFile:
         """Return the file for a commit; ``directory`` is the one of the write."""
-        name = f"{directory}/{self.name}"
-        groups = self.row_groups
-        return NewDeleteFile(name, self.rows, self.size, self.footer_size, row_group_count=groups)
+        made = (f"{directory}/{self.name}", self.rows, self.size, self.footer_size)
+        return NewDeleteFile(*made, row_group_count=self.row_groups)
 
 
 def write_position_files(
@@ -121,16 +122,30 @@ def stored_positions(
 
 def collected_positions(
     spark: SparkSession, files: Sequence[DataFile], table: TableVersion
-) -> pa.Table:
-    """Return the same, in the driver. Files of plain positions are read without a Spark job."""
+) -> dict[int, pa.Array]:
+    """Return the same, in the driver, by data file id; some may have no position.
+
+    Files of plain positions are read without a Spark job.
+    """
     with ThreadPoolExecutor(min(_THREADS, len(files))) as pool:
         parts = list(pool.map(lambda f: _plain_positions(f, table), files))
     if any(part is None for part in parts):
-        return stored_positions(spark, files, table).select(FILE, POSITION).toArrow()
-    return pa.concat_tables(parts)
+        return by_file(stored_positions(spark, files, table).select(FILE, POSITION).toArrow())
+    return {f.id: part for f, part in zip(files, parts, strict=True)}
 
 
-def _plain_positions(file: DataFile, table: TableVersion) -> pa.Table | None:
+def by_file(rows: pa.Table) -> dict[int, pa.Array]:
+    """Return positions in their order, by data file id."""
+    found = rows.sort_by([(FILE, "ascending"), (POSITION, "ascending")])
+    parts: dict[int, pa.Array] = {}
+    start = 0
+    for each in found[FILE].value_counts().to_pylist():
+        parts[each["values"]] = found[POSITION].slice(start, each["counts"]).combine_chunks()
+        start += each["counts"]
+    return parts
+
+
+def _plain_positions(file: DataFile, table: TableVersion) -> pa.Array | None:
     """Read a delete file as the scan does; None if only the scan knows how.
 
     DuckDB adds deletes of later snapshots to the file.
@@ -141,9 +156,7 @@ def _plain_positions(file: DataFile, table: TableVersion) -> pa.Table | None:
     found = plain_deletes(file, file.delete_file, table.full_name)
     if SNAPSHOT_COLUMN in found.column_names:
         found = found.filter(compute.less_equal(found[SNAPSHOT_COLUMN], table.snapshot.id))
-    positions = found[POSITION]
-    owner = pa.repeat(pa.scalar(file.id, pa.int64()), len(positions))
-    return pa.table({FILE: owner, POSITION: positions})
+    return found[POSITION].combine_chunks()
 
 
 def dead_positions(
@@ -200,18 +213,6 @@ def deaths_in(path: str, begin_snapshot: int) -> dict[int, int]:
     return dict(zip(positions, found.column(SNAPSHOT_COLUMN).to_pylist(), strict=True))
 
 
-def write_positions(
-    table: TableVersion, name: str, data_file: str, positions: pa.Array
-) -> NewDeleteFile:
-    """Write a delete file below the table's directory and return it.
-
-    ``positions`` are all deleted positions of the data file, in order; its path is absolute.
-    """
-    paths = pa.repeat(data_file, len(positions))
-    rows = pa.Table.from_arrays([paths, positions], schema=pa.schema(list(_DELETES)[:2]))
-    return _written(table.path, name, rows)
-
-
 def write_deaths(
     table_path: str, name: str, data_file: str, deaths: Mapping[int, int]
 ) -> NewDeleteFile:
@@ -219,23 +220,28 @@ def write_deaths(
 
     ``name`` is its path below ``table_path``, ``data_file`` the absolute path of the data file.
     """
-    positions = sorted(deaths)
-    rows = [[data_file] * len(positions), positions, [deaths[p] for p in positions]]
-    columns = [pa.array(c, f.type) for c, f in zip(rows, _DELETES, strict=True)]
-    return _written(
-        table_path, name, pa.Table.from_arrays(columns, schema=_DELETES), min(deaths.values())
-    )
+    numbers = [pa.array(each, pa.int64()) for each in zip(*sorted(deaths.items()), strict=True)]
+    return write_positions(table_path, name, data_file, *numbers, begin=min(deaths.values()))
 
 
-def _written(
-    table_path: str, name: str, rows: pa.Table, begin_snapshot: int | None = None
+def write_positions(
+    place: str, name: str, data_file: str, *numbers: pa.Array, begin: int | None = None
 ) -> NewDeleteFile:
+    """Write a delete file below a table's directory, ``place``, and return it.
+
+    ``numbers`` are all deleted positions of the data file, in order, and perhaps the snapshot that
+    deleted each; they are stored as their steps. The path of the data file is absolute.
+    """
     buffer = pa.BufferOutputStream()
     footers: list[parquet.FileMetaData] = []
-    parquet.write_table(rows, buffer, metadata_collector=footers)
+    first = pa.repeat(pa.scalar(0, pa.int32()), len(numbers[0]))
+    paths = pa.DictionaryArray.from_arrays(first, pa.array([data_file]))
+    rows = pa.Table.from_arrays([paths, *numbers], schema=pa.schema(_DELETES[: 1 + len(numbers)]))
+    told = {"use_dictionary": [PATH], "column_encoding": _STEPS, "store_schema": False}
+    parquet.write_table(rows, buffer, metadata_collector=footers, **told)
     content = buffer.getvalue().to_pybytes()
-    write_bytes(table_path + name, content)
+    write_bytes(place + name, content)
     # A Parquet file ends with the length of its footer and four letters.
     footer = int.from_bytes(content[-8:-4], "little")
-    made = (name, len(rows), len(content), footer, begin_snapshot)
-    return NewDeleteFile(*made, row_group_count=footers[0].num_row_groups)
+    groups = footers[0].num_row_groups
+    return NewDeleteFile(name, len(rows), len(content), footer, begin, row_group_count=groups)

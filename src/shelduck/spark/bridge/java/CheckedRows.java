@@ -14,14 +14,25 @@ public class CheckedRows extends AbstractIterator implements Closeable {
   private final Iterator all;
   private final long expected;
   private final String what;
-  private final TextBatches texts = new TextBatches();
+  private final TextBatches batches;
+  private final long first;
   private long seen = 0;
 
-  /** {@code expected} is negative if rows are not counted; {@code what} is the file in messages. */
-  public CheckedRows(Iterator all, long expected, String what) {
+  /**
+   * {@code expected} is negative if nobody knows how many rows come; {@code first} is the position of
+   * the first; {@code what} is the file in messages.
+   */
+  public CheckedRows(Iterator all, long expected, TextBatches batches, long first, String what) {
     this.all = all;
     this.expected = expected;
+    this.batches = batches;
+    this.first = first;
     this.what = what;
+  }
+
+  /** The position of the first row, if every row comes. */
+  public long first() {
+    return first;
   }
 
   public boolean hasNext() {
@@ -49,8 +60,9 @@ public class CheckedRows extends AbstractIterator implements Closeable {
       return read;
     }
     ColumnarBatch batch = (ColumnarBatch) read;
+    long before = seen;
     seen += batch.numRows();
-    return texts.of(batch);
+    return batches.of(batch, first + before);
   }
 
   private Object read() {

@@ -28,16 +28,20 @@ public class KeptRows extends AbstractIterator implements Closeable {
   private final LongIterator deleted;
   private final boolean wantsDeleted;
   private long nextDeleted = -1;
-  private long last = -1;
+  private long last;
   private UnsafeProjection narrow;
   private Object ahead;
 
-  /** {@code position} is the column of the row index; hidden if only this class asked for it. */
-  public KeptRows(Iterator all, DataType[] types, int position, boolean hidePosition,
+  /**
+   * {@code position} is the column of the row index, hidden if only this class asked for it; rows that
+   * are counted begin at {@code first}.
+   */
+  public KeptRows(Iterator all, DataType[] types, int position, long first, boolean hidePosition,
       Roaring64NavigableMap deleted, boolean wantsDeleted) {
     this.all = all;
     this.types = types;
     this.position = position;
+    this.last = first - 1;
     this.hidePosition = hidePosition;
     this.deleted = deleted.getLongIterator();
     this.wantsDeleted = wantsDeleted;

@@ -1,12 +1,14 @@
 package shelduck.bridge;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.mapred.JobConf;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.datasources.FileFormat$;
 import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetWriteSupport;
@@ -39,7 +41,7 @@ public class LakeParquet extends ParquetFileFormat {
   public static final String TABLE = "shelduck.table";
   /** An option of a scan: the names of the columns of files, as rows of text. */
   public static final String COLUMNS = "shelduck.columns";
-  private static final String ROW_INDEX = ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME();
+  private static final String ROW_INDEX = CountedVector.NAME;
 
   private static boolean has(StructType schema, String name) {
     return schema.getFieldIndex(name).isDefined();
@@ -91,38 +93,62 @@ public class LakeParquet extends ParquetFileFormat {
 
   public Function1 buildReaderWithPartitionValues(SparkSession session, StructType data,
       StructType partition, StructType required, Seq pushed, Map options, Configuration conf) {
+    boolean mayHaveDeletes = has(partition, DELETES);
+    boolean isPositionAsked = has(required, ROW_INDEX);
     Seq filters = SafeFilters.of(pushed, options);
-    Option named = options.get(TABLE);
-    String table = named.isEmpty() ? "the lake" : (String) named.get();
-    Option known = options.get(COLUMNS);
-    String names = known.isEmpty() ? "" : (String) known.get();
-    if (!has(partition, DELETES)) {
-      Function1 plain = super.buildReaderWithPartitionValues(
-          session, data, partition, required, filters, options, copied(conf, filters));
-      return new ReadWhole(plain, filters.isEmpty(), table, names);
+    if (mayHaveDeletes || isPositionAsked) {
+      filters = SafeFilters.selective(filters);
     }
-    // Spark writes the read schema into the configuration, so each reader needs its own copy.
-    Function1 plain = super.buildReaderWithPartitionValues(
-        session, data, partition, required, filters, options, copied(conf, filters));
-    ReadWhole untouched = new ReadWhole(plain, filters.isEmpty(), table, names);
+    boolean counts = filters.isEmpty() && comesInBatches(options) && OpenedFile.isShown();
+    int counted = counts && isPositionAsked ? required.fieldIndex(ROW_INDEX) : -1;
+    ReadWhole untouched = reader(session, data, partition, required, counted, filters, options, conf);
+    if (!mayHaveDeletes) {
+      return untouched;
+    }
     StructType wanted = withRowIndex(required);
-    Function1 withPosition = wanted == required ? untouched
-        : new ReadWhole(super.buildReaderWithPartitionValues(session, data, partition, wanted,
-            filters, options, copied(conf, filters)), filters.isEmpty(), table, names);
-    ArrayList types = new ArrayList();
-    StructField[] columns = wanted.fields();
-    for (int i = 0; i < columns.length; i++) {
-      types.add(columns[i].dataType());
-    }
-    StructField[] constants = partition.fields();
-    for (int i = 0; i < constants.length; i++) {
-      types.add(constants[i].dataType());
-    }
+    ReadWhole withPosition = counts || isPositionAsked ? untouched
+        : reader(session, data, partition, wanted, -1, filters, options, conf);
     Broadcast shared = JavaSparkContext.fromSparkContext(session.sparkContext())
         .broadcast(new SerializableConfiguration(new Configuration(conf)));
-    return new ReadKept(untouched, withPosition,
-        (DataType[]) types.toArray(new DataType[types.size()]), wanted.fieldIndex(ROW_INDEX),
-        partition.fieldIndex(DELETES), shared, options.contains(WANTS_DELETED), table);
+    return new ReadKept(untouched, withPosition, counts, types(wanted, partition),
+        wanted.fieldIndex(ROW_INDEX), partition.fieldIndex(DELETES), shared,
+        options.contains(WANTS_DELETED), table(options));
+  }
+
+  /** Spark's reader, whose rows are those of whole files; {@code counted} as in {@link ReadWhole}. */
+  private ReadWhole reader(SparkSession session, StructType data, StructType partition,
+      StructType required, int counted, Seq filters, Map options, Configuration conf) {
+    StructType read = required;
+    if (counted >= 0) {
+      ArrayList fields = new ArrayList(Arrays.asList(required.fields()));
+      fields.remove(counted);
+      read = new StructType((StructField[]) fields.toArray(new StructField[fields.size()]));
+    }
+    Option known = options.get(COLUMNS);
+    // Spark writes the read schema into the configuration, so each reader needs its own copy.
+    Function1 plain = super.buildReaderWithPartitionValues(
+        session, data, partition, read, filters, options, copied(conf, filters));
+    return new ReadWhole(plain, filters.isEmpty(), counted, table(options),
+        known.isEmpty() ? "" : (String) known.get());
+  }
+
+  private static String table(Map options) {
+    Option named = options.get(TABLE);
+    return named.isEmpty() ? "the lake" : (String) named.get();
+  }
+
+  private static boolean comesInBatches(Map options) {
+    Option told = options.get(FileFormat$.MODULE$.OPTION_RETURNING_BATCH());
+    return !told.isEmpty() && ((String) told.get()).equals("true");
+  }
+
+  private static DataType[] types(StructType wanted, StructType partition) {
+    DataType[] types = new DataType[wanted.length() + partition.length()];
+    for (int i = 0; i < types.length; i++) {
+      int constant = i - wanted.length();
+      types[i] = (constant < 0 ? wanted.fields()[i] : partition.fields()[constant]).dataType();
+    }
+    return types;
   }
 
   /** Settings that other readers of a lake rely on; they apply to this job, not to the session. */

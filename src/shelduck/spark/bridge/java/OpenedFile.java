@@ -6,6 +6,8 @@ import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
 import org.apache.parquet.schema.MessageType;
+import org.apache.spark.sql.execution.datasources.RecordReaderIterator;
+import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
 
 /**
  * What the footer of an opened file says, against what the catalog says. Spark has read the footer; if
@@ -20,6 +22,17 @@ public final class OpenedFile {
     this.what = what;
   }
 
+  /** Whether batches of this Spark's reader show the footer. */
+  public static boolean isShown() {
+    try {
+      found(RecordReaderIterator.class, "rowReader");
+      Class groups = found(VectorizedParquetRecordReader.class, "reader").getType();
+      return groups.getSimpleName().equals("ParquetRowGroupReader");
+    } catch (NoSuchFieldException other) {
+      return false;
+    }
+  }
+
   /** Null if the rows do not show the footer. */
   public static OpenedFile of(Object rows, String what) {
     try {
@@ -30,6 +43,12 @@ public final class OpenedFile {
     } catch (ClassCastException other) {
       return null;
     }
+  }
+
+  /** The position of the first row of the part of the file that was opened. */
+  public long firstRow() {
+    List groups = footer.getBlocks();
+    return groups.isEmpty() ? 0L : ((BlockMetaData) groups.get(0)).getRowIndexOffset();
   }
 
   /** The file must have so many rows; it was opened as a whole. */
@@ -58,14 +77,17 @@ public final class OpenedFile {
   }
 
   private static Object field(Object owner, String name) throws ReflectiveOperationException {
-    Class kind = owner == null ? null : owner.getClass();
-    while (kind != null) {
+    return found(owner == null ? null : owner.getClass(), name).get(owner);
+  }
+
+  private static Field found(Class owner, String name) throws NoSuchFieldException {
+    for (Class kind = owner; kind != null; kind = kind.getSuperclass()) {
       try {
         Field found = kind.getDeclaredField(name);
         found.setAccessible(true);
-        return found.get(owner);
+        return found;
       } catch (NoSuchFieldException other) {
-        kind = kind.getSuperclass();
+        continue;
       }
     }
     throw new NoSuchFieldException(name);

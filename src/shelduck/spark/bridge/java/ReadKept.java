@@ -8,7 +8,6 @@ import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.util.SerializableConfiguration;
 import org.roaringbitmap.longlong.Roaring64NavigableMap;
-import scala.Function1;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
@@ -19,7 +18,8 @@ import scala.runtime.AbstractFunction1;
  */
 public class ReadKept extends AbstractFunction1 implements Serializable {
   private final ReadWhole untouched;
-  private final Function1 withPosition;
+  private final ReadWhole withPosition;
+  private final boolean counts;
   private final DataType[] types;
   private final int position;
   private final int deletes;
@@ -28,12 +28,14 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
   private final String table;
 
   /**
-   * {@code types} are the columns of {@code withPosition}; {@code deletes} is a constant's index.
+   * {@code counts}: every row comes, and its position is known without a column. {@code types} are the
+   * columns of {@code withPosition}; {@code deletes} is a constant's index.
    */
-  public ReadKept(ReadWhole untouched, Function1 withPosition, DataType[] types, int position,
-      int deletes, Broadcast conf, boolean wantsDeleted, String table) {
+  public ReadKept(ReadWhole untouched, ReadWhole withPosition, boolean counts, DataType[] types,
+      int position, int deletes, Broadcast conf, boolean wantsDeleted, String table) {
     this.untouched = untouched;
     this.withPosition = withPosition;
+    this.counts = counts;
     this.types = types;
     this.position = position;
     this.deletes = deletes;
@@ -55,13 +57,13 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
       return undeleted(file);
     }
     boolean isHidden = untouched != withPosition;
-    if (isHidden && untouched.readsAllOf(file)) {
-      // Spark's row index takes as long as a column of the file.
-      Iterator all = (Iterator) untouched.apply(file);
-      return new KeptRows(all, types, KeptRows.COUNTED, false, deleted, wantsDeleted);
+    if (counts || (isHidden && untouched.readsAllOf(file))) {
+      CheckedRows all = (CheckedRows) untouched.apply(file);
+      int counted = KeptRows.COUNTED;
+      return new KeptRows(all, types, counted, all.first(), false, deleted, wantsDeleted);
     }
     Iterator rows = (Iterator) withPosition.apply(file);
-    return new KeptRows(rows, types, position, isHidden, deleted, wantsDeleted);
+    return new KeptRows(rows, types, position, 0L, isHidden, deleted, wantsDeleted);
   }
 
   private Object undeleted(PartitionedFile file) {

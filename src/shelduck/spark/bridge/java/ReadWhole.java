@@ -16,16 +16,19 @@ import scala.runtime.AbstractFunction1;
 public class ReadWhole extends AbstractFunction1 implements Serializable {
   private final Function1 read;
   private final boolean readsAll;
+  private final int counted;
   private final String table;
   private final String[][] columns;
 
   /**
-   * {@code readsAll}: no filter lets the reader skip row groups. {@code columns} are rows of text: the
+   * {@code readsAll}: no filter lets the reader skip row groups. {@code counted} is where the rows get
+   * their positions, negative for nowhere; they come in batches. {@code columns} are rows of text: the
    * names of the columns of files.
    */
-  public ReadWhole(Function1 read, boolean readsAll, String table, String columns) {
+  public ReadWhole(Function1 read, boolean readsAll, int counted, String table, String columns) {
     this.read = read;
     this.readsAll = readsAll;
+    this.counted = counted;
     this.table = table;
     List rows = TextRows.rows(columns);
     this.columns = (String[][]) rows.toArray(new String[rows.size()][]);
@@ -50,7 +53,9 @@ public class ReadWhole extends AbstractFunction1 implements Serializable {
     if (found != null && expected >= 0) {
       found.requireRows(expected);
     }
-    return new CheckedRows((Iterator) rows, readsAll ? expected : -1L, what);
+    long first = file.start() == 0 || found == null ? 0L : found.firstRow();
+    return new CheckedRows(
+        (Iterator) rows, readsAll ? expected : -1L, new TextBatches(counted), first, what);
   }
 
   /** Whether every row of the file comes, one after the other. */

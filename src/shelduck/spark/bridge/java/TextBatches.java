@@ -3,6 +3,7 @@ package shelduck.bridge;
 import java.util.ArrayList;
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
@@ -10,11 +11,21 @@ import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** The batches of one file, whose texts are in vectors of {@link TextVector}. */
+/**
+ * The batches of one file, whose texts are in vectors of {@link TextVector}. If they are to be
+ * counted, they have the positions of their rows as one more column: Spark makes an object for each.
+ */
 public final class TextBatches {
+  private final int counted;
+  private final CountedVector positions = new CountedVector();
   private ColumnarBatch read;
   private ColumnarBatch shown;
   private TextVector[] texts;
+
+  /** {@code counted} is where the column of positions goes, negative for none. */
+  public TextBatches(int counted) {
+    this.counted = counted;
+  }
 
   /** The classes that generated code casts vectors to: Spark's own, but for texts any. */
   public static Option types(Option own, StructType required) {
@@ -23,38 +34,48 @@ public final class TextBatches {
     }
     ArrayList types = new ArrayList(CollectionConverters.asJava((Seq) own.get()));
     for (int i = 0; i < required.length(); i++) {
-      if (required.fields()[i].dataType() instanceof StringType) {
+      StructField field = required.fields()[i];
+      if (field.dataType() instanceof StringType || field.name().equals(CountedVector.NAME)) {
         types.set(i, ColumnVector.class.getName());
       }
     }
     return Option.apply(ScalaSeq.of(types));
   }
 
-  /** The same rows; valid until the next call, as Spark's own batch is. */
-  public ColumnarBatch of(ColumnarBatch batch) {
+  /**
+   * The same rows, the first of which is at this position; valid until the next call, as Spark's
+   * own batch is.
+   */
+  public ColumnarBatch of(ColumnarBatch batch, long first) {
     if (batch != read) {
       wrap(batch);
     }
     for (int i = 0; i < texts.length; i++) {
       texts[i].begin();
     }
+    positions.begin(first);
     shown.setNumRows(batch.numRows());
     return shown;
   }
 
   private void wrap(ColumnarBatch batch) {
-    ColumnVector[] columns = new ColumnVector[batch.numCols()];
+    ArrayList columns = new ArrayList();
     ArrayList found = new ArrayList();
-    for (int c = 0; c < columns.length; c++) {
+    for (int c = 0; c < batch.numCols(); c++) {
       ColumnVector column = batch.column(c);
       if (column.dataType() instanceof StringType && column instanceof WritableColumnVector) {
         column = new TextVector((WritableColumnVector) column);
         found.add(column);
       }
-      columns[c] = column;
+      columns.add(column);
+    }
+    if (counted >= 0) {
+      columns.add(counted, positions);
     }
     texts = (TextVector[]) found.toArray(new TextVector[found.size()]);
-    shown = texts.length == 0 ? batch : new ColumnarBatch(columns);
+    boolean isSame = texts.length == 0 && counted < 0;
+    ColumnVector[] all = (ColumnVector[]) columns.toArray(new ColumnVector[columns.size()]);
+    shown = isSame ? batch : new ColumnarBatch(all);
     read = batch;
   }
 }
