@@ -317,6 +317,21 @@ def test_deletion_vectors_are_not_promised(lake):
         lake.set_option("write_deletion_vector", True)
 
 
+@pytest.mark.parametrize("size", [None, 1 << 27])
+def test_without_options_a_row_group_has_a_million_rows(spark, lake, size):
+    name = f"large_{size or 0}"
+    lake.create_table(name, {"id": "int"})
+    if size is not None:
+        lake.set_option("parquet_row_group_size_bytes", size, table=name)
+    lake.table(name).append(spark.range(0, 1_100_000, 1, 1).selectExpr("CAST(id AS INT) AS id"))
+
+    [row] = lake.sql(f"SELECT file_path FROM {name}.files").collect()
+    found = parquet.ParquetFile(row.file_path).metadata
+    groups = [found.row_group(n).num_rows for n in range(found.num_row_groups)]
+    assert groups == ([1 << 20, 1_100_000 - (1 << 20)] if size is None else [1_100_000])
+    assert rows(lake.sql(f"SELECT count(*), sum(id) FROM {name}")) == [(1_100_000, 604999450000)]
+
+
 @pytest.mark.parametrize("repeated", [False, True])
 @pytest.mark.parametrize("way", ["bridge", "public"])
 def test_files_are_encoded_as_the_options_say(spark, lake, monkeypatch, way, repeated):

@@ -185,8 +185,8 @@ def departures(spark: SparkSession, feed: Feed, what: str, seen_at: int | None =
         gone = rows.join(F.broadcast(known), F.col(Origin.FILE_ID) == F.col(DIED_FILE))
         events.append(_event(feed, gone, what, DIED_IN))
     if plan.thinned:
-        gone = _until(_thinned(spark, feed), seen_at)
-        events.append(_event(feed, gone, what, DIED_IN))
+        gone, died_in = _thinned(spark, feed)
+        events.append(_event(feed, _until(gone, seen_at), what, died_in))
     if not events:
         events.append(_event(feed, _rows(spark, feed, ()), what, Origin.SNAPSHOT_ID))
     return reduce(DataFrame.unionAll, events)
@@ -204,13 +204,13 @@ def _rows(
     return read_rows(spark, plan, feed.source, origins=_ORIGINS, only_deleted=only_deleted)
 
 
-def _thinned(spark: SparkSession, feed: Feed) -> DataFrame:
-    """Return the rows that were deleted from files in the span, with the snapshot of each."""
+def _thinned(spark: SparkSession, feed: Feed) -> tuple[DataFrame, str]:
+    """Return the rows that were deleted from files in the span, and the snapshot of each as SQL."""
     files, span = feed.plan.thinned, feed.plan.span
     known = None if feed.deaths is None or bridge_for(spark) is None else _of_files(feed, files)
     if known is None or len(known) > _FEW_POSITIONS:
         dead = _deaths(spark, feed, files).where(f"{DIED_IN} BETWEEN {span.first} AND {span.last}")
-        return _rows(spark, feed, files).join(dead, F.expr(_IS_GONE))
+        return _rows(spark, feed, files).join(dead, F.expr(_IS_GONE)), DIED_IN
     came = compute.field(SNAPSHOT)
     known = known.filter((came >= span.first) & (came <= span.last))
     # Tasks read only the rows at these positions, as if the file had no others.
@@ -221,10 +221,11 @@ def _thinned(spark: SparkSession, feed: Feed) -> DataFrame:
     rows = _rows(spark, feed, mine, only_deleted=True)
     snapshots = known[SNAPSHOT].unique().to_pylist()
     if len(snapshots) == 1:
-        later = rows.where(f"{snapshots[0]}L > {Origin.SNAPSHOT_ID}")
-        return later.withColumn(DIED_IN, F.expr(f"{snapshots[0]}L"))
+        died = Sql(f"{snapshots[0]}L")
+        may_be_new = any(has_snapshots(f) or f.begin_snapshot >= snapshots[0] for f in mine)
+        return rows.where(f"{died} > {Origin.SNAPSHOT_ID}") if may_be_new else rows, died
     dead = F.broadcast(arrow_frame(spark, known.rename_columns([DIED_FILE, DIED_AT, DIED_IN])))
-    return rows.join(dead, F.expr(_IS_GONE))
+    return rows.join(dead, F.expr(_IS_GONE)), DIED_IN
 
 
 def _of_files(feed: Feed, files: Sequence[DataFile]) -> pa.Table:

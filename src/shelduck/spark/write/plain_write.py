@@ -41,6 +41,8 @@ _SETTINGS = {
 # A bound that is cut would not be a value of the column.
 _WHOLE_BOUNDS = {"parquet.statistics.truncate.length": str(2**31 - 1)}
 _GROUP_ROWS = 122_880  # as DuckDB does
+# Spark reads a row group at once, also for LIMIT; groups of fewer rows make scans slower.
+_MOST_GROUP_ROWS = 1 << 20
 _BROTLI = "org.apache.hadoop.io.compress.BrotliCodec"
 _ARROW_ID = "PARQUET:field_id"
 _Part = tuple[str, Any]  # the directory of a partition, and rows of it
@@ -238,8 +240,9 @@ def spark_settings(options: TableOptions) -> dict[str, str]:
     if options.parquet_compression_level is not None:
         # Of the codecs of Spark and DuckDB, only zstd has levels.
         found["parquet.compression.codec.zstd.level"] = str(options.parquet_compression_level)
-    if options.parquet_row_group_size is not None:
-        found["parquet.block.row.count.limit"] = str(options.parquet_row_group_size)
+    if options.parquet_row_group_size or not options.parquet_row_group_size_bytes:
+        rows = options.parquet_row_group_size or _MOST_GROUP_ROWS
+        found["parquet.block.row.count.limit"] = str(rows)
     if options.parquet_row_group_size_bytes is not None:
         found["parquet.block.size"] = str(options.parquet_row_group_size_bytes)
     return found
