@@ -125,7 +125,19 @@ def test_files_with_and_without_deletes_read_together(
     assert ids_of(table) == [0, 0, 1, 2, 2]
 
 
-@pytest.mark.usefixtures("reader")
+@pytest.fixture(params=["batches", "vectorized", "rows"])
+def every_reader(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[None]:
+    """The same, and the first once more for generated code, to which it gives whole batches."""
+    spark.conf.set("spark.sql.parquet.enableVectorizedReader", request.param != "rows")
+    if request.param == "batches":
+        request.getfixturevalue("compiled")
+        spark.conf.set("spark.sql.codegen.wholeStage", "true")
+    yield
+    for name in ("parquet.enableVectorizedReader", "codegen.wholeStage"):
+        spark.conf.unset(f"spark.sql.{name}")
+
+
+@pytest.mark.usefixtures("every_reader")
 @pytest.mark.parametrize("deleted", [(), range(0, 50_000, 3)], ids=["whole", "thinned"])
 @pytest.mark.parametrize(
     "condition", ["true", "id IS NOT NULL", "id % 2 = 1", "id > 20000", "id IN (3, 8191, 49999)"]

@@ -19,8 +19,8 @@ public class CheckedRows extends AbstractIterator implements Closeable {
   private long seen = 0;
 
   /**
-   * {@code expected} is negative if nobody knows how many rows come; {@code first} is the position of
-   * the first; {@code what} is the file in messages.
+   * {@code expected} is negative if nobody knows how many rows come, {@code first}, the position of
+   * the first, if it is not known; {@code what} is the file in messages.
    */
   public CheckedRows(Iterator all, long expected, TextBatches batches, long first, String what) {
     this.all = all;
@@ -32,6 +32,9 @@ public class CheckedRows extends AbstractIterator implements Closeable {
 
   /** The position of the first row, if every row comes. */
   public long first() {
+    if (first < 0) {
+      throw new IllegalStateException("Spark does not say where a part of " + what + " begins");
+    }
     return first;
   }
 
@@ -62,7 +65,10 @@ public class CheckedRows extends AbstractIterator implements Closeable {
     ColumnarBatch batch = (ColumnarBatch) read;
     long before = seen;
     seen += batch.numRows();
-    return batches.of(batch, first + before);
+    if (batches.areCounted()) {
+      batches.begin(first() + before);
+    }
+    return batches.of(batch);
   }
 
   private Object read() {

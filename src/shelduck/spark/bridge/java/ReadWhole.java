@@ -53,7 +53,7 @@ public class ReadWhole extends AbstractFunction1 implements Serializable {
     if (found != null && expected >= 0) {
       found.requireRows(expected);
     }
-    long first = file.start() == 0 || found == null ? 0L : found.firstRow();
+    long first = file.start() == 0 ? 0L : found == null ? -1L : found.firstRow();
     return new CheckedRows(
         (Iterator) rows, readsAll ? expected : -1L, new TextBatches(counted), first, what);
   }

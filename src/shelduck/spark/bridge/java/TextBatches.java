@@ -42,18 +42,23 @@ public final class TextBatches {
     return Option.apply(ScalaSeq.of(types));
   }
 
-  /**
-   * The same rows, the first of which is at this position; valid until the next call, as Spark's
-   * own batch is.
-   */
-  public ColumnarBatch of(ColumnarBatch batch, long first) {
+  public boolean areCounted() {
+    return counted >= 0;
+  }
+
+  /** The position of the first row of the next batch. */
+  public void begin(long first) {
+    positions.begin(first);
+  }
+
+  /** The same rows; valid until the next call, as Spark's own batch is. */
+  public ColumnarBatch of(ColumnarBatch batch) {
     if (batch != read) {
       wrap(batch);
     }
     for (int i = 0; i < texts.length; i++) {
       texts[i].begin();
     }
-    positions.begin(first);
     shown.setNumRows(batch.numRows());
     return shown;
   }
@@ -69,11 +74,11 @@ public final class TextBatches {
       }
       columns.add(column);
     }
-    if (counted >= 0) {
+    if (areCounted()) {
       columns.add(counted, positions);
     }
     texts = (TextVector[]) found.toArray(new TextVector[found.size()]);
-    boolean isSame = texts.length == 0 && counted < 0;
+    boolean isSame = texts.length == 0 && !areCounted();
     ColumnVector[] all = (ColumnVector[]) columns.toArray(new ColumnVector[columns.size()]);
     shown = isSame ? batch : new ColumnarBatch(all);
     read = batch;
