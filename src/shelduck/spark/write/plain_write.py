@@ -41,8 +41,7 @@ _SETTINGS = {
 # A bound that is cut would not be a value of the column.
 _WHOLE_BOUNDS = {"parquet.statistics.truncate.length": str(2**31 - 1)}
 _GROUP_ROWS = 122_880  # as DuckDB does
-# Spark reads a row group at once, also for LIMIT; groups of fewer rows make scans slower.
-_MOST_GROUP_ROWS = 1 << 20
+_LIMIT = {"parquet.block.row.count.limit": str(1 << 20)}  # as the bridge does
 _BROTLI = "org.apache.hadoop.io.compress.BrotliCodec"
 _ARROW_ID = "PARQUET:field_id"
 _Part = tuple[str, Any]  # the directory of a partition, and rows of it
@@ -59,7 +58,9 @@ def write_plain(
     """Write columns without lists and maps by Spark's own writer, ids in the fields' metadata."""
     named = select_named(rows, physical.columns(with_ids=True) + clustering.named)
     with _settings(spark):
-        options_of_files = {**spark_settings(clustering.table.options), **_WHOLE_BOUNDS}
+        settings = spark_settings(clustering.table.options)
+        limit = {} if "parquet.block.size" in settings else _LIMIT
+        options_of_files = {**limit, **settings, **_WHOLE_BOUNDS}
         writer = named.write.options(**options_of_files, **spark_options([place]))
         writer.partitionBy(*clustering.columns).parquet(spark_path(place))
 
@@ -240,9 +241,8 @@ def spark_settings(options: TableOptions) -> dict[str, str]:
     if options.parquet_compression_level is not None:
         # Of the codecs of Spark and DuckDB, only zstd has levels.
         found["parquet.compression.codec.zstd.level"] = str(options.parquet_compression_level)
-    if options.parquet_row_group_size or not options.parquet_row_group_size_bytes:
-        rows = options.parquet_row_group_size or _MOST_GROUP_ROWS
-        found["parquet.block.row.count.limit"] = str(rows)
+    if options.parquet_row_group_size is not None:
+        found["parquet.block.row.count.limit"] = str(options.parquet_row_group_size)
     if options.parquet_row_group_size_bytes is not None:
         found["parquet.block.size"] = str(options.parquet_row_group_size_bytes)
     return found

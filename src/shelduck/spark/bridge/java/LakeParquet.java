@@ -169,6 +169,10 @@ public class LakeParquet extends ParquetFileFormat {
     if (!moved.isEmpty()) {
       conf.set(HeldValues.MOVED, (String) moved.get());
     }
+    if (conf.get("parquet.block.row.count.limit") == null && conf.get("parquet.block.size") == null) {
+      // Spark reads a row group at once, also for LIMIT; groups of fewer rows make scans slower.
+      conf.setInt("parquet.block.row.count.limit", 1 << 20);
+    }
     // A bound that is cut would not be a value of the column.
     conf.setInt("parquet.statistics.truncate.length", Integer.MAX_VALUE);
     conf.set("parquet.write.support.class", IdWriteSupport.class.getName());
