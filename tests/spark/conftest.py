@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.fixture
+def in_batches(spark, compiled):
+    """Spark reads batches only for generated code."""
+    spark.conf.set("spark.sql.codegen.wholeStage", "true")
+    yield
+    for name in ("codegen.wholeStage", "columnVector.offheap.enabled"):
+        spark.conf.unset(f"spark.sql.{name}")
+
+
 @pytest.fixture(scope="module")
 def base(request, spark, tmp_path_factory):
     """The lake that the module's STATEMENTS make."""

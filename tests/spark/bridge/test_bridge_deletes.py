@@ -128,13 +128,11 @@ def test_files_with_and_without_deletes_read_together(
 @pytest.fixture(params=["batches", "vectorized", "rows"])
 def every_reader(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[None]:
     """The same, and the first once more for generated code, to which it gives whole batches."""
-    spark.conf.set("spark.sql.parquet.enableVectorizedReader", request.param != "rows")
     if request.param == "batches":
-        request.getfixturevalue("compiled")
-        spark.conf.set("spark.sql.codegen.wholeStage", "true")
+        request.getfixturevalue("in_batches")
+    spark.conf.set("spark.sql.parquet.enableVectorizedReader", request.param != "rows")
     yield
-    for name in ("parquet.enableVectorizedReader", "codegen.wholeStage"):
-        spark.conf.unset(f"spark.sql.{name}")
+    spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
 
 
 @pytest.mark.usefixtures("every_reader")

@@ -55,15 +55,6 @@ def lake(spark, tmp_path_factory, texts):
         yield found
 
 
-@pytest.fixture
-def in_batches(spark, compiled):
-    """Spark reads batches only for generated code."""
-    spark.conf.set("spark.sql.codegen.wholeStage", "true")
-    yield
-    for name in ("codegen.wholeStage", "columnVector.offheap.enabled"):
-        spark.conf.unset(f"spark.sql.{name}")
-
-
 @pytest.mark.usefixtures("in_batches")
 @pytest.mark.parametrize("is_off_heap", [False, True])
 @pytest.mark.parametrize("name", ["mixed", "plain", "thinned"])

@@ -186,11 +186,11 @@ class _Work:
     def _written_here(self, positions: Mapping[int, pa.Array]) -> dict[int, NewDeleteFile]:
         if not positions:
             return {}
-        place, directory = self.table.path, self._directory()
+        path, directory = self.table.path, self._directory()
 
         def write(number: int) -> NewDeleteFile:
             name = f"{directory}/{FILE}={number}.parquet"
-            return write_positions(place, name, self.files[number].path, positions[number])
+            return write_positions(path, name, self.files[number].path, positions[number])
 
         with ThreadPoolExecutor(min(_THREADS, len(positions))) as pool:
             return dict(zip(positions, pool.map(write, positions), strict=True))

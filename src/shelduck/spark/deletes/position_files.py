@@ -225,12 +225,12 @@ def write_deaths(
 
 
 def write_positions(
-    place: str, name: str, data_file: str, *numbers: pa.Array, begin: int | None = None
+    table_path: str, name: str, data_file: str, *numbers: pa.Array, begin: int | None = None
 ) -> NewDeleteFile:
-    """Write a delete file below a table's directory, ``place``, and return it.
+    """Write a delete file and return it; ``name`` and ``data_file`` are as in `write_deaths`.
 
     ``numbers`` are all deleted positions of the data file, in order, and perhaps the snapshot that
-    deleted each; they are stored as their steps. The path of the data file is absolute.
+    deleted each; they are stored as their steps.
     """
     buffer = pa.BufferOutputStream()
     footers: list[parquet.FileMetaData] = []
@@ -240,7 +240,7 @@ def write_positions(
     told = {"use_dictionary": [PATH], "column_encoding": _STEPS, "store_schema": False}
     parquet.write_table(rows, buffer, metadata_collector=footers, **told)
     content = buffer.getvalue().to_pybytes()
-    write_bytes(place + name, content)
+    write_bytes(table_path + name, content)
     # A Parquet file ends with the length of its footer and four letters.
     footer = int.from_bytes(content[-8:-4], "little")
     groups = footers[0].num_row_groups
