@@ -153,6 +153,24 @@ def test_columns_of_a_condition_are_found_as_in_spark(spark, lake, source, what)
     ]
 
 
+# However the rows come: in the plan, from Python, from a table, and too many to keep.
+FRAMES = {
+    "in the plan": lambda spark: spark.sql("SELECT 3 AS id, 'x' AS w UNION ALL SELECT 4, 'y'"),
+    "of Python": lambda spark: spark.createDataFrame([(3, "x"), (4, "y")], "id int, w string"),
+    "of a table": lambda spark: spark.table("lake.main.t").selectExpr("id + 2 AS id", "'x' AS w"),
+    "many": lambda spark: spark.range(3, 9_000_003).selectExpr("id", "'x' AS w"),
+}
+
+
+@pytest.mark.parametrize("what", FRAMES)
+def test_the_alias_of_a_source_names_its_columns(spark, lake, what):
+    source = FRAMES[what](spark).alias("s")
+    source.mergeInto("lake.main.t", F.expr("t.id = s.id")).whenMatched().update(
+        {"w": F.expr("s.w || t.w")}
+    ).merge()
+    assert (3, "xc", 30) in rows(spark.table("lake.main.t"))
+
+
 @pytest.mark.slow
 def test_a_source_may_be_any_frame(spark, lake, url, source):
     """Under an alias, of the table itself, and a join whose sides have columns of one name."""

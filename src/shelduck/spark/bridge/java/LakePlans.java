@@ -169,7 +169,13 @@ public final class LakePlans {
       return null;
     }
     LogicalPlan plan = rows.queryExecution().optimizedPlan();
-    return plan instanceof LocalRelation ? Dataset.ofRows(session(rows), plan) : null;
+    if (!(plan instanceof LocalRelation)) {
+      return null;
+    }
+    // Its columns have lost the names that may precede theirs.
+    Seq output = rows.queryExecution().analyzed().output();
+    return Dataset.ofRows(session(rows), new LocalRelation(
+        output, ((LocalRelation) plan).data(), false, Option.empty()));
   }
 
   /** {@link #held} rows, with numbers where a BIGINT is NULL: {@code first} is for the first row. */
