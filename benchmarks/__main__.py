@@ -85,11 +85,13 @@ _SECTION = re.compile(r"^## (.+?)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 def main() -> None:
     asked = _arguments()
+    # The first section that is kept already changes the page.
+    commit = _commit()
     usual = [name for name in BENCHMARKS if name not in NAMED]
     names = asked.names or usual
     print(_LEAD, flush=True)
     for name in names:
-        start, machine = time.perf_counter(), _machine()
+        start, machine = time.perf_counter(), _machine(commit)
         found = BENCHMARKS[name](quick=asked.quick)
         text = f"{found.markdown()}\n{machine}"
         print(
@@ -126,13 +128,13 @@ def _arguments() -> argparse.Namespace:
     return asked
 
 
-def _machine() -> str:
+def _machine(commit: str) -> str:
     pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in _PACKAGES)
     load = os.getloadavg()[0]
     cores = f"{os.cpu_count()} cores ({platform.machine()})"
     memory = f"{pages * page / 2**30:.0f} GB memory"
-    when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {_commit()}"
+    when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {commit}"
     where = f"{cores}, {memory}, {platform.system()}; load at the start {load:.1f}"
     return f"Measured {when}; {where}; Python {platform.python_version()}, {versions}.\n"
 
