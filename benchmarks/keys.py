@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from pyspark.sql import functions as f
 import shelduck
 from benchmarks.harness import Section, Timing, at_least, interleaved, ratio, scratch, timed
 from benchmarks.session import run_to_the_end, session
-from shelduck.spark.bridge.relation import Bridge
+from shelduck.spark.bridge.relation import Bridge, FileRelation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from shelduck import Lake, Table
+    from shelduck.spark.bridge.codec import FileEntry
 
 ROWS, QUICK_ROWS, FILES = 20_000_000, 200_000, 64
 # A row of the rollup for so many rows.
@@ -158,15 +160,13 @@ class _counting_files:  # noqa: N801 - used like a function
     def __enter__(self) -> list[int]:
         self._seen, self._relation = [0], Bridge.relation
 
-        def counted(bridge: Bridge, *arguments: object, **more: object) -> object:
-            schema, constants, lister, *rest = arguments
-
-            def counting(filters: list[str]) -> list[object]:
-                found = list(lister(filters))
+        def counted(bridge: Bridge, relation: FileRelation) -> DataFrame:
+            def counting(filters: list[str]) -> list[FileEntry]:
+                found = list(relation.lister(filters))
                 self._seen[0] = max(self._seen[0], len(found))
                 return found
 
-            return self._relation(bridge, schema, constants, counting, *rest, **more)
+            return self._relation(bridge, replace(relation, lister=counting))
 
         Bridge.relation = counted
         return self._seen
