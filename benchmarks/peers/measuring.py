@@ -35,7 +35,7 @@ CHART = Path(__file__).parents[2] / "docs" / "benchmarks-peers.svg"
 _ABOUT = (
     "{rows:,} rows in 8 files; Delta Lake and Apache Iceberg (format 3) with deletion vectors, all"
     " three in one Spark session, in turns, the same SQL. {runs} runs, each a process of its own"
-    " with {rounds} rounds after a warm-up; a time is the median of the runs' medians, the ratio is"
+    " with {rounds} after a warm-up; a time is the median of the runs' medians, the ratio is"
     " Shelduck's over that of the faster peer: below 1, Shelduck is faster. Beside it, the lowest"
     " and the highest ratio of a run; and which part of Shelduck's time Spark has a job. Memory is"
     " the peak of the heap of the one JVM that is driver and executor, garbage included, in a round"
@@ -50,8 +50,10 @@ _HEADER = ("verb", "Shelduck", "Delta", "Iceberg", "ratio", "of runs", "in jobs"
 _PROFILES = {
     "change feed": "planning two scans takes a third, and the job decodes two columns of all rows"
     " to find one in a hundred that is gone; Delta wrote these a second time while it updated",
-    "UPDATE of 1 %, scattered": "a fifth goes to eight delete files, which are merged with those of"
-    " earlier rounds",
+    "UPDATE of 1 %, scattered": "three quarters are the job that writes, a fifth goes to eight"
+    " delete files, which are merged with those of earlier rounds",
+    "LIMIT 10": "three fifths of it are planning, in which Python tells the files",
+    "scan": "three quarters are the job; the ratios of the runs lie on both sides of 1",
 }
 
 
@@ -94,7 +96,8 @@ def _section(
 ) -> tuple[Section, dict[str, float]]:
     """Measure in processes of their own; the ratio of each verb."""
     runs = QUICK_RUNS if quick else RUNS
-    about = _ABOUT.format(rows=rows, runs=runs, rounds=rounds)
+    told = "1 round" if rounds == 1 else f"{rounds} rounds"
+    about = _ABOUT.format(rows=rows, runs=runs, rounds=told)
     section, ratios = Section(title, about, _HEADER), {}
     measured = [_apart(rows, rounds, scale) for _ in range(runs)]
     for verb in measured[0]:
