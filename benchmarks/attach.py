@@ -23,6 +23,11 @@ _ABOUT = (
     " in turns. Then the first `shelduck.attach` of a process, without Spark's own start: once"
     " where the bridge's classes have to be compiled, once where they are in the user's cache."
 )
+_WHY = (
+    "most of it imports the modules, which `import shelduck` does not; putting the catalog into"
+    " Spark takes 0.4 s"
+)
+_WHY_FIRST = f"compiling takes two thirds; of the rest, {_WHY}"
 _ATTACH = """
 import sys, time
 import shelduck
@@ -57,8 +62,10 @@ def run(*, quick: bool) -> Section:
     over = timings["lake.main.t"].median - timings["plain"].median
     section.targets = [
         at_most(30, {"lake.main.t": 1000 * over}, "ms of analysis over a temporary view"),
-        at_most(3, {"compiled": seconds["classes compiled"]}, "seconds of the first attach"),
-        at_most(0.5, {"cached": seconds["classes cached"]}, "seconds with a cached bridge"),
+        at_most(
+            3, {"compiled": seconds["classes compiled"]}, "seconds of the first attach", _WHY_FIRST
+        ),
+        at_most(0.5, {"cached": seconds["classes cached"]}, "seconds with a cached bridge", _WHY),
     ]
     return section
 
