@@ -12,6 +12,7 @@ from sqlalchemy import update
 
 import shelduck
 from shelduck.catalog.commit.commit import commit
+from shelduck.catalog.read import row_counts
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.ducklake.tables import tag
 from shelduck.model.changes.change import (
@@ -443,6 +444,18 @@ def test_two_snapshots_are_compared(lake, page, sql):
     )
     missing = page.text("/snapshots/compare?a=1&b=999", 404)
     assert "snapshot 999 does not exist; existing snapshots: 0 to" in missing
+
+
+def test_rows_in_the_catalog_are_compared_for_more_tables_than_one_statement_asks(
+    lake, page, sql, monkeypatch
+):
+    monkeypatch.setattr(row_counts, "AT_ONCE", 2)
+    sql(*(f"CREATE TABLE t{n} (a INT)" for n in range(5)))
+    first = lake.head().id
+    sql(*(f"INSERT INTO t{n} VALUES {', '.join(['(1)'] * n)}" for n in range(1, 5)))
+
+    found = rows(page.tree(f"/snapshots/compare?a={first}&b={lake.head().id}"), "Tables that")
+    assert [line[:3] for line in found] == [[f"main.t{n}", "0", f"+{n}"] for n in range(1, 5)]
 
 
 def test_another_order_of_columns_is_one_change(lake, page, sql):
