@@ -12,6 +12,7 @@ from sqlalchemy import (
     FromClause,
     Select,
     Subquery,
+    TableClause,
     and_,
     case,
     func,
@@ -78,7 +79,7 @@ def tables_of_rows(
     )
 
 
-def _edges(source: FromClause, since: int) -> list[Select[Any]]:
+def _edges(source: TableClause, since: int) -> list[Select[Any]]:
     begin, end = source.c.begin_snapshot, source.c.end_snapshot
     shown = or_(end.is_(None), end > begin)
     # A snapshot begins or ends a row once, also where a damaged table has it twice.
@@ -134,10 +135,11 @@ def _once(name: str) -> Subquery:
 
 
 def dead_positions(name: str) -> Subquery:
-    """Select the deleted positions that the catalog keeps, with the interval of their file."""
-    once = _once(name)
+    """Select when each deleted position of the catalog begins to count, and when its file ends."""
+    once, begin = _once(name), _file.c.begin_snapshot
+    later = case((once.c.begin > begin, once.c.begin), else_=begin)
     return (
-        select(once.c.begin, _file.c.begin_snapshot, _file.c.end_snapshot)
+        select(later.label("begin_snapshot"), _file.c.end_snapshot)
         .join_from(_file, once, _file.c.data_file_id == once.c.file_id)
         .subquery()
     )
@@ -163,26 +165,16 @@ def inlined_changes(
 
 
 def _spans(source: FromClause, number: int, rows: int = 1) -> Select[Any]:
-    c = source.c
-    begin = (
-        c.begin_snapshot
-        if "begin" not in c
-        else case((c.begin > c.begin_snapshot, c.begin), else_=c.begin_snapshot)
-    )
-    return select(
-        literal(number, BIGINT).label("number"),
-        literal(rows, BIGINT).label("rows"),
-        begin.label("begin"),
-        c.end_snapshot.label("end"),
-    )
+    told = (literal(number, BIGINT).label("number"), literal(rows, BIGINT).label("rows"))
+    return select(*told, source.c.begin_snapshot, source.c.end_snapshot)
 
 
 def _differences(spans: Sequence[Select[Any]], first: int, second: int) -> Select[Any]:
     """Select the tables that differ; with conditions in each span, Python would take longer."""
-    c = union_all(*spans).subquery().c
-    one, other = (and_(c.begin <= at, or_(c.end.is_(None), c.end > at)) for at in (first, second))
-    rows = case((and_(other, ~one), c.rows), else_=-c.rows)
-    return select(c.number, total(rows)).where(one != other).group_by(c.number)
+    kept = union_all(*spans).subquery()
+    one, other = (queries.visible(kept, at) for at in (first, second))
+    rows = case((other, kept.c.rows), else_=-kept.c.rows)
+    return select(kept.c.number, total(rows)).where(one != other).group_by(kept.c.number)
 
 
 def uncertain_snapshots(connection: Connection, table: int, since: int) -> Spans:
