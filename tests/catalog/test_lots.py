@@ -17,6 +17,7 @@ from shelduck.catalog.upkeep import few_rows, sweep
 from shelduck.catalog.upkeep.expire import ExpiryRequest
 from shelduck.model.changes.change import DropTable
 from shelduck.upkeep import cleanup, lake_upkeep
+from tests.support.catalog_scans import scans_of
 from tests.support.lake import Lake
 
 _NUMBERS = (
@@ -74,12 +75,7 @@ def watched(monkeypatch):
             return
         if not statement.startswith("SELECT"):
             found.changed[-1] += max(0, cursor.rowcount)
-        if statement.startswith(("SELECT", "DELETE", "UPDATE")):
-            asking = connection.connection.cursor()
-            for row in asking.execute(f"EXPLAIN QUERY PLAN {statement}", values).fetchall():
-                words = row[3].split()
-                if words[0] == "SCAN" and words[1] in _LARGE:
-                    found.scans.add(row[3])
+        found.scans.update(scans_of(connection, statement, values, _LARGE))
 
     with monkeypatch.context() as patched:
         patched.setattr(Store, "_transaction", transaction)

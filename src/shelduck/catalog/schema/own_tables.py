@@ -77,14 +77,17 @@ _RENAMED = {
 }
 
 
-def _index(source: Table, columns: tuple[str, ...]) -> Index:
+def _index(source: Table, columns: tuple[str, ...], what: str = "") -> Index:
     # A copy of the table has the index, so that creating a lake does not create indexes.
     copy = source.to_metadata(MetaData())
-    name = f"shelduck_ix_{source.name.partition('_')[2]}"
+    name = f"shelduck_ix_{what or source.name.partition('_')[2]}"
     return Index(quoted_name(_RENAMED.get(name, name), quote=None), *(copy.c[c] for c in columns))
 
 
-_INDEXES = tuple(_index(source, columns) for source, columns in _INDEXED)
+_INDEXES = (
+    *(_index(source, columns) for source, columns in _INDEXED),
+    _index(tables.delete_file, ("data_file_id",), "delete_of_file"),
+)
 
 
 def indexes(dialect: Dialect) -> tuple[Index, ...]:
