@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import subprocess
+import sys
 import time
 from datetime import UTC, datetime
 from importlib import metadata
@@ -86,10 +87,12 @@ _SECTION = re.compile(r"^## (.+?)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 def main() -> None:
     asked = _arguments()
     # The first section that is kept already changes the page.
-    commit = _commit()
+    commit = asked.commit or _commit()
     usual = [name for name in BENCHMARKS if name not in NAMED]
     names = asked.names or usual
-    print(_LEAD, flush=True)
+    if len(names) > 1:
+        _apart(names, commit, quick=asked.quick, keep=asked.keep or names == usual)
+        return
     for name in names:
         start, machine = time.perf_counter(), _machine(commit)
         found = BENCHMARKS[name](quick=asked.quick)
@@ -97,9 +100,18 @@ def main() -> None:
         print(
             text, f"({name} took {duration(time.perf_counter() - start)})\n", sep="\n", flush=True
         )
-        if not asked.quick and (asked.keep or names == usual):
+        if not asked.quick and asked.keep:
             _keep(found.title, text)
             print(f"written to {RESULTS}")
+
+
+def _apart(names: list[str], commit: str, *, quick: bool, keep: bool) -> None:
+    """Measure each in a process of its own, so that none finds what another left in memory."""
+    print(_LEAD, flush=True)
+    flags = [*(["--quick"] if quick else []), *(["--keep"] if keep else [])]
+    for name in names:
+        asked = ["-W", "ignore", "-m", "benchmarks", name, "--commit", commit, *flags]
+        subprocess.run([sys.executable, *asked], check=True)
 
 
 def _keep(title: str, text: str) -> None:
@@ -121,6 +133,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--keep", action="store_true", help="write what was measured into docs/benchmarks.md"
     )
+    parser.add_argument("--commit", help="what is measured; without it git is asked")
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(BENCHMARKS))
     if unknown:

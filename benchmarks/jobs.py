@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from shelduck import Lake, SchemaChangeJob
 
-ROWS, QUICK_ROWS, FILES = 20_000_000, 200_000, 32
+ROWS, QUICK_ROWS, FILES = 10_000_000, 200_000, 32
 APPENDED, QUICK_APPENDED, APPENDED_FILES = 1_000_000, 20_000, 2
 # Both are one lot on a machine of two cores or more.
 FEW, MANY = 2, 8

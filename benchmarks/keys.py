@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shelduck import Lake, Table
     from shelduck.spark.bridge.codec import FileEntry
 
-ROWS, QUICK_ROWS, FILES = 20_000_000, 200_000, 64
+ROWS, QUICK_ROWS, FILES = 10_000_000, 200_000, 64
 # A row of the rollup for so many rows.
 GROUP = 1000
 # More than are loaded into: what Spark needs for any query would hide what a rollup spares.

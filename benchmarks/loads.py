@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from shelduck import Lake
 
-ROWS, QUICK_ROWS = 5_000_000, 100_000
-LOADS, QUICK_LOADS = 500, 60
+ROWS, QUICK_ROWS = 3_000_000, 100_000
+LOADS, QUICK_LOADS = 300, 60
 FILES = 16
 OLD, NEW = 8, 2
 # So many loads are compared, from the first and from the last.

@@ -16,7 +16,7 @@ from benchmarks.session import session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROUNDS, QUICK_ROUNDS = 1_500, 100
+ROUNDS, QUICK_ROUNDS = 750, 100
 # The first part fills the caches of Spark and of the databases' drivers.
 _PARTS = 5
 _FILES = 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.harness import Timing, timed
+from benchmarks.harness import timed
 from benchmarks.peers.verbs import Answer
 from tests.support.oracle import duckdb_with
 
@@ -16,32 +16,26 @@ if TYPE_CHECKING:
 TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
 
 
-def queries(
-    known: list[Engine], folder: Path, *, scale: float, runs: int
-) -> dict[str, list[float]]:
-    """The median of each query, by engine; the answers must be equal."""
+def queries(known: list[Engine], folder: Path, *, scale: float) -> dict[str, list[float]]:
+    """The seconds of all queries after a warm-up, by engine; the answers must be equal."""
     texts = _made(folder / "tpch", scale)
     for table in TABLES:
         view = f"tpch_{table}"
         known[0].spark.read.parquet(str(folder / "tpch" / table)).createOrReplaceTempView(view)
         for engine in known:
             engine.make(table, f"SELECT * FROM {view}")
-    medians: dict[str, list[float]] = {engine.name: [] for engine in known}
+    total = {engine.name: 0.0 for engine in known}
     for number, text in enumerate(texts, start=1):
-        seconds: dict[str, list[float]] = {engine.name: [] for engine in known}
-        for run in range(runs + 1):
+        for is_timed in (False, True):
             answers: dict[str, Answer] = {}
-            for engine in known if run % 2 == 0 else list(reversed(known)):
+            for engine in list(reversed(known)) if is_timed else known:
                 engine.spark.sql(f"USE {engine.schema}")
-
                 taken, answers[engine.name] = _timed(engine, text)
-                if run:
-                    seconds[engine.name].append(taken)
+                if is_timed:
+                    total[engine.name] += taken
             if any(answer != answers["Shelduck"] for answer in answers.values()):
                 raise AssertionError(f"query {number} of TPC-H: the engines answer differently")
-        for name, each in seconds.items():
-            medians[name].append(Timing(tuple(each)).median)
-    return medians
+    return {name: [seconds] for name, seconds in total.items()}
 
 
 def _made(folder: Path, scale: float) -> list[str]:
