@@ -21,6 +21,12 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
 
 
+def measured(title):
+    """A section of the benchmarks."""
+    page = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+    return page.partition(f"## {title}\n")[2].partition("\n## ")[0]
+
+
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_lead_to_files_and_headings(name):
     lost = []
@@ -42,12 +48,11 @@ def test_the_comparison_names_rows_that_the_pages_have():
 
 def test_the_comparison_has_the_numbers_of_the_benchmark():
     readme = (ROOT / "README.md").read_text("utf-8")
-    measured = (ROOT / "docs" / "benchmarks.md").read_text("utf-8").partition("## Storm")[2]
     storm = {
         row[0]: row[1:]
         for row in re.findall(
             r"^\| (shelduck|duckdb) \| ([\d,]+) \| [\d,]+ \| ([\d,]+) \| \S+ \| (\d+) \| (\d+) \|",
-            measured,
+            measured("Storm"),
             re.MULTILINE,
         )
     }
@@ -57,6 +62,25 @@ def test_the_comparison_has_the_numbers_of_the_benchmark():
     writes, failed, done, lost = storm["duckdb"]
     assert f"{failed} of {writes} [fail]" in readme
     assert f"{lost} of {int(done) + int(lost)} ALTERs" in readme
+
+
+def test_the_page_of_scale_has_the_numbers_of_the_benchmarks():
+    scale = (ROOT / "docs" / "scale.md").read_text("utf-8")
+    rates = re.findall(r"^\| (\w+) \| ([\d.]+) \|", measured("Small commits"), re.MULTILINE)
+    sqlite, postgresql = (round(float(dict(rates)[kind])) for kind in ("SQLite", "PostgreSQL"))
+    queries = re.findall(
+        r"^\| (\w+), 1,000,000, point query \| ([\d.]+) s \|",
+        measured("Very many files and snapshots"),
+        re.MULTILINE,
+    )
+    first = {kind: f"{float(seconds):.1f} s on {kind}" for kind, seconds in queries}
+
+    assert f"{postgresql} in a second on PostgreSQL, {sqlite} on SQLite" in scale
+    assert f"With {postgresql} commits in a second, each can commit every" in scale
+    assert f"More than {postgresql} commits in a second" in scale
+    assert f"{10_000 / postgresql:.0f} s" in scale
+    assert f"about {30 * postgresql:,} can wait" in scale
+    assert f"{first['SQLite']} and {first['PostgreSQL']}" in scale
 
 
 @pytest.mark.slow
