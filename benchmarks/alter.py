@@ -46,14 +46,7 @@ _ABOUT = (
     " because such a file belongs to one process. With `keep_open`, the file stays open between"
     " statements, as DuckDB's does: then DuckDB in another process cannot read the lake meanwhile."
 )
-COLUMNS = {
-    "id": "bigint",
-    "a": "int",
-    "b": "double",
-    "c": "varchar",
-    "d": "date",
-    "e": "boolean",
-}
+COLUMNS = {"id": "bigint", "a": "int", "b": "double", "c": "varchar", "d": "date", "e": "boolean"}
 _HEADER = ("catalog, files", "Shelduck", "statements", "DuckDB", "ratio", "of best")
 
 

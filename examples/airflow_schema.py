@@ -21,10 +21,7 @@ with DAG(
     default_args={"retries": 3, "retry_delay": timedelta(minutes=5)},
 ) as dag:
     # Light changes land at once; heavy ones are left to the workers. Run again, it does nothing.
-    schema = BashOperator(
-        task_id="schema",
-        bash_command=f"shelduck apply {PLACE}/schema --yes",
-    )
+    schema = BashOperator(task_id="schema", bash_command=f"shelduck apply {PLACE}/schema --yes")
     # A day lands once, so Airflow may retry it.
     load = BashOperator(
         task_id="load",
@@ -33,8 +30,5 @@ with DAG(
             f" --files '{PLACE}/incoming/{{{{ ds }}}}/*.json'"
         ),
     )
-    upkeep = BashOperator(
-        task_id="upkeep",
-        bash_command="shelduck sql 'CHECKPOINT'",
-    )
+    upkeep = BashOperator(task_id="upkeep", bash_command="shelduck sql 'CHECKPOINT'")
     schema >> load >> upkeep

@@ -168,9 +168,7 @@ class DeltaMergeBuilder:
     _evolves: bool = False
 
     def whenMatchedUpdate(
-        self,
-        condition: Condition | None = None,
-        set: Values | None = None,
+        self, condition: Condition | None = None, set: Values | None = None
     ) -> DeltaMergeBuilder:
         """Set columns of a row that a row of the source matches."""
         return self._then(verbs.when_matched_update(self._target._own(set), condition=condition))
@@ -195,9 +193,7 @@ class DeltaMergeBuilder:
         return self._then(verbs.when_not_matched_insert_all(condition=condition))
 
     def whenNotMatchedBySourceUpdate(
-        self,
-        condition: Condition | None = None,
-        set: Values | None = None,
+        self, condition: Condition | None = None, set: Values | None = None
     ) -> DeltaMergeBuilder:
         """Set columns of a row that no row of the source matches."""
         given = self._target._own(set)

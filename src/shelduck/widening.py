@@ -165,9 +165,7 @@ def _older_files(rows: TableRows) -> tuple[OlderFile, ...]:
     )
 
 
-def files_of_older_types(
-    rows: TableRows,
-) -> list[tuple[DataFile, tuple[OlderType, ...]]]:
+def files_of_older_types(rows: TableRows) -> list[tuple[DataFile, tuple[OlderType, ...]]]:
     """Return the files that hold leaves in another type than their column's, with those leaves.
 
     Columns of a file that the table no longer has do not count. Raises Unsupported or CorruptLake,

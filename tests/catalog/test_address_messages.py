@@ -45,10 +45,7 @@ def test_an_address_that_cannot_be_used_is_told_in_one_sentence(address, told, t
 
 REFUSED = {
     "nobody listens": (lambda url: CLOSED, "check host and port in the address, and that the"),
-    "no host": (
-        lambda url: "postgresql://u@nowhere.invalid/db",
-        "check the host in the address",
-    ),
+    "no host": (lambda url: "postgresql://u@nowhere.invalid/db", "check the host in the address"),
     "no database": (
         lambda url: url.replace("lake_", "other_"),
         "create the database, or correct its name in the address",

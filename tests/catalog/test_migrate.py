@@ -96,11 +96,7 @@ def test_a_plan_tells_what_the_migration_then_does(lake):
 
 def test_a_call_and_a_command_migrate_as_well(lake, lake_url):
     found = lake.execute("CALL migrate(version => '1.1', plan => true)").rows
-    assert found[0] == (
-        "rename",
-        "ducklake_inlined_data_1_1",
-        RENAMED,
-    )
+    assert found[0] == ("rename", "ducklake_inlined_data_1_1", RENAMED)
     shell = CliRunner().invoke(app, ["migrate", "-c", lake_url, "--to", "1.1"])
     assert shell.exit_code == 0
     assert shell.stdout.splitlines()[-1] == "the lake is migrated from DuckLake 1.0 to 1.1"
@@ -351,8 +347,7 @@ def to_old_names(lake, table, *names):
 
 
 @pytest.mark.parametrize(
-    ("names", "registered"),
-    [(OURS[1:], True), pytest.param(OURS, False, marks=pytest.mark.slow)],
+    ("names", "registered"), [(OURS[1:], True), pytest.param(OURS, False, marks=pytest.mark.slow)]
 )
 def test_tables_with_names_of_1_0_are_found_and_repaired(lake, names, registered):
     lake.migrate("1.1")

@@ -141,10 +141,7 @@ def test_an_insert_that_raises_the_version_of_the_schema_is_followed(ours, their
     ours.execute("ALTER TABLE t ADD COLUMN c INT DEFAULT 9")
     ours.execute("INSERT INTO t VALUES (6, NULL, 6)")
 
-    assert kept(lake) == [
-        *(f"a={n} x=None c=9" for n in (1, 2, 3, 4, 5)),
-        "a=6 x=None c=6",
-    ]
+    assert kept(lake) == [*(f"a={n} x=None c=9" for n in (1, 2, 3, 4, 5)), "a=6 x=None c=6"]
     assert same_at_each_snapshot(lake, theirs) == 6
 
 

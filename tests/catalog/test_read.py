@@ -46,11 +46,7 @@ class Reader:
 
 @contextmanager
 def reading(url, version=None):
-    with (
-        closing(open_store(url)) as store,
-        store.session(),
-        store.read() as connection,
-    ):
+    with closing(open_store(url)) as store, store.session(), store.read() as connection:
         yield Reader(store, connection, version)
 
 

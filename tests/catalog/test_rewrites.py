@@ -205,13 +205,7 @@ def test_a_rewrite_that_is_postponed_seems_to_happen_later(lake):
         r["data_file_id"]: (r["begin_snapshot"], r["end_snapshot"])
         for r in lake.metadata("ducklake_data_file")
     }
-    assert extents == {
-        0: (2, at),
-        1: (3, at),
-        2: (4, None),
-        4: (at, None),
-        5: (between, None),
-    }
+    assert extents == {0: (2, at), 1: (3, at), 2: (4, None), 4: (at, None), 5: (between, None)}
     [dead] = lake.metadata("ducklake_delete_file")
     assert (dead["begin_snapshot"], dead["end_snapshot"]) == (5, at)
     assert lake.ask("SELECT a FROM t ORDER BY a") == [(1,), (2,), (3,), (4,)]

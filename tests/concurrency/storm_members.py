@@ -244,10 +244,7 @@ class Shaper(Member):
 
     LONGEST_PAUSE = 2.0
     VERBS = ("alter", "submit")
-    HEAVY: ClassVar[dict[str, tuple[str, str]]] = {
-        "x": ("int", "string"),
-        "n": ("int", "bigint"),
-    }
+    HEAVY: ClassVar[dict[str, tuple[str, str]]] = {"x": ("int", "string"), "n": ("int", "bigint")}
 
     def alter(self) -> Act:
         table = self.lake.table(self.random.choice((*TABLES, "keyed")))

@@ -263,10 +263,7 @@ def test_nobody_loses_anything_while_types_change(
     lake, postgres_url, tmp_path, monkeypatch, rows_and_files
 ):
     size, files = rows_and_files
-    with (
-        Writers(postgres_url, tmp_path, size) as writers,
-        DuckDBOracle(postgres_url) as oracle,
-    ):
+    with Writers(postgres_url, tmp_path, size) as writers, DuckDBOracle(postgres_url) as oracle:
         filled(lake, postgres_url, size, files)
         sampler = Sampler(oracle)
         sampler.take()
@@ -274,9 +271,7 @@ def test_nobody_loses_anything_while_types_change(
         writers.act(1)
         between(monkeypatch, writers, sampler)
         job = lake.table("t").alter(
-            change_type("v", "int"),
-            change_type("d", "decimal(18,2)"),
-            change_type("day", "date"),
+            change_type("v", "int"), change_type("d", "decimal(18,2)"), change_type("day", "date")
         )
         published = job.wait().snapshot
         monkeypatch.undo()

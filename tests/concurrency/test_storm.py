@@ -34,10 +34,7 @@ def test_appends_land_however_often_the_table_is_altered(postgres_url, data_path
 
 @pytest.mark.parametrize(
     ("seconds", "least"),
-    [
-        pytest.param(90, 1, marks=pytest.mark.slow),
-        pytest.param(600, 10, marks=pytest.mark.soak),
-    ],
+    [pytest.param(90, 1, marks=pytest.mark.slow), pytest.param(600, 10, marks=pytest.mark.soak)],
 )
 @pytest.mark.parametrize(
     ("kind", "version"), one_by_one([*product(["sqlite", "postgres"], FORMATS)])

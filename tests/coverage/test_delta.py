@@ -122,11 +122,7 @@ def test_t5_others_are_jobs(t):
 
 
 @PAGE.row(
-    *(
-        "T6",
-        FEATURE,
-        "Reader version 3, writer version 7, and the feature typeWidening",
-    ),
+    *("T6", FEATURE, "Reader version 3, writer version 7, and the feature typeWidening"),
     does="in an export, as readers of Delta see it",
 )
 def test_t6_the_protocol_of_an_export(t, tmp_path):
@@ -141,8 +137,7 @@ def test_t6_the_protocol_of_an_export(t, tmp_path):
 
 
 @PAGE.row(
-    *("T7", FEATURE, "The feature is there from the creation on, or added later"),
-    statement=ENABLE,
+    *("T7", FEATURE, "The feature is there from the creation on, or added later"), statement=ENABLE
 )
 def test_t7_the_property_comes_later(case):
     case.lake.sql("CREATE TABLE t (v DATE)")

@@ -185,10 +185,7 @@ def test_d5_loads_beside_a_job_land_in_both_forms(case):
     assert case.both("SELECT v FROM t ORDER BY k") == [(7,), (8,)]
 
 
-@PAGE.row(
-    *("D6", ADD, "The table of the examples without aggregation"),
-    statement=DUPLICATE,
-)
+@PAGE.row(*("D6", ADD, "The table of the examples without aggregation"), statement=DUPLICATE)
 def test_d6_the_duplicate_table_is_made(lake):
     lake.sql(DUPLICATE)
     assert names(lake) == ["col1", "col2", "col3", "col4", "col5"]
@@ -404,9 +401,7 @@ def test_d23_types_are_converted(case, old, value, new, made):
     assert str(found) == str(made)
 
 
-@PAGE.row(
-    *("D24", MODIFY, "DATETIME to DATE keeps year, month and day"),
-)
+@PAGE.row(*("D24", MODIFY, "DATETIME to DATE keeps year, month and day"))
 def test_d24_the_day_of_a_time_is_kept(case):
     case.lake.sql("CREATE TABLE t (k INT, v DATETIME)")
     case.lake.sql("INSERT INTO t SELECT 1, TIMESTAMP_NTZ'2019-12-09 21:47:05'")
@@ -424,8 +419,7 @@ def test_d25_a_bad_value_changes_nothing(case):
 
 
 @PAGE.row(
-    *("D26", ORDER, "The table of the example (a comma follows the last column)"),
-    statement=ORDERED,
+    *("D26", ORDER, "The table of the example (a comma follows the last column)"), statement=ORDERED
 )
 def test_d26_the_table_is_made(lake):
     lake.sql(ORDERED)
@@ -451,10 +445,7 @@ def test_d28_an_order_is_whole(lake):
             lake.sql(f"ALTER TABLE {TABLE} ORDER BY ({listed})")
 
 
-@PAGE.row(
-    *("D29", AT_ONCE, "The table of the example"),
-    statement=KEYS_ONLY,
-)
+@PAGE.row(*("D29", AT_ONCE, "The table of the example"), statement=KEYS_ONLY)
 def test_d29_the_table_of_keys_is_made(lake):
     lake.sql(KEYS_ONLY)
     assert names(lake, "example_db.`tbl1$rollup2`") == ["k2"]
@@ -542,7 +533,7 @@ def test_d35_a_table_keeps_its_id(case):
 
 
 @PAGE.row(
-    *("D36", JOBS, "States PENDING, WAITING_TXN, RUNNING, FINISHED, CANCELLED; Msg of a failure"),
+    *("D36", JOBS, "States PENDING, WAITING_TXN, RUNNING, FINISHED, CANCELLED; Msg of a failure")
 )
 def test_d36_a_failure_is_told(case):
     case.lake.sql("CREATE TABLE t (k INT, v STRING)")
@@ -633,10 +624,7 @@ def test_d44_nullability_changes_by_itself(case):
     case.light("ALTER TABLE t ALTER v SET NOT NULL")
 
 
-@PAGE.row(
-    *("D45", FAQ, "The grammar is in the help"),
-    statement="HELP ALTER TABLE COLUMN",
-)
+@PAGE.row(*("D45", FAQ, "The grammar is in the help"), statement="HELP ALTER TABLE COLUMN")
 def test_d45_help_has_examples_that_parse(lake):
     found = lake.sql("HELP ALTER TABLE COLUMN").collect()
     assert [row.name for row in found] == ["ALTER TABLE COLUMN"]

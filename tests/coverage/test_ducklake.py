@@ -72,10 +72,7 @@ def test_l4_a_field(case):
     assert list(map(tuple, found.collect())) == [(None, 1, None)]
 
 
-@PAGE.row(
-    *("L5", DROP, "A column is dropped"),
-    statement="ALTER TABLE tbl DROP COLUMN new_column;",
-)
+@PAGE.row(*("L5", DROP, "A column is dropped"), statement="ALTER TABLE tbl DROP COLUMN new_column;")
 def test_l5_a_column_is_dropped(tbl):
     tbl.light("ALTER TABLE tbl DROP COLUMN col1;")
     assert tbl.both("SELECT * FROM tbl") == [(1,)]

@@ -241,7 +241,7 @@ def test_q1_the_current_snapshot(ours):
 def test_q2_schemas(ours):
     ours.case.lake.sql("CREATE SCHEMA s")
     assert {name for _, name in ours.live("schema_id, schema_name", "ducklake_schema")} == {
-        *("main", "s"),
+        *("main", "s")
     }
 
 

@@ -46,10 +46,7 @@ def test_r2_a_write_fails(t):
     assert t.both("SELECT id FROM t ORDER BY id") == [(1,), (2,)]
 
 
-@PAGE.row(
-    *("R3", CHECKS, "Constraints are table properties"),
-    statement="SHOW TBLPROPERTIES t",
-)
+@PAGE.row(*("R3", CHECKS, "Constraints are table properties"), statement="SHOW TBLPROPERTIES t")
 def test_r3_properties(t):
     t.lake.sql("ALTER TABLE t ADD CONSTRAINT pos CHECK (x > 0)")
     found = [tuple(row) for row in t.lake.sql(PAGE.statement("R3")).collect()]

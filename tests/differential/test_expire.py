@@ -129,10 +129,7 @@ def _leave_out_empty_tables(dump):
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "story",
-    [
-        pytest.param("1.0", id=pytest.HIDDEN_PARAM),
-        pytest.param("1.1", marks=pytest.mark.slow),
-    ],
+    [pytest.param("1.0", id=pytest.HIDDEN_PARAM), pytest.param("1.1", marks=pytest.mark.slow)],
     indirect=True,
 )
 @pytest.mark.parametrize("kept", [(), (6,), (24, 29), (18, 28, 40), (3, 11, 13, 32), (44,)])

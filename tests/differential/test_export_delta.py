@@ -134,7 +134,7 @@ def test_widened_files_are_shown_with_the_feature_and_without_once_written_anew(
     lake.sql("CREATE TABLE f (r FLOAT, e DECIMAL(9,2), h SMALLINT, d DATE)")
     lake.sql("INSERT INTO f VALUES (CAST(0.1 AS FLOAT), 1.25, 7, DATE '2024-01-01')")
     wider = [
-        *("a TYPE BIGINT", "s.x TYPE BIGINT", "s.y.element.z TYPE BIGINT", "m.value TYPE BIGINT"),
+        *("a TYPE BIGINT", "s.x TYPE BIGINT", "s.y.element.z TYPE BIGINT", "m.value TYPE BIGINT")
     ]
     for change in wider:
         lake.sql(f"ALTER TABLE t ALTER COLUMN {change}")

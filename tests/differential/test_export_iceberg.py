@@ -181,9 +181,7 @@ def test_floats_that_became_doubles_are_reported_since_readers_compare_them_as_f
     assert ids(IcebergReaders(path), "f > 1.1") == by_both(set())
 
 
-def test_lists_and_maps_of_structs_are_reported_since_pyiceberg_shows_null_as_empty(
-    spark_lake,
-):
+def test_lists_and_maps_of_structs_are_reported_since_pyiceberg_shows_null_as_empty(spark_lake):
     lake, folder = spark_lake
     run(
         lake,

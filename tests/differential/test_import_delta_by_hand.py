@@ -195,13 +195,7 @@ def test_columns_are_renamed_dropped_added_and_widened(lake, long_story_url, rea
     delta.commit(metadata(last, configuration=MAPPED))
     delta.write_file(
         "2.parquet",
-        pa.table(
-            {
-                "s": pa.array([{"x": 9, "col-5": "new"}], S2),
-                "col-6": [0.5],
-                "a": [2**40],
-            }
-        ),
+        pa.table({"s": pa.array([{"x": 9, "col-5": "new"}], S2), "col-6": [0.5], "a": [2**40]}),
     )
     delta.commit(delta.add("2.parquet"))
 

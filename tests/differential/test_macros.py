@@ -8,10 +8,7 @@ import shelduck
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from tests.support.oracle import DuckDBOracle
 
-SETUP = (
-    "CREATE TABLE t (a INT, s VARCHAR)",
-    "INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, 'x')",
-)
+SETUP = ("CREATE TABLE t (a INT, s VARCHAR)", "INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, 'x')")
 CALLS = (
     "SELECT add(1), add(1, 2), add(1, 2, 3), add(1, b := 7)",
     "SELECT a, label(a) FROM t ORDER BY add(a)",

@@ -51,10 +51,7 @@ SHELDUCK = (
     "ALTER TABLE ours RENAME COLUMN a TO aa",
 )
 # The released text of DuckLake wants this repair; ducklakepy does not make it.
-CLEARED = {
-    ("ducklake_file_column_stats", 4, 1),
-    ("ducklake_table_column_stats", 4, 1),
-}
+CLEARED = {("ducklake_file_column_stats", 4, 1), ("ducklake_table_column_stats", 4, 1)}
 
 
 def make(url, folder):

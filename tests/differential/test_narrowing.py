@@ -170,11 +170,7 @@ def test_a_follower_gets_what_was_deleted_before_in_a_batch_of_its_own(lake, spa
     table.follow(handle, str(tmp_path / "cursor"))
 
     assert seen == [
-        (
-            0,
-            "bigint",
-            [(5, "insert"), (3000000000, "delete"), (3000000000, "insert")],
-        ),
+        (0, "bigint", [(5, "insert"), (3000000000, "delete"), (3000000000, "insert")]),
         (1, "int", [(6, "insert")]),
     ]
     with pytest.raises(SparkRuntimeException, match="3000000000 is not a value of int32"):

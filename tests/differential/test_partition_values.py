@@ -135,9 +135,7 @@ SOME = (
 )
 
 
-@pytest.fixture(
-    params=["some", pytest.param("bridge", marks=pytest.mark.slow), "sql alone"],
-)
+@pytest.fixture(params=["some", pytest.param("bridge", marks=pytest.mark.slow), "sql alone"])
 def types(request, monkeypatch, ducklake_version):
     """Types to write through the JVM, and by the public API alone, as over Spark Connect."""
     if request.param != "sql alone":

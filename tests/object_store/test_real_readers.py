@@ -47,10 +47,7 @@ EVOLVING = (
     "INSERT INTO t (id, s, gone, n) VALUES (9, named_struct('y', 90), 5000000000, 'text')",
 )
 FIRST = [(n, (10 * n,), "old", n) for n in range(4)]
-LAST = [
-    *((n, (10 * n,), n, None) for n in (0, 3)),
-    (9, (90,), 5000000000, "text"),
-]
+LAST = [*((n, (10 * n,), n, None) for n in (0, 3)), (9, (90,), 5000000000, "text")]
 
 
 @pytest.fixture

@@ -189,11 +189,7 @@ def found(seed: int, spark: SparkSession, folder: Path, patch: pytest.MonkeyPatc
 
 
 def compared(
-    statements: list[str],
-    change: str,
-    spark: SparkSession,
-    folder: Path,
-    patch: pytest.MonkeyPatch,
+    statements: list[str], change: str, spark: SparkSession, folder: Path, patch: pytest.MonkeyPatch
 ) -> int:
     """How many files a change copies; both ways leave the same."""
     copied, both = [], []

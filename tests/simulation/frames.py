@@ -102,12 +102,7 @@ class StandInSpark:
         return dead
 
     def write_files(
-        self,
-        _spark: object,
-        rows: Rows,
-        table: TableVersion,
-        how: Writing = NEW_ROWS,
-        **_: Any,
+        self, _spark: object, rows: Rows, table: TableVersion, how: Writing = NEW_ROWS, **_: Any
     ) -> WrittenFiles:
         """Take the place of `write_files`: one file, which takes its time."""
         if not rows.rows:
@@ -176,13 +171,7 @@ class StandInSpark:
         return replace(made, rows=tuple(found))
 
     def delete_rows(
-        self,
-        _spark: object,
-        rows: TableRows,
-        where: Any,
-        *,
-        register: Register,
-        few: int = 0,
+        self, _spark: object, rows: TableRows, where: Any, *, register: Register, few: int = 0
     ) -> Done:
         """Take the place of `delete_rows`: a delete file for each file, or the end of the file."""
         chosen = int(where.condition.removeprefix("op = "))
@@ -199,12 +188,7 @@ class StandInSpark:
         return deleted(rows, made, ())
 
     def _dead_rows(
-        self,
-        table: TableVersion,
-        file: DataFile,
-        gone: Sequence[int],
-        few: int,
-        register: Register,
+        self, table: TableVersion, file: DataFile, gone: Sequence[int], few: int, register: Register
     ) -> DeadRows:
         if len(gone) + file.dead_rows == file.record_count:
             return DeadRows(len(gone))

@@ -164,9 +164,7 @@ _GONE = "which is not there as it says|files are missing"
 
 BROKEN = {
     "unseen compaction": Fault(
-        "a compaction does not register",
-        lambda: [(lot_commits, "Writer", _Unregistered)],
-        _GONE,
+        "a compaction does not register", lambda: [(lot_commits, "Writer", _Unregistered)], _GONE
     ),
     "unseen workers": Fault(
         "remove_orphans takes files of jobs at work",

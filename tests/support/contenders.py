@@ -235,9 +235,7 @@ def _create_macro(schema, kind=MacroKind.SCALAR):
 
     def make(lake):
         body = MacroBody((MacroParameter("a"),), text)
-        return [
-            CreateMacro(MacroVersion(-4, lake.schema(schema), "fresh", kind, (body,), None)),
-        ]
+        return [CreateMacro(MacroVersion(-4, lake.schema(schema), "fresh", kind, (body,), None))]
 
     return make
 
@@ -396,11 +394,7 @@ THEIRS: dict[str, tuple[str, int, Effect]] = {
     ]
 } | {
     "create macro": ("CREATE MACRO fresh(a) AS a", 0, effect(new={"main.fresh()"})),
-    "create macro in empty": (
-        "CREATE MACRO empty.fresh(a) AS a",
-        0,
-        effect(new={"empty.fresh()"}),
-    ),
+    "create macro in empty": ("CREATE MACRO empty.fresh(a) AS a", 0, effect(new={"empty.fresh()"})),
     "create table macro": (
         "CREATE MACRO fresh(a) AS TABLE SELECT a",
         0,

@@ -57,10 +57,7 @@ def write_file(
 
 
 def write_delete_file(
-    table: TableVersion,
-    path: str,
-    positions: Sequence[int],
-    snapshots: Sequence[int] | None = None,
+    table: TableVersion, path: str, positions: Sequence[int], snapshots: Sequence[int] | None = None
 ) -> NewDeleteFile:
     """Writes dead positions of the data file at a path, and the snapshots in which they died."""
     name = f"{uuid.uuid4()}-delete.parquet"

@@ -24,12 +24,7 @@ _SECONDS_TO_STOP = 15.0
 
 @contextmanager
 def running(
-    name: str,
-    command: list[str],
-    folder: Path,
-    *,
-    memory: str,
-    more: dict[str, str] | None = None,
+    name: str, command: list[str], folder: Path, *, memory: str, more: dict[str, str] | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A process in a group of its own, output in `folder/name.log`; the group is ended afterwards.
 

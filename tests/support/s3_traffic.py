@@ -155,8 +155,7 @@ def main(folder: Path, endpoint: str) -> None:
     answers: dict[str, object] = {}
     url = f"sqlite:///{folder}/lake.db"
     answers["connect"] = count(
-        endpoint,
-        lambda: shelduck.connect(url, f"s3://{BUCKET}/lake", spark, storage=told).close(),
+        endpoint, lambda: shelduck.connect(url, f"s3://{BUCKET}/lake", spark, storage=told).close()
     )
     with shelduck.connect(url, spark=spark, storage=told) as lake:
         lake.set_option("data_inlining_row_limit", 0)

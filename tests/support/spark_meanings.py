@@ -214,11 +214,7 @@ _SPARKS: dict[str, Callable[[Any, str, list[str]], Meaning]] = {
     ),
     "AddConstraint": lambda n, _, p: ("alter", n, (_constraint(p[0]),)),
     "AddCheckConstraint": lambda n, _, p: ("alter", n, (_constraint(p[0]),)),
-    "DropConstraint": lambda n, _, p: (
-        "alter",
-        n,
-        (("drop constraint", p[0], p[1] == "true"),),
-    ),
+    "DropConstraint": lambda n, _, p: ("alter", n, (("drop constraint", p[0], p[1] == "true"),)),
     "RenameColumn": lambda n, _, p: ("alter", n, (("rename", _path(p[0]), p[1]),)),
     "SetTableProperties": lambda n, _, p: ("alter", n, (("set", _map(p[0])),)),
     "UnsetTableProperties": lambda n, _, p: (
@@ -277,13 +273,7 @@ _SPARKS: dict[str, Callable[[Any, str, list[str]], Meaning]] = {
         _alias(t),
         None if p[0] == "true" else _plain(p[0]),
     ),
-    "UpdateTable": lambda n, t, p: (
-        "update",
-        n,
-        _alias(t),
-        _assigned(p[0]),
-        _plain(_option(p[1])),
-    ),
+    "UpdateTable": lambda n, t, p: ("update", n, _alias(t), _assigned(p[0]), _plain(_option(p[1]))),
     "MergeIntoTable": _merged,
 }
 

@@ -94,10 +94,7 @@ def test_each_column_that_does_not_fit_is_told_with_both_types():
 def test_missing_and_extra_columns_pass_when_that_is_asked_for():
     layout = Layout((group("s", Kind.STRUCT, leaf("x", "int32"), leaf("zz", "int32")),))
     found = match_file(
-        layout,
-        columns(s="struct<x: int, y: int>", b="int"),
-        allow_missing=True,
-        ignore_extra=True,
+        layout, columns(s="struct<x: int, y: int>", b="int"), allow_missing=True, ignore_extra=True
     )
 
     assert found.problems == ()

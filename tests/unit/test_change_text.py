@@ -33,10 +33,7 @@ ENTRIES = st.sampled_from(Verb).flatmap(_entries)
         ([Entry(Verb.CREATED_SCHEMA, names=("main",))], 'created_schema:"main"'),
         ([Entry(Verb.CREATED_TABLE, names=("main", "t"))], 'created_table:"main"."t"'),
         ([Entry(Verb.ALTERED_TABLE, id=7)], "altered_table:7"),
-        (
-            [Entry(Verb.CREATED_TABLE, names=('a"b', "c,d.e:1"))],
-            'created_table:"a""b"."c,d.e:1"',
-        ),
+        ([Entry(Verb.CREATED_TABLE, names=('a"b', "c,d.e:1"))], 'created_table:"a""b"."c,d.e:1"'),
         (
             [
                 Entry(Verb.INSERTED_INTO_TABLE, id=1),

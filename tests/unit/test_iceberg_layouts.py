@@ -75,10 +75,7 @@ def test_members_of_a_struct_that_is_not_there_are_null_with_it():
         ((leaf("a", 1), mapped(value=77)), "the value of column 'm' is another field in the file"),
         ((leaf("a", 1), leaf("b", 1)), "column 'id' is 2 times in the file"),
         ((leaf("a", 1), leaf("l", 2)), "column 'l' is int32 in the file, not list"),
-        (
-            (leaf("a", 1), struct(leaf("z", 99))),
-            "no field of the struct column 's' is in the file",
-        ),
+        ((leaf("a", 1), struct(leaf("z", 99))), "no field of the struct column 's' is in the file"),
         ((leaf("a", 1), listed(group="bag")), "column 'l' is a list in the layout of old writers"),
         (
             (leaf("a", 1), listed(group="array", encoding="two-level")),

@@ -223,11 +223,7 @@ def test_a_name_mapping_has_all_names_of_a_field_and_what_is_below_it():
             "field-id": 2,
             "names": ["l"],
             "fields": [
-                {
-                    "field-id": 3,
-                    "names": ["element"],
-                    "fields": [{"field-id": 4, "names": ["x"]}],
-                }
+                {"field-id": 3, "names": ["element"], "fields": [{"field-id": 4, "names": ["x"]}]}
             ],
         },
     ]

@@ -131,11 +131,7 @@ def refused(kind, to, text):
             "SET PARTITIONED BY (v1)",
             "main.t cannot be partitioned by v1: rows with the same UNIQUE",
         ),
-        (
-            AGG,
-            "SET PARTITIONED BY (bucket(4, v1))",
-            "rows with the same AGGREGATE KEY would be in",
-        ),
+        (AGG, "SET PARTITIONED BY (bucket(4, v1))", "rows with the same AGGREGATE KEY would be in"),
     ],
 )
 def test_what_a_model_does_not_allow_is_refused(to, text, told):

@@ -48,7 +48,7 @@ def test_a_property_keeps_the_lengths_by_id():
     # The catalog has no lengths, and another type may have come since.
     read = columns(a="int", b="varchar", c="struct<x: string, y: string>")
     assert [type_text(f.type) for f in limited(read, kept, "t")] == [
-        *("INT", "VARCHAR(5)", "STRUCT<x: VARCHAR(2), y: STRING>"),
+        *("INT", "VARCHAR(5)", "STRUCT<x: VARCHAR(2), y: STRING>")
     ]
     other = columns(a="int", b="blob", c="struct<x: string, y: string>")
     assert type_text(limited(other, kept, "t").fields[1].type) == "BINARY"

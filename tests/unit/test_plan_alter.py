@@ -78,13 +78,7 @@ def test_a_column_that_is_a_key_is_not_dropped(changes, told):
 
 def test_a_column_is_dropped_after_its_keys_are():
     done = plan_alter(
-        KEYED,
-        [
-            DropColumn(("id",)),
-            ResetSorting(),
-            ResetPartitioning(),
-            DropColumn(("region",)),
-        ],
+        KEYED, [DropColumn(("id",)), ResetSorting(), ResetPartitioning(), DropColumn(("region",))]
     ).change
     assert (done.partition, done.sort) == ((), ())
     assert done.columns.names == ["Odd Name", "free", "at_second"]

@@ -70,10 +70,7 @@ def test_a_proof_never_says_what_the_values_deny(source, target, drawn, has_null
     if not values:
         return
     stats = bounds(
-        text(min(values), source),
-        text(max(values), source),
-        len(values) + has_null,
-        int(has_null),
+        text(min(values), source), text(max(values), source), len(values) + has_null, int(has_null)
     )
     fits = [is_value(n, target) for n in values]
     found = fit(source, target).proof(stats)

@@ -78,10 +78,7 @@ def test_what_only_metadata_tells_fits(clauses):
     [
         (["DROP COLUMN a"], ["column a was dropped"]),
         (["DROP COLUMN a", "ADD COLUMN a INT"], ["column a was dropped"]),
-        (
-            ["DROP COLUMN s.x, DROP COLUMN f"],
-            ["column f was dropped", "column s.x was dropped"],
-        ),
+        (["DROP COLUMN s.x, DROP COLUMN f"], ["column f was dropped", "column s.x was dropped"]),
         (["DROP COLUMN s"], ["column s was dropped"]),
         (
             ["ADD COLUMN c INT NOT NULL DEFAULT 1", "ALTER COLUMN c DROP DEFAULT"],

@@ -695,10 +695,7 @@ def test_a_move_that_cannot_be_is_refused(change, message):
         (rename("a", "x y"), "RENAME COLUMN a TO `x y`"),
         (retype("l.element.e", "bigint"), "ALTER COLUMN l.element.e TYPE int64"),
         (SetDefault(("a",), Default("5")), "ALTER COLUMN a SET DEFAULT '5'"),
-        (
-            SetDefault(("a",), Default("uuid()", literal=False)),
-            "ALTER COLUMN a SET DEFAULT uuid()",
-        ),
+        (SetDefault(("a",), Default("uuid()", literal=False)), "ALTER COLUMN a SET DEFAULT uuid()"),
         (SetDefault(("a",), None), "ALTER COLUMN a DROP DEFAULT"),
         (SetNullable(("a",), nullable=True), "ALTER COLUMN a DROP NOT NULL"),
         (SetNullable(("a",), nullable=False), "ALTER COLUMN a SET NOT NULL"),

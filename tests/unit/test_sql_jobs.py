@@ -81,10 +81,7 @@ def test_an_expression_ends_at_the_next_change():
     ("text", "statement"),
     [
         ("SHOW ALTER TABLE COLUMN", ShowJobs(None)),
-        (
-            "show alter table column from s where State = 'RUNNING' order by JobId limit 2, 1",
-            None,
-        ),
+        ("show alter table column from s where State = 'RUNNING' order by JobId limit 2, 1", None),
         ("CANCEL ALTER TABLE COLUMN FROM s.t", CancelJob(NamedTable(("s", "t")))),
         ("CANCEL ALTER TABLE COLUMN FROM t (1, 22)", CancelJob(T, (1, 22))),
         ("ALTER JOB 3 PAUSE", AlterJob(3, "PAUSE")),

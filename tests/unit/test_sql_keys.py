@@ -116,11 +116,7 @@ def test_a_column_says_whether_it_is_a_key_and_how_it_is_combined(text, column):
         ),
         (
             "ADD COLUMN rollup INT, RENAME COLUMN rollup TO b, DROP COLUMN rollup",
-            (
-                AddColumn(("rollup",), INT),
-                RenameColumn(("rollup",), "b"),
-                DropColumn(("rollup",)),
-            ),
+            (AddColumn(("rollup",), INT), RenameColumn(("rollup",), "b"), DropColumn(("rollup",))),
         ),
     ],
 )

@@ -96,10 +96,7 @@ def test_forms_and_parameters_are_read():
     )
     assert made.or_replace
     assert made.kind is MacroKind.SCALAR
-    assert [form.text for form in made.forms] == [
-        "concat(a, (b))",
-        "(SELECT a, (b) AS c FROM t)",
-    ]
+    assert [form.text for form in made.forms] == ["concat(a, (b))", "(SELECT a, (b) AS c FROM t)"]
     assert made.forms[0].parameters == (
         MacroParameter("a"),
         MacroParameter("b", "int32"),

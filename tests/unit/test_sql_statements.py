@@ -103,10 +103,7 @@ STATEMENTS = [
         'INSERT INTO TABLE t (a, "b c", `d``e`) VALUES (1, 2, 3)',
         Insert(T, reading("VALUES (1, 2, 3)"), ("a", "b c", "d`e")),
     ),
-    (
-        "INSERT INTO t SELECT * FROM t",
-        Insert(T, reading("SELECT * FROM __lake_0__ AS `t`", "t")),
-    ),
+    ("INSERT INTO t SELECT * FROM t", Insert(T, reading("SELECT * FROM __lake_0__ AS `t`", "t"))),
     ("INSERT INTO t (SELECT 1)", Insert(T, reading("(SELECT 1)"))),
     (
         "INSERT INTO t (values, b) VALUES (1, 2)",
@@ -176,17 +173,11 @@ def test_a_statement_is_read(text, statement):
             "CREATE TABLE t (a.b int)",
             "expected the name of a column (quote a name that contains a dot)",
         ),
-        (
-            "CREATE TABLE t (a int) AS SELECT 1",
-            "the query of CREATE TABLE AS defines the columns",
-        ),
+        ("CREATE TABLE t (a int) AS SELECT 1", "the query of CREATE TABLE AS defines the columns"),
         ("CREATE TABLE t (a int FIRST)", "FIRST and AFTER are for ALTER TABLE"),
         ("CREATE TABLE t AS DROP u", "expected a query: SELECT, WITH, FROM, VALUES or TABLE"),
         ("CREATE TABLE t (a int) COMMENT 'x' COMMENT 'y'", "expected COMMENT only once"),
-        (
-            "CREATE OR REPLACE TABLE IF NOT EXISTS t (a int)",
-            "EXISTS cannot be used together",
-        ),
+        ("CREATE OR REPLACE TABLE IF NOT EXISTS t (a int)", "EXISTS cannot be used together"),
         ("DROP TABLE", "expected a table at line 1, column 11, but the statement ends"),
         ("INSERT t VALUES (1)", "expected INTO or OVERWRITE at line 1, column 8"),
         ("INSERT INTO t", "expected a query: SELECT, WITH, FROM, VALUES or TABLE"),
@@ -198,10 +189,7 @@ def test_a_statement_is_read(text, statement):
         ("INSERT INTO t REPLACE a = 1 SELECT 1", "expected WHERE at line 1, column 23"),
         ("INSERT INTO t REPLACE WHERE SELECT 1", "expected a query: SELECT"),
         ("INSERT INTO t REPLACE WHERE a = 1", "expected a query: SELECT, WITH, FROM"),
-        (
-            "INSERT OVERWRITE t REPLACE WHERE a SELECT 1",
-            "REPLACE is written after INSERT INTO",
-        ),
+        ("INSERT OVERWRITE t REPLACE WHERE a SELECT 1", "REPLACE is written after INSERT INTO"),
         (
             "INSERT INTO t PARTITION (a = 1) REPLACE WHERE a = 1 SELECT 1",
             "the partition in the condition",

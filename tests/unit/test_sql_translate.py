@@ -44,10 +44,7 @@ def to_duckdb(text, *names, place=T):
             "select a from t where d >= date '2020-01-01'",
             "SELECT a FROM {t} AS \"t\" WHERE d >= CAST('2020-01-01' AS DATE)",
         ),
-        (
-            "select concat(a, b) as c from t",
-            'SELECT a || b AS c FROM {t} AS "t"',
-        ),
+        ("select concat(a, b) as c from t", 'SELECT a || b AS c FROM {t} AS "t"'),
         (
             "select rank() over (partition by a order by b) as r from t",
             'SELECT RANK() OVER (PARTITION BY a ORDER BY b NULLS FIRST) AS r FROM {t} AS "t"',

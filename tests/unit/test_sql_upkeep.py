@@ -56,11 +56,7 @@ STATEMENTS = [
     ("CALL lake.checkpoint()", Call("checkpoint", catalog="lake")),
     (
         "CALL lake.expire_snapshots(older_than => now() - INTERVAL '1 week')",
-        Call(
-            "expire_snapshots",
-            named=(("older_than", IntervalText("1 week")),),
-            catalog="lake",
-        ),
+        Call("expire_snapshots", named=(("older_than", IntervalText("1 week")),), catalog="lake"),
     ),
     (
         "CALL ducklake_flush_inlined_data('lake', 't', schema => 's')",
@@ -142,17 +138,11 @@ STATEMENTS = [
         "create or replace view v comment 'y' as schema version '3' of t;",
         PinView(V, T, 3, or_replace=True, comment="y"),
     ),
-    (
-        "CREATE VIEW IF NOT EXISTS v AS SCHEMA VERSION 3 OF t",
-        PinView(V, T, 3, if_not_exists=True),
-    ),
+    ("CREATE VIEW IF NOT EXISTS v AS SCHEMA VERSION 3 OF t", PinView(V, T, 3, if_not_exists=True)),
     ("DROP VIEW v", DropViewStatement(V)),
     ("DROP VIEW IF EXISTS main.v", DropViewStatement(NamedTable(("main", "v")), True)),
     ("ALTER VIEW v RENAME TO w", RenameViewStatement(V, NamedTable(("w",)))),
-    (
-        "ALTER VIEW v AS TABLE u",
-        AlterView(V, Query("TABLE __lake_0__", (U,)), "TABLE u"),
-    ),
+    ("ALTER VIEW v AS TABLE u", AlterView(V, Query("TABLE __lake_0__", (U,)), "TABLE u")),
 ]
 
 

@@ -41,12 +41,7 @@ SPELLINGS = {
     "time": ["time", "time(6)", "TIME WITHOUT TIME ZONE"],
     "time_ns": ["time_ns"],
     "timetz": ["timetz", "TIME WITH TIME ZONE"],
-    "timestamptz": [
-        "timestamp",
-        "TIMESTAMP_LTZ",
-        "timestamptz",
-        "TIMESTAMP WITH TIME ZONE",
-    ],
+    "timestamptz": ["timestamp", "TIMESTAMP_LTZ", "timestamptz", "TIMESTAMP WITH TIME ZONE"],
     "timestamp": [
         "timestamp_ntz",
         "timestamp_us",

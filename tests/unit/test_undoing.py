@@ -27,7 +27,7 @@ def test_a_column_gets_the_ids_back_that_it_and_its_parts_had():
     )
     made = known_shadow(now, conversion, "t").field
     assert [(f.id, f.name) for f in made.walk()] == [
-        *((2, "s"), (6, "y"), (3, "x"), (4, "l"), (5, "element")),
+        *((2, "s"), (6, "y"), (3, "x"), (4, "l"), (5, "element"))
     ]
     orders = [child.order for child in made.children]
     assert orders == sorted(set(orders))

@@ -139,9 +139,7 @@ def views():
     quick = {(WIDE, "light"), (NARROW, "dark")}
     return [
         pytest.param(
-            *(view,),
-            id=f"{view[0]}-{view[1]}",
-            marks=() if view in quick else pytest.mark.slow,
+            *(view,), id=f"{view[0]}-{view[1]}", marks=() if view in quick else pytest.mark.slow
         )
         for view in ((w, s) for w in (WIDE, NARROW) for s in ("light", "dark"))
     ]

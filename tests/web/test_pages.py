@@ -104,7 +104,7 @@ def test_every_page_asks_every_database(lake, page, sql):
         "changed type of a int32 → int64 added s.y int32"
     )
     assert rows(page.tree(f"{path}/moult"), "Layouts")[0][1:] == [
-        *("1", "2", "20 kB", "snapshot 2", "a: int32 instead of int64 lacks s.y"),
+        *("1", "2", "20 kB", "snapshot 2", "a: int32 instead of int64 lacks s.y")
     ]
     files = page.tree(f"{path}/files")
     assert rows(files, "Files by size") == [["10 to 100 kB", "1", "2", "20 kB"]]
@@ -137,10 +137,10 @@ def test_tables_are_searched_sorted_and_paged(lake, page, sql, monkeypatch):
     sized(lake, "t03", 10**8, [{"a": 1}])
 
     assert [line[0] for line in rows(page.tree("/?sort=bytes"), "Tables")][:3] == [
-        *("main.t03", "main.t07", "main.o_d%"),
+        *("main.t03", "main.t07", "main.o_d%")
     ]
     assert [line[0] for line in rows(page.tree("/?sort=newest"), "Tables")][:3] == [
-        *("main.t03", "main.t07", "main.o_d%"),
+        *("main.t03", "main.t07", "main.o_d%")
     ]
     second = page.tree("/?page=2")
     assert [line[0] for line in rows(second, "Tables")] == ["main.t09", "main.t10"]
@@ -643,7 +643,4 @@ def test_a_note_of_somebody_else_is_no_record_of_a_job(note):
 def test_a_record_says_what_became_of_values():
     made = '{"column": "v", "from": "varchar", "to": "int32", "nulls": 1200, "became_null": 3}'
     told = jobs_page._record(f'{{"job": 3, "rows": 5000, "conversions": [{made}]}}')
-    assert told == (
-        "5,000 rows",
-        "v: varchar to int32, 1,200 NULL, 3 of them from other values",
-    )
+    assert told == ("5,000 rows", "v: varchar to int32, 1,200 NULL, 3 of them from other values")

@@ -283,9 +283,7 @@ def test_another_order_is_told_by_parent():
 
     before = placed((1, None, 1, "a"), (2, None, 2, "s"), (3, 2, 1, "x"), (4, 2, 2, "y"))
     after = placed((1, None, 5, "a"), (2, None, 6, "s"), (3, 2, 9, "x"), (4, 2, 8, "y"))
-    assert [str(c) for c in order_changes(before, after)] == [
-        "changed the order of columns in s",
-    ]
+    assert [str(c) for c in order_changes(before, after)] == ["changed the order of columns in s"]
     assert order_changes(before, before) == []
 
 
@@ -328,10 +326,7 @@ def test_the_page_draws_the_story(page, story):
     [end] = of_class(found, "end")
     assert (end.get("x"), words(end)) == ("66.6667%", "dropped in 5")
     marks = [(words(m.find("title")), m.get("x")) for m in of_class(found, "marks")]
-    assert marks == [
-        ("not null in snapshot 1", "0.0%"),
-        ("default '??' in snapshot 4", "50.0%"),
-    ]
+    assert marks == [("not null in snapshot 1", "0.0%"), ("default '??' in snapshot 4", "50.0%")]
     steps = of_class(found, "step")
     assert [s.get("id") for s in steps] == ["at-1", "at-2", "at-3", "at-4", "at-5"]
     assert steps[1].get("href") == f"{story}?at=2&open=all&scale=snapshots"

@@ -125,12 +125,7 @@ class Lake(LakeUpkeep, LakeBorders, in_parts=True):
             return Snapshots(catalog_read.snapshots(connection, limit=limit, before=before))
 
     def set_option(
-        self,
-        name: str,
-        value: OptionValue,
-        *,
-        schema: str | None = None,
-        table: str | None = None,
+        self, name: str, value: OptionValue, *, schema: str | None = None, table: str | None = None
     ) -> None:
         """Set a DuckLake option; a table's overrides its schema's, which overrides the lake's.
 

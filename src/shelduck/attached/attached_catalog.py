@@ -229,10 +229,7 @@ class AttachedLake:
         keys = [
             k for k in named_keys(found.partition, found.columns) if k.transform.kind == IDENTITY
         ]
-        return (
-            write_schema(found.columns, expression_for_spark).json(),
-            *(k.column for k in keys),
-        )
+        return (write_schema(found.columns, expression_for_spark).json(), *(k.column for k in keys))
 
     def _table(self, namespace: str, name: str) -> Table:
         return Table(self.state, self._name(namespace, name))

@@ -29,10 +29,7 @@ def wanted_lake(catalog: str) -> NamedLake:
 
 
 def connect(
-    catalog: str,
-    data_path: str | None = None,
-    conf: Sequence[str] = (),
-    version: str | None = None,
+    catalog: str, data_path: str | None = None, conf: Sequence[str] = (), version: str | None = None
 ) -> Lake:
     """Return the lake of an address or a name, and create it if there is none.
 

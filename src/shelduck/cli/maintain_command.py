@@ -37,8 +37,7 @@ def maintain(
     catalog: Catalog,
     *,
     every: Annotated[
-        str | None,
-        typer.Option(help="run again and again, such as every 5m; without it, run once"),
+        str | None, typer.Option(help="run again and again, such as every 5m; without it, run once")
     ] = None,
     max_bytes: Annotated[str, typer.Option(help="rewrite at most this much in one run")] = "8GB",
     max_time: Annotated[
@@ -89,8 +88,7 @@ def migrate(
     *,
     to: Annotated[str, typer.Option(help="the version of DuckLake that the lake gets")],
     plan: Annotated[
-        bool,
-        typer.Option("--plan", help="show what would be done or refused, and change nothing"),
+        bool, typer.Option("--plan", help="show what would be done or refused, and change nothing")
     ] = False,
     json: Json = False,
 ) -> None:

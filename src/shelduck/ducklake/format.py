@@ -232,11 +232,7 @@ V1_1 = Format(
         VIEW_COLUMN_TAG: "view_id, column_name text, begin_snapshot, end_snapshot, key text,"
         " value text",
     },
-    system_columns=(
-        "_ducklake_row_id",
-        "_ducklake_begin_snapshot",
-        "_ducklake_end_snapshot",
-    ),
+    system_columns=("_ducklake_row_id", "_ducklake_begin_snapshot", "_ducklake_end_snapshot"),
     reserved_prefix="_ducklake_",
     always_reserved=True,
     counts_time=True,

@@ -55,8 +55,7 @@ metadata = _table("metadata", "key text needed, value text needed, scope text, s
 IS_VERSION = and_(metadata.c.key == "version", metadata.c.scope.is_(None))
 """The condition of the row of `metadata` with the version of the lake."""
 snapshot = _table(
-    "snapshot",
-    "snapshot_id key, snapshot_time time, schema_version, next_catalog_id, next_file_id",
+    "snapshot", "snapshot_id key, snapshot_time time, schema_version, next_catalog_id, next_file_id"
 )
 snapshot_changes = _table(
     "snapshot_changes",
@@ -79,8 +78,7 @@ view = _table(
 )
 tag = _table("tag", "object_id, begin_snapshot, end_snapshot, key text, value text")
 column_tag = _table(
-    "column_tag",
-    "table_id, column_id, begin_snapshot, end_snapshot, key text, value text",
+    "column_tag", "table_id, column_id, begin_snapshot, end_snapshot, key text, value text"
 )
 data_file = _table(
     "data_file",
@@ -119,12 +117,10 @@ table_column_stats = _table(
 )
 partition_info = _table("partition_info", "partition_id, table_id, begin_snapshot, end_snapshot")
 partition_column = _table(
-    "partition_column",
-    "partition_id, table_id, partition_key_index, column_id, transform text",
+    "partition_column", "partition_id, table_id, partition_key_index, column_id, transform text"
 )
 file_partition_value = _table(
-    "file_partition_value",
-    "data_file_id, table_id, partition_key_index, partition_value text",
+    "file_partition_value", "data_file_id, table_id, partition_key_index, partition_value text"
 )
 files_scheduled_for_deletion = _table(
     "files_scheduled_for_deletion",

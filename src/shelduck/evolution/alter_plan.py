@@ -166,8 +166,7 @@ _NOT_NULL = Weight(False, "metadata only, after a check that no row holds NULL")
 REFOLDING = Weight(True, "rows that differ only in this key become one; a job combines them")
 
 REMAKING = Weight(
-    True,
-    "its types, values or rows would change; a job rebuilds it for the same snapshot",
+    True, "its types, values or rows would change; a job rebuilds it for the same snapshot"
 )
 
 

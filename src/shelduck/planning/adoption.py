@@ -144,11 +144,7 @@ def _refuse_reserved(layout: Layout, match: _Match) -> None:
 
 
 def _match_level(
-    match: _Match,
-    stored: Sequence[PhysicalField],
-    fields: Sequence[Field],
-    path: Path,
-    place: str,
+    match: _Match, stored: Sequence[PhysicalField], fields: Sequence[Field], path: Path, place: str
 ) -> list[MappedName]:
     """Match the parts of one level by name, in the order of the file."""
     known: Mapping[str, Field] = {

@@ -51,9 +51,7 @@ def measured_columns(group: ScanGroup, measures: Sequence[Measure]) -> set[Field
 
 
 def measured(
-    group: ScanGroup,
-    measures: Sequence[Measure],
-    stats: Mapping[int, Mapping[int, ColumnStats]],
+    group: ScanGroup, measures: Sequence[Measure], stats: Mapping[int, Mapping[int, ColumnStats]]
 ) -> list[Value | None] | None:
     """Return the answers for all files of a group, NULL for the MIN of no value.
 

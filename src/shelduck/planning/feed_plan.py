@@ -153,13 +153,7 @@ def plan_changes(span: Span, snapshots: FeedSnapshots, files: Iterable[FeedFile]
             thinned.append(found.file)
             sources[found.file.id] = found
     return ChangePlan(
-        span,
-        snapshots,
-        tuple(born),
-        tuple(born_partly),
-        tuple(ended),
-        tuple(thinned),
-        sources,
+        span, snapshots, tuple(born), tuple(born_partly), tuple(ended), tuple(thinned), sources
     )
 
 

@@ -150,12 +150,7 @@ def _by_position(field: Field, siblings: _Siblings, at: int) -> Node:
     return _nested(found, tuple(Node(c) for c in field.children), stored, ())
 
 
-def _by_name(
-    field: Field,
-    siblings: _Siblings,
-    mapped: _Mapped,
-    path: tuple[str, ...],
-) -> Node:
+def _by_name(field: Field, siblings: _Siblings, mapped: _Mapped, path: tuple[str, ...]) -> Node:
     match = mapped.by_id.get(field.id)
     if match is None:
         return Node(field)

@@ -95,10 +95,7 @@ def remake(
 
 
 def catch_up(
-    unit: UnitOfWork,
-    base: TableVersion,
-    table: TableVersion,
-    before: TableRows | None = None,
+    unit: UnitOfWork, base: TableVersion, table: TableVersion, before: TableRows | None = None
 ) -> None:
     """Stage the update of a rollup that others left stale.
 
@@ -120,12 +117,7 @@ def catch_up(
 
 
 def _follow(
-    unit: UnitOfWork,
-    before: TableRows,
-    table: TableVersion,
-    loaded: Loaded,
-    *,
-    is_right: bool,
+    unit: UnitOfWork, before: TableRows, table: TableVersion, loaded: Loaded, *, is_right: bool
 ) -> None:
     base = before.table
     if not is_right:

@@ -83,10 +83,7 @@ def alter_with_rollups(
 
 
 def stage_converted(
-    unit: UnitOfWork,
-    rows: TableRows,
-    change: AlterTable,
-    conversions: Sequence[Conversion],
+    unit: UnitOfWork, rows: TableRows, change: AlterTable, conversions: Sequence[Conversion]
 ) -> AlterTable:
     """Stage the rollups of a base into which ``change`` puts converted columns.
 

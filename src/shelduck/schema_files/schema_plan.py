@@ -129,10 +129,7 @@ class SchemaPlan:
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON."""
-        return {
-            "schema_version": self.schema_version,
-            "tables": [t.as_json() for t in self.tables],
-        }
+        return {"schema_version": self.schema_version, "tables": [t.as_json() for t in self.tables]}
 
     def markdown(self) -> str:
         """Return the plan as text for a pull request."""

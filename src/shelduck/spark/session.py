@@ -42,11 +42,7 @@ __all__ = [
 TIME_ZONE = "spark.sql.session.timeZone"
 _LEVEL = "spark.log.level"
 _WAREHOUSE = "spark.sql.warehouse.dir"
-_QUIET = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    _LEVEL: "ERROR",
-}
+_QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", _LEVEL: "ERROR"}
 _OLDEST_JAVA = 17
 _INSTALL = "install it, or set JAVA_HOME to where it is"
 _SILENT = ("ERROR", "FATAL", "OFF")

@@ -352,11 +352,7 @@ A job builds the rollup. SHOW ALTER TABLE ROLLUP shows it, CANCEL ALTER TABLE RO
         """ALTER TABLE t ADD ROLLUP r (k, v);
 ALTER TABLE t DROP ROLLUP r""",
     ),
-    Topic(
-        "ALTER TABLE RENAME",
-        "ALTER TABLE t RENAME TO new_name",
-        "ALTER TABLE t RENAME TO u",
-    ),
+    Topic("ALTER TABLE RENAME", "ALTER TABLE t RENAME TO new_name", "ALTER TABLE t RENAME TO u"),
     Topic(
         "CREATE VIEW AS SCHEMA VERSION",
         """CREATE [OR REPLACE] VIEW [IF NOT EXISTS] v [COMMENT text] AS SCHEMA VERSION n OF t

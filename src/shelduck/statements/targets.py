@@ -64,10 +64,7 @@ def relation_frame(unit: UnitOfWork, relation: st.Relation, scope: QueryScope) -
         if not is_plain:
             raise catalog_read.no_such_schema(unit.state.store.format, name.home, ())
         what = Reading(
-            version=version,
-            timestamp=timestamp,
-            rollups=scope.rollups,
-            virtual=relation.virtual,
+            version=version, timestamp=timestamp, rollups=scope.rollups, virtual=relation.virtual
         )
         return read_any(unit, name, what)
     except InvalidRequest:
@@ -111,10 +108,7 @@ def refuse_options(relation: st.Relation, known: Collection[str] = ()) -> None:
 
 
 def view_frame(
-    unit: UnitOfWork,
-    view: ViewVersion,
-    version: int | None,
-    views: tuple[str, ...],
+    unit: UnitOfWork, view: ViewVersion, version: int | None, views: tuple[str, ...]
 ) -> DataFrame:
     """Return the rows of a view; its tables are read at ``version``, None for the unit's own."""
     made = view.definition
@@ -130,10 +124,7 @@ def view_frame(
 
 
 def query_frame(
-    unit: UnitOfWork,
-    view: ViewVersion,
-    version: int | None,
-    views: tuple[str, ...],
+    unit: UnitOfWork, view: ViewVersion, version: int | None, views: tuple[str, ...]
 ) -> DataFrame:
     """Return the rows of a view under the names that its query gives to the columns."""
     me = view.full_name.lower()
@@ -213,10 +204,7 @@ def query_of(unit: UnitOfWork, view: ViewVersion, version: int | None) -> st.Que
 
 
 def _view_at(
-    unit: UnitOfWork,
-    name: TableName,
-    version: int | None,
-    timestamp: str | None,
+    unit: UnitOfWork, name: TableName, version: int | None, timestamp: str | None
 ) -> ViewVersion | None:
     if version is None and timestamp is None:
         return unit.workspace.view(name)
@@ -227,10 +215,7 @@ def _view_at(
 
 
 def _metadata(
-    unit: UnitOfWork,
-    relation: st.Relation,
-    scope: QueryScope,
-    version: int | None,
+    unit: UnitOfWork, relation: st.Relation, scope: QueryScope, version: int | None
 ) -> DataFrame | None:
     """Return a metadata table, None if the name before it is not a table."""
     *owner, kind = relation.name.parts

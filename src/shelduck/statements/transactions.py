@@ -29,11 +29,7 @@ def rollback(runner: Runner, _: up.RollbackTransaction) -> Result:
 
 
 def set_commit_message(
-    runner: Runner,
-    author: str | None,
-    commit_message: str | None,
-    *,
-    extra_info: str | None = None,
+    runner: Runner, author: str | None, commit_message: str | None, *, extra_info: str | None = None
 ) -> Result:
     """Set author, message and extra info of the open transaction's commit."""
     if runner.unit is None:

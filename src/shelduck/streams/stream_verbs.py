@@ -90,12 +90,7 @@ class StreamVerbs(RowVerbs, in_parts=True):
         return land
 
     def follow(
-        self,
-        handle: Handle,
-        checkpoint: str,
-        *,
-        start: int = 0,
-        interval: float | None = None,
+        self, handle: Handle, checkpoint: str, *, start: int = 0, interval: float | None = None
     ) -> int | None:
         """Pass the change feed of the table to a function, batch by batch, as snapshots appear.
 

@@ -163,10 +163,7 @@ def _narrower(
             f"the catalog says that {field.name} is NULL in {known.null_count} rows, and its footer"
             f" {told.null_count}"
         )
-    ends = (
-        ("less", known.min_value, told.min_value),
-        ("more", known.max_value, told.max_value),
-    )
+    ends = (("less", known.min_value, told.min_value), ("more", known.max_value, told.max_value))
     for which, mine, theirs in ends:
         one, other = bound(field.shape, mine), bound(field.shape, theirs)
         if one is None or other is None or _may_be_cut(field, theirs):

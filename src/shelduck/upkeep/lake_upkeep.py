@@ -312,11 +312,7 @@ def expire_snapshots(
     choice, pace = choose(store, request), LotPace()
     if not dry_run:
         told = counted(
-            choice.expired,
-            "expiring snapshots",
-            len(choice.expired),
-            unit="snapshot(s)",
-            show=show,
+            choice.expired, "expiring snapshots", len(choice.expired), unit="snapshot(s)", show=show
         )
         remove_snapshots(store, told, pace)
     sweep = Sweep(store, lake, choice.remaining, pace, removes=not dry_run)

@@ -314,10 +314,5 @@ def _rewritten(
         return replace(noted, state="left", files=0, bytes=0, told=told)
     told = str(done).removeprefix(f"{done.table}: ")
     return replace(
-        noted,
-        state="done",
-        files=done.files,
-        bytes=done.bytes,
-        told=told,
-        snapshots=done.snapshots,
+        noted, state="done", files=done.files, bytes=done.bytes, told=told, snapshots=done.snapshots
     )

@@ -184,12 +184,7 @@ ICEBERGS = frozenset(
 
 
 def metadata_table(
-    unit: UnitOfWork,
-    name: TableName,
-    kind: str,
-    *,
-    version: int | None,
-    timestamp: str | None,
+    unit: UnitOfWork, name: TableName, kind: str, *, version: int | None, timestamp: str | None
 ) -> DataFrame:
     """Return a metadata table of a table as the unit sees it, or as of a snapshot.
 

@@ -115,11 +115,7 @@ STATEMENTS = [
         ("ALTER TABLE t ALTER s.a SET TYPE BIGINT", "id, s", [(1, (1, "x")), (2, None)]),
         ("ALTER TABLE t ALTER l.element.e TYPE BIGINT", "id, l", [(1, [(1,), None]), (2, None)]),
         ("ALTER TABLE t ALTER m.value.v TYPE BIGINT", "id, m", [(1, {"k": (1,)}), (2, None)]),
-        (
-            "ALTER TABLE t ALTER f TYPE DOUBLE",
-            "id, f",
-            [(1, 1.100000023841858), (2, None)],
-        ),
+        ("ALTER TABLE t ALTER f TYPE DOUBLE", "id, f", [(1, 1.100000023841858), (2, None)]),
         (
             "ALTER TABLE t ALTER COLUMN s TYPE STRUCT<b: STRING, c: INT, a: BIGINT>",
             "id, s",

@@ -201,11 +201,7 @@ def test_what_is_there_or_gone_already_makes_no_snapshot(copied, base, statement
             Unsupported,
             "column 'a' is void, which has no DuckLake type",
         ),
-        (
-            "CREATE TABLE t AS SELECT 1 AS a, 2 AS A",
-            InvalidRequest,
-            "column 'A' is listed twice",
-        ),
+        ("CREATE TABLE t AS SELECT 1 AS a, 2 AS A", InvalidRequest, "column 'A' is listed twice"),
         ("CREATE TEMPORARY VIEW v AS SELECT 1", Unsupported, "use CREATE SCHEMA, TABLE"),
         (
             "DROP TABLE peple",

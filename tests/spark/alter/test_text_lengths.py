@@ -44,7 +44,7 @@ def test_no_write_stores_a_longer_text(lake, sqlite_url):
     assert len(lake.snapshots()) == before
     with DuckDBOracle(sqlite_url) as oracle:
         assert oracle.columns("t") == [
-            *(("i", "INTEGER"), ("a", "VARCHAR"), ("s", "STRUCT(x VARCHAR)")),
+            *(("i", "INTEGER"), ("a", "VARCHAR"), ("s", "STRUCT(x VARCHAR)"))
         ]
         # DuckLake has no lengths, so other writers are not held to them.
         oracle.execute("INSERT INTO t VALUES (2, 'longer', NULL)")

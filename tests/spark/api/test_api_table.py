@@ -470,12 +470,7 @@ def test_the_smallest_life_on_every_catalog(lake_url, data_path, spark):
             "cannot parse the catalog address; use sqlite:////file.db",
         ),
         ("sqlite://", "{0}/data", InvalidRequest, "sqlite://"),
-        (
-            "postgresql://postgres@127.0.0.1:1/lake",
-            "{0}/data",
-            CatalogUnavailable,
-            "127.0.0.1",
-        ),
+        ("postgresql://postgres@127.0.0.1:1/lake", "{0}/data", CatalogUnavailable, "127.0.0.1"),
     ],
 )
 def test_an_address_that_cannot_be_used_is_told(tmp_path, url, data_path, kind, message):

@@ -12,10 +12,7 @@ from rich.console import Console
 from shelduck.operations import progress
 from shelduck.spark.write import write
 
-STATEMENTS = [
-    "CALL set_option('data_inlining_row_limit', '0')",
-    "CREATE TABLE t (id BIGINT)",
-]
+STATEMENTS = ["CALL set_option('data_inlining_row_limit', '0')", "CREATE TABLE t (id BIGINT)"]
 
 
 @pytest.fixture

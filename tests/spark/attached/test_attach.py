@@ -105,10 +105,7 @@ def test_every_way_to_say_a_version_reads_it(spark, lake, time):
 
 
 def test_a_version_that_cannot_be_read_is_told_once(spark, lake):
-    for query in (
-        "SELECT * FROM lake.main.t@x",
-        "SELECT * FROM lake.main.t AT (SNAPSHOT => 2)",
-    ):
+    for query in ("SELECT * FROM lake.main.t@x", "SELECT * FROM lake.main.t AT (SNAPSHOT => 2)"):
         with pytest.raises(ParseException):
             spark.sql(query)
     with pytest.raises(IllegalArgumentException, match="snapshot 99 does not exist"):

@@ -532,10 +532,7 @@ def test_options_say_what_rows_change_and_where_the_rest_goes(spark, lake, url):
     found = duck(
         url, "SELECT id, n, _rescued, extra FROM t WHERE id = 5 ORDER BY extra NULLS FIRST"
     )
-    assert found == [
-        (5, None, '{"n":"many","extra":"e"}', None),
-        (5, None, '{"n":"many"}', "e"),
-    ]
+    assert found == [(5, None, '{"n":"many","extra":"e"}', None), (5, None, '{"n":"many"}', "e")]
     with pytest.raises(InvalidRequest, match="one or several of none, add, widen, all, not 'drop'"):
         odd.writeTo("lake.main.t").option("evolve", "drop").append()
     with pytest.raises(AnalysisException, match="string cannot be stored as int32"):

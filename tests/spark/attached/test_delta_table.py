@@ -46,13 +46,7 @@ def test_rows_are_merged_as_the_documents_of_delta_say(spark, events, tmp_path):
         .collect()
     )
 
-    assert rows(tmp_path) == [
-        (1, "x", 11),
-        (3, "d3", 1),
-        (4, "d4", 1),
-        (5, "d5", 5),
-        (9, "new", 5),
-    ]
+    assert rows(tmp_path) == [(1, "x", 11), (3, "d3", 1), (4, "d4", 1), (5, "d5", 5), (9, "new", 5)]
     assert counted.asDict() == {
         "num_affected_rows": 5,
         "num_updated_rows": 2,

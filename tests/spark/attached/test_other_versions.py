@@ -99,14 +99,9 @@ def test_rows_are_read(lake):
     assert ordered(lake, "dup") == [
         *[(1, "a", 1), (2, "a", 2), (3, "b", 4), (4, "b", 8), (5, "c", None), (6, "c", 16)]
     ]
-    assert ordered(lake, "small") == [
-        (1, (1, [Decimal("1.50")]), {"d": date(2024, 1, 1)}),
-    ]
+    assert ordered(lake, "small") == [(1, (1, [Decimal("1.50")]), {"d": date(2024, 1, 1)})]
     assert ordered(lake, "seen", "w NULLS FIRST")[:2] == [("c", None), ("a", 2)]
-    assert ordered(lake, "theirs") == [
-        (1, (2,), [Decimal("3.50")], "x"),
-        (2, (3,), None, None),
-    ]
+    assert ordered(lake, "theirs") == [(1, (2,), [Decimal("3.50")], "x"), (2, (3,), None, None)]
     assert rows(lake.sql("SELECT count(*) FROM dup VERSION AS OF 1")) == [(0,)]
     assert {job.look().table_name.removeprefix("main."): job.state for job in lake.jobs()} == (
         OPEN | ENDED

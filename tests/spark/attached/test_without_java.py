@@ -87,10 +87,7 @@ def test_a_session_that_was_stopped_is_told_before_anything_commits(base, spark,
     with lake:
         monkeypatch.setattr(state, "is_stopped", lambda _: True)
         told = refusal(
-            shelduck.InvalidRequest,
-            lambda: lake.sql("DROP TABLE t"),
-            catalog,
-            base.folder / "data",
+            shelduck.InvalidRequest, lambda: lake.sql("DROP TABLE t"), catalog, base.folder / "data"
         )
         monkeypatch.undo()
 

@@ -141,11 +141,7 @@ def every_reader(request: pytest.FixtureRequest, spark: SparkSession) -> Iterato
     "condition", ["true", "id IS NOT NULL", "id % 2 = 1", "id > 20000", "id IN (3, 8191, 49999)"]
 )
 def test_each_row_knows_its_position_however_a_file_is_cut(
-    bridge: Bridge,
-    spark: SparkSession,
-    tmp_path: Path,
-    condition: str,
-    deleted: range | tuple[()],
+    bridge: Bridge, spark: SparkSession, tmp_path: Path, condition: str, deleted: range | tuple[()]
 ) -> None:
     path = numbers(tmp_path / "f", 50_000, group=7_000)
     spark.conf.set("spark.sql.files.maxPartitionBytes", path.stat().st_size // 5)

@@ -110,10 +110,7 @@ def test_a_delete_file_names_the_data_file_and_rising_positions(copied, base):
             f"SELECT name, field_id, type FROM parquet_schema('{place}{file['path']}')"
             " WHERE field_id IS NOT NULL"
         )
-        assert schema == [
-            ("file_path", 2147483646, "BYTE_ARRAY"),
-            ("pos", 2147483645, "INT64"),
-        ]
+        assert schema == [("file_path", 2147483646, "BYTE_ARRAY"), ("pos", 2147483645, "INT64")]
 
 
 @pytest.mark.slow

@@ -56,10 +56,7 @@ def test_columns_are_added_and_types_widened_with_the_rows(copied, wider):
     with duckdb(catalog) as oracle:
         assert oracle.sql(
             "SELECT id, s.a, s.m['k'][1].y, s.b, day::VARCHAR FROM t ORDER BY id"
-        ) == [
-            (1, 1, None, None, None),
-            (2, 5_000_000_000, "new", True, "2026-01-02"),
-        ]
+        ) == [(1, 1, None, None, None), (2, 5_000_000_000, "new", True, "2026-01-02")]
         assert oracle.sql("SELECT max(id), count(*) FROM t") == [(2, 2)]
 
 

@@ -163,10 +163,7 @@ def test_a_plan_with_both_computes_only_rows_of_the_lake(lake, spark):
 
 @pytest.mark.parametrize(
     "excluded",
-    [
-        "shelduck.bridge.LocalRule",
-        "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
-    ],
+    ["shelduck.bridge.LocalRule", "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation"],
 )
 def test_excluded_rules_are_left_out(lake, spark, excluded):
     query = "SELECT s, sum(id) FROM t GROUP BY s ORDER BY s NULLS FIRST"

@@ -128,10 +128,7 @@ def test_what_literals_cannot_tell_comes_from_sparks_plan_without_a_job(lake, tm
     assert files(tmp_path) == []
     assert rows(
         lake.sql("SELECT id, at = '2024-01-01 00:00:00Z', tags, s.d FROM t ORDER BY id")
-    ) == [
-        (2, True, ["x", None], dt.date(2024, 2, 3)),
-        (3, None, None, None),
-    ]
+    ) == [(2, True, ["x", None], dt.date(2024, 2, 3)), (3, None, None, None)]
 
 
 def test_small_data_frames_are_kept_exactly(lake, tmp_path):

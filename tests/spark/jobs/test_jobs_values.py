@@ -41,10 +41,7 @@ def test_defaults_become_what_values_become(lake):
     lake.table("d").alter(change_type("v", "binary")).wait()
     lake.sql("INSERT INTO d (id) VALUES (2)")
 
-    assert rows(lake.sql("SELECT id, v FROM d ORDER BY id")) == [
-        (1, b" \\x41 "),
-        (2, b" \\x41 "),
-    ]
+    assert rows(lake.sql("SELECT id, v FROM d ORDER BY id")) == [(1, b" \\x41 "), (2, b" \\x41 ")]
 
 
 def test_a_struct_keeps_defaults_and_comments_of_its_fields(lake):
@@ -132,9 +129,7 @@ def test_an_expression_makes_values_of_the_column_or_fails(lake, target, using):
 
 
 def test_an_expression_makes_no_nested_value_that_other_readers_lack(lake):
-    job = lake.table("texts").alter(
-        change_type("l", "array<binary>", using="array(X'FF')"),
-    )
+    job = lake.table("texts").alter(change_type("l", "array<binary>", using="array(X'FF')"))
     job.wait()
     job = lake.table("texts").alter(
         change_type("l", "array<string>", using="transform(l, x -> cast(x as string))")

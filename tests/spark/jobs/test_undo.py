@@ -231,11 +231,7 @@ def test_parts_of_columns_get_their_ids_back_and_keep_newer_names(copied):
     [
         ("t", 3, "job 3 is not of main.t, but of main.other"),
         ("other", 3, "job 4 converted 'v' of main.other again; undo job 4 first"),
-        (
-            "other",
-            5,
-            "no longer has the column 'w' that it made; if it was dropped, use",
-        ),
+        ("other", 5, "no longer has the column 'w' that it made; if it was dropped, use"),
         ("other", 6, "it converted no column; files have the same rows in every layout"),
         ("undone", 7, "job 8 has undone it; to have its change again, undo job 8"),
         ("busy", 11, "job 11 on main.busy: it is CANCELLED, and changed nothing"),

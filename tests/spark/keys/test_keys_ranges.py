@@ -18,9 +18,7 @@ from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
 from tests.support.scans import column
 
-STATEMENTS = [
-    "CREATE TABLE u (k INT, s STRING, v INT) UNIQUE KEY (k, s)",
-]
+STATEMENTS = ["CREATE TABLE u (k INT, s STRING, v INT) UNIQUE KEY (k, s)"]
 
 
 @pytest.fixture(params=["few", "collected", "many"])

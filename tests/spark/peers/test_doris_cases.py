@@ -347,11 +347,7 @@ def test_d68_fields_are_appended_to_a_struct(case):
 
     found = case.both("SELECT s.col, s.a, s.b, s.c, s.d, s.e, s.f.g FROM st ORDER BY k")
     at = dt.datetime(2024, 2, 29, 0, 0, 1)  # noqa: DTZ001 - a local time
-    assert found == [
-        ("x", *[None] * 6),
-        (None, *[None] * 6),
-        ("y", 1, 1.5, at, [1], {"k": 1}, 7),
-    ]
+    assert found == [("x", *[None] * 6), (None, *[None] * 6), ("y", 1, 1.5, at, [1], {"k": 1}, 7)]
 
 
 # Two of the six refusals of D69 are open: a type with fewer fields drops the others, and one with

@@ -184,9 +184,7 @@ def test_d36_what_names_nothing_in_a_rollup(refused):
 def test_d43_a_date_becomes_a_datetime_in_every_rollup(case, widens):
     """Heavy in Doris; light here where type widening is enabled: days are read as midnights."""
     found = case(
-        "days",
-        r1="SELECT day, SUM(v) FROM {t} GROUP BY day",
-        r2="SELECT k, day, m FROM {t}",
+        "days", r1="SELECT day, SUM(v) FROM {t} GROUP BY day", r2="SELECT k, day, m FROM {t}"
     )
     if widens:
         found.lake.sql("ALTER TABLE days SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")

@@ -36,10 +36,7 @@ def table_is_a_link(lake):
 
 
 ATTACKS: Attacks = ANYWHERE | {
-    "live, URI": (
-        lambda k: k.schedule(f"FILE://{k.data}/main/t/{k.live}", relative=False),
-        "",
-    ),
+    "live, URI": (lambda k: k.schedule(f"FILE://{k.data}/main/t/{k.live}", relative=False), ""),
     "a link": (through_a_link, "symbolic link"),
     "live, link": (alias_by_a_link, "symbolic link"),
     "a write is a link": (write_is_a_link, ""),

@@ -39,10 +39,7 @@ def test_files_show_each_data_file_and_what_is_deleted_from_it(filled):
         " file_format, partition FROM t.files ORDER BY data_file_id"
     )
 
-    assert rows(found) == [
-        (20, 12, 0, 4, None, "parquet", {}),
-        (20, 0, 20, 5, None, "parquet", {}),
-    ]
+    assert rows(found) == [(20, 12, 0, 4, None, "parquet", {}), (20, 0, 20, 5, None, "parquet", {})]
     paths = [r.file_path for r in filled.table("t").files().collect()]
     assert len(set(paths)) == 2
     assert all(path.startswith(filled.data_path) for path in paths)

@@ -154,10 +154,7 @@ def test_dates_and_timestamps_become_instants_in_utc_whatever_the_session_zone(t
         tmp_path / "d.parquet", [arrow("a", pa.date32(), 1)], [{"a": dt.date(2024, 7, 1)}]
     )
     noons = written(
-        tmp_path / "t.parquet",
-        [arrow("a", pa.timestamp("us"), 1)],
-        [{"a": at(2024, 7, 1, 12)}],
-        2,
+        tmp_path / "t.parquet", [arrow("a", pa.timestamp("us"), 1)], [{"a": at(2024, 7, 1, 12)}], 2
     )
     plan = plan_scan(table(column("a", "timestamptz", 1)), [days, noons], {})
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")

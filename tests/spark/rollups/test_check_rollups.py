@@ -107,11 +107,7 @@ def test_stale_rollups_are_notes(measured, copied):
     assert stale == (
         [],
         [
-            (
-                "main.a",
-                "rollup",
-                "main.a lists it, but its table does not exist",
-            ),
+            ("main.a", "rollup", "main.a lists it, but its table does not exist"),
             ("main.`t$s`", "rollup", "it is stale: others changed its base or itself"),
             ("main.`t$m`", "rollup", "it is stale: others changed its base or itself"),
             ("main.`u$p`", "rollup", "its base does not exist, so nobody updates it"),

@@ -126,10 +126,7 @@ def test_a_job_that_is_cancelled_while_a_worker_is_at_it_leaves_nothing(followed
     lake = followed("d").lake
     lake.sql(P)
     once_before(
-        monkeypatch,
-        builder,
-        "list_rollups",
-        lambda: lake.sql("CANCEL ALTER TABLE ROLLUP FROM d"),
+        monkeypatch, builder, "list_rollups", lambda: lake.sql("CANCEL ALTER TABLE ROLLUP FROM d")
     )
     with pytest.raises(InvalidRequest, match="job 1 was cancelled: user cancelled"):
         lake.jobs()[0].wait()

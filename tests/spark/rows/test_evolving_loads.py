@@ -169,11 +169,7 @@ def test_columns_are_added_where_asked_and_only_the_rest_is_rescued(copied, spar
     lake.table("t").append(spark.sql("SELECT 3 AS id"), rescue="_RESCUED")
     with duckdb(catalog) as oracle:
         found = oracle.sql("SELECT id, more, _r2, _rescued FROM t ORDER BY id NULLS LAST")
-    assert found == [
-        (1, None, None, None),
-        (3, None, None, None),
-        (None, 5, None, '{"id":"many"}'),
-    ]
+    assert found == [(1, None, None, None), (3, None, None, None), (None, 5, None, '{"id":"many"}')]
 
 
 def test_keys_partitions_and_transactions_evolve_and_rescue(copied, spark):

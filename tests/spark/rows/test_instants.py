@@ -12,11 +12,7 @@ from shelduck.work.instants import earlier, instant
 from tests.support.attaching import attached_lake
 from tests.support.lakes import newest, rows
 
-STATEMENTS = [
-    "CREATE TABLE t (id INT)",
-    "INSERT INTO t VALUES (1)",
-    "INSERT INTO t VALUES (2)",
-]
+STATEMENTS = ["CREATE TABLE t (id INT)", "INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2)"]
 ZONE = "America/New_York"
 NEW_YORK = ZoneInfo(ZONE)
 TIME_ZONE = "spark.sql.session.timeZone"

@@ -194,10 +194,7 @@ def test_fields_come_and_are_lacking_in_one_merge_and_a_null_stays_null(lake):
 def test_merge_into_of_a_session_keeps_null_structs(big, spark, tmp_path):
     limit = 0 if big else 100
     with attached_lake(
-        spark,
-        tmp_path,
-        f"CALL set_option('data_inlining_row_limit', '{limit}')",
-        *STATEMENTS[:3],
+        spark, tmp_path, f"CALL set_option('data_inlining_row_limit', '{limit}')", *STATEMENTS[:3]
     ) as lake:
         given = source(spark)
         given.alias("s").mergeInto(

@@ -206,10 +206,7 @@ def test_what_pruning_leaves_is_right(lake):
     assert rows(lake.sql("SELECT name FROM bucketed WHERE id = 34")) == [("n34",)]
     assert rows(
         lake.sql("SELECT id FROM bucketed WHERE name IN ('n1', 'n399', 'x') ORDER BY id")
-    ) == [
-        (1,),
-        (399,),
-    ]
+    ) == [(1,), (399,)]
     assert rows(lake.sql("SELECT count(*) FROM bucketed WHERE id IS NULL")) == [(20,)]
     lake.sql("ALTER TABLE bucketed RESET PARTITIONED BY")
     lake.sql("ALTER TABLE bucketed ALTER COLUMN n TYPE BIGINT")

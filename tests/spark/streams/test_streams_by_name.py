@@ -315,9 +315,7 @@ def test_a_table_is_read_by_format(spark, lake, put, tmp_path):
     assert reader.option("versionAsOf", first).load("main.t").count() == 20
     since = {"catalog": url_of(tmp_path), "readChangeFeed": "true", "startingVersion": first + 3}
     feed = spark.read.format("shelduck").options(**since).load("t")
-    assert dict(map(tuple, feed.groupBy("_change_type").count().collect())) == {
-        "delete": 1,
-    }
+    assert dict(map(tuple, feed.groupBy("_change_type").count().collect())) == {"delete": 1}
     joined = found.join(spark.range(28, 40), "id")
     assert rows(joined.select("id")) == [(28,)]
 

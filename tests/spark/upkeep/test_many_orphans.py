@@ -23,11 +23,7 @@ MEGABYTE = 1 << 20
     [
         pytest.param(10_000, 200, MEGABYTE, id="ten thousand"),
         # All of them together take 700 MB.
-        pytest.param(
-            *(1_000_000, 20_000, 40 * MEGABYTE),
-            id="a million",
-            marks=pytest.mark.slow,
-        ),
+        pytest.param(*(1_000_000, 20_000, 40 * MEGABYTE), id="a million", marks=pytest.mark.slow),
     ],
 )
 def test_memory_is_for_one_lot_and_for_what_is_found(tmp_path, monkeypatch, files, lot, most):

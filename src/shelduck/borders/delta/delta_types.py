@@ -71,10 +71,7 @@ def _shown(text: str, leaf: Leaf, *stored: tuple[str, str], loss: str = "") -> D
 # values are the same for every reader that respects the type of the file.
 _OTHERS: dict[str, DeltaType] = {
     "uint8": _shown(
-        "short",
-        Primitive("int16"),
-        *(("int16", ""), ("uint8", "")),
-        loss=_WHOLE.format("short"),
+        "short", Primitive("int16"), *(("int16", ""), ("uint8", "")), loss=_WHOLE.format("short")
     ),
     "uint16": _shown(
         "integer",
@@ -83,16 +80,10 @@ _OTHERS: dict[str, DeltaType] = {
         loss=_WHOLE.format("integer"),
     ),
     "uint32": _shown(
-        "long",
-        Primitive("int64"),
-        *(("int64", ""), ("uint32", "")),
-        loss=_WHOLE.format("long"),
+        "long", Primitive("int64"), *(("int64", ""), ("uint32", "")), loss=_WHOLE.format("long")
     ),
     "uint64": _shown(
-        "decimal(20,0)",
-        Decimal(20, 0),
-        ("decimal(20,0)", ""),
-        loss=_WHOLE.format("decimal(20,0)"),
+        "decimal(20,0)", Decimal(20, 0), ("decimal(20,0)", ""), loss=_WHOLE.format("decimal(20,0)")
     ),
     **dict.fromkeys(
         ("int128", "uint128"),

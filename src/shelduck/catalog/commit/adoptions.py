@@ -32,9 +32,7 @@ _ADOPTED = select(_file.path).where(
 _OF_PATHS = (
     select(tables.name_mapping.c.target_field_id)
     .join_from(
-        tables.name_mapping,
-        tables.data_file,
-        tables.name_mapping.c.mapping_id == _file.mapping_id,
+        tables.name_mapping, tables.data_file, tables.name_mapping.c.mapping_id == _file.mapping_id
     )
     .where(
         _file.table_id == bindparam("of_table"),

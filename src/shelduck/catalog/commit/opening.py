@@ -162,12 +162,7 @@ class OpeningQuestions:
 
 
 def opening_of(
-    asks: Iterable[Questions],
-    work: Work,
-    changes: Sequence[Change],
-    base: int,
-    *,
-    needs_log: bool,
+    asks: Iterable[Questions], work: Work, changes: Sequence[Change], base: int, *, needs_log: bool
 ) -> OpeningQuestions:
     """Return what a commit asks first."""
     tables_of = [table.id for table in work.existing()]

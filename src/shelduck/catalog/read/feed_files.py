@@ -162,8 +162,7 @@ def _touched(table: TableVersion, span: Span) -> Any:
         ),
     )
     deleted = select(_d.data_file_id).where(
-        _d.table_id == table.id,
-        _d.delete_file_id >= span.next_file_id,
+        _d.table_id == table.id, _d.delete_file_id >= span.next_file_id
     )
     return union(written, deleted).subquery()
 
@@ -188,10 +187,7 @@ def _ends(
 
 
 def _deletes(
-    connection: Connection,
-    table: TableVersion,
-    ends: Mapping[int, int | None],
-    span: Span,
+    connection: Connection, table: TableVersion, ends: Mapping[int, int | None], span: Span
 ) -> dict[int, tuple[FeedDeletes, ...]]:
     query: Select[Any] = select(
         *(_d.data_file_id, _d.path, _d.path_is_relative, _d.format),

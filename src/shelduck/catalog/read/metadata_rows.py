@@ -258,12 +258,7 @@ def _first_columns(table_id: int) -> Select[Any]:
 def _sums(table_id: int, edge: str, since: int) -> Select[Any]:
     at = _file.c[edge]
     return (
-        select(
-            at,
-            func.count(),
-            sum_of(_file.c.record_count),
-            sum_of(_file.c.file_size_bytes),
-        )
+        select(at, func.count(), sum_of(_file.c.record_count), sum_of(_file.c.file_size_bytes))
         .where(_file.c.table_id == table_id, at >= since)
         .group_by(at)
     )

@@ -168,8 +168,7 @@ def _insert_first_rows(connection: Connection, data_path: str, version: str) -> 
     first = {"snapshot_id": 0, "schema_version": 0, "next_catalog_id": 1, "next_file_id": 0}
     connection.execute(insert(tables.snapshot), {**first, "snapshot_time": clock.now()})
     connection.execute(
-        insert(tables.snapshot_changes),
-        {"snapshot_id": 0, "changes_made": 'created_schema:"main"'},
+        insert(tables.snapshot_changes), {"snapshot_id": 0, "changes_made": 'created_schema:"main"'}
     )
     main = {"schema_id": 0, "schema_uuid": str(uuid.uuid4()), "begin_snapshot": 0}
     where = {"schema_name": "main", "path": "main/", "path_is_relative": True}

@@ -114,11 +114,7 @@ TYPE_FORM: Form = one_of(
         Struct,
         members=each(
             record(
-                Member,
-                name=TEXT,
-                type=later(lambda: TYPE_FORM),
-                nullable=FLAG,
-                comment=maybe(TEXT),
+                Member, name=TEXT, type=later(lambda: TYPE_FORM), nullable=FLAG, comment=maybe(TEXT)
             )
         ),
     ),

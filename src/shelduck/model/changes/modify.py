@@ -75,10 +75,7 @@ Restatement = ModifyColumn | OrderColumns
 
 
 def expanded(
-    change: Restatement,
-    columns: Schema,
-    comments: dict[FieldId | None, str],
-    table: str,
+    change: Restatement, columns: Schema, comments: dict[FieldId | None, str], table: str
 ) -> list[SchemaChange]:
     """Return the simple changes that a redefinition means for these columns.
 
@@ -196,9 +193,7 @@ TableChange = (
 )
 
 _PARTITION_KEY = record(
-    PartitionBy,
-    column=TEXT,
-    transform=record(Transform, kind=TEXT, buckets=NUMBER),
+    PartitionBy, column=TEXT, transform=record(Transform, kind=TEXT, buckets=NUMBER)
 )
 _SORT_KEY = record(SortKey, expression=TEXT, descending=FLAG, nulls_first=FLAG)
 _NEW_FILES = Weight(False, "applies to new files; existing files stay as they are")

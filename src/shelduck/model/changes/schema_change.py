@@ -343,12 +343,7 @@ def _set_comment(draft: SchemaDraft, change: SetComment, table: str) -> SchemaDr
     return replace(draft, comments=comments)
 
 
-_TYPE_PARTS = {
-    "path": PATH_FORM,
-    "type": TYPE_FORM,
-    "using": maybe(TEXT),
-    "on_error_null": FLAG,
-}
+_TYPE_PARTS = {"path": PATH_FORM, "type": TYPE_FORM, "using": maybe(TEXT), "on_error_null": FLAG}
 _BY_ID = Weight(False, "metadata only: columns are found by id")
 
 SCHEMA_CLAUSES: dict[type, Clause] = {
@@ -373,11 +368,7 @@ SCHEMA_CLAUSES: dict[type, Clause] = {
     RenameColumn: Clause(
         "rename_column", record(RenameColumn, path=PATH_FORM, new_name=TEXT), _BY_ID, _rename
     ),
-    ChangeType: Clause(
-        "change_type",
-        record(ChangeType, **_TYPE_PARTS),
-        apply=_change_type,
-    ),
+    ChangeType: Clause("change_type", record(ChangeType, **_TYPE_PARTS), apply=_change_type),
     ChangeTypeBack: Clause("change_type_back", record(ChangeTypeBack, **_TYPE_PARTS)),
     SetDefault: Clause(
         "set_default",
@@ -393,10 +384,7 @@ SCHEMA_CLAUSES: dict[type, Clause] = {
         "move_column", record(MoveColumn, path=PATH_FORM, position=POSITION_FORM), _BY_ID, _move
     ),
     SetComment: Clause(
-        "set_comment",
-        record(SetComment, path=PATH_FORM, comment=maybe(TEXT)),
-        _BY_ID,
-        _set_comment,
+        "set_comment", record(SetComment, path=PATH_FORM, comment=maybe(TEXT)), _BY_ID, _set_comment
     ),
 }
 """All that the code knows of each kind of change of columns."""

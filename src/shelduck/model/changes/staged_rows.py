@@ -105,9 +105,7 @@ class StagedRows:
     def _of_files(self, table: TableId) -> Iterator[RowChange]:
         if self.looked is not None:
             yield replace(
-                self.looked,
-                files=tuple(self.deletes.values()),
-                inlined=tuple(sorted(self.inlined)),
+                self.looked, files=tuple(self.deletes.values()), inlined=tuple(sorted(self.inlined))
             )
         yield from self.rewrites
         files = tuple(f for f in self.files if f is not None)

@@ -127,10 +127,7 @@ def with_computed(properties: Mapping[str, str], found: ComputedColumns) -> dict
 
 
 def declared(
-    columns: Schema,
-    written: tuple[WrittenComputed, ...],
-    properties: Mapping[str, str],
-    table: str,
+    columns: Schema, written: tuple[WrittenComputed, ...], properties: Mapping[str, str], table: str
 ) -> tuple[Schema, dict[str, str]]:
     """Return the columns and the properties of a new table; identities become NOT NULL.
 

@@ -165,9 +165,7 @@ class Constraints:
 
 
 EXPRESSION_FORM = record(
-    RowExpression,
-    text=TEXT,
-    uses=each(record(ColumnUse, start=NUMBER, end=NUMBER, column=NUMBER)),
+    RowExpression, text=TEXT, uses=each(record(ColumnUse, start=NUMBER, end=NUMBER, column=NUMBER))
 )
 _STORED: Stored[Constraints] = Stored(
     "constraints",

@@ -24,7 +24,7 @@ _TABLE_ONLY = frozenset({SKIPPED})
 _LAKE_ONLY = frozenset({"require_commit_message", "delete_older_than", "expire_older_than"})
 # What DuckDB's writers can do and Spark's cannot, with the only value that is true for Spark.
 _NOT_DONE = {
-    "write_deletion_vectors": ("false", "Shelduck writes the positions of deleted rows as Parquet"),
+    "write_deletion_vectors": ("false", "Shelduck writes the positions of deleted rows as Parquet")
 }
 _CODECS = ("uncompressed", "snappy", "gzip", "zstd", "brotli", "lz4", "lz4_raw")
 _GREATEST = 2**64 - 1

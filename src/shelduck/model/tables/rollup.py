@@ -124,8 +124,7 @@ def _of_names(found: list[str]) -> dict[str, list[str]]:
 
 _COLUMN = record(RollupColumn, id=NUMBER, source=maybe(NUMBER), measure=maybe(word(Measure)))
 STORED_ROLLUP: Stored[Rollup] = Stored(
-    "rollup definition",
-    record(Rollup, base=TEXT, name=TEXT, columns=each(_COLUMN, by="id")),
+    "rollup definition", record(Rollup, base=TEXT, name=TEXT, columns=each(_COLUMN, by="id"))
 )
 _STORED_NAMES: Stored[_Listed] = Stored("rollup list", record(_Listed, names=each(TEXT)), _of_names)
 _read = lru_cache(maxsize=256)(STORED_ROLLUP.read)

@@ -210,12 +210,7 @@ RULES = (
         "{target} holds every {source}",
         same_grain=True,
     ),
-    Rule(
-        "a finer unit of time",
-        _is_finer_unit,
-        Verdict.SAFE,
-        "a finer unit holds every value",
-    ),
+    Rule("a finer unit of time", _is_finer_unit, Verdict.SAFE, "a finer unit holds every value"),
     Rule(
         "more digits before the point",
         _is_more_digits,
@@ -312,10 +307,7 @@ RULES = (
     ),
 )
 NO_RULE = Rule(
-    "all other pairs",
-    lambda *_: True,
-    Verdict.REFUSED,
-    "{source} cannot be cast to {target}",
+    "all other pairs", lambda *_: True, Verdict.REFUSED, "{source} cannot be cast to {target}"
 )
 
 

@@ -286,10 +286,7 @@ def _end(snapshot: int | None) -> int:
 
 
 def _listed(
-    newest: Snapshot,
-    rows: Iterable[FileNumbers],
-    kinds: dict[FileKind, int],
-    roots: frozenset[str],
+    newest: Snapshot, rows: Iterable[FileNumbers], kinds: dict[FileKind, int], roots: frozenset[str]
 ) -> FileList:
     columns = [array("q") for _ in range(6)]
     found = set(roots)

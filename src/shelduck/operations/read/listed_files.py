@@ -157,11 +157,7 @@ class LargeTable(Pruner, ABC):
         return plan, found
 
     def look_at(
-        self,
-        make: MakePlan,
-        plan: ScanPlan,
-        table: TableVersion,
-        unsafe_bounds: frozenset[FieldId],
+        self, make: MakePlan, plan: ScanPlan, table: TableVersion, unsafe_bounds: frozenset[FieldId]
     ) -> None:
         """Look up files for the plans of one scan."""
         self._make, self._groups = make, plan.groups

@@ -115,11 +115,7 @@ def with_past(
 
 
 def _past(
-    store: Store,
-    table: TableVersion,
-    wanted: set[int],
-    paths: list[str],
-    register: Register | None,
+    store: Store, table: TableVersion, wanted: set[int], paths: list[str], register: Register | None
 ) -> dict[int, MergedDeletes]:
     if not wanted:
         return {}

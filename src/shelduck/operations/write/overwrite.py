@@ -34,11 +34,7 @@ def overwrite_table(spark: SparkSession, rows: TableRows, new: DataFrame, how: R
 
 
 def overwrite_where(
-    spark: SparkSession,
-    rows: TableRows,
-    new: DataFrame,
-    where: Where,
-    how: Replacing,
+    spark: SparkSession, rows: TableRows, new: DataFrame, where: Where, how: Replacing
 ) -> Done:
     """Return the replacement of the rows that match; InvalidRequest if a new row does not match."""
     fitting = _fitting(new, rows, how)
@@ -87,10 +83,7 @@ def overwrite_matching(
 
 
 def overwrite_partitions(
-    spark: SparkSession,
-    rows: TableRows,
-    new: DataFrame,
-    how: Replacing,
+    spark: SparkSession, rows: TableRows, new: DataFrame, how: Replacing
 ) -> Done:
     """Return the replacement of all rows in the partitions of new rows.
 
@@ -127,11 +120,7 @@ def _fitting(new: DataFrame, rows: TableRows, how: Replacing) -> DataFrame:
 
 
 def _replaced(
-    spark: SparkSession,
-    rows: TableRows,
-    fitting: DataFrame,
-    delete: Deleting,
-    how: Replacing,
+    spark: SparkSession, rows: TableRows, fitting: DataFrame, delete: Deleting, how: Replacing
 ) -> Done:
     table = rows.table
     with write_progress(spark, table.full_name, show=how.show_progress) as progress:

@@ -36,11 +36,7 @@ def ordered(rows: DataFrame, gone: str | None = None) -> DataFrame:
 
 
 def matched_rows(
-    target: DataFrame,
-    source: DataFrame,
-    folding: Folding,
-    loaded: int,
-    also: Sequence[str] = (),
+    target: DataFrame, source: DataFrame, folding: Folding, loaded: int, also: Sequence[str] = ()
 ) -> DataFrame:
     """Return what happens to the table's rows whose key is loaded.
 

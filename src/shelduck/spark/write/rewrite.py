@@ -28,11 +28,7 @@ _UNKNOWN = 4
 
 
 def write_together(
-    spark: SparkSession,
-    parts: Sequence[DataFrame],
-    table: TableVersion,
-    *,
-    snapshots: bool,
+    spark: SparkSession, parts: Sequence[DataFrame], table: TableVersion, *, snapshots: bool
 ) -> list[tuple[NewDataFile, ...]]:
     """Write the rows of each part into one file, by one task of one job; return the files of each.
 

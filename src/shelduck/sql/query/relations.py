@@ -296,12 +296,7 @@ class _Finder:
         return cursor.at + (inside > at)
 
     def _table(
-        self,
-        at: int,
-        cursor: Cursor,
-        parts: tuple[str, ...],
-        names: Names,
-        alias: bool = True,
+        self, at: int, cursor: Cursor, parts: tuple[str, ...], names: Names, alias: bool = True
     ) -> None:
         """Note one table whose name ends at the cursor, and go behind its time."""
         if len(parts) == 1 and parts[0].lower() in names:

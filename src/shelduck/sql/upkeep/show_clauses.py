@@ -95,8 +95,7 @@ def read_show(cursor: Cursor) -> Show:
     if cursor.peek().kind is TokenKind.END:
         raise cursor.failure(f"{', '.join(_SHOWN)} or CREATE TABLE")
     raise cursor.refusal(
-        f"SHOW {cursor.peek().text.upper()}",
-        f"use SHOW {', '.join(_SHOWN)} or CREATE TABLE",
+        f"SHOW {cursor.peek().text.upper()}", f"use SHOW {', '.join(_SHOWN)} or CREATE TABLE"
     )
 
 

@@ -124,13 +124,7 @@ def set_option(
         given = value
     else:
         raise InvalidRequest(f"an option must be text, a number, true or false, not {value!r}")
-    return api.set_option(
-        runner.state,
-        option,
-        given,
-        schema=schema,
-        table=table_name,
-    )
+    return api.set_option(runner.state, option, given, schema=schema, table=table_name)
 
 
 def options(runner: Runner) -> PlainRows:

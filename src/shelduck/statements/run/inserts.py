@@ -220,10 +220,7 @@ def _matched(
         # The condition has the names of the query.
         names = zip(new.columns, own.columns, strict=True)
         known = written.selectExpr(*[f"{backticked(n)} AS {backticked(o)}" for n, o in names])
-        with (
-            inside.views(condition) as told,
-            temporary_views(spark, {_SOURCE: known}) as made,
-        ):
+        with inside.views(condition) as told, temporary_views(spark, {_SOURCE: known}) as made:
             on = equal if condition is None else told(condition.text)
             text = f"EXISTS (SELECT 1 FROM {made[_SOURCE]} AS {backticked(alias)} WHERE {on})"
             yield Where(text, table)
@@ -298,6 +295,4 @@ def _value(field: Field, literal: str, table: str) -> str:
     return f"CAST(CAST({literal} AS STRING) AS {kind})"
 
 
-RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    st.Insert: insert,
-}
+RUN: dict[type, Callable[[Runner, Any], Answer]] = {st.Insert: insert}

@@ -88,8 +88,7 @@ def undrop_table(runner: Runner, statement: st.UndropTable) -> Result:
         end = dropped_at(connection, name.home, name.name)
     if end is None:
         raise NotFound(
-            f"no table {name} was dropped, or its snapshots expired; see SHOW TABLES",
-            about="table",
+            f"no table {name} was dropped, or its snapshots expired; see SHOW TABLES", about="table"
         )
     copied = st.CopyTableStatement(statement.name, statement.name, True, version=end - 1)
     return copy_table(runner, copied)

@@ -26,14 +26,8 @@ from shelduck.model.changes.definition import CommentViewColumns, CreateMacro, D
 from shelduck.model.tables.schema import SchemaId
 from shelduck.model.tables.view import MacroKind
 
-_CREATED = {
-    MacroKind.SCALAR: Verb.CREATED_SCALAR_MACRO,
-    MacroKind.TABLE: Verb.CREATED_TABLE_MACRO,
-}
-_DROPPED = {
-    MacroKind.SCALAR: Verb.DROPPED_SCALAR_MACRO,
-    MacroKind.TABLE: Verb.DROPPED_TABLE_MACRO,
-}
+_CREATED = {MacroKind.SCALAR: Verb.CREATED_SCALAR_MACRO, MacroKind.TABLE: Verb.CREATED_TABLE_MACRO}
+_DROPPED = {MacroKind.SCALAR: Verb.DROPPED_SCALAR_MACRO, MacroKind.TABLE: Verb.DROPPED_TABLE_MACRO}
 _macro, _impl = tables.macro.c, tables.macro_impl.c
 _LIVE_MACROS = (
     select(
@@ -42,8 +36,7 @@ _LIVE_MACROS = (
     )
     .join_from(tables.macro, tables.macro_impl, _macro.macro_id == _impl.macro_id)
     .where(
-        live(tables.macro),
-        func.lower(_macro.macro_name).in_(bindparam("names", expanding=True)),
+        live(tables.macro), func.lower(_macro.macro_name).in_(bindparam("names", expanding=True))
     )
 )
 

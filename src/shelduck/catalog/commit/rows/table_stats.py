@@ -293,12 +293,7 @@ def _write_column_stats(
 
 
 def _column_stats_row(table: TableId, column: FieldId, stats: TableColumnStats) -> dict[str, Any]:
-    return {
-        "table_id": table,
-        "column_id": column,
-        **_values(stats),
-        "extra_stats": None,
-    }
+    return {"table_id": table, "column_id": column, **_values(stats), "extra_stats": None}
 
 
 def _column_stats_update(

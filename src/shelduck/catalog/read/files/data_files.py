@@ -174,11 +174,7 @@ def _others(rows: Iterable[Any], place: int) -> set[int]:
 
 
 def _require_deletable(
-    table: TableVersion,
-    number: int,
-    records: int,
-    deleted: DeleteFile | None,
-    gone: Sequence[int],
+    table: TableVersion, number: int, records: int, deleted: DeleteFile | None, gone: Sequence[int]
 ) -> None:
     """Raise CorruptLake if deletes name more rows than a data file has."""
     count = deleted.delete_count if deleted is not None else 0

@@ -140,8 +140,4 @@ def whole_number_bounds(
     for file_id, lowest, highest in rows:
         if file_id.__class__ is not int:
             _STATS_OF.type.refuse(file_id)
-        yield (
-            file_id,
-            max(least, min(most, int(lowest))),
-            max(least, min(most, int(highest))),
-        )
+        yield (file_id, max(least, min(most, int(lowest))), max(least, min(most, int(highest))))
