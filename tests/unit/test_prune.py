@@ -24,6 +24,7 @@ from shelduck.model.files.predicate import (
     Unknown,
 )
 from shelduck.model.tables.schema import Kind
+from shelduck.model.text.names import write_directory
 from shelduck.model.types.bounds import bound_text
 from shelduck.model.types.data_types import ducklake_type
 from shelduck.planning.prune import matching_files
@@ -39,14 +40,18 @@ def may_match(predicate, known):
     return file.id in matching_files(predicate, group, stats, [file])
 
 
-def known_of(stored_as, table_type, stats, *, default=None):
-    """A group, its file whose column `c` is stored as a type (None: not there), and statistics."""
+def known_of(stored_as, table_type, stats, *, default=None, own=True):
+    """A group, its file whose column `c` is stored as a type (None: not there), and statistics.
+
+    Shelduck wrote the file if it is its own.
+    """
     fields = [PhysicalField("k", 1, ducklake_type("int32"))]
     full = PhysicalField("c", 2, ducklake_type(stored_as or table_type))
     if stored_as is not None:
         fields.append(full)
     version = table(column("k", "int32", 1), column("c", table_type, 2, default=default))
-    file = DataFile(1, "/1.parquet", 1, 1, 0, 1, layout=Layout(tuple(fields)))
+    path = f"{version.path}{write_directory(version.uuid, 1, 1)}/1.parquet" if own else "/1.parquet"
+    file = DataFile(1, path, 1, 1, 0, 1, layout=Layout(tuple(fields)))
     with_column = DataFile(2, "/2.parquet", 1, 1, 0, 1, layout=Layout((fields[0], full)))
     [group] = plan_scan(version, [file, with_column], {}).groups
     return group, file, {} if stats is None else {2: {file.id: stats}}
@@ -130,6 +135,25 @@ def test_nan_is_greater_than_every_number(predicate, nan, expected):
     facts = known_of("float64", "float64", stats_of("1.0", "2.0", nan=nan))
 
     assert may_match(predicate, facts) is expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "predicate", "own", "others"),
+    [
+        ("float64", compare(">", 100.0, "float64"), False, True),
+        ("float64", compare("<", 0.5, "float64"), False, False),
+        ("decimal(18,0)", compare("=", 100, "decimal(18,0)"), False, False),
+        ("decimal(19,0)", compare("=", 100, "decimal(19,0)"), False, True),
+        ("decimal(38,2)", IsNull(("c",)), False, False),
+    ],
+)
+def test_others_are_not_certain_to_be_right_about_nan_and_wide_decimals(
+    kind, predicate, own, others
+):
+    stats = stats_of("1", "2", nan=False if kind == "float64" else None)
+
+    assert may_match(predicate, known_of(kind, kind, stats)) is own
+    assert may_match(predicate, known_of(kind, kind, stats, own=False)) is others
 
 
 def test_a_file_without_the_column_holds_its_default_in_every_row():

@@ -34,7 +34,7 @@ from shelduck.jobs.shares import Helper, Shares, files_left
 from shelduck.leases import is_gone, new_identity
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
-from shelduck.model.files.data_file import counted_rows
+from shelduck.model.files.data_file import live_rows
 from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
@@ -339,12 +339,10 @@ def what_was_done(job: Job, found: Survey, columns: Sequence[ConvertedColumn]) -
 
     Any reader of the lake finds it there, also when the job is forgotten.
     """
-    files = found.rows.files
-    rows = counted_rows(files)
     told = {
         "job": job.id,
         "undoes": None if job.work.undoes is None else job.work.undoes.job,
-        "rows": None if rows is None else rows - sum(f.dead_rows for f in files),
+        "rows": live_rows(found.rows.files),
         "conversions": [column.recorded() for column in columns],
         "by": CREATED_BY,
     }

@@ -64,10 +64,10 @@ def measured(
         known = {} if field is None else stats.get(field, {})
         parts: list[Value | None] = []
         for file in group.files:
-            if file.record_count is None:
+            if file.live_rows is None:
                 return None
             if name is None:
-                parts.append(file.record_count - file.dead_rows)
+                parts.append(file.live_rows)
                 continue
             part = _of_column(group, word, name, file, known.get(file.id))
             if part is None:
@@ -93,7 +93,7 @@ def _of_column(
 ) -> list[Value | None] | None:
     """Return the answer of one file, an empty list if it has no value; None if it is unknown."""
     assert file.record_count is not None
-    if file.record_count == file.dead_rows:
+    if file.live_rows == 0:
         return []
     facts = facts_of_files(group, file, stats)((name,))
     if file.dead_rows or facts is None:

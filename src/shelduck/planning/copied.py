@@ -14,7 +14,7 @@ from shelduck.model.files.data_file import DataFile
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, PhysicalField
 from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.planning.trusted_footers import is_own
+from shelduck.planning.trusted_statistics import is_own
 
 
 @dataclass(frozen=True, slots=True)

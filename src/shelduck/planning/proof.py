@@ -24,6 +24,7 @@ from shelduck.model.types.data_types import (
 )
 from shelduck.model.types.literals import integer_range
 from shelduck.model.types.promotions import Verdict, is_number, scale_of
+from shelduck.planning.trusted_statistics import needs_own_bounds
 
 _INTEGERS = frozenset({*SIGNED, *UNSIGNED}) - {"int128", "uint128"}
 # Spark reads an uint64 as a decimal.
@@ -32,8 +33,6 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 # Whole numbers up to this are exact in a float.
 _EXACT_UP_TO = {"float32": 2**24, "float64": 2**53}
 _MOST_DIGITS = 38
-# DuckDB 1.5 mixes up bounds of decimals of more digits in files of several row groups.
-_SAFE_DIGITS = 18
 
 
 class Proof(Enum):
@@ -81,7 +80,7 @@ class Fitting:
     @property
     def needs_own_bounds(self) -> bool:
         """Whether bounds prove something only if Shelduck wrote them."""
-        return isinstance(self.source, Decimal) and self.source.precision > _SAFE_DIGITS
+        return needs_own_bounds(self.source)
 
     @cached_property
     def span(self) -> tuple[int, int] | None:

@@ -31,6 +31,7 @@ from shelduck.model.types.temporal import DAY_MICROS, INFINITE_DATE, NANOSECONDS
 from shelduck.planning.readable import How
 from shelduck.planning.resolve import Node
 from shelduck.planning.scan import ScanGroup
+from shelduck.planning.trusted_statistics import is_trusted
 
 # Their statistics count no values although there are some.
 _UNCOUNTED = ("timetz", "interval")
@@ -162,6 +163,7 @@ class _Places:
     """The target of a path of the read schema: the table's field, and the node in each layout."""
 
     def __init__(self, group: ScanGroup) -> None:
+        self.table = group.table
         self._nodes = {n.name: n for n in group.nodes if n.is_read}
         self._known: dict[tuple[int, Path], tuple[Node, PhysicalField | None] | None] = {}
 
@@ -194,6 +196,7 @@ class _FileFacts:
         assert file.layout is not None
         self._places = places
         self._layout = file.layout
+        self._path = file.path
         self._stats = stats
         self._known: dict[Path, Facts | None] = {}
 
@@ -212,7 +215,10 @@ class _FileFacts:
         if node.read is None:
             return None
         stats = self._stats(node.field.id)
-        return _facts_of_stats(node.read, stored, stats, top=len(path) == 1)
+        if stats is None or isinstance(stored.shape, Kind):
+            return None
+        trusted = is_trusted(self._places.table, self._path, stored.shape)
+        return _facts_of_stats(node.read, stored.shape, stats, top=len(path) == 1, trusted=trusted)
 
 
 def is_checked(node: Node) -> bool:
@@ -252,23 +258,23 @@ def _facts_of_default(node: Node) -> Facts | None:
 
 
 def _facts_of_stats(
-    read: Leaf, stored: PhysicalField, stats: ColumnStats | None, *, top: bool
+    read: Leaf, leaf: Leaf, stats: ColumnStats, *, top: bool, trusted: bool
 ) -> Facts | None:
-    kind, leaf = domain(read), stored.shape
-    if kind is None or isinstance(leaf, Kind) or stats is None or str(leaf) in _UNCOUNTED:
+    kind, is_float = domain(read), str(leaf) in FLOATS
+    if kind is None or str(leaf) in _UNCOUNTED:
         return None
-    low, high = (_value(read, leaf, text) for text in (stats.min_value, stats.max_value))
+    ends = (stats.min_value, stats.max_value) if trusted or is_float else (None, None)
+    low, high = (_value(read, leaf, text) for text in ends)
     # Counters of nested columns are unreliable, so only bounds count.
     bounded = stats.min_value is not None or stats.max_value is not None
     is_empty = top and stats.value_count == 0 and not bounded and not stats.contains_nan
-    is_float = str(leaf) in FLOATS
     return Facts(
         kind,
         low,
         high,
         may_be_null=not top or stats.null_count > 0 or stats.value_count == 0,
         may_have_value=not (is_empty and stats.null_count > 0),
-        may_be_nan=is_float and stats.contains_nan is not False,
+        may_be_nan=is_float and not (trusted and stats.contains_nan is False),
     )
 
 

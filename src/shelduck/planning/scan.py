@@ -15,7 +15,7 @@ from shelduck.model.types.literals import blob_bytes, canonical_text
 from shelduck.planning.projection import Expression
 from shelduck.planning.resolve import Node, refuse_unreadable, resolve
 from shelduck.planning.scan_groups import Shape, group_of
-from shelduck.planning.trusted_footers import untrusted_columns
+from shelduck.planning.trusted_statistics import untrusted_columns
 
 # Their partition values have one text for each value, and Spark's type has the same values.
 _KEY_TYPES = frozenset("boolean date varchar int8 int16 int32 int64 uint8 uint16 uint32".split())
@@ -46,7 +46,7 @@ class ScanGroup:
     For the columns ``untrusted``, footers may not mention NaN, so these columns skip nothing.
     ``row_id_column`` and ``snapshot_column`` are read for what their names say; rows with a later
     snapshot than the plan's do not exist yet. Of the read columns ``keys``, every file has one
-    value, which the catalog knows.
+    value, which the catalog knows. ``table`` tells which files Shelduck wrote.
     """
 
     files: tuple[DataFile, ...]
@@ -60,6 +60,7 @@ class ScanGroup:
     snapshot_column: str | None = None
     untrusted: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    table: TableVersion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +218,7 @@ def _group(table: TableVersion, shape: Shape, files: list[DataFile]) -> ScanGrou
         snapshot_column=shape.resolved.snapshot_column,
         untrusted=untrusted_columns(table, shape.resolved.nodes, files),
         keys=_keys(table, shape.resolved.nodes, files),
+        table=table,
     )
 
 

@@ -20,7 +20,7 @@ from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.read.table_rows import TableRows, some_rows
 from shelduck.planning.shadows import Shadow, of_dictionaries
-from shelduck.planning.trusted_footers import is_own
+from shelduck.planning.trusted_statistics import is_own
 from shelduck.rewrite.convert import told_of_expression
 from shelduck.spark.bridge import Bridge, bridge_for
 from shelduck.spark.named_errors import SparkError, data_fault

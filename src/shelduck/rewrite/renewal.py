@@ -55,7 +55,7 @@ def renew(store: Store, found: Survey, since: int) -> Renewal:
         results = frozenset[int]().union(*lots.values())
         ended = read_upkeep.ended_in(connection, table.id, lots)
         early = [f for f in found.rows.files if f.id not in results]
-        known = described(connection, early, found.partitions)
+        known = described(connection, table.id, early, found.partitions)
     postponed = PostponedRewrites(frozenset(lots), ended, results)
     return Renewal(postponed, _copied(table, early, known))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shelduck.errors import NewerFormat
+from shelduck.model.files.data_file import live_rows
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.rollup import keeps_rows, rollup_of
 from shelduck.model.tables.schema import FieldId
@@ -71,9 +72,5 @@ def _key_order(table: TableVersion) -> tuple[FieldId, ...]:
 
 def _alive(rows: TableRows) -> int | None:
     """Return how many rows there are, None if a file does not say."""
-    count = sum(len(part.row_ids) for part in rows.inlined)
-    for file in rows.files:
-        if file.record_count is None:
-            return None
-        count += file.record_count - file.dead_rows
-    return count
+    stored = live_rows(rows.files)
+    return None if stored is None else stored + sum(len(part.row_ids) for part in rows.inlined)

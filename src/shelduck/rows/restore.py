@@ -277,7 +277,7 @@ def restore_rows(
 def _deletes(spark: SparkSession, found: Restoration) -> tuple[list[FileDeletes], int]:
     """Return the files that end, the deletes, and how many rows they delete."""
     ended = [FileDeletes(f.id, deletes_seen(f)) for f in found.younger]
-    count = sum((f.record_count or 0) - f.dead_rows for f in found.younger)
+    count = sum(f.live_rows or 0 for f in found.younger)
     if not found.mixed:
         return ended, count
     rows = replace(found.now, files=found.mixed, inlined=())

@@ -27,7 +27,7 @@ from shelduck.jobs.comparison import ComparedJob, compared_jobs
 from shelduck.leases import is_gone
 from shelduck.model.changes.job import JobState
 from shelduck.model.changes.problem import CorrectedStats, Problem, RepairCatalog
-from shelduck.model.files.data_file import counted_rows
+from shelduck.model.files.data_file import live_rows
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.rollup import ROLLUP, ROLLUPS
 from shelduck.operations.progress import counted
@@ -263,10 +263,8 @@ class _Checker:
 
 def _live(rows: TableRows) -> int | None:
     """Return how many rows there are according to the catalog."""
-    count = counted_rows(rows.files)
-    if count is None:
-        return None
-    return count - sum(f.dead_rows for f in rows.files) + sum(len(r.rows) for r in rows.inlined)
+    count = live_rows(rows.files)
+    return None if count is None else count + sum(len(r.rows) for r in rows.inlined)
 
 
 def check_lake(

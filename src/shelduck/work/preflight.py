@@ -21,7 +21,7 @@ from shelduck.model.types.data_types import ducklake_type
 from shelduck.planning.compaction import ColumnVersion
 from shelduck.planning.proof import FileBounds, Fitting, Proof, fitting, is_narrower, reads_alike
 from shelduck.planning.shadows import Shadow, of_numbers
-from shelduck.planning.trusted_footers import is_own
+from shelduck.planning.trusted_statistics import is_own
 from shelduck.work.unit import UnitOfWork
 
 MOST_TOLD = 3

@@ -12,7 +12,20 @@ pytestmark = pytest.mark.guard
 LARGE = {
     *("ducklake_data_file", "ducklake_delete_file", "ducklake_file_column_stats"),
     *("ducklake_file_partition_value", "shelduck_file_layout", "ducklake_column"),
+    *("ducklake_partition_info", "ducklake_partition_column", "ducklake_tag"),
+    *("ducklake_sort_info", "ducklake_sort_expression", "ducklake_column_tag"),
+    *("ducklake_inlined_data_tables", "shelduck_layout"),
 }
+
+
+def by_cost(lake):
+    setting = "spark.sql.cbo.enabled"
+    lake.spark.conf.set(setting, "true")
+    try:
+        lake.sql("SELECT * FROM t WHERE id = 8").collect()
+    finally:
+        lake.spark.conf.unset(setting)
+
 
 VERBS = {
     "append": lambda lake: lake.sql("INSERT INTO t SELECT id, id % 3, 'a' FROM range(100)"),
@@ -29,6 +42,9 @@ VERBS = {
     "ADD COLUMN": lambda lake: lake.sql("ALTER TABLE t ADD COLUMN w INT DEFAULT 1"),
     "heavy ALTER": lambda lake: lake.sql("ALTER TABLE t ALTER COLUMN w TYPE STRING").collect(),
     "compaction": lambda lake: lake.table("t").compact(),
+    "ANALYZE": lambda lake: lake.sql("ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS"),
+    "planned by cost": by_cost,
+    "column_stats": lambda lake: lake.sql("SELECT * FROM t.column_stats").collect(),
     "files": lambda lake: lake.sql("SELECT * FROM t.files").collect(),
     "DESCRIBE": lambda lake: lake.sql("DESCRIBE DETAIL t").collect(),
 }

@@ -6,6 +6,7 @@ import pytest
 
 import shelduck
 from tests.support.jobs import jobs_of
+from tests.support.oracle import DuckDBOracle
 
 SETTING = "spark.shelduck.metadataAnswers"
 ALL = "SELECT count(*), min(id), max(id) + 1 AS next, count(s), min(d), max(d) FROM t"
@@ -112,6 +113,63 @@ def test_older_snapshots_and_parts_of_a_query_are_answered(lake):
     assert asked(lake, "SELECT (SELECT max(id) FROM t) - (SELECT min(id) FROM t) AS span")[0] == (
         999,
     )
+
+
+def test_deletes_of_later_commits_in_the_same_file_are_no_deletes_yet(lake):
+    lake.sql("CREATE TABLE u AS SELECT id FROM range(0, 100, 1, 1)")
+    seen = {}
+
+    def delete(condition):
+        lake.sql(f"DELETE FROM u WHERE {condition}")
+        alive = lake.sql("SELECT collect_list(id) FROM u").collect()[0][0]
+        seen[lake.snapshots()[-1].id] = (len(alive), min(alive), max(alive))
+
+    delete("id < 12")
+    # Positions that the catalog keeps go into the next delete file, with those of the first one.
+    delete("id IN (12, 13)")
+    delete("id BETWEEN 14 AND 30")
+    lake.sql("CALL flush_inlined_data('u')")
+
+    for version, told in seen.items():
+        query = f"SELECT count(*), min(id), max(id) FROM u VERSION AS OF {version}"
+        assert asked(lake, query)[0] == told
+        assert asked(lake, f"SELECT count(*) FROM u VERSION AS OF {version}")[0] == told[:1]
+        assert lake.table("u").read(version=version).count() == told[0]
+
+
+@pytest.mark.parametrize("flushed_by", ["Shelduck", "DuckDB"])
+def test_rows_that_were_flushed_with_their_deletes_are_counted_as_they_were(
+    lake, sqlite_url, flushed_by
+):
+    lake.sql("CREATE TABLE u (id INT)")
+    lake.sql("INSERT INTO u VALUES (1), (2), (3)")
+    versions = {}
+    for number in (1, 2):
+        lake.sql(f"DELETE FROM u WHERE id = {number}")
+        versions[lake.snapshots()[-1].id] = (3 - number, number + 1, 3)
+    if flushed_by == "Shelduck":
+        lake.sql("CALL flush_inlined_data('u')")
+    else:
+        with DuckDBOracle(sqlite_url) as oracle:
+            oracle.execute("CALL ducklake_flush_inlined_data('lake', table_name => 'u')")
+
+    for version, told in versions.items():
+        query = f"SELECT count(*), min(id), max(id) FROM u VERSION AS OF {version}"
+        assert asked(lake, query)[0] == told
+
+
+def test_what_duckdb_says_of_nan_is_true_of_the_last_rows_only(lake, sqlite_url):
+    lake.sql("CREATE TABLE u (x DOUBLE)")
+    with DuckDBOracle(sqlite_url) as oracle:
+        # Three groups of rows, and the NaN is in the first one.
+        oracle.execute(
+            "INSERT INTO lake.u SELECT if(i = 5, 'nan'::DOUBLE, i) FROM range(300000) AS x(i)"
+        )
+
+    assert asked(lake, "SELECT count(*) FROM u WHERE x > 1e9")[0] == (1,)
+    assert asked(lake, "SELECT string(max(x)) FROM u")[0] == ("NaN",)
+    lake.sql("DELETE FROM u WHERE x <= 1e9")
+    assert [row.x for row in lake.sql("SELECT string(x) AS x FROM u").collect()] == ["NaN"]
 
 
 def test_an_open_transaction_counts_what_it_wrote(lake):

@@ -114,6 +114,19 @@ def test_a_refresh_leaves_rollups_of_keys_that_are_there_twice_like_their_base(f
     found.write(REFRESH.format("u"))
 
 
+def test_deletes_that_duckdb_adds_to_older_ones_are_followed(followed):
+    found = followed("d")
+    found.write("CALL flush_inlined_data('d')")
+    found.duckdb("DELETE FROM d WHERE k = 1")
+    found.write(REFRESH.format("d"))
+    # Its next delete file takes the place of the first one, and begins where that began.
+    found.duckdb("DELETE FROM d WHERE k = 2")
+    stale(found, "p", "c")
+    found.write(REFRESH.format("d"))
+
+    found.check_history()
+
+
 @pytest.mark.slow
 def test_what_the_log_does_not_tell_any_more_is_made_anew(followed):
     found = followed("d")

@@ -302,6 +302,7 @@ def column_stats_rows(connection: Connection, table: TableVersion) -> list[tuple
         )
         .join_from(_file, tables.file_column_stats, _file.c.data_file_id == s.data_file_id)
         .where(_file.c.table_id == table.id, visible(_file, table.snapshot.id))
+        .where(s.table_id == table.id)
         .group_by(s.column_id)
     )
     counts = {row[0]: tuple(row[1:]) for row in connection.execute(sums)}
@@ -344,7 +345,7 @@ def null_counts(
         select(s.column_id, sum_of(s.null_count))
         .join_from(_file, tables.file_column_stats, _file.c.data_file_id == s.data_file_id)
         .where(_file.c.table_id == table.id, visible(_file, table.snapshot.id))
-        .where(s.column_id.in_(columns))
+        .where(s.table_id == table.id, s.column_id.in_(columns))
         .group_by(s.column_id)
         .having(files == known)
     )

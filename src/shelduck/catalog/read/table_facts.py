@@ -48,6 +48,7 @@ from shelduck.planning.compaction import MIN_FILES, NO_PARTITION, ColumnVersion,
 _file, _delete = tables.data_file.c, tables.delete_file.c
 _value, _snapshot = tables.file_partition_value.c, tables.snapshot.c
 _IDS: Any = bindparam("ids", expanding=True)
+_TABLE: Any = bindparam("of_table")
 _Footer = tuple[Any, ...]
 _FOOTERS = ("footer_size", "row_group_count")
 _d = tables.delete_file.c
@@ -244,15 +245,20 @@ def _of_ids(of: Format, known: Table, *names: str) -> Select[Any]:
 def _questions(of: Format) -> tuple[Select[Any], Select[Any], Select[Any]]:
     return (
         _of_ids(of, tables.data_file, "data_file_id", *_FOOTERS),
-        _of_ids(of, tables.file_column_stats, "data_file_id", *ColumnStats._fields),
+        _of_ids(of, tables.file_column_stats, "data_file_id", *ColumnStats._fields).where(
+            tables.file_column_stats.c.table_id == _TABLE
+        ),
         _of_ids(of, tables.delete_file, "delete_file_id", "file_size_bytes", *_FOOTERS),
     )
 
 
 def described(
-    connection: Connection, files: Sequence[DataFile], partitions: Mapping[int, Partition]
+    connection: Connection,
+    table: TableId,
+    files: Sequence[DataFile],
+    partitions: Mapping[int, Partition],
 ) -> list[NewDataFile]:
-    """Return data files and their delete files in the form of new ones for a commit.
+    """Return data files of a table and their delete files in the form of new ones for a commit.
 
     Their paths are still absolute. The files have layouts and a row count. Three statements.
     """
@@ -263,7 +269,7 @@ def described(
     for ids in chunks([f.id for f in files]):
         for number, *footer in connection.execute(of_files, {"ids": ids}):
             footers[number] = tuple(footer)
-        for number, *values in connection.execute(of_columns, {"ids": ids}):
+        for number, *values in connection.execute(of_columns, {"ids": ids, "of_table": table}):
             stats[number].append(ColumnStats(*values))
     for some in chunks([f.delete_file.id for f in files if f.delete_file is not None]):
         for number, size, *footer in connection.execute(of_deletes, {"ids": some}):

@@ -61,11 +61,19 @@ _INDEXED = (
     (tables.file_variant_stats, ("table_id", "column_id", "data_file_id")),
     (tables.file_partition_value, ("table_id", "data_file_id")),
     (tables.files_scheduled_for_deletion, ("data_file_id",)),
+    (tables.inlined_data_tables, ("table_id",)),
     (tables.schema_versions, ("table_id",)),
     (tables.table, ("table_id",)),
     (tables.table_stats, ("table_id",)),
     (tables.table_column_stats, ("table_id",)),
+    (tables.tag, ("object_id",)),
+    (tables.column_tag, ("table_id",)),
+    (tables.partition_info, ("table_id",)),
+    (tables.partition_column, ("partition_id",)),
+    (tables.sort_info, ("table_id",)),
+    (tables.sort_expression, ("sort_id",)),
     (file_layout, ("layout_id",)),
+    (layout, ("digest",)),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -96,13 +96,15 @@ def without_bounds(file: NewDataFile, columns: Collection[FieldId]) -> NewDataFi
 class DeleteFile:
     """The positions that are deleted from one data file; ``path`` is absolute.
 
-    ``id`` is None if no snapshot has the delete file yet.
+    ``id`` is None if no snapshot has the delete file yet. ``is_later``: a later commit than the
+    snapshot that sees it wrote it, in place of older ones, so it may count later deletes too.
     """
 
     path: str
     format: str
     delete_count: int
     id: int | None = None
+    is_later: bool = False
 
 
 class DataFile(NamedTuple):
@@ -127,8 +129,15 @@ class DataFile(NamedTuple):
     partition_id: int | None = None
 
     @property
+    def live_rows(self) -> int | None:
+        """Return how many rows are not deleted; None if the catalog does not tell."""
+        if self.record_count is None or (self.delete_file and self.delete_file.is_later):
+            return None
+        return self.record_count - self.dead_rows
+
+    @property
     def dead_rows(self) -> int:
-        """Return how many rows are deleted."""
+        """Return how many rows are deleted, at most: see ``is_later`` of `DeleteFile`."""
         stored = self.delete_file.delete_count if self.delete_file is not None else 0
         return stored + len(self.inlined_deletes)
 
@@ -142,11 +151,24 @@ class DataFile(NamedTuple):
 class DeletesSeen:
     """The deletes of a data file as a reader saw them.
 
-    A commit that depends on it compares it with the current deletes, inside its lock.
+    A commit that depends on it compares it with the current deletes, inside its lock. An id is
+    negative, so that no delete file has it, if the file has deletes that the reader may not see.
     """
 
     delete_file_id: int | None = None
     inlined: int = 0
+
+
+def live_rows(files: Iterable[DataFile]) -> int | None:
+    """Return how many rows of files are not deleted; None if the catalog does not tell."""
+    counts = [f.live_rows for f in files]
+    known = [n for n in counts if n is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def seen_id(number: int, *, is_later: bool) -> int:
+    """Return a delete file's id as `DeletesSeen` has it."""
+    return ~number if is_later else number
 
 
 def counted_rows(files: Sequence[DataFile]) -> int | None:
@@ -158,8 +180,10 @@ def counted_rows(files: Sequence[DataFile]) -> int | None:
 
 def deletes_seen(file: DataFile) -> DeletesSeen:
     """Return what is deleted from a data file as its snapshot sees it."""
-    stored = file.delete_file.id if file.delete_file is not None else None
-    return DeletesSeen(stored, len(file.inlined_deletes))
+    stored = file.delete_file
+    if stored is None or stored.id is None:
+        return DeletesSeen(None, len(file.inlined_deletes))
+    return DeletesSeen(seen_id(stored.id, is_later=stored.is_later), len(file.inlined_deletes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,10 @@ class Snapshot(Shown):
     commit_message: str | None = None
     commit_extra_info: str | None = None
 
+    def knew_file(self, number: int) -> bool:
+        """Return whether a data file or delete file of that id was written by then."""
+        return number < self.next_file_id
+
     @property
     def mark(self) -> Mark:
         """A mark that no other snapshot has, even of the same id in a copy of the catalog."""

@@ -10,7 +10,7 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.catalog.read.metadata_rows import null_counts, table_bounds
 from shelduck.errors import CorruptLake
-from shelduck.model.files.data_file import ColumnStats, DataFile, counted_rows
+from shelduck.model.files.data_file import ColumnStats, DataFile, live_rows
 from shelduck.model.files.predicate import And, Or, Predicate, Unknown
 from shelduck.model.tables.analyzed import analyzed_columns
 from shelduck.model.tables.partition import parse_transform
@@ -193,8 +193,7 @@ class Pruner(FileSource):
 
     def rows(self, group: ScanGroup) -> int | None:
         """Return how many rows of a group are not deleted; None if that is not known."""
-        held = counted_rows(group.files)
-        return None if held is None else held - sum(f.dead_rows for f in group.files)
+        return live_rows(group.files)
 
     def null_counts(
         self, connection: read.Connection, columns: Collection[FieldId]
@@ -238,6 +237,8 @@ class Pruner(FileSource):
         outside: set[int] = set()
         if not columns or all(f.partition_id is None for f in group.files):
             return outside
+        few = len(group.files) <= self.by_id_up_to
+        among = {f.id for f in group.files} if few else None
         keys = read.bucketed_by(connection, self._table, [c.id for c in columns])
         for column in columns:
             assert not isinstance(column.shape, Kind)
@@ -246,7 +247,7 @@ class Pruner(FileSource):
                 buckets = buckets_of(column.shape, wanted[column.id], count)
                 if buckets is not None:
                     found = read.files_in_other_buckets(
-                        connection, self._table, column.id, transform, buckets
+                        connection, self._table, column.id, transform, buckets, among=among
                     )
                     outside |= {f.id for f in group.files if f.id in found and _hashes(f, column)}
         return outside

@@ -20,6 +20,7 @@ from shelduck.model.files.data_file import (
     NameMapping,
     counted_rows,
     deletes_seen,
+    live_rows,
 )
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
@@ -84,8 +85,7 @@ class TableRows:
         """Return how many rows of the files are not deleted; None if that is not known."""
         if self.large is not None:
             return self.large.live_rows()
-        held = counted_rows(self.files)
-        return None if held is None else held - sum(f.dead_rows for f in self.files)
+        return live_rows(self.files)
 
     def seen(self) -> Iterable[tuple[int, DeletesSeen]]:
         """Return the id of each file and its deletes."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from shelduck.model.changes.change import DeleteRows, FileDeletes
-from shelduck.model.files.data_file import DataFile, deletes_seen
+from shelduck.model.files.data_file import deletes_seen
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.spark.deletes.delete_files import DeadRows, write_delete_files
@@ -47,7 +47,7 @@ def delete_rows(
         found = where.rows(stored.frame(spark, origins=ORIGINS))
         decided = stored.decided(found)
         if decided is not None:
-            dead = {f.id: DeadRows(_live_rows(f) or 0) for f in decided.whole}
+            dead = {f.id: DeadRows(f.live_rows or 0) for f in decided.whole}
             stored = replace(stored, files=decided.partly)
             if stored.files and (dead or rows.large is not None):
                 found = where.rows(stored.frame(spark, origins=ORIGINS))
@@ -99,7 +99,3 @@ def file_deletes(rows: TableRows, dead: Mapping[int, DeadRows]) -> tuple[FileDel
 
 def _paths(dead: Iterable[DeadRows]) -> Iterable[str]:
     return (d.delete_file.path for d in dead if d.delete_file is not None)
-
-
-def _live_rows(file: DataFile) -> int | None:
-    return None if file.record_count is None else file.record_count - file.dead_rows

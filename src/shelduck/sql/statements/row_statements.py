@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shelduck.model.tables.schema import Path
-from shelduck.sql.tokens.parts import Expression, NamedTable, Query, Selection, Statement, Target
+from shelduck.sql.tokens.parts import (
+    Expression,
+    NamedTable,
+    OfRows,
+    Query,
+    Selection,
+    Statement,
+    Target,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +92,8 @@ class Insert(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Delete(Statement):
+class Delete(OfRows):
     """DELETE FROM."""
-
-    rows: Selection
-
-    @property
-    def name(self) -> NamedTable:
-        """The table."""
-        return self.rows.target.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +115,10 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Update(Statement):
+class Update(OfRows):
     """UPDATE; no path of ``assignments`` is equal to another one or within it."""
 
-    rows: Selection
     assignments: tuple[Assignment, ...]
-
-    @property
-    def name(self) -> NamedTable:
-        """The table."""
-        return self.rows.target.name
 
 
 @dataclass(frozen=True, slots=True)

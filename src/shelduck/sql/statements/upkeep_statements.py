@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from shelduck.model.tables.schema import Path
-from shelduck.sql.tokens.parts import Expression, NamedTable, SchemaName, Selection, Statement
+from shelduck.sql.tokens.parts import Expression, NamedTable, OfRows, SchemaName, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +96,8 @@ class SetVariable(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Optimize(Statement):
+class Optimize(OfRows):
     """OPTIMIZE: compaction of a table, or of the files in which the condition can be true."""
-
-    rows: Selection
-
-    @property
-    def name(self) -> NamedTable:
-        """The table."""
-        return self.rows.target.name
 
 
 @dataclass(frozen=True, slots=True)

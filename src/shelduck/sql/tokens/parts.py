@@ -232,6 +232,18 @@ class Selection:
         return query_over(f"{text} WHERE ({self.condition.text})", self.condition)
 
 
+@dataclass(frozen=True, slots=True)
+class OfRows(Statement):
+    """A statement about rows of a table."""
+
+    rows: Selection
+
+    @property
+    def name(self) -> NamedTable:
+        """The table."""
+        return self.rows.target.name
+
+
 def query_over(text: str, *parts: Query | Expression) -> Query:
     """Return ``text``, built from the texts of ``parts``, with all the tables that they read."""
     relations = {r.placeholder: r for part in parts for r in part.relations}

@@ -328,7 +328,8 @@ def _delete_files(table: TableVersion, rows: Iterable[Any]) -> dict[int, DeleteF
                 f" {found[number].path!r} and {path!r}, at snapshot {table.snapshot.id}"
             )
         place = file_place(table, path, is_relative)
-        found[number] = DeleteFile(place, shape, count, delete_id)
+        is_later = not table.snapshot.knew_file(delete_id)
+        found[number] = DeleteFile(place, shape, count, delete_id, is_later)
     return found
 
 

@@ -176,7 +176,7 @@ def _has_deletes(table: TableVersion, known: Holdings) -> ColumnElement[bool]:
 
 
 def _is_own(table: TableVersion) -> ColumnElement[bool]:
-    """Return what `shelduck.planning.trusted_footers.is_own` does of names that nobody made up."""
+    """Return what `trusted_statistics.is_own` does of names that nobody made up."""
     digits = table.uuid.lower().replace("-", "")[-12:]
     name = f"________-____-7___-____-{digits}%"
 

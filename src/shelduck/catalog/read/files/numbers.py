@@ -16,10 +16,10 @@ from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.views_and_macros import file_place
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
-from shelduck.model.files.data_file import DeletesSeen
+from shelduck.model.files.data_file import DeletesSeen, seen_id
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.planning.trusted_footers import is_own
+from shelduck.planning.trusted_statistics import is_own
 
 _PART = 50_000
 _INT64 = (-(2**63), 2**63 - 1)
@@ -108,7 +108,11 @@ def deletes_of_files(
     stored: dict[int, int] = {}
     if known.has_delete_files:
         rows = connection.execute(queries.delete_files_at(table.id, at))
-        stored = {row.data_file_id: row.delete_file_id for row in rows}
+        knew = table.snapshot.knew_file
+        stored = {
+            row.data_file_id: seen_id(row.delete_file_id, is_later=not knew(row.delete_file_id))
+            for row in rows
+        }
     inlined: Counter[int] = Counter()
     if known.has_positions:
         name = queries.inlined_delete_table(table.id)

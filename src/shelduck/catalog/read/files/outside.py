@@ -249,10 +249,13 @@ def files_in_other_buckets(
     column: FieldId,
     transform: str,
     wanted: Collection[int],
+    *,
+    among: Collection[int] | None = None,
 ) -> set[int]:
     """Return the files that a bucket transform puts into other buckets than the wanted ones.
 
-    Files with NULL are included, files without that key are not. One statement.
+    Files with NULL are included, files without that key are not. ``among`` are the files that
+    matter, None for all of the table. One statement.
     """
     is_other = or_(
         _value.partition_value.is_(None), _value.partition_value.not_in(sorted(map(str, wanted)))
@@ -270,4 +273,6 @@ def files_in_other_buckets(
         .where(_value.table_id == table.id, is_other)
         .where(_key.column_id == column, _key.transform == transform)
     )
+    if among is not None:
+        query = query.where(_value.data_file_id.in_(sorted(among)))
     return set(connection.execute(query).scalars())

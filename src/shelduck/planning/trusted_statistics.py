@@ -1,7 +1,9 @@
-"""Whose footers can be trusted: writers differ in what they say about NaN.
+"""Whose statistics can be trusted: writers differ in what they say about NaN and wide decimals.
 
 For Spark, NaN is greater than every number. If a writer leaves NaN out of its bounds, as pyarrow
-does, a row group looks as if it held nothing greater than its bounds.
+does, a row group looks as if it held nothing greater than its bounds. In the catalog, DuckDB 1.5
+says of NaN only what is true of a file's last row group, and it has mixed up the bounds of wide
+decimals of several row groups.
 """
 
 from __future__ import annotations
@@ -11,10 +13,11 @@ from collections.abc import Iterable, Iterator
 from shelduck.model.files.data_file import DataFile
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import is_write_directory
-from shelduck.model.types.data_types import FLOATS
+from shelduck.model.types.data_types import FLOATS, Decimal, Leaf
 from shelduck.planning.resolve import Node
 
 _WRITE_LENGTH = 36
+_SAFE_DIGITS = 18
 
 
 def untrusted_columns(
@@ -28,6 +31,21 @@ def untrusted_columns(
     if not floats or all(is_own(table, file.path) for file in files):
         return ()
     return tuple(floats)
+
+
+def needs_own_bounds(written: Leaf) -> bool:
+    """Return whether bounds of a type are certain to be right only if Shelduck wrote them."""
+    return isinstance(written, Decimal) and written.precision > _SAFE_DIGITS
+
+
+def is_trusted(table: TableVersion | None, path: str, written: Leaf) -> bool:
+    """Return whether the catalog is certain to be right about values of a type in a file.
+
+    If it is not, it may be wrong about NaN, and about the bounds of decimals.
+    """
+    if str(written) not in FLOATS and not needs_own_bounds(written):
+        return True
+    return table is not None and is_own(table, path)
 
 
 def is_own(table: TableVersion, path: str) -> bool:
