@@ -109,7 +109,7 @@ def test_files_that_a_commit_writes_again_say_what_they_said(place, data_path, v
         lake.commit(AppendFiles(lake.table("t").id, (file,)))
 
         with store.read() as connection:
-            [again] = described(connection, lake.files("t"), {})
+            [again] = described(connection, lake.table("t").id, lake.files("t"), {})
 
     assert again.row_group_count == (told and 1)
     assert again.stats == (stats._replace(min_is_exact=told, max_is_exact=told),)

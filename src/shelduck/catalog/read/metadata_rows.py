@@ -141,7 +141,7 @@ def partition_keys(connection: Connection, table: TableVersion) -> dict[int, dic
     keys = (
         select(_key.partition_id, _key.partition_key_index, _key.column_id, _key.transform)
         .join_from(info, tables.partition_column, info.c.partition_id == _key.partition_id)
-        .where(info.c.table_id == table.id)
+        .where(info.c.table_id == table.id, _key.table_id == table.id)
     )
     for spec, place, column_id, transform in connection.execute(keys):
         specs[spec][place] = key_text(table, column_id, transform)

@@ -350,6 +350,7 @@ def identity_values(table_id: int, file_ids: Iterable[int] | None) -> Select[Any
     """Ask for the partition values of some or all files that are values of a column itself."""
     file, key, value = t_file, tables.partition_column, tables.file_partition_value
     same_key = and_(
+        key.c.table_id == table_id,
         key.c.partition_id == file.c.partition_id,
         key.c.partition_key_index == value.c.partition_key_index,
     )

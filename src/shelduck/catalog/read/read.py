@@ -448,7 +448,8 @@ def _shown(source: Table, owner: ColumnElement[bool], *names: str) -> Select[Any
 def _keys(info: Table, keys: Table, number: str) -> Select[Any]:
     found = _shown(info, info.c.table_id == _TABLE)
     named = [c for c in keys.c if c.name not in ("table_id", "dialect")]
-    return found.add_columns(*named).join_from(info, keys, info.c[number] == keys.c[number])
+    of_table = and_(keys.c.table_id == _TABLE, info.c[number] == keys.c[number])
+    return found.add_columns(*named).join_from(info, keys, of_table)
 
 
 TRAITS: Mapping[str, Select[Any]] = {

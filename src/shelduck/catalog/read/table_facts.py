@@ -246,7 +246,7 @@ def _questions(of: Format) -> tuple[Select[Any], Select[Any], Select[Any]]:
     return (
         _of_ids(of, tables.data_file, "data_file_id", *_FOOTERS),
         _of_ids(of, tables.file_column_stats, "data_file_id", *ColumnStats._fields).where(
-            tables.file_column_stats.c.table_id == _TABLE
+            of.or_null(tables.file_column_stats, "table_id") == _TABLE
         ),
         _of_ids(of, tables.delete_file, "delete_file_id", "file_size_bytes", *_FOOTERS),
     )

@@ -69,9 +69,9 @@ _INDEXED = (
     (tables.tag, ("object_id",)),
     (tables.column_tag, ("table_id",)),
     (tables.partition_info, ("table_id",)),
-    (tables.partition_column, ("partition_id",)),
+    (tables.partition_column, ("table_id",)),
     (tables.sort_info, ("table_id",)),
-    (tables.sort_expression, ("sort_id",)),
+    (tables.sort_expression, ("table_id",)),
     (file_layout, ("layout_id",)),
     (layout, ("digest",)),
 )

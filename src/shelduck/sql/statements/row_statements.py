@@ -92,7 +92,7 @@ class Insert(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Delete(OfRows):
+class Delete(OfRows, Statement):
     """DELETE FROM."""
 
 
@@ -115,7 +115,7 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Update(OfRows):
+class Update(OfRows, Statement):
     """UPDATE; no path of ``assignments`` is equal to another one or within it."""
 
     assignments: tuple[Assignment, ...]

@@ -96,7 +96,7 @@ class SetVariable(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Optimize(OfRows):
+class Optimize(OfRows, Statement):
     """OPTIMIZE: compaction of a table, or of the files in which the condition can be true."""
 
 

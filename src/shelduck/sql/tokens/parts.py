@@ -233,8 +233,8 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class OfRows(Statement):
-    """A statement about rows of a table."""
+class OfRows:
+    """What a statement about rows of a table has."""
 
     rows: Selection
 

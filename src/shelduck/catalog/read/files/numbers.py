@@ -108,11 +108,8 @@ def deletes_of_files(
     stored: dict[int, int] = {}
     if known.has_delete_files:
         rows = connection.execute(queries.delete_files_at(table.id, at))
-        knew = table.snapshot.knew_file
-        stored = {
-            row.data_file_id: seen_id(row.delete_file_id, is_later=not knew(row.delete_file_id))
-            for row in rows
-        }
+        ids = ((row.data_file_id, row.delete_file_id) for row in rows)
+        stored = {n: seen_id(d, is_later=not table.snapshot.knew_file(d)) for n, d in ids}
     inlined: Counter[int] = Counter()
     if known.has_positions:
         name = queries.inlined_delete_table(table.id)

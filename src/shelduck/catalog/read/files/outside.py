@@ -271,7 +271,7 @@ def files_in_other_buckets(
             & (_key.partition_key_index == _value.partition_key_index),
         )
         .where(_value.table_id == table.id, is_other)
-        .where(_key.column_id == column, _key.transform == transform)
+        .where(_key.table_id == table.id, _key.column_id == column, _key.transform == transform)
     )
     if among is not None:
         query = query.where(_value.data_file_id.in_(sorted(among)))
