@@ -52,6 +52,10 @@ _PROFILES = {
     " to find one in a hundred that is gone; Delta wrote these a second time while it updated",
     "UPDATE of 1 %, scattered": "three quarters are the job that writes, a fifth goes to eight"
     " delete files, which are merged with those of earlier rounds",
+    "append of a tenth": "two thirds are the job that writes, a third is what comes before and"
+    " the commit; the ratios of the runs lie on both sides of 1",
+    "scan after DELETE": "nearly all of it is the job; the ratios of the runs lie on both sides"
+    " of 1",
     "LIMIT 10": "three fifths of it are planning, in which Python tells the files",
     "scan": "three quarters are the job; the ratios of the runs lie on both sides of 1",
 }
