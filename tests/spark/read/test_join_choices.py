@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from sqlglot import transpile
 
 import shelduck
 from tests.support.attaching import url_of
@@ -15,7 +16,12 @@ BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
 JOIN = re.compile(r"(\w+Join|CartesianProduct)\b.*?\b(Inner|Cross|\w+Outer|LeftSemi|LeftAnti)\b")
 SIDE = re.compile(r"Build(Left|Right)")
 LEAF = re.compile(r"(?:FileScan|LocalTableScan)[^\[]*\[(\w+?)_")
-TPCH = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
+# DuckDB's extensions with the function that makes the tables, and how many queries they give.
+BENCHMARKS = (("tpch", "dbgen", 22), ("tpcds", "dsdgen", 99))
+# Queries of TPC-DS that are planned in another way. Of the first, the catalog's bounds show that
+# some side has no rows, which Spark does not see in Parquet files. The others join in another order
+# if Spark knows rows and values of both; nobody has found out why.
+EMPTY, IN_ANOTHER_ORDER = {24, 88, 90, 93, 94, 95, 96}, {4, 11, 31, 45, 48, 74, 85}
 # A large table, one that a filter makes small, and one that it does not.
 STAR = {
     "fact": "SELECT id AS f_id, id % 1000 AS f_one, id % 500 AS f_two FROM range(20000)",
@@ -70,22 +76,26 @@ def chosen(spark, home, query):
     return found
 
 
-def compare(spark, queries):
-    """What is chosen for each query; it must be the same in both homes."""
+def compare(spark, queries, others=()):
+    """What is chosen for each query; it must be the same in both homes, but for the ``others``."""
     ours = [chosen(spark, "lake.main", query) for query in queries]
     theirs = [chosen(spark, "spark_catalog.beside", query) for query in queries]
-    for query, one, other in zip(queries, ours, theirs, strict=True):
-        assert one == other, query
+    differ = {
+        number
+        for number, (one, other) in enumerate(zip(ours, theirs, strict=True), start=1)
+        if one != other
+    }
+    assert differ == set(others)
     return ours
 
 
-def modes(spark, tables, queries):
+def modes(spark, tables, queries, empty=(), others=()):
     """What is chosen by sizes alone, and by all that ANALYZE TABLE knows."""
-    by_size = compare(spark, queries)
+    by_size = compare(spark, queries, empty)
     analyze(spark, tables)
     for setting in CBO:
         spark.conf.set(setting, "true")
-    return by_size, compare(spark, queries)
+    return by_size, compare(spark, queries, {*empty, *others})
 
 
 def test_joins_of_a_star_are_ordered_and_broadcast_as_those_of_parquet_files(spark, lake, tmp_path):
@@ -119,15 +129,22 @@ def test_a_few_new_rows_change_no_choice(spark, lake, tmp_path):
 
 
 @pytest.mark.slow
-def test_joins_of_tpch_are_ordered_and_broadcast_as_those_of_parquet_files(spark, lake, tmp_path):
-    connection = duckdb_with(("tpch",))
-    connection.execute("CALL dbgen(sf = 0.01)")
-    for table in TPCH:
+@pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda b: b[0])
+def test_joins_of_a_benchmark_are_ordered_and_broadcast_as_those_of_parquet_files(
+    spark, lake, tmp_path, benchmark
+):
+    kind, maker, number = benchmark
+    connection = duckdb_with((kind,))
+    connection.execute(f"CALL {maker}(sf = 0.01)")
+    tables = [name for (name,) in connection.execute("SHOW TABLES").fetchall()]
+    for table in tables:
         connection.execute(f"COPY {table} TO '{tmp_path}/{table}.parquet'")
-    made = connection.execute("SELECT query FROM tpch_queries()").fetchall()
-    make(spark, tmp_path, {t: f"SELECT * FROM parquet.`{tmp_path}/{t}.parquet`" for t in TPCH})
+    made = connection.execute(f"SELECT query FROM {kind}_queries()").fetchall()
+    queries = [transpile(query, read="duckdb", write="spark")[0] for (query,) in made]
+    make(spark, tmp_path, {t: f"SELECT * FROM parquet.`{tmp_path}/{t}.parquet`" for t in tables})
     spark.conf.set(BROADCAST, "100KB")
-    by_size, by_rows = modes(spark, TPCH, [query for (query,) in made])
+    known = (EMPTY, IN_ANOTHER_ORDER) if kind == "tpcds" else ((), ())
+    by_size, by_rows = modes(spark, tables, queries, *known)
 
-    assert len(by_rows) == 22
+    assert len(by_rows) == number
     assert [one != other for one, other in zip(by_size, by_rows, strict=True)].count(True) > 5

@@ -116,7 +116,7 @@ def test_a_refresh_leaves_rollups_of_keys_that_are_there_twice_like_their_base(f
 
 def test_deletes_that_duckdb_adds_to_older_ones_are_followed(followed):
     found = followed("d")
-    found.write("CALL flush_inlined_data('d')")
+    found.lake.sql("CALL flush_inlined_data('d')")
     found.duckdb("DELETE FROM d WHERE k = 1")
     found.write(REFRESH.format("d"))
     # Its next delete file takes the place of the first one, and begins where that began.
