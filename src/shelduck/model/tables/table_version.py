@@ -36,15 +36,16 @@ class Snapshot(Shown):
     commit_message: str | None = None
     commit_extra_info: str | None = None
 
-    def knew_file(self, number: int) -> bool:
-        """Return whether a data file or delete file of that id was written by then."""
-        return number < self.next_file_id
-
     @property
     def mark(self) -> Mark:
         """A mark that no other snapshot has, even of the same id in a copy of the catalog."""
         counters = (self.schema_version, self.next_catalog_id, self.next_file_id)
         return (self.id, self.time, *counters)
+
+
+def is_later(number: int, at: Snapshot) -> bool:
+    """Return whether a data file or delete file of that id was written after a snapshot."""
+    return number >= at.next_file_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from shelduck.model.files.data_file import (
 )
 from shelduck.model.files.layout import Layout, text_digest
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.table_version import TableVersion, is_later
 
 # Of more files, the delete files and layouts are asked for by themselves: that decodes faster.
 FEW = 1_000
@@ -328,8 +328,8 @@ def _delete_files(table: TableVersion, rows: Iterable[Any]) -> dict[int, DeleteF
                 f" {found[number].path!r} and {path!r}, at snapshot {table.snapshot.id}"
             )
         place = file_place(table, path, is_relative)
-        is_later = not table.snapshot.knew_file(delete_id)
-        found[number] = DeleteFile(place, shape, count, delete_id, is_later)
+        later = is_later(delete_id, table.snapshot)
+        found[number] = DeleteFile(place, shape, count, delete_id, later)
     return found
 
 

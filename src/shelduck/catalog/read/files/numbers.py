@@ -18,7 +18,7 @@ from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.model.files.data_file import DeletesSeen, seen_id
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.table_version import TableVersion, is_later
 from shelduck.planning.trusted_statistics import is_own
 
 _PART = 50_000
@@ -109,7 +109,7 @@ def deletes_of_files(
     if known.has_delete_files:
         rows = connection.execute(queries.delete_files_at(table.id, at))
         ids = ((row.data_file_id, row.delete_file_id) for row in rows)
-        stored = {n: seen_id(d, is_later=not table.snapshot.knew_file(d)) for n, d in ids}
+        stored = {n: seen_id(d, is_later=is_later(d, table.snapshot)) for n, d in ids}
     inlined: Counter[int] = Counter()
     if known.has_positions:
         name = queries.inlined_delete_table(table.id)
