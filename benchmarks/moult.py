@@ -25,6 +25,10 @@ WIDTHS, VALUES, QUICK_VALUES, FILES = (5, 50, 500), 60_000_000, 5_000_000, 4
 # How often as fast as bare Spark it is to be.
 GOALS = {5: 2.0, 50: 10.0, 500: 30.0}
 CHART = Path(__file__).parents[1] / "docs" / "benchmarks-moult.svg"
+_WHY = (
+    "of the job on 50 columns, half is Spark's job, two fifths are plans and the copy of the other"
+    " columns, a tenth is the catalog"
+)
 _ABOUT = (
     "`ALTER COLUMN v TYPE INT` of a text column in tables of {values:,} values in {files} files,"
     " and what somebody without a lake would run: `spark.read.parquet` of the same files, the same"
@@ -56,7 +60,7 @@ def run(*, quick: bool) -> Section:
 
 def _goal(width: int, speed: float) -> Target:
     what = f"a job on {width} columns against bare Spark writing all: speed"
-    return at_least(GOALS[width], {f"{width} columns": speed}, what)
+    return at_least(GOALS[width], {f"{width} columns": speed}, what, _WHY)
 
 
 class _Table:
