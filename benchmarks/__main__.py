@@ -133,7 +133,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--keep", action="store_true", help="write what was measured into docs/benchmarks.md"
     )
-    parser.add_argument("--commit", help="what is measured; without it git is asked")
+    parser.add_argument(
+        "--commit", help="the commit that the page names; git tells it if you do not"
+    )
     asked = parser.parse_args()
     unknown = sorted(set(asked.names) - set(BENCHMARKS))
     if unknown:

@@ -161,19 +161,20 @@ class DeletesSeen:
 
 def live_rows(files: Iterable[DataFile]) -> int | None:
     """Return how many rows of files are not deleted; None if the catalog does not tell."""
-    counts = [f.live_rows for f in files]
-    known = [n for n in counts if n is not None]
-    return sum(known) if len(known) == len(counts) else None
+    return _total([f.live_rows for f in files])
 
 
-def seen_id(number: int, *, is_later: bool) -> int:
+def seen_id(number: int | None, *, is_later: bool) -> int | None:
     """Return a delete file's id as `DeletesSeen` has it."""
-    return ~number if is_later else number
+    return ~number if is_later and number is not None else number
 
 
 def counted_rows(files: Sequence[DataFile]) -> int | None:
     """Return how many rows files hold, including deleted rows; None if a file does not say."""
-    counts = [f.record_count for f in files]
+    return _total([f.record_count for f in files])
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
     known = [n for n in counts if n is not None]
     return sum(known) if len(known) == len(counts) else None
 
@@ -181,9 +182,8 @@ def counted_rows(files: Sequence[DataFile]) -> int | None:
 def deletes_seen(file: DataFile) -> DeletesSeen:
     """Return what is deleted from a data file as its snapshot sees it."""
     stored = file.delete_file
-    if stored is None or stored.id is None:
-        return DeletesSeen(None, len(file.inlined_deletes))
-    return DeletesSeen(seen_id(stored.id, is_later=stored.is_later), len(file.inlined_deletes))
+    number = None if stored is None else seen_id(stored.id, is_later=stored.is_later)
+    return DeletesSeen(number, len(file.inlined_deletes))
 
 
 @dataclass(frozen=True, slots=True)

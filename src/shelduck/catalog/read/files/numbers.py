@@ -105,7 +105,7 @@ def deletes_of_files(
     Files without deleted rows are left out.
     """
     at = table.snapshot.id
-    stored: dict[int, int] = {}
+    stored: dict[int, int | None] = {}
     if known.has_delete_files:
         rows = connection.execute(queries.delete_files_at(table.id, at))
         ids = ((row.data_file_id, row.delete_file_id) for row in rows)
