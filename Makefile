@@ -46,7 +46,7 @@ COMPILE := $(LOCK) pyproject.toml --all-extras
 # Each process would compile src again, and each worker rewrite the assertions of all tests.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo check test test-main test-beside test-plain test-shard test-all cover mutants browser chromium soak jars jars-s3 bench bench-peers docs reference coverage dist lock clean java
+.PHONY: help setup demo check test test-main test-beside test-plain test-shard test-all cost cover mutants browser chromium soak jars jars-s3 bench bench-peers docs reference coverage dist lock clean java
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,13 +64,11 @@ check: setup  ## lint, format, types and layers: no JVM, under a minute
 	$(PY) -m tests.support.budgets
 
 test: setup java  ## the fast tests
-	rm -rf build/recorded
 	@$(MAKE) --no-print-directory jars-s3 chromium
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target test-main test-beside test-plain
-	$(PY) -m tests.support.budgets build/recorded
 
 test-main:
-	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) $(PYTEST) $(RECORDING) -m "$(FAST) and not plain"
+	$(PY) $(PYTEST) -m "$(FAST) and not plain"
 
 # What needs a pytest of its own, and then what needs no JVM, runs beside the others, where a core idles.
 test-beside:
@@ -79,7 +77,7 @@ test-beside:
 	$(PY) -m pytest tests/web -m "browser and not slow"
 
 test-plain:
-	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) -m pytest $(RECORDING) $(PLAIN) -m "$(FAST) and plain"
+	$(PY) -m pytest $(PLAIN) -m "$(FAST) and plain"
 
 test-shard: setup java  ## the N-th share of the slow tests, such as N=3/9, or all: N="1/9 2/9 …"
 	rm -rf build/recorded
@@ -89,6 +87,11 @@ test-shard: setup java  ## the N-th share of the slow tests, such as N=3/9, or a
 # Seconds are written at the end: they say where shares are cut.
 test-all: setup java  ## every test: the fast ones, and all nine shares of the slow ones
 	@$(MAKE) --no-print-directory --keep-going test test-shard N="1/9 2/9 3/9 4/9 5/9 6/9 7/9 8/9 9/9"
+
+cost: setup java  ## run the fast tests once more, and print what each folder costs beside a timed loop
+	rm -rf build/recorded
+	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) $(PYTEST) $(RECORDING) -m "$(FAST)"
+	$(PY) -m tests.support.cost build/recorded
 
 cover: setup java  ## run the fast tests once more with coverage, and choose those that stay fast
 	rm -rf build/recorded

@@ -18,6 +18,7 @@ from shelduck.model.changes.change import AppendFiles, CommitInfo
 from shelduck.model.changes.schema_change import DropColumn
 from tests.support.files import write_file
 from tests.support.lake import Lake, altered, created
+from tests.support.time_limit import PATIENCE
 
 WRITERS = 6
 
@@ -61,7 +62,7 @@ def at_once(lake, acts):
 
 
 def until(is_true, lake):
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
     while lake.store.database.has_savepoints and not is_true():
         assert time.monotonic() < end
         time.sleep(0.001)

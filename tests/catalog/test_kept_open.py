@@ -14,6 +14,7 @@ import pytest
 import shelduck
 from shelduck import InvalidRequest
 from tests.support.oracle import DuckDBOracle
+from tests.support.time_limit import PATIENCE
 
 LONG, SHORT = "?keep_open=600", "?keep_open=0.3"
 OPEN_IN_DUCKDB = "import duckdb, sys; duckdb.connect(sys.argv[1]).close()"
@@ -121,7 +122,7 @@ def test_a_process_that_works_without_a_rest_lets_another_one_in(url):
             assert lake.table("t").columns
             other.stdin.write("\n")
             other.stdin.flush()
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + PATIENCE
             while other.poll() is None and time.monotonic() < deadline:
                 assert lake.table("t").columns
             assert other.wait(30) == 0
@@ -130,7 +131,7 @@ def test_a_process_that_works_without_a_rest_lets_another_one_in(url):
 
 def test_a_file_that_rests_becomes_free_for_duckdb(url, held):
     held(SHORT)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while not is_free(url) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert columns(url) == ["id", "held"]

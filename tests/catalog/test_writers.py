@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from datetime import UTC, datetime, timedelta
 from unittest.mock import Mock
 
@@ -25,6 +24,7 @@ from shelduck.operations.done import Done
 from shelduck.work import unit
 from shelduck.work.state import LakeState
 from tests.support.lake import Lake
+from tests.support.time_limit import until
 
 
 @pytest.fixture
@@ -171,10 +171,7 @@ def test_who_is_at_work_says_so_from_time_to_time(lake):
     first = expiry(lake)
     leases.hold_writer("w")
     with leases.worker("nobody"):
-        until = time.monotonic() + 20
-        while expiry(lake) == first:
-            assert time.monotonic() < until
-            time.sleep(0.02)
+        until(lambda: expiry(lake) != first)
     [thread] = [t for t in threading.enumerate() if t.name == "shelduck leases"]
     leases.release_writer("w")
     thread.join(20)
@@ -196,10 +193,7 @@ def test_a_beat_that_fails_is_not_the_last(lake, monkeypatch):
     monkeypatch.setattr(jobs_leases, "renew_writers", fails)
     leases = Leases(lake.store, beat=0.02)
     leases.hold_writer("w")
-    until = time.monotonic() + 20
-    while expiry(lake) == first:
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    until(lambda: expiry(lake) != first)
     leases.release_writer("w")
     assert failed
 

@@ -12,6 +12,7 @@ import pytest
 import shelduck
 from tests.support import door
 from tests.support.attaching import duck
+from tests.support.time_limit import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -102,7 +103,7 @@ def test_a_worker_goes_on_with_a_job(spark, client, server, seconds):
     more = "'200000'" if kind == "string" else "200000L"
     answered(client, f"INSERT INTO lake.main.{table} VALUES ({more})")
     with shelduck.connect(url, spark=spark) as lake:
-        deadline = time.monotonic() + 100
+        deadline = time.monotonic() + PATIENCE
         while any(job.look().is_open for job in lake.jobs()):
             assert time.monotonic() < deadline
             lake.run_jobs()

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-SECONDS = 20
-"""A case that takes longer hangs."""
 _VALUES = {
     "NULL": None,
     "zero": 0,
@@ -254,7 +252,7 @@ def _answers(store: Store) -> dict[str, object]:
     def ask(verb: str, act: Callable[[], object]) -> Any:
         try:
             with (
-                limited(SECONDS),
+                limited(),
                 warnings.catch_warnings(action="ignore"),
                 patch("shelduck.work.state.session_for", _no_spark),
             ):

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-SECONDS = 30
-"""A case that takes longer hangs."""
 
 OURS = [
     "CREATE TABLE t (id BIGINT, v STRING, d DOUBLE)",
@@ -149,7 +147,7 @@ class BrokenFiles:
     def _outcome(self, folder: Path, table: str, verb: str) -> str:
         right = self._right(table, verb)
         try:
-            with limited(SECONDS):
+            with limited():
                 found = self._told(folder, table, verb)
         except ShelduckError as error:
             self.last = str(error)

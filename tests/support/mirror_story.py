@@ -22,6 +22,7 @@ from tests.support.mirror_client import TRANSLATING, Client
 from tests.support.mirror_looks import ColumnIds, by_duckdb
 from tests.support.mirror_races import LOST, WORKERS, Races, engine
 from tests.support.oracle import at
+from tests.support.time_limit import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -374,7 +375,7 @@ class Story:
             return connection.execute(_ENDED).fetchone() == (0,)
 
     def _wait_for(self, is_so: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not is_so():
             assert time.monotonic() < deadline
             time.sleep(0.02)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 SPARK_HOME = Path(pyspark.__file__).parent
-_SECONDS_TO_START = 90.0
+_SECONDS_TO_START = 240.0
 _SECONDS_TO_STOP = 15.0
 
 

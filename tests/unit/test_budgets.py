@@ -41,31 +41,3 @@ def test_a_number_without_a_budget_is_told(tmp_path, monkeypatch, capsys):
 
     assert budgets.main() == 1
     assert "modules.new is 3, and budgets.toml has no line for it" in capsys.readouterr().err
-
-
-def test_seconds_of_tests_are_added_up_by_folder(tmp_path):
-    (tmp_path / "gw0.json").write_text('{"costs": {"tests/unit/test_a.py::test_b": 1.5, "x": 2}}')
-    (tmp_path / "gw1.json").write_text('{"costs": {"tests/unit/test_c.py::test_d": 0.5}}')
-
-    assert budgets.seconds(tmp_path) == {"cpu_seconds.unit": 2.0, "cpu_seconds.shared": 2.0}
-
-
-def test_a_slow_machine_may_take_longer_and_one_folder_may_not():
-    known = {"cpu_seconds.unit": 100.0, "cpu_seconds.spark": 100.0}
-    all_slow = {"cpu_seconds.unit": 190.0, "cpu_seconds.spark": 190.0}
-    one_slow = {"cpu_seconds.unit": 95.0, "cpu_seconds.spark": 170.0}
-
-    assert not budgets.over(known, all_slow, budgets.slowness(known, all_slow))
-    assert (
-        "spark is 200"
-        in budgets.over(
-            known, one_slow | {"cpu_seconds.spark": 200.0}, budgets.slowness(known, one_slow)
-        )[0]
-    )
-
-
-def test_a_machine_is_not_ten_times_slower():
-    known = {"cpu_seconds.unit": 100.0, "cpu_seconds.spark": 100.0}
-    found = dict.fromkeys(known, 1000.0)
-
-    assert len(budgets.over(known, found, budgets.slowness(known, found))) == 2

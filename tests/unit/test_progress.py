@@ -13,6 +13,7 @@ from rich.console import Console
 
 from shelduck.operations import progress
 from shelduck.operations.progress import Meter, counted, duration
+from tests.support.time_limit import until
 
 
 @pytest.fixture
@@ -30,14 +31,6 @@ def terminal(monkeypatch):
         progress, "Console", lambda **_: Console(file=shown, force_terminal=True, width=200)
     )
     return shown
-
-
-def wait_until(is_shown):
-    """Work on until something is shown; a busy machine may take seconds."""
-    deadline = time.monotonic() + 30
-    while not is_shown():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +63,7 @@ def test_a_line_has_the_time_that_is_left_if_all_is_known(monkeypatch):
 def test_a_terminal_shows_long_work_while_it_runs_and_when_it_is_done(hurried, terminal):
     for item in counted("abc", "adding files to main.`[b]`", 3):
         if item == "b":
-            wait_until(lambda: "adding files to main.`[b]`: 1 of 3 file(s)" in terminal.getvalue())
+            until(lambda: "adding files to main.`[b]`: 1 of 3 file(s)" in terminal.getvalue())
 
     done = r"adding files to main\.`\[b\]`: 3 of 3 file\(s\) in \d+ s\n"
     assert re.search(f"{done}$", terminal.getvalue())
@@ -84,7 +77,7 @@ def test_short_work_shows_nothing(terminal):
 def test_work_that_fails_leaves_no_line_behind(hurried, terminal):
     def fail():
         for _ in counted("abc", "adding files", 3):
-            wait_until(lambda: "adding files: " in terminal.getvalue())
+            until(lambda: "adding files: " in terminal.getvalue())
             raise ValueError("bad")
 
     with pytest.raises(ValueError, match="bad"):
@@ -102,7 +95,7 @@ def test_logs_show_nothing(hurried, capfd):
 def test_only_the_outer_work_shows_its_progress(hurried, terminal):
     for _ in counted("a", "outer", 1):
         for _ in counted("a", "inner", 1):
-            wait_until(lambda: "outer" in terminal.getvalue())
+            until(lambda: "outer" in terminal.getvalue())
 
     assert "inner" not in terminal.getvalue()
 
@@ -119,7 +112,7 @@ def test_a_notebook_shows_one_output_that_changes(hurried, monkeypatch):
     shows = SimpleNamespace(HTML=str, display=display)
     monkeypatch.setitem(sys.modules, "IPython.display", shows)
     for _ in counted("ab", "adding files to main.`<b>`", 2):
-        wait_until(lambda: shown)
+        until(lambda: shown)
 
     assert shown[0].startswith("<pre>adding files to main.`&lt;b&gt;`: ")
     done = r"<pre>adding files to main\.`&lt;b&gt;`: 2 of 2 file\(s\) in \d+ s</pre>"
@@ -130,4 +123,4 @@ def test_ipython_on_a_terminal_is_no_notebook(hurried, terminal, monkeypatch):
     ipython = SimpleNamespace(get_ipython=SimpleNamespace)
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     for _ in counted("a", "adding files", 1):
-        wait_until(lambda: "adding files" in terminal.getvalue())
+        until(lambda: "adding files" in terminal.getvalue())

@@ -19,6 +19,7 @@ from shelduck.web.application import listening, make_app
 from shelduck.web.guard import Guard
 from shelduck.work.state import LakeState
 from tests.support.shown_lake import ShownLake, make
+from tests.support.time_limit import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,6 +107,7 @@ def serving(shown: ShownLake) -> Iterator[str]:
 def browser() -> Iterator[Browser]:
     found = shutil.which("chromium")
     assert found, "no chromium on the path; run make chromium"
+    expect.set_options(timeout=PATIENCE * 1000)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield launched
@@ -123,6 +125,7 @@ def page(browser, address, request) -> Iterator[Page]:
         reduced_motion="reduce",
     )
     made = context.new_page()
+    made.set_default_timeout(PATIENCE * 1000)
     told: list[str] = []
     made.on("console", lambda message: told.append(f"{message.type}: {message.text}"))
     made.on("pageerror", lambda error: told.append(str(error)))
@@ -195,6 +198,7 @@ def test_the_picture_of_the_readme_is_whole(browser, address):
         base_url=address.partition("?")[0],
     )
     made = context.new_page()
+    made.set_default_timeout(PATIENCE * 1000)
     made.goto(f"{STORY}&at=986")
     card = made.locator("section.story")
     assert card.evaluate("e => e.querySelector('.story-scroll').scrollWidth - e.clientWidth") < 0
@@ -281,7 +285,7 @@ def test_a_plan_is_made_without_leaving_the_page(page):
 def test_jobs_are_live_and_one_is_cancelled(page):
     page.goto("/jobs")
     expect(page.locator("#jobs")).to_contain_text("7 of 20 files")
-    with page.expect_request(lambda r: r.headers.get("hx-request") == "true", timeout=4000):
+    with page.expect_request(lambda r: r.headers.get("hx-request") == "true"):
         pass
     asked: list[str] = []
     page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from shelduck.operations import progress
 from shelduck.spark.write import write
+from tests.support.time_limit import PATIENCE
 
 STATEMENTS = ["CALL set_option('data_inlining_row_limit', '0')", "CREATE TABLE t (id BIGINT)"]
 
@@ -35,7 +36,7 @@ def wait_for(terminal, monkeypatch):
     def choose(pattern):
         def later(*args, **kwargs):
             # Tasks are done, and nobody has read their files yet.
-            patience = time.monotonic() + 30
+            patience = time.monotonic() + PATIENCE
             while not re.search(pattern, terminal.getvalue()):
                 assert time.monotonic() < patience, f"{pattern} is not shown"
                 time.sleep(0.05)

@@ -22,6 +22,7 @@ from shelduck import change_type
 from shelduck.catalog.running.job_rows import claim_job
 from shelduck.rewrite.compact import write_bins
 from shelduck.spark.write.write import Writing, write_files
+from tests.support.time_limit import PATIENCE
 
 STATEMENTS = [
     "CALL set_option('data_inlining_row_limit', '0')",
@@ -38,7 +39,7 @@ def interrupted(spark):
 
     def press():
         tracker = spark.sparkContext.statusTracker()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not tracker.getActiveJobsIds() and time.monotonic() < deadline:
             time.sleep(0.02)
         time.sleep(0.5)
@@ -184,7 +185,7 @@ def pressed(words, is_time, folder):
         preexec_fn=take_terminal,  # noqa: PLW1509 - it makes one call of the kernel
     ) as process:
         os.close(its)
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PATIENCE
         while not is_time() and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.1)
         os.write(ours, b"\x03")
@@ -212,7 +213,7 @@ def files_of(lake):
 def running(spark):
     """The Spark jobs that run; a busy Spark takes a while to tell that one has ended."""
     tracker = spark.sparkContext.statusTracker()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while tracker.getActiveJobsIds() and time.monotonic() < deadline:
         time.sleep(0.1)
     return list(tracker.getActiveJobsIds())

@@ -22,6 +22,7 @@ from shelduck.rows import appending
 from tests.support.lakes import newest, refusal, rows
 from tests.support.meanwhile import convert_first, once_after, once_before
 from tests.support.oracle import DuckDBOracle
+from tests.support.time_limit import until
 
 STATEMENTS = [
     "CALL set_option('data_inlining_row_limit', 0)",
@@ -54,13 +55,6 @@ def converted(monkeypatch):
     monkeypatch.setattr(convert, "write_bins", noted)
     convert_first(monkeypatch)
     return lots
-
-
-def until(true, seconds=60):
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 @pytest.mark.slow

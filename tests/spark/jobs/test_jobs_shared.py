@@ -13,6 +13,7 @@ from shelduck.jobs import lots, shares
 from tests.support.lakes import rows
 from tests.support.meanwhile import convert_first
 from tests.support.oracle import DuckDBOracle
+from tests.support.time_limit import until
 
 STATEMENTS = [
     "CALL set_option('data_inlining_row_limit', 0)",
@@ -118,10 +119,7 @@ def test_a_claimed_share_is_left_to_its_process(lake, landed):
     claim_three(lake, job, "2999-01-01 00:00:00")
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(job.wait)
-        end = time.monotonic() + 60
-        while sum(map(len, landed.values())) < 5:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until(lambda: sum(map(len, landed.values())) >= 5)
         time.sleep(0.3)
         assert sum(map(len, landed.values())) == 5
         with lake._state.store.write() as connection:

@@ -7,7 +7,6 @@ Shelduck differs deliberately from Doris, a test says so in its docstring.
 from __future__ import annotations
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -17,6 +16,7 @@ from shelduck.jobs import lots
 from tests.support.lakes import refusal, rows
 from tests.support.meanwhile import convert_first
 from tests.support.oracle import DuckDBOracle
+from tests.support.time_limit import until
 
 STATEMENTS = [
     "CREATE TABLE t (k INT NOT NULL, v INT)",
@@ -163,13 +163,6 @@ def test_d58_a_table_with_deleted_rows_and_a_dropped_column_is_converted(lake, p
     assert shown(lake)[0] == (1, "FINISHED", "")
     assert not lake.table("d").columns.get(("k",)).nullable
     assert both("SELECT * FROM d ORDER BY k") == [("1", 10, 1), ("3", 30, 3)]
-
-
-def until(true, seconds=60):
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 @pytest.mark.slow
