@@ -31,6 +31,14 @@ def test_a_budget_that_fell_once_does_not_rise_to_where_it_was():
     assert budgets.raised(TODAY, [fallen, TODAY], "") == ["modules.sql"]
 
 
+def test_lines_of_code_are_counted_without_contracts_and_comments():
+    text = (
+        '"""What it is.\n\nMore.\n"""\n\nA = (\n    1,  # one\n)\n"""What A is."""\n# why\nB = 2\n'
+    )
+
+    assert budgets.code_lines(text) == 4
+
+
 def test_a_new_budget_needs_no_page():
     assert budgets.raised(TODAY | {"source.lines": 1.0}, [TODAY], "") == []
 
