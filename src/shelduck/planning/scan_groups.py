@@ -176,7 +176,7 @@ def _value(node: Node, source: Expression, where: str, depth: int) -> Expression
             return source
         assert not isinstance(field.shape, Kind)
         return Convert(source, field.shape, node.how, where)
-    if _is_same(node):
+    if node.is_read and node.read_type == _without_nulls(node.field) and _is_plain(node):
         return source
     if _is_castable(node):
         return Recast(source, field.type)
@@ -208,11 +208,6 @@ def _built(node: Node, source: Expression, where: str, depth: int) -> Expression
             made = _value(child, Part(source, child.name), where, depth)
         members.append((child.field.name, made))
     return Build(source, tuple(members))
-
-
-def _is_same(node: Node) -> bool:
-    """Return whether the value that is read is already the field's value, names included."""
-    return node.is_read and node.read_type == _without_nulls(node.field) and _is_plain(node)
 
 
 def _without_nulls(field: Field) -> DataType:

@@ -28,7 +28,7 @@ from shelduck.operations.progress import write_progress
 from shelduck.operations.read.table_rows import TableRows, table_rows
 from shelduck.operations.write.delete import file_deletes
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, limits_of, moved_to_catalog
-from shelduck.planning.feed_plan import ChangePlan, FeedSnapshots, Span
+from shelduck.planning.feed_plan import FeedSnapshots, Span
 from shelduck.spark.deletes.delete_files import write_delete_files
 from shelduck.spark.files.physical import ROW_ID_COLUMN
 from shelduck.spark.scan.change_feed import Feed
@@ -222,7 +222,13 @@ def plan_restore(state: LakeState, now: TableVersion, then: TableVersion) -> Res
     with state.store.read() as connection:
         stored = read.inlined_rows(connection, then)
     gone, came = _difference(stored, rows.inlined)
-    plan = _of_older_files(feed.plan, before)
+    plan = replace(
+        feed.plan,
+        born=(),
+        born_partly=(),
+        ended=tuple((f, end) for f, end in feed.plan.ended if f.begin_snapshot <= before),
+        thinned=tuple(f for f in feed.plan.thinned if f.begin_snapshot <= before),
+    )
     return Restoration(
         rows,
         then,
@@ -293,16 +299,6 @@ def _may_mix(file: DataFile, before: int) -> bool:
     if file.begin_snapshot > before or (file.partial_max or before + 1) <= before:
         return False
     return file.layout.has_field(SNAPSHOT_FIELD)
-
-
-def _of_older_files(plan: ChangePlan, before: int) -> ChangePlan:
-    return replace(
-        plan,
-        born=(),
-        born_partly=(),
-        ended=tuple((f, end) for f, end in plan.ended if f.begin_snapshot <= before),
-        thinned=tuple(f for f in plan.thinned if f.begin_snapshot <= before),
-    )
 
 
 def _difference(

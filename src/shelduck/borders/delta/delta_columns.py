@@ -188,10 +188,7 @@ class _Build:
         if part.shape is Kind.STRUCT:
             return replace(made, children=self._level(part.children, below))
         parts = zip(part.children, below or (None,) * len(part.children), strict=True)
-        return replace(made, children=tuple(self._part(p, o) for p, o in parts))
-
-    def _part(self, part: DeltaField, old: Field | None) -> Field:
-        return self._field(part, old)
+        return replace(made, children=tuple(self._field(p, o) for p, o in parts))
 
     def _note_promotion(self, old: Field, part: DeltaField) -> None:
         if isinstance(part.shape, Kind) or isinstance(old.shape, Kind):

@@ -303,7 +303,11 @@ def _commit(root: str, version: int, actions: Iterable[Mapping[str, Any]]) -> De
         elif found := action.get("metaData"):
             metadata = _metadata(found)
         elif found := action.get("protocol"):
-            protocol = _protocol(found)
+            protocol = Protocol(
+                int(found["minReaderVersion"]),
+                frozenset(found.get("readerFeatures") or ()),
+                frozenset(found.get("writerFeatures") or ()),
+            )
         elif found := action.get("commitInfo"):
             info = found
     stamp = info.get("inCommitTimestamp", info.get("timestamp"))
@@ -341,14 +345,6 @@ def _metadata(found: Mapping[str, Any]) -> Metadata:
         tuple(found.get("partitionColumns") or ()),
         settings,
         found.get("description"),
-    )
-
-
-def _protocol(found: Mapping[str, Any]) -> Protocol:
-    return Protocol(
-        int(found["minReaderVersion"]),
-        frozenset(found.get("readerFeatures") or ()),
-        frozenset(found.get("writerFeatures") or ()),
     )
 
 

@@ -299,7 +299,7 @@ class Store:
                 f" of DuckLake {self.format.version}, or hold a value that is not valid:"
                 " restore it from a backup"
             ) from error
-        told = _first_sentence(cause)
+        told = str(cause).strip().split("\n", maxsplit=1)[0]
         way_out = self.database.way_out(told)
         raise _ERRORS[failure](
             f"catalog {self.where}: {failure.value} ({told}){'; ' if way_out else ''}{way_out}"
@@ -346,11 +346,6 @@ def open_store(url: str) -> Store:
         raise InvalidRequest(
             f"catalog {address} cannot be opened: {error}; correct its address"
         ) from error
-
-
-def _first_sentence(error: object) -> str:
-    """Return what a database says, without the statement and the calls that it shows below."""
-    return str(error).strip().split("\n", maxsplit=1)[0]
 
 
 def _texts(values: Any) -> Iterator[str]:

@@ -42,7 +42,7 @@ def inlined_counts(
     """
     asked = [
         s
-        for name in inlined_names(connection, table)
+        for name in sorted(tables_of_rows(connection, [table])[0])
         for s in _edges(source_of(connection, name), since)
     ]
     found = {_ADDED: Counter[int](), _DELETED: Counter[int]()}
@@ -50,11 +50,6 @@ def inlined_counts(
         for sign, snapshot, count in connection.execute(union_all(*some)):
             found[sign][snapshot] += count
     return found[_ADDED], found[_DELETED]
-
-
-def inlined_names(connection: Connection, table: int) -> Sequence[str]:
-    """Return the tables of a table's rows in the catalog that exist; two statements."""
-    return sorted(tables_of_rows(connection, [table])[0])
 
 
 def tables_of_rows(

@@ -384,7 +384,7 @@ def parse_entries(text: str | None) -> list[Entry]:
     at = 0
     while text and at < len(text):
         match = _ENTRY.match(text, at)
-        verb = _verb(match[1]) if match else None
+        verb = _VERBS.get(match[1]) if match else None
         if match is None or verb is None:
             raise CorruptLake(
                 f"changes_made of a snapshot has an unknown entry: {text[at : at + 80]!r}"
@@ -400,10 +400,6 @@ def parse_entries(text: str | None) -> list[Entry]:
             entries.append(Entry(verb, id=int(argument)))
         at = match.end()
     return entries
-
-
-def _verb(word: str) -> Verb | None:
-    return _VERBS.get(word)
 
 
 def differs(before: TableVersion, after: TableVersion) -> bool:

@@ -52,7 +52,7 @@ def canonical_text(leaf: Leaf, text: str) -> str:
     if name in SIGNED or name in UNSIGNED:
         return _integer(leaf, text)
     if name in FLOATS:
-        return _float(leaf, text)
+        return float_text(leaf, float_value(leaf, text))
     if name == "varchar":
         return text
     canonical = _BY_NAME.get(name)
@@ -193,8 +193,6 @@ def _decimal(leaf: Decimal, text: str) -> str:
     return f"-{written}" if sign and whole else written
 
 
-def _float(leaf: Leaf, text: str) -> str:
-    return float_text(leaf, float_value(leaf, text))
 
 
 def _date(leaf: Leaf, text: str) -> str:

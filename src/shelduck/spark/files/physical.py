@@ -104,18 +104,13 @@ class PhysicalSchema:
             self._collect(child, child_path, found)
 
 
-def lineage_fields(names: Sequence[str]) -> tuple[Field, ...]:
-    """Return the columns of a file with its rows' own ids and snapshots, by their names."""
-    return tuple(Field(FieldId(_LINEAGE_FIELDS[n]), n, Primitive("int64")) for n in names)
-
-
 def physical_schema(table: TableVersion, lineage: Sequence[str] = ()) -> PhysicalSchema:
     """Return the names of a table's columns in new files, ``lineage`` columns last."""
     live = {f.id for f in table.columns.walk()}
     ended = {i: name.lower() for i, name in table.first_names.items() if i not in live}
     names: dict[FieldId, str] = {}
     _name(table.columns.fields, table.first_names, ended, names)
-    extra = lineage_fields(lineage)
+    extra = tuple(Field(FieldId(_LINEAGE_FIELDS[n]), n, Primitive("int64")) for n in lineage)
     names.update({f.id: f.name for f in extra})
     return PhysicalSchema((*table.columns.fields, *extra), names)
 

@@ -79,10 +79,6 @@ class TableColumnStats:
         """True if both bounds are known."""
         return self.min_value is not None and self.max_value is not None
 
-    def with_flags(self, low: bool | None, high: bool | None) -> TableColumnStats:
-        """Return the statistics with what is known about how exact the bounds are."""
-        return replace(self, min_is_exact=low, max_is_exact=high)
-
 
 _STATS = tuple(f.name for f in fields(TableColumnStats))
 
@@ -278,7 +274,7 @@ def _write_column_stats(
             added = stats_of_files(leaf, [parts.get(column_id) for parts in by_part])
             new = grown(leaf, old, added) if old else added
             if new is not None and not has_flags:
-                new = new.with_flags(None, None)
+                new = replace(new, min_is_exact=None, max_is_exact=None)
             if old is None and new is not None and totals[table].is_first_insert:
                 inserted.append(_column_stats_row(table, column_id, new))
             elif old is not None and new is None:
