@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
-from shelduck.borders.delta.delta_export import PublishedLog, export_to_delta, published
+from shelduck.borders.delta.delta_export import export_to_delta, published
 from shelduck.borders.delta.delta_survey import DeltaSurvey, survey_for_delta
 from shelduck.borders.delta.delta_type_changes import words_of
+from shelduck.borders.delta.log import State
 from shelduck.borders.iceberg.iceberg_metadata import (
     PublishedMetadata,
     newest_metadata,
@@ -117,8 +118,8 @@ class DeltaExportVerbs(ExportBase):
             found = self._made_ready(found, lambda: self._delta_survey(before))
         return export_to_delta(self._state.spark, found, location, before)
 
-    def _delta_survey(self, before: PublishedLog | None) -> DeltaSurvey:
-        found = survey_for_delta(self._rows(), None if before is None else before.mode)
+    def _delta_survey(self, before: State | None) -> DeltaSurvey:
+        found = survey_for_delta(self._rows(), None if before is None else before.metadata.mode)
         if not any(found.narrow.values()):
             # No file has an older type, so the history is not told.
             return found
@@ -133,11 +134,6 @@ class DeltaExportVerbs(ExportBase):
             if leaf in found.types
         }
         return replace(found, earlier=earlier)
-
-
-def delta_report(rows: TableRows) -> ExportReport:
-    """Return the report of an export to Delta."""
-    return survey_for_delta(rows).report
 
 
 class ExportVerbs(DeltaExportVerbs):
@@ -225,6 +221,6 @@ class ExportVerbs(DeltaExportVerbs):
 
 
 _REPORTS: dict[str, Callable[[TableRows], ExportReport]] = {
-    "delta": delta_report,
+    "delta": lambda rows: survey_for_delta(rows).report,
     "iceberg": lambda rows: survey_for_iceberg(rows).report,
 }

@@ -7,27 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from shelduck.sql.statements import statement_values as st
-from shelduck.sql.statements.statement_values import (
-    CreateMacroStatement,
-    DropMacroStatement,
-    ShowMacros,
-)
-from shelduck.sql.statements.upkeep_statements import (
-    AlterJob,
-    CancelJob,
-    Checkpoint,
-    DescribeDetail,
-    DescribeHistory,
-    DropFeature,
-    Optimize,
-    Reorg,
-    Restore,
-    SetVariable,
-    ShowJobs,
-    UndoJob,
-    UndropColumn,
-    Vacuum,
-)
+from shelduck.sql.statements import upkeep_statements as up
 from shelduck.sql.tokens.lexer import TokenKind, tokenize
 from shelduck.sql.tokens.parts import (
     Call,
@@ -49,8 +29,8 @@ _MAKE = (
     st.UndropTable,
     st.CreateViewStatement,
     st.PinView,
-    CreateMacroStatement,
-    DropMacroStatement,
+    st.CreateMacroStatement,
+    st.DropMacroStatement,
 )
 # What they do has no meaning for a temporary view, and no words in Spark.
 _FOR_TABLES = (
@@ -58,21 +38,29 @@ _FOR_TABLES = (
     st.AlterPartitionFields,
     st.DropPartitions,
     st.ReplaceColumns,
-    DescribeDetail,
-    DescribeHistory,
-    DropFeature,
-    Optimize,
-    Reorg,
-    Restore,
-    UndoJob,
-    UndropColumn,
-    Vacuum,
-    CancelJob,
+    up.DescribeDetail,
+    up.DescribeHistory,
+    up.DropFeature,
+    up.Optimize,
+    up.Reorg,
+    up.Restore,
+    up.UndoJob,
+    up.UndropColumn,
+    up.Vacuum,
+    up.CancelJob,
 )
 _SESSION = "session"
 _SPARKS = (st.ShowSchemas, st.ShowTables, st.UseSchema)
 # They may name no table and no schema.
-_OF_CURRENT = (st.ShowViews, ShowMacros, ShowJobs, AlterJob, Checkpoint, SetVariable, Vacuum)
+_OF_CURRENT = (
+    st.ShowViews,
+    st.ShowMacros,
+    up.ShowJobs,
+    up.AlterJob,
+    up.Checkpoint,
+    up.SetVariable,
+    up.Vacuum,
+)
 
 
 @dataclass(frozen=True, slots=True)

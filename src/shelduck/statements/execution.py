@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.errors import InvalidRequest
 from shelduck.spark.failures import SparkFailure, told_of_spark
 from shelduck.spark.named_errors import SparkError, told_as_lakes
 from shelduck.spark.query import answer, outcome, prepare_outcomes
@@ -14,8 +15,6 @@ from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.sql.parse import parse, pieces
 from shelduck.sql.statements import row_statements as rs
 from shelduck.sql.statements import statement_values as st
-from shelduck.sql.statements import upkeep_statements as up
-from shelduck.sql.tokens.parts import Call, Query
 from shelduck.statements import transactions
 from shelduck.statements.run import (
     ddl,
@@ -131,11 +130,8 @@ def run_with_macros(
 def run_statement(runner: Runner, statement: st.Statement) -> DataFrame | PlainRows | Outcome:
     """Return the rows of a query, or one row that tells what a command did."""
     operation = OPERATIONS[type(statement)]
-    run = _RUN.get(type(statement))
-    if run is None:
-        raise Unsupported(f"{operation} is not supported yet")
     try:
-        found = run(runner, statement)
+        found = _RUN[type(statement)](runner, statement)
     except SparkFailure as error:
         told = told_of_spark(error, lambda: _named(operation, statement))
         if told is None:
@@ -157,66 +153,19 @@ def _named(operation: str, statement: st.Statement) -> str:
     return operation if name is None else f"{operation} of {name}"
 
 
-OPERATIONS: dict[type, str] = {
-    st.CreateSchemaStatement: "CREATE SCHEMA",
-    st.DropSchemaStatement: "DROP SCHEMA",
-    st.UseSchema: "USE SCHEMA",
-    st.CreateTableStatement: "CREATE TABLE",
-    st.CopyTableStatement: "COPY TABLE",
-    st.AlterPartitionFields: "ALTER PARTITION FIELDS",
-    st.ReplaceColumns: "REPLACE COLUMNS",
-    st.DropPartitions: "DROP PARTITIONS",
-    st.UndropTable: "UNDROP TABLE",
+# The others are called what their class is.
+_OTHER_WORDS = {
     st.Analyze: "ANALYZE TABLE",
-    st.DropTableStatement: "DROP TABLE",
-    st.AlterTableStatement: "ALTER TABLE",
-    st.RenameTableStatement: "RENAME TABLE",
-    st.AlterRollups: "ALTER ROLLUPS",
-    st.CreateViewStatement: "CREATE VIEW",
-    st.PinView: "CREATE VIEW",
-    st.AlterView: "ALTER VIEW",
-    st.RenameViewStatement: "RENAME VIEW",
     st.CommentView: "COMMENT ON VIEW",
-    st.DropViewStatement: "DROP VIEW",
-    st.CreateMacroStatement: "CREATE MACRO",
-    st.DropMacroStatement: "DROP MACRO",
-    rs.Insert: "INSERT",
-    rs.Delete: "DELETE",
-    rs.Truncate: "TRUNCATE",
-    rs.Update: "UPDATE",
-    rs.MergeStatement: "MERGE",
-    rs.UpdateFrom: "UPDATE",
+    st.PinView: "CREATE VIEW",
     rs.DeleteUsing: "DELETE",
-    rs.Returning: "RETURNING",
-    Query: "QUERY",
-    st.Explain: "EXPLAIN",
-    st.ExplainAlter: "EXPLAIN ALTER",
-    st.ShowSchemas: "SHOW SCHEMAS",
-    st.ShowTables: "SHOW TABLES",
-    st.ShowColumns: "SHOW COLUMNS",
-    st.ShowCreateTable: "SHOW CREATE TABLE",
-    st.ShowProperties: "SHOW PROPERTIES",
-    st.ShowViews: "SHOW VIEWS",
-    st.ShowMacros: "SHOW MACROS",
-    st.ShowPartitions: "SHOW PARTITIONS",
-    st.Describe: "DESCRIBE",
-    st.Help: "HELP",
-    up.DescribeHistory: "DESCRIBE HISTORY",
-    up.DescribeDetail: "DESCRIBE DETAIL",
-    Call: "CALL",
-    up.DropFeature: "DROP FEATURE",
-    up.UndoJob: "UNDO JOB",
-    up.UndropColumn: "UNDROP COLUMN",
-    up.SetVariable: "SET VARIABLE",
-    up.Optimize: "OPTIMIZE",
-    up.Reorg: "REORG",
-    up.Vacuum: "VACUUM",
-    up.Checkpoint: "CHECKPOINT",
-    up.Restore: "RESTORE",
-    up.ShowJobs: "SHOW JOBS",
-    up.CancelJob: "CANCEL JOB",
-    up.AlterJob: "ALTER JOB",
-    up.BeginTransaction: "BEGIN TRANSACTION",
-    up.CommitTransaction: "COMMIT TRANSACTION",
-    up.RollbackTransaction: "ROLLBACK TRANSACTION",
+    rs.UpdateFrom: "UPDATE",
 }
+
+
+def _words(kind: type) -> str:
+    name = kind.__name__.removesuffix("Statement")
+    return _OTHER_WORDS.get(kind) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).upper()
+
+
+OPERATIONS = {kind: _words(kind) for kind in _RUN}

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from shelduck.borders.delta.delta_schema import (
     DeltaField,
     DeltaSchema,
+    default_of,
     delta_schema,
     shape_of,
-    with_delta,
 )
 from shelduck.borders.delta.log import Metadata
 from shelduck.errors import InvalidRequest
@@ -179,7 +179,7 @@ class _Build:
         else:
             self._note_promotion(old, part)
             made = replace(old, name=part.name, shape=shape_of(part), nullable=nullable)
-        made = with_delta(made, part, is_top=is_top)
+        made = replace(made, default=default_of(part, made) if is_top else None)
         self.origin[made.id] = part
         comment = part.metadata.get("comment")
         if comment:

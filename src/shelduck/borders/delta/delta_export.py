@@ -18,7 +18,6 @@ import pyarrow as pa
 from shelduck.borders.delta.delta_schema import (
     FEATURE,
     MAPPING_ID,
-    MODE,
     PHYSICAL_NAME,
     told_of,
     writer_features,
@@ -27,6 +26,7 @@ from shelduck.borders.delta.delta_survey import DeltaSurvey
 from shelduck.borders.delta.delta_type_changes import TYPE_CHANGES, told_changes
 from shelduck.borders.delta.log import (
     LOG,
+    MODE,
     Added,
     LoggedVector,
     Metadata,
@@ -54,19 +54,7 @@ Action = dict[str, Any]
 _PATHS = {Kind.LIST: ("element",), Kind.MAP: ("key", "value")}
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedLog:
-    """The newest version that was exported to a directory."""
-
-    state: State
-
-    @property
-    def mode(self) -> str:
-        """Return its mode of column mapping, which stays."""
-        return self.state.metadata.configuration.get(MODE, "none")
-
-
-def published(location: str, table: TableVersion) -> PublishedLog | None:
+def published(location: str, table: TableVersion) -> State | None:
     """Return the last export to a directory, or None if the directory has no Delta log.
 
     Raises AlreadyExists for the log of another table, or a log to which others have written.
@@ -86,11 +74,11 @@ def published(location: str, table: TableVersion) -> PublishedLog | None:
             f" {last.engine or 'an unknown writer'}, so the table is no longer the export; export"
             " to another directory"
         )
-    return PublishedLog(state)
+    return state
 
 
 def export_to_delta(
-    spark: SparkSession, found: DeltaSurvey, location: str, before: PublishedLog | None
+    spark: SparkSession, found: DeltaSurvey, location: str, before: State | None
 ) -> Exported:
     """Write the version of a table that is ready, after what was exported ``before``.
 
@@ -98,9 +86,7 @@ def export_to_delta(
     """
     found.report.require_ready()
     now = int(time.time() * 1000)
-    actions = _DeltaExport(
-        spark, found, before.state if before is not None else None, now
-    ).actions()
+    actions = _DeltaExport(spark, found, before, now).actions()
     done = Exported(location, found.table.snapshot.id, len(found.rows.files), found.report)
     if not actions:
         return done
@@ -111,7 +97,7 @@ def export_to_delta(
         "engineInfo": ENGINE,
         "shelduck": {"table": found.table.uuid, "snapshot": found.table.snapshot.id},
     }
-    version = 0 if before is None else before.state.version + 1
+    version = 0 if before is None else before.version + 1
     lines = [json.dumps(a, separators=(",", ":")) for a in ({"commitInfo": info}, *actions)]
     try:
         write_new_text(f"{location}/{LOG}/{version:020}.json", "\n".join(lines) + "\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from shelduck.borders.delta.delta_type_changes import leaf_of, require_known_changes
@@ -19,7 +19,6 @@ from shelduck.sql.ddl.defaults import read_default
 
 MAPPING_ID = "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
-MODE = "delta.columnMapping.mode"
 DEFAULT = "CURRENT_DEFAULT"
 LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 FEATURE = "allowColumnDefaults"
@@ -79,7 +78,7 @@ def delta_schema(metadata: Metadata) -> DeltaSchema:
     Raises Unsupported for a type that DuckLake does not have and for a type change that Delta's
     type widening does not have, CorruptLake for a text that is not a schema.
     """
-    mode = metadata.configuration.get(MODE, "none")
+    mode = metadata.mode
     if mode not in ("none", "name", "id"):
         raise Unsupported(f"unknown column mapping mode {mode!r} of the Delta table")
     try:
@@ -202,8 +201,3 @@ def told_of(field: Field, *, is_top: bool) -> Mapping[str, Any]:
 def writer_features(fields: Iterable[Field]) -> set[str]:
     """Return what writers must know because of the defaults of columns."""
     return {FEATURE} if any(told_default(field) is not None for field in fields) else set()
-
-
-def with_delta(made: Field, part: DeltaField, *, is_top: bool) -> Field:
-    """Return a field of ours with the default that its Delta field has."""
-    return replace(made, default=default_of(part, made) if is_top else None)

@@ -13,7 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -24,6 +24,7 @@ from shelduck.spark.files.file_systems import filesystem
 from shelduck.spark.files.storage import list_names, local_path, read_text
 
 LOG = "_delta_log"
+MODE = "delta.columnMapping.mode"
 _THREADS = 16
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(
@@ -70,6 +71,11 @@ class Metadata:
     partition_columns: tuple[str, ...]
     configuration: Mapping[str, str]
     description: str | None = None
+
+    @property
+    def mode(self) -> str:
+        """The mode of column mapping: none, name or id."""
+        return self.configuration.get(MODE, "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,16 +258,14 @@ def _read_checkpoint(
         raise CorruptLake(
             f"cannot read the checkpoint of version {version} of {root}: {broken!r}"
         ) from broken
-    told = _read_commit(root, version, commit_name) if commit_name is not None else None
-    return DeltaCommit(
-        version,
-        found.added,
-        (),
-        found.metadata,
-        found.protocol,
-        told.timestamp if told else None,
-        told.operation if told else None,
-        told.engine if told else None,
+    bare = DeltaCommit(version, (), ())
+    told = bare if commit_name is None else _read_commit(root, version, commit_name)
+    return replace(
+        told,
+        added=found.added,
+        removed=(),
+        metadata=found.metadata,
+        protocol=found.protocol,
         is_checkpoint=True,
     )
 

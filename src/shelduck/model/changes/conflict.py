@@ -233,10 +233,6 @@ def _is_same_table(mine: Any, other: Entry) -> bool:
     return bool(getattr(mine.table, "id", mine.table) == other.id)
 
 
-def _is_same_view(mine: Any, other: Entry) -> bool:
-    return bool(mine.view.id == other.id)
-
-
 def _is_same_macro(mine: Any, other: Entry) -> bool:
     macro = mine.macro
     if isinstance(mine, DropMacro):
@@ -246,20 +242,12 @@ def _is_same_macro(mine: Any, other: Entry) -> bool:
     return same_kind and _are_names((macro.schema.name, macro.name), other)
 
 
-def _is_checked_table(mine: Any, other: Entry) -> bool:
-    return bool(mine.excludes_inserts) and _is_same_table(mine, other)
-
-
 def _is_without_columns(mine: Any, other: Entry) -> bool:
     if not _is_same_table(mine, other):
         return False
     seen = {f.id for f in mine.table.columns.walk()}
     last = mine.table.max_column_id
     return any(f.id <= last and f.id not in seen for f in mine.columns.walk())
-
-
-def _is_for_other_columns(mine: Any, other: Entry) -> bool:
-    return mine.planned is None and _is_same_table(mine, other)
 
 
 def _are_names(names: Sequence[str], other: Entry) -> bool:
@@ -271,10 +259,14 @@ _MATCHES: dict[ConflictRule, Callable[[Any, Entry], bool]] = {
     ConflictRule.SAME_NAME: _is_same_name,
     ConflictRule.SAME_SCHEMA: _is_same_schema,
     ConflictRule.SAME_TABLE: _is_same_table,
-    ConflictRule.SAME_VIEW: _is_same_view,
+    ConflictRule.SAME_VIEW: lambda mine, other: bool(mine.view.id == other.id),
     ConflictRule.SAME_MACRO: _is_same_macro,
-    ConflictRule.CHECKED_TABLE: _is_checked_table,
+    ConflictRule.CHECKED_TABLE: lambda mine, other: (
+        bool(mine.excludes_inserts) and _is_same_table(mine, other)
+    ),
     ConflictRule.SAME_FILE: lambda _mine, _other: False,
     ConflictRule.BROUGHT_BACK: _is_without_columns,
-    ConflictRule.SAME_COLUMNS: _is_for_other_columns,
+    ConflictRule.SAME_COLUMNS: lambda mine, other: (
+        mine.planned is None and _is_same_table(mine, other)
+    ),
 }

@@ -193,8 +193,6 @@ def _decimal(leaf: Decimal, text: str) -> str:
     return f"-{written}" if sign and whole else written
 
 
-
-
 def _date(leaf: Leaf, text: str) -> str:
     number = temporal.date_number(text)
     if number is None:

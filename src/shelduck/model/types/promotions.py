@@ -105,18 +105,6 @@ class Rule:
     same_grain: bool = False
 
 
-def _is_signed_wider(source: Leaf, target: Leaf) -> bool:
-    return _has_more_bits(SIGNED.get(str(source)), SIGNED.get(str(target)))
-
-
-def _is_unsigned_wider(source: Leaf, target: Leaf) -> bool:
-    return _has_more_bits(UNSIGNED.get(str(source)), UNSIGNED.get(str(target)))
-
-
-def _is_unsigned_to_signed(source: Leaf, target: Leaf) -> bool:
-    return _has_more_bits(UNSIGNED.get(str(source)), SIGNED.get(str(target)))
-
-
 def _has_more_bits(bits: int | None, wanted: int | None) -> bool:
     return bits is not None and wanted is not None and bits < wanted <= 64
 
@@ -126,27 +114,11 @@ def _is_finer_unit(source: Leaf, target: Leaf) -> bool:
     return one in _UNITS and other in _UNITS and _UNITS.index(one) < _UNITS.index(other)
 
 
-def _is_more_digits(source: Leaf, target: Leaf) -> bool:
-    return is_decimal_wider(source, target) and scale_of(source) == scale_of(target)
-
-
-def _is_more_scale(source: Leaf, target: Leaf) -> bool:
-    return is_decimal_wider(source, target) and scale_of(source) < scale_of(target)
-
-
-def _is_to_whole_decimal(source: Leaf, target: Leaf) -> bool:
-    return _fits_decimal(source, target) and scale_of(target) == 0
-
-
 def _fits_decimal(source: Leaf, target: Leaf) -> bool:
     digits = whole_digits(str(source))
     if not isinstance(target, Decimal) or digits is None:
         return False
     return target.precision - target.scale >= digits
-
-
-def _is_unsigned_in_float(source: Leaf, target: Leaf) -> bool:
-    return str(source) in UNSIGNED and _fits_float(source, target)
 
 
 def _fits_float(source: Leaf, target: Leaf) -> bool:
@@ -159,22 +131,6 @@ def _is_in_128_bits(source: Leaf, target: Leaf) -> bool:
     if other == "int128":
         return one in SIGNED or (one in UNSIGNED and one != "uint128")
     return other == "uint128" and one in UNSIGNED
-
-
-def _is_not_written(_: Leaf, target: Leaf) -> bool:
-    return str(target) in NOT_WRITTEN
-
-
-def _gets_type(source: Leaf, target: Leaf) -> bool:
-    return str(source) == "null" and str(target) not in {*NOT_WRITTEN, "variant"}
-
-
-def _is_zoned(source: Leaf, target: Leaf) -> bool:
-    return str(target) == "timestamptz" and str(source) in ("date", *_UNITS)
-
-
-def _is_rounded(source: Leaf, target: Leaf) -> bool:
-    return is_number(source) and is_number(target)
 
 
 def _is_convertible(source: Leaf, target: Leaf) -> bool:
@@ -191,21 +147,21 @@ _LOSSY = "{target} cannot hold every {source}"
 RULES = (
     Rule(
         "a wider signed integer",
-        _is_signed_wider,
+        lambda s, t: _has_more_bits(SIGNED.get(str(s)), SIGNED.get(str(t))),
         Verdict.SAFE,
         "{target} holds every {source}",
         same_grain=True,
     ),
     Rule(
         "a wider unsigned integer",
-        _is_unsigned_wider,
+        lambda s, t: _has_more_bits(UNSIGNED.get(str(s)), UNSIGNED.get(str(t))),
         Verdict.SAFE,
         "{target} holds every {source}",
         same_grain=True,
     ),
     Rule(
         "an unsigned integer to a wider signed one",
-        _is_unsigned_to_signed,
+        lambda s, t: _has_more_bits(UNSIGNED.get(str(s)), SIGNED.get(str(t))),
         Verdict.SAFE,
         "{target} holds every {source}",
         same_grain=True,
@@ -213,14 +169,14 @@ RULES = (
     Rule("a finer unit of time", _is_finer_unit, Verdict.SAFE, "a finer unit holds every value"),
     Rule(
         "more digits before the point",
-        _is_more_digits,
+        lambda s, t: is_decimal_wider(s, t) and scale_of(s) == scale_of(t),
         Verdict.SAFE,
         "more digits before the point hold every value",
         same_grain=True,
     ),
     Rule(
         "an integer to a decimal without a scale",
-        _is_to_whole_decimal,
+        lambda s, t: _fits_decimal(s, t) and scale_of(t) == 0,
         Verdict.SAFE,
         "{target} can represent every {source}",
     ),
@@ -249,14 +205,14 @@ RULES = (
     ),
     Rule(
         "more digits after the point",
-        _is_more_scale,
+        lambda s, t: is_decimal_wider(s, t) and scale_of(s) < scale_of(t),
         Verdict.EXACT,
         "{target} can represent every {source}, but DuckDB 1.5.5 rounds the values that it"
         " compares with old files",
     ),
     Rule(
         "an unsigned integer to a float that holds it",
-        _is_unsigned_in_float,
+        lambda s, t: str(s) in UNSIGNED and _fits_float(s, t),
         Verdict.EXACT,
         "{target} holds every {source}",
     ),
@@ -275,24 +231,29 @@ RULES = (
     ),
     Rule(
         "a column without values",
-        _gets_type,
+        lambda s, t: str(s) == "null" and str(t) not in {*NOT_WRITTEN, "variant"},
         Verdict.SAFE,
         "{source} has no values",
         same_grain=True,
     ),
     Rule(
         "to a type that Shelduck cannot write",
-        _is_not_written,
+        lambda _, t: str(t) in NOT_WRITTEN,
         Verdict.REFUSED,
         "Spark has no data type that preserves the values of {target}",
     ),
     Rule(
         "to an instant",
-        _is_zoned,
+        lambda s, t: str(t) == "timestamptz" and str(s) in ("date", *_UNITS),
         Verdict.CONVERT,
         "the instant of a {source} depends on the time zone of the reader",
     ),
-    Rule("numbers that may not fit", _is_rounded, Verdict.CONVERT, _LOSSY),
+    Rule(
+        "numbers that may not fit",
+        lambda s, t: is_number(s) and is_number(t),
+        Verdict.CONVERT,
+        _LOSSY,
+    ),
     Rule(
         "values in another form",
         _is_convertible,
