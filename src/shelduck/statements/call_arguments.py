@@ -18,7 +18,7 @@ from shelduck.model.text.intervals import parse_interval
 from shelduck.model.text.names import split_name
 from shelduck.sql.statements import statement_values as st
 from shelduck.sql.tokens.parts import Argument, Call, IntervalText, TimestampText
-from shelduck.statements.runner import Runner
+from shelduck.statements.runner import Procedure, Runner
 from shelduck.work.instants import earlier, instant
 from shelduck.work.results import TableName
 
@@ -57,6 +57,11 @@ def table_name(runner: Runner, table: str, schema: str | None = None) -> TableNa
     if schema is not None:
         default = runner.view().workspace.word_of(schema)
     return runner.name(st.NamedTable(split_name(table)), default)
+
+
+def by_name(*functions: Procedure) -> dict[str, Procedure]:
+    """Return procedures by their own names."""
+    return {function.__name__: function for function in functions}
 
 
 def text(value: Argument, name: str) -> str:

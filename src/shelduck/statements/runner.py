@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import reduce
+from typing import Any, get_type_hints
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table_version import SchemaInfo, TableVersion
@@ -31,6 +32,9 @@ Answer = DataFrame | PlainRows | Result
 _HINT = re.compile(r"/\*\+\s*no_rollup(\s*\(\s*\))?\s*\*/", re.IGNORECASE)
 TABLE_FUNCTIONS: dict[str, Callable[[Runner, Call], Answer]] = {}
 """Functions of a query's FROM by name; `shelduck.statements.calls.functions` fills it."""
+
+Procedure = Callable[..., Answer]
+Run = Callable[["Runner", Any], Answer]
 
 
 class Runner:
@@ -177,3 +181,8 @@ def without_hint(text: str) -> tuple[str, bool]:
         last = token.end
     found = "".join(parts)
     return found, found == text
+
+
+def by_statement(*functions: Run) -> dict[type, Run]:
+    """Return functions by the type of the statement that each takes, as its signature says."""
+    return {list(get_type_hints(function).values())[1]: function for function in functions}

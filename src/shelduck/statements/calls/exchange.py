@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
 
 from shelduck.borders.delta.import_verbs import LakeBorders
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.options import OptionValue
 from shelduck.sql.tokens.parts import Argument, IntervalText
-from shelduck.statements.call_arguments import Texts, table_name, text
-from shelduck.statements.runner import Answer, Runner
+from shelduck.statements.call_arguments import Texts, by_name, table_name, text
+from shelduck.statements.runner import Runner
 from shelduck.verbs import set_options as api
 from shelduck.verbs.table import Table
 from shelduck.work.results import PlainRows, Result
@@ -134,13 +133,6 @@ def options(runner: Runner) -> PlainRows:
     return PlainRows(columns, rows)
 
 
-PROCEDURES: dict[str, Callable[..., Answer]] = {
-    "add_files": add_files,
-    "add_data_files": add_files,
-    "import_delta": import_delta,
-    "plan_export": plan_export,
-    "export_delta": export_delta,
-    "export_iceberg": export_iceberg,
-    "set_option": set_option,
-    "options": options,
-}
+PROCEDURES = by_name(
+    add_files, import_delta, plan_export, export_delta, export_iceberg, set_option, options
+) | {"add_data_files": add_files}

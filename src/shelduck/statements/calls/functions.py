@@ -8,7 +8,7 @@ from shelduck.catalog.read import metadata_rows, read
 from shelduck.spark.scan.images import CAME, WENT, as_ducklakes, rows_of
 from shelduck.spark.session import DataFrame
 from shelduck.sql.tokens.parts import Call
-from shelduck.statements.call_arguments import Moment, SnapshotOrTime, table_name, values
+from shelduck.statements.call_arguments import Moment, SnapshotOrTime, by_name, table_name, values
 from shelduck.statements.calls import exchange
 from shelduck.statements.runner import TABLE_FUNCTIONS, Answer, Runner
 from shelduck.work.lookup import version_at
@@ -116,19 +116,12 @@ def table_deletions(
     return rows_of(table_changes(runner, table, start, end), WENT)
 
 
-FUNCTIONS: dict[str, Callable[..., Answer]] = {
-    "snapshots": snapshots,
-    "table_info": table_info,
-    "current_snapshot": current_snapshot,
-    "last_committed_snapshot": last_committed_snapshot,
-    "settings": settings,
-    "options": exchange.options,
-    "list_files": list_files,
+FUNCTIONS = by_name(
+    *(snapshots, table_info, current_snapshot, last_committed_snapshot, settings),
+    *(exchange.options, list_files),
+    *(table_changes, table_insertions, table_deletions, ducklake_table_changes),
+) | {
     "ducklake_list_files": list_files,
-    "table_changes": table_changes,
-    "table_insertions": table_insertions,
-    "table_deletions": table_deletions,
-    "ducklake_table_changes": ducklake_table_changes,
     "ducklake_table_insertions": table_insertions,
     "ducklake_table_deletions": table_deletions,
 }

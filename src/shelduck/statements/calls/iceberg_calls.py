@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from shelduck.errors import NotFound
-from shelduck.statements.call_arguments import Moment, table_name
+from shelduck.statements.call_arguments import Moment, by_name, table_name
 from shelduck.statements.calls.upkeep_calls import compacted_rows, lake_of
-from shelduck.statements.runner import Answer, Runner
+from shelduck.statements.runner import Runner
 from shelduck.verbs.table import Table
 from shelduck.work.results import Committed, PlainRows, Result
 
@@ -72,12 +72,7 @@ def _restored(runner: Runner, restore: Callable[[], Result]) -> PlainRows:
     return PlainRows("previous_snapshot_id bigint, current_snapshot_id bigint", [(before, now)])
 
 
-PROCEDURES: dict[str, Callable[..., Answer]] = {
-    "ancestors_of": ancestors_of,
-    "remove_orphan_files": remove_orphan_files,
-    "rewrite_manifests": rewrite_manifests,
-    "rewrite_position_delete_files": rewrite_position_delete_files,
-    "rollback_to_snapshot": rollback_to_snapshot,
-    "rollback_to_timestamp": rollback_to_timestamp,
-    "set_current_snapshot": rollback_to_snapshot,
-}
+PROCEDURES = by_name(
+    *(ancestors_of, remove_orphan_files, rewrite_manifests, rewrite_position_delete_files),
+    *(rollback_to_snapshot, rollback_to_timestamp),
+) | {"set_current_snapshot": rollback_to_snapshot}

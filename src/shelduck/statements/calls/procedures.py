@@ -7,17 +7,13 @@ this one has a dictionary of its procedures; they are merged here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from shelduck.errors import NotFound, Unsupported
 from shelduck.sql.foreign_words import foreign_procedure
 from shelduck.sql.tokens.parts import Call
 from shelduck.statements import transactions
 from shelduck.statements.call_arguments import values
 from shelduck.statements.calls import exchange, functions, iceberg_calls, upkeep_calls
-from shelduck.statements.runner import Answer, Runner
-
-Procedure = Callable[..., Answer]
+from shelduck.statements.runner import Answer, Procedure, Runner
 
 PROCEDURES: dict[str, Procedure] = {
     **exchange.PROCEDURES,

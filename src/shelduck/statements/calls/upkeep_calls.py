@@ -8,7 +8,15 @@ from typing import Any
 
 from shelduck.errors import InvalidRequest
 from shelduck.sql.tokens.parts import Argument
-from shelduck.statements.call_arguments import Moment, Numbers, Share, Span, table_name, text
+from shelduck.statements.call_arguments import (
+    Moment,
+    Numbers,
+    Share,
+    Span,
+    by_name,
+    table_name,
+    text,
+)
 from shelduck.statements.call_arguments import table_name as named_table
 from shelduck.statements.runner import Answer, Runner
 from shelduck.upkeep.check import check_lake
@@ -260,19 +268,7 @@ def refresh_rollups(runner: Runner, table_name: str, *, schema: str | None = Non
     return Table(runner.state, name, runner.unit).refresh_rollups()
 
 
-PROCEDURES: dict[str, Callable[..., Answer]] = {
-    "compact": compact,
-    "merge_adjacent_files": compact,
-    "rewrite_data_files": rewrite_data_files,
-    "expire_snapshots": expire_snapshots,
-    "cleanup_old_files": cleanup_old_files,
-    "delete_orphaned_files": delete_orphaned_files,
-    "remove_orphans": delete_orphaned_files,
-    "checkpoint": checkpoint,
-    "maintain": maintain,
-    "migrate": migrate,
-    "check": check,
-    "flush_inlined_data": flush_inlined_data,
-    "fold": fold,
-    "refresh_rollups": refresh_rollups,
-}
+PROCEDURES = by_name(
+    *(compact, rewrite_data_files, expire_snapshots, cleanup_old_files, delete_orphaned_files),
+    *(checkpoint, maintain, migrate, check, flush_inlined_data, fold, refresh_rollups),
+) | {"merge_adjacent_files": compact, "remove_orphans": delete_orphaned_files}

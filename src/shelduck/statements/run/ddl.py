@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.jobs.jobs import SchemaChangeJob, job_properties
@@ -31,7 +30,7 @@ from shelduck.sql.statements import statement_values as st
 from shelduck.sql.tokens.parts import Statement
 from shelduck.statements.describe import create_statement
 from shelduck.statements.run.views import comment_columns
-from shelduck.statements.runner import Answer, Runner
+from shelduck.statements.runner import Runner, by_statement
 from shelduck.verbs.catalog_verbs import creating
 from shelduck.work.hooks import carry_out_rows
 from shelduck.work.lookup import version_at
@@ -225,14 +224,7 @@ def _members(statement: st.CreateTableStatement, rows: DataFrame | None) -> list
     return [Member(c.name, c.type, c.nullable, c.comment) for c in statement.columns]
 
 
-RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    st.CreateSchemaStatement: create_schema,
-    st.DropSchemaStatement: drop_schema,
-    st.UseSchema: use_schema,
-    st.CreateTableStatement: create_table,
-    st.CopyTableStatement: copy_table,
-    st.AlterPartitionFields: alter_partition_fields,
-    st.DropTableStatement: drop_table,
-    st.AlterTableStatement: alter_table,
-    st.RenameTableStatement: rename_table,
-}
+RUN = by_statement(
+    *(create_schema, drop_schema, use_schema, create_table, copy_table, alter_partition_fields),
+    *(drop_table, alter_table, rename_table),
+)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Path
@@ -23,7 +22,7 @@ from shelduck.sql.statements import row_statements as st
 from shelduck.sql.statements.upkeep_statements import Restore
 from shelduck.sql.tokens.parts import Expression, Target
 from shelduck.statements.run import inserts
-from shelduck.statements.runner import Answer, Runner
+from shelduck.statements.runner import Runner, by_statement
 from shelduck.work.hooks import carry_out_rows, changed_rows, settled_rows
 from shelduck.work.results import Committed, Result
 from shelduck.work.table_changes import changes_of
@@ -97,14 +96,9 @@ def restore(runner: Runner, statement: Restore) -> Result:
     return table.restore(version=statement.version, timestamp=statement.timestamp)
 
 
-RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    st.Delete: delete,
-    st.Truncate: truncate,
-    st.Update: update,
-    st.MergeStatement: merge,
+RUN = by_statement(delete, truncate, update, merge, restore) | {
     st.UpdateFrom: merge,
     st.DeleteUsing: merge,
-    Restore: restore,
 }
 
 
@@ -260,4 +254,4 @@ def _shown(
     return rows_of(feed, ("delete",) if is_delete else CAME)
 
 
-RETURNING: dict[type, Callable[[Runner, Any], Answer]] = {st.Returning: returning}
+RETURNING = by_statement(returning)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
@@ -37,7 +36,7 @@ from shelduck.spark.values import default_sql
 from shelduck.sql.rows.insert import is_values, literal_rows, text_of, time_word, with_times
 from shelduck.sql.statements import statement_values as st
 from shelduck.statements.describe import spark_text
-from shelduck.statements.runner import Answer, Runner
+from shelduck.statements.runner import Runner, by_statement
 from shelduck.work.hooks import carry_out_rows, settled_rows
 from shelduck.work.results import Result, Staged
 from shelduck.work.unit import UnitOfWork, carry_out
@@ -295,4 +294,4 @@ def _value(field: Field, literal: str, table: str) -> str:
     return f"CAST(CAST({literal} AS STRING) AS {kind})"
 
 
-RUN: dict[type, Callable[[Runner, Any], Answer]] = {st.Insert: insert}
+RUN = by_statement(insert)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 from shelduck.catalog.read.overview.column_history import ShapeVersions
 from shelduck.catalog.running.job_rows import LightChange, jobs, light_changes, open_job
@@ -34,11 +33,10 @@ from shelduck.spark.scan.matching import Where
 from shelduck.spark.session import DataFrame
 from shelduck.sql.statements import statement_values as st
 from shelduck.sql.statements import upkeep_statements as up
-from shelduck.sql.tokens.parts import Call
 from shelduck.statements.calls.procedures import call
 from shelduck.statements.calls.upkeep_calls import checkpoint as do_checkpoint
 from shelduck.statements.calls.upkeep_calls import compacted_rows, deleted_rows, lake_of
-from shelduck.statements.runner import Answer, Runner
+from shelduck.statements.runner import Runner, by_statement
 from shelduck.upkeep.lake_upkeep import ORPHAN_AGE
 from shelduck.work.results import PlainRows, Result, Unchanged
 from shelduck.work.unit import UnitOfWork, carry_out, refuse_in_transaction
@@ -270,17 +268,7 @@ def checkpoint(runner: Runner, _: up.Checkpoint) -> PlainRows:
     return do_checkpoint(runner)
 
 
-RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    up.ShowJobs: show_jobs,
-    up.CancelJob: cancel_alter,
-    up.AlterJob: alter_job_of_lake,
-    st.AlterRollups: alter_rollups,
-    Call: call,
-    up.DropFeature: drop_feature,
-    up.UndoJob: undo_job,
-    up.UndropColumn: undrop_column,
-    up.Optimize: optimize,
-    up.Reorg: reorg,
-    up.Vacuum: vacuum,
-    up.Checkpoint: checkpoint,
-}
+RUN = by_statement(
+    *(show_jobs, cancel_alter, alter_job_of_lake, alter_rollups, call, drop_feature, undo_job),
+    *(undrop_column, optimize, reorg, vacuum, checkpoint),
+)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
@@ -22,7 +21,7 @@ from shelduck.sql.query.macro_calls import Macro, MacroForm, expanded, qualified
 from shelduck.sql.query.translate import refusal_expression, refusal_query, translated_macro
 from shelduck.sql.statements import statement_values as st
 from shelduck.statements.run.show import is_like
-from shelduck.statements.runner import Answer, Runner
+from shelduck.statements.runner import Runner, by_statement
 from shelduck.work.results import PlainRows, Result, TableName, Unchanged, table_name
 from shelduck.work.unit import UnitOfWork, carry_out
 
@@ -238,8 +237,4 @@ def _not_found(unit: UnitOfWork, name: TableName, kind: MacroKind) -> ShelduckEr
     return NotFound.named("macro", name.name, known, where=f"schema {schema.text!r}")
 
 
-RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    st.CreateMacroStatement: create_macro,
-    st.DropMacroStatement: drop_macro,
-    st.ShowMacros: show_macros,
-}
+RUN = by_statement(create_macro, drop_macro, show_macros)

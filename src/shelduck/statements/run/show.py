@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 from urllib.parse import quote
 
 from shelduck.catalog.read.metadata_rows import table_rows
@@ -25,7 +24,7 @@ from shelduck.sql.statements.upkeep_statements import DescribeDetail, DescribeHi
 from shelduck.sql.tokens.lexer import TokenKind, string_of, tokenize
 from shelduck.statements import describe as described
 from shelduck.statements.describe import topics
-from shelduck.statements.runner import Answer, Runner
+from shelduck.statements.runner import Runner, by_statement
 from shelduck.statements.targets import query_frame
 from shelduck.verbs.metadata_tables import history
 from shelduck.work.pinned_views import pinned_shape
@@ -274,18 +273,7 @@ def _directory(key: str, value: str | None) -> str:
     return f"{key}={NULL_DIRECTORY if value is None else quote(value, safe=' ')}"
 
 
-RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    DescribeHistory: describe_history,
-    DescribeDetail: describe_detail,
-    st.ShowPartitions: show_partitions,
-    st.Query: query,
-    st.Explain: explain,
-    st.ExplainAlter: explain_alter,
-    st.ShowSchemas: show_schemas,
-    st.ShowTables: show_tables,
-    st.ShowColumns: show_columns,
-    st.ShowCreateTable: show_create_table,
-    st.ShowProperties: show_properties,
-    st.Describe: describe,
-    st.Help: help_,
-}
+RUN = by_statement(
+    *(describe_history, describe_detail, show_partitions, query, explain, explain_alter),
+    *(show_schemas, show_tables, show_columns, show_create_table, show_properties, describe, help_),
+)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.model.tables.view import ViewDefinition, ViewVersion
@@ -13,7 +12,7 @@ from shelduck.sql.query.translate import CATALOG, duckdb_query, refusal_query, r
 from shelduck.sql.statements import statement_values as st
 from shelduck.sql.tokens.parts import SessionName
 from shelduck.statements.run.show import is_like
-from shelduck.statements.runner import Answer, Runner
+from shelduck.statements.runner import Runner, by_statement
 from shelduck.statements.targets import QueryScope, frame_of, query_frame, require_harmless
 from shelduck.verbs.metadata_tables import TABLES
 from shelduck.work.instants import Zone, instant
@@ -290,12 +289,4 @@ def _moment(text: str, zone: Zone) -> str:
     return instant(text, zone).isoformat(sep=" ")
 
 
-RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    st.CreateViewStatement: create_view,
-    st.PinView: pin,
-    st.AlterView: alter_view,
-    st.RenameViewStatement: rename_view,
-    st.CommentView: comment_view,
-    st.DropViewStatement: drop_view,
-    st.ShowViews: show_views,
-}
+RUN = by_statement(create_view, pin, alter_view, rename_view, comment_view, drop_view, show_views)

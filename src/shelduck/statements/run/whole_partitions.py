@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from shelduck.catalog.read.read import dropped_at
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
@@ -18,7 +17,7 @@ from shelduck.spark.scan.value_counts import count_values, countable
 from shelduck.spark.session import DataFrame
 from shelduck.sql.statements import statement_values as st
 from shelduck.statements.run.ddl import alter_table, copy_table
-from shelduck.statements.runner import Answer, Runner
+from shelduck.statements.runner import Runner, by_statement
 from shelduck.work.results import Result, Unchanged
 from shelduck.work.unit import UnitOfWork, carry_out
 
@@ -133,9 +132,4 @@ def _counted(
     ]
 
 
-RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    st.DropPartitions: drop_partitions,
-    st.ReplaceColumns: replace_columns,
-    st.UndropTable: undrop_table,
-    st.Analyze: analyze,
-}
+RUN = by_statement(drop_partitions, replace_columns, undrop_table, analyze)
