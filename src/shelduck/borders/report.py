@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from rich.filesize import decimal
 
@@ -12,7 +12,7 @@ from shelduck.model.files.data_file import DataFile
 from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.constraints import constraints_of
 from shelduck.model.tables.partition import named_keys
-from shelduck.model.tables.schema import Default
+from shelduck.model.tables.schema import Default, Field, Kind, Path, path_text
 from shelduck.model.tables.table_version import TableVersion
 
 _MOST_LINES = 20
@@ -96,10 +96,44 @@ class ExportReport:
         if self.inlined_rows:
             steps.append("table.flush_inlined_data()")
         if self.rewrites:
-            named = ", ".join(str(f.file_id) for f in self.rewrites[:_MOST_LINES])
-            more = ", …" if len(self.rewrites) > _MOST_LINES else ""
-            steps.append(f"table.rewrite([{named}{more}])")
+            steps.append(f"table.rewrite([{listed([f.file_id for f in self.rewrites])}])")
         return f"export with rewrite=True, or run {' and '.join(steps)} and export again"
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """Return the first of the files that `Table.rewrite` has to rewrite."""
+    more = ", …" if len(numbers) > _MOST_LINES else ""
+    return ", ".join(map(str, numbers[:_MOST_LINES])) + more
+
+
+def column_of(path: Path) -> str:
+    """Return a column, or a part of one, in the words of reports."""
+    return f"column {path_text(path)!r}"
+
+
+def shown_parts(
+    fields: Iterable[Field],
+    look: Callable[[Field, Path], bool],
+    losses: list[Loss],
+    above: Path = (),
+) -> Iterator[Field]:
+    """Yield fields without the parts that readers cannot show; `losses` gets what is left out.
+
+    ``look`` tells whether readers can show a leaf. A list or map is left out with any part of it, a
+    struct if all of its members are left out.
+    """
+    for made in fields:
+        path = (*above, made.name)
+        if not isinstance(made.shape, Kind):
+            if look(made, path):
+                yield made
+            continue
+        children = tuple(shown_parts(made.children, look, losses, path))
+        if len(children) == len(made.children) or (made.shape is Kind.STRUCT and children):
+            yield replace(made, children=children)
+        else:
+            why = f"left out, because a part of the {made.shape.value} is"
+            losses.append(Loss(column_of(path), why))
 
 
 @dataclass(frozen=True, slots=True)

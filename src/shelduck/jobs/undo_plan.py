@@ -206,7 +206,7 @@ def _reverse(
         clause.on_error_null,
         number,
         tuple(f.id for f in now.walk()),
-        () if clause.using is None else tuple(named_columns(past.now.columns.fields)),
+        () if clause.using is None else named_columns(past.now.columns.fields),
         shadow_parts=tuple(f.id for f in back.walk()),
     )
     is_exact = all(

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from math import ceil, inf
 
 from shelduck.model.files.data_file import DataFile, NameMapping
-from shelduck.model.files.layout import PhysicalField
 from shelduck.model.tables.schema import FieldId
 
 MIN_FILES = 2
@@ -256,14 +255,7 @@ def _held(file: DataFile, mappings: Mapping[int, NameMapping]) -> set[FieldId] |
         return found
     if file.layout is None or any(f.id is None for f in file.layout.fields):
         return None
-    return {FieldId(i) for f in file.layout.fields for i in _ids(f)}
-
-
-def _ids(field: PhysicalField) -> Iterable[int]:
-    if field.id is not None:
-        yield field.id
-    for child in field.children:
-        yield from _ids(child)
+    return {FieldId(f.id) for f in file.layout.walk() if f.id is not None}
 
 
 def _packed(

@@ -22,6 +22,7 @@ from shelduck.model.tables.schema import (
     in_places,
     new_field,
     path_text,
+    with_paths,
 )
 from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.model.tables.writable import Conversion, shadow_name
@@ -90,7 +91,7 @@ def plan_shadow(
         change.on_error_null,
         clause,
         tuple(f.id for f in old.walk()),
-        () if change.using is None else tuple(named_columns(table.columns.fields)),
+        () if change.using is None else named_columns(table.columns.fields),
         old.nullable and (change.on_error_null or change.using is not None),
     )
     return Shadow(old, _field(old, target, number, name), conversion)
@@ -179,12 +180,9 @@ def _changed(table: TableVersion, old: Field, conversion: Conversion) -> str | N
     return None
 
 
-def named_columns(fields: Sequence[Field], above: Path = ()) -> Iterator[tuple[Path, FieldId]]:
-    """Yield what expressions may name: columns and everything in them, with their ids."""
-    for field in fields:
-        path = (*above, field.name)
-        yield path, field.id
-        yield from named_columns(field.children, path)
+def named_columns(fields: Sequence[Field]) -> tuple[tuple[Path, FieldId], ...]:
+    """Return what expressions may name: columns and everything in them, with their ids."""
+    return tuple((path, field.id) for path, field in with_paths(fields))
 
 
 def reservation(table: TableVersion, shadows: Sequence[Shadow]) -> AlterTable:

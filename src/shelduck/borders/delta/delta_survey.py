@@ -6,7 +6,7 @@ Delta's readers find a column by its name or id in the files, so each layout is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from shelduck.borders.delta.delta_schema import told_default
 from shelduck.borders.delta.delta_types import DeltaType, shown_as
@@ -14,21 +14,23 @@ from shelduck.borders.report import (
     ExportReport,
     FileRewrite,
     Loss,
+    column_of,
+    listed,
     lost_default,
     lost_of_table,
+    shown_parts,
     unknown_rows,
 )
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.data_file import DataFile, NameMapping
 from shelduck.model.files.layout import PhysicalField
-from shelduck.model.tables.schema import Field, FieldId, Kind, path_text
+from shelduck.model.tables.schema import Field, FieldId, Kind, Path
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.planning.resolve import Node, resolve
 from shelduck.spark.files.physical import physical_schema
 
 FORMAT = "Delta"
-_MOST_NAMED = 20
 _WHY_NOT = "Delta has defaults of top-level columns, in Spark's SQL"
 
 
@@ -65,7 +67,19 @@ def survey_for_delta(rows: TableRows, mode: str | None = None) -> DeltaSurvey:
     """
     table = rows.table
     losses: list[Loss] = []
-    fields = tuple(_kept(table.columns.fields, (), losses))
+
+    def look(leaf: Field, path: Path) -> bool:
+        here, shown = column_of(path), _shown(leaf)
+        if shown is None:
+            losses.append(Loss(here, f"left out: Delta has no type for {leaf.shape}"))
+            return False
+        if shown.loss:
+            losses.append(Loss(here, shown.loss))
+        if leaf.default is not None and (len(path) > 1 or told_default(leaf) is None):
+            losses.append(lost_default(here, leaf.default, _WHY_NOT))
+        return True
+
+    fields = tuple(shown_parts(table.columns, look, losses))
     if not fields:
         raise Unsupported(f"{table.full_name} has no column with a Delta type")
     types = {leaf.id: s for f in fields for leaf in f.leaves() if (s := _shown(leaf)) is not None}
@@ -134,29 +148,6 @@ class _Found:
         return found
 
 
-def _kept(fields: Iterable[Field], path: tuple[str, ...], losses: list[Loss]) -> Iterator[Field]:
-    """Yield fields without the parts that Delta has no type for, and note what is lost."""
-    for f in fields:
-        below = (*path, f.name)
-        here = f"column {path_text(below)!r}"
-        if not isinstance(f.shape, Kind):
-            shown = shown_as(f.shape)
-            if shown is None:
-                losses.append(Loss(here, f"left out: Delta has no type for {f.shape}"))
-                continue
-            if shown.loss:
-                losses.append(Loss(here, shown.loss))
-            if f.default is not None and (path or told_default(f) is None):
-                losses.append(lost_default(here, f.default, _WHY_NOT))
-            yield f
-            continue
-        children = tuple(_kept(f.children, below, losses))
-        if len(children) == len(f.children) or (f.shape is Kind.STRUCT and children):
-            yield replace(f, children=children)
-        else:
-            losses.append(Loss(here, f"left out, because a part of the {f.shape.value} is"))
-
-
 def _shown(leaf: Field) -> DeltaType | None:
     assert not isinstance(leaf.shape, Kind)
     return shown_as(leaf.shape)
@@ -190,15 +181,13 @@ def _of_readers(
             kinds = narrow.get(leaf.id)
             if not kinds:
                 continue
-            files = [str(number) for held in kinds.values() for number in held]
-            more = ", …" if len(files) > _MOST_NAMED else ""
-            listed = ", ".join(files[:_MOST_NAMED]) + more
+            files = [number for held in kinds.values() for number in held]
             where = top.name if leaf is top else f"{top.name} ({leaf.name})"
             yield Loss(
                 f"column {where!r}",
                 f"{len(files)} file(s) hold {', '.join(sorted(kinds))}; readers need the feature"
                 " typeWidening, which deltalake 1.6 refuses, and DuckDB 1.5 may filter such rows"
-                f" wrongly; table.rewrite([{listed}]) fixes it",
+                f" wrongly; table.rewrite([{listed(files)}]) fixes it",
             )
 
 
@@ -260,7 +249,7 @@ class _DeltaWalk:
         """Check columns, or the members of a struct."""
         for node in nodes:
             below = (*path, node.field.name)
-            here = f"column {path_text(below)!r}"
+            here = column_of(below)
             if node.constant is not None:
                 self.found.reasons.append(f"{here} is in the path or the catalog, not in the file")
             elif node.null:
@@ -282,7 +271,7 @@ class _DeltaWalk:
             )
 
     def _node(self, node: Node, stored: PhysicalField, path: tuple[str, ...]) -> None:
-        here = f"column {path_text(path)!r}"
+        here = column_of(path)
         if node.field.is_leaf:
             self._leaf(node.field.id, stored, here)
         elif node.field.shape is Kind.STRUCT:

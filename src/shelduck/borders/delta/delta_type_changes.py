@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shelduck.borders.delta.delta_types import shown_as
+from shelduck.borders.report import column_of
 from shelduck.errors import CorruptLake, Unsupported
-from shelduck.model.tables.schema import path_text
 from shelduck.model.types.accepted import DELTA_WORDS, delta_widens
 from shelduck.model.types.data_types import Decimal, Leaf, Primitive
 
@@ -43,7 +43,7 @@ def require_known_changes(
     is a leaf itself, ``("element",)`` for a list of leaves. Raises CorruptLake for an entry that
     cannot be read or whose path does not exist.
     """
-    here = f"column {path_text(path)!r} of the Delta table"
+    here = f"{column_of(path)} of the Delta table"
     known = set(leaves)
     for entry in _entries(metadata, here):
         place = tuple(entry.get("fieldPath", "").split(".")) if entry.get("fieldPath") else ()

@@ -17,6 +17,7 @@ import pyarrow as pa
 from shelduck.borders.delta.delta_files import DeltaFiles, sizes_of
 from shelduck.borders.delta.log import Added, DeltaLog, State
 from shelduck.borders.delta.steps import Imported, ImportStep, Planner
+from shelduck.borders.report import column_of
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import AppendFiles, DeleteRows, FileDeletes, RowChange
 from shelduck.model.files.data_file import DataFile, NewDeleteFile, deletes_seen
@@ -35,7 +36,7 @@ from typing import Any
 
 from shelduck.borders.delta.delta_columns import Columns
 from shelduck.borders.delta.delta_schema import DEFAULT, LENGTH, DeltaField, is_lost
-from shelduck.model.tables.schema import Field, path_text
+from shelduck.model.tables.schema import Field, with_paths
 
 _SHOWN = 20
 _CONSTRAINT = "delta.constraints."
@@ -278,10 +279,9 @@ def notes_of_columns(columns: Iterable[Columns]) -> list[str]:
     """Return the properties of these columns in Delta that they lose here, each one once."""
     found: dict[str, None] = {}
     for one in columns:
-        for top in one.schema:
-            for f, path in _walk(top, ()):
-                for what in _lost(one.origin[f.id], f, is_nested=len(path) > 1):
-                    found[f"column {path_text(path)!r}: {what}"] = None
+        for path, f in with_paths(one.schema):
+            for what in _lost(one.origin[f.id], f, is_nested=len(path) > 1):
+                found[f"{column_of(path)}: {what}"] = None
     return list(found)
 
 
@@ -293,13 +293,6 @@ def notes_of_settings(log: DeltaLog) -> Iterator[str]:
     protocol = next((s.protocol for s in reversed(log.steps) if s.protocol is not None), None)
     if protocol is not None:
         yield from _of_features(protocol.writer_features)
-
-
-def _walk(f: Field, path: tuple[str, ...]) -> Iterator[tuple[Field, tuple[str, ...]]]:
-    below = (*path, f.name)
-    yield f, below
-    for child in f.children:
-        yield from _walk(child, below)
 
 
 def _lost(origin: DeltaField, made: Field, *, is_nested: bool) -> Iterator[str]:

@@ -7,13 +7,14 @@ be rewritten if readers would misread anything else in it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from shelduck.borders.report import column_of
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_file import DataFile, MappedName, NameMapping
 from shelduck.model.files.layout import Layout, PhysicalField
-from shelduck.model.tables.schema import Field, FieldId, Kind, path_text
+from shelduck.model.tables.schema import Field, FieldId, Kind
 
 # The parent of a name: a field id, None for the columns themselves.
 NamedBelow = tuple[int | None, str]
@@ -51,7 +52,7 @@ def layout_findings(
         raise CorruptLake(f"the layout of data file {file.path} is unknown")
     if mapping is None and any(f.id is None for f in layout.fields):
         return IcebergFindings(("its columns have no field ids and are found by position",))
-    if mapping is not None and any(f.id is not None for f in _every(layout.fields)):
+    if mapping is not None and any(f.id is not None for f in layout.walk()):
         return IcebergFindings(("it has its own field ids, not those of the table",))
     work = _IcebergWalk()
     names = None if mapping is None else mapping.names
@@ -102,7 +103,7 @@ class _IcebergWalk:
             below = (*path, wanted.name)
             meant = _meant(wanted, mapped)
             if meant is not None and meant.is_partition:
-                self.reasons.append(f"{_column(below)} is in the path, not in the file")
+                self.reasons.append(f"{column_of(below)} is in the path, not in the file")
                 continue
             if mapped is None:
                 found = [s for s in stored if s.id == wanted.id]
@@ -110,7 +111,7 @@ class _IcebergWalk:
                 name = None if meant is None else meant.source_name.lower()
                 found = [s for s in stored if s.name.lower() == name]
             if len(found) > 1:
-                self.reasons.append(f"{_column(below)} is {len(found)} times in the file")
+                self.reasons.append(f"{column_of(below)} is {len(found)} times in the file")
             elif found:
                 self._node(wanted, found[0], None if meant is None else meant.children, below)
             elif wanted.is_leaf and wanted.initial_default is not None:
@@ -155,16 +156,18 @@ class _IcebergWalk:
         self, wanted: Field, found: PhysicalField, mapped: Names, path: tuple[str, ...]
     ) -> None:
         if str(found.shape) == "unknown":
-            self.reasons.append(f"{_column(path)} has untyped NULLs in the file")
+            self.reasons.append(f"{column_of(path)} has untyped NULLs in the file")
         elif wanted.is_leaf:
             self.stored[wanted.id] = found
         elif found.shape is not wanted.shape:
-            self.reasons.append(f"{_column(path)} is {found.shape} in the file, not {wanted.shape}")
+            self.reasons.append(
+                f"{column_of(path)} is {found.shape} in the file, not {wanted.shape}"
+            )
         elif wanted.shape is Kind.STRUCT:
             before = len(self.stored)
             self.siblings(wanted.children, found.children, mapped, path)
             if len(self.stored) == before:
-                self.reasons.append(f"no field of the struct {_column(path)} is in the file")
+                self.reasons.append(f"no field of the struct {column_of(path)} is in the file")
         else:
             self._parts(wanted, found, mapped, path)
 
@@ -174,12 +177,14 @@ class _IcebergWalk:
         """Check the parts of a list or map, which are found by position."""
         assert isinstance(wanted.shape, Kind)
         if found.encoding or found.group != _GROUPS[wanted.shape]:
-            self.reasons.append(f"{_column(path)} is a {wanted.shape} in the layout of old writers")
+            self.reasons.append(
+                f"{column_of(path)} is a {wanted.shape} in the layout of old writers"
+            )
         for part, child in zip(wanted.children, found.children, strict=True):
             meant = _meant(part, mapped)
             if (child.id != part.id) if mapped is None else meant is None:
                 self.reasons.append(
-                    f"the {part.name} of {_column(path)} is another field in the file"
+                    f"the {part.name} of {column_of(path)} is another field in the file"
                 )
                 continue
             below = None if meant is None else meant.children
@@ -192,22 +197,12 @@ def _meant(wanted: Field, mapped: Names) -> MappedName | None:
 
 def _unfit_ids(layout: Layout, columns: Sequence[Field]) -> list[str]:
     """Report parts without ids: because of one, readers treat the file as one without any ids."""
-    bare = next((f.name for f in _every(layout.fields) if f.id is None), None)
+    bare = next((f.name for f in layout.walk() if f.id is None), None)
     if bare is not None:
         return [f"{bare!r} has no field id"]
     live = {c.id for top in columns for c in top.walk()}
     # For an existing column, the report says that it is left out; a new file has it too.
-    gone = (f for f in _every(layout.fields) if f.id not in live and str(f.shape) == "variant")
+    gone = (f for f in layout.walk() if f.id not in live and str(f.shape) == "variant")
     return [
         f"the dropped column {f.name!r} is a variant whose parts have no field ids" for f in gone
     ]
-
-
-def _every(fields: Iterable[PhysicalField]) -> Iterator[PhysicalField]:
-    for f in fields:
-        yield f
-        yield from _every(f.children)
-
-
-def _column(path: tuple[str, ...]) -> str:
-    return f"column {path_text(path)!r}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from shelduck.borders.iceberg.iceberg_types import LAST_VERSION, Json, ShownType, default_json
-from shelduck.borders.report import Loss
-from shelduck.model.tables.schema import Field, FieldId, Kind, path_text
+from shelduck.borders.report import Loss, column_of, shown_parts
+from shelduck.model.tables.schema import Field, FieldId, Kind, Path
 
 JsonObject = dict[str, Any]
 
@@ -25,12 +25,17 @@ class ShownColumns:
 def shown_columns(
     fields: Iterable[Field], types: Mapping[FieldId, ShownType | None]
 ) -> ShownColumns:
-    """Return the columns without those for which Iceberg has no type, and the losses.
-
-    A list or map is left out with any part of it, a struct if all of its members are left out.
-    """
+    """Return the columns without those for which Iceberg has no type, and the losses."""
     losses: list[Loss] = []
-    kept = [f for f in (_kept(top, types, (), losses) for top in fields) if f is not None]
+
+    def look(leaf: Field, path: Path) -> bool:
+        shown = types.get(leaf.id)
+        told = _why_left_out(str(leaf.shape)) if shown is None else shown.loss
+        if told:
+            losses.append(Loss(column_of(path), told))
+        return shown is not None
+
+    kept = list(shown_parts(fields, look, losses))
     known = {i: shown for i, shown in types.items() if shown is not None}
     live = {leaf.id for top in kept for leaf in top.leaves()}
     return ShownColumns(tuple(kept), {i: s for i, s in known.items() if i in live}, tuple(losses))
@@ -66,31 +71,6 @@ def write_default(field: Field, types: Mapping[FieldId, ShownType], version: int
     return _json(field, field.default.text, types)
 
 
-def _kept(
-    field: Field,
-    types: Mapping[FieldId, ShownType | None],
-    path: tuple[str, ...],
-    losses: list[Loss],
-) -> Field | None:
-    below = (*path, field.name)
-    if not isinstance(field.shape, Kind):
-        shown = types.get(field.id)
-        if shown is None:
-            losses.append(Loss(_column(below), _why_left_out(str(field.shape))))
-            return None
-        if shown.loss:
-            losses.append(Loss(_column(below), shown.loss))
-        return field
-    children = [_kept(c, types, below, losses) for c in field.children]
-    found = tuple(c for c in children if c is not None)
-    if len(found) == len(children):
-        return replace(field, children=found)
-    if field.shape is Kind.STRUCT and found:
-        return replace(field, children=found)
-    losses.append(Loss(_column(below), f"left out, because a part of the {field.shape.value} is"))
-    return None
-
-
 def _why_left_out(name: str) -> str:
     if name == "timestamp_ns":
         return "left out: nanoseconds need format_version=3"
@@ -99,10 +79,6 @@ def _why_left_out(name: str) -> str:
             "left out: it is not in Iceberg's form, and PyIceberg cannot open files with a variant"
         )
     return f"left out: Iceberg has no type for {name}"
-
-
-def _column(path: tuple[str, ...]) -> str:
-    return f"column {path_text(path)!r}"
 
 
 def _json(field: Field, text: str, types: Mapping[FieldId, ShownType]) -> Json | None:

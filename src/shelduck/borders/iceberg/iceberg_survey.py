@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shelduck.borders.iceberg.iceberg_layouts import IcebergFindings, NamedBelow, layout_findings
@@ -23,6 +23,8 @@ from shelduck.borders.report import (
     ExportReport,
     FileRewrite,
     Loss,
+    column_of,
+    listed,
     lost_default,
     lost_of_table,
     unknown_rows,
@@ -30,12 +32,11 @@ from shelduck.borders.report import (
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.files.data_file import DataFile
 from shelduck.model.files.layout import PhysicalField
-from shelduck.model.tables.schema import Field, FieldId, Kind, path_text
+from shelduck.model.tables.schema import Field, FieldId, Kind, with_paths
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.read.table_rows import TableRows
 
 FORMAT = "Iceberg"
-_MOST_NAMED = 20
 # What Iceberg's reader for Spark has no type for, and how a table is shown without it.
 _NOT_IN_SPARK = {
     "timestamp_ns": ("nanoseconds", "format_version=2 leaves out the column"),
@@ -81,12 +82,12 @@ def survey_for_iceberg(rows: TableRows, format_version: int | None = None) -> Ic
     every = {leaf.id: _any_type(leaf) for leaf in table.columns.leaves()}
     found = _Findings.of(rows, shown_columns(columns, every).fields)
     version = format_version or (LAST_VERSION if _needs_last(found, every) else FIRST_VERSION)
-    types = {i: _type(f, found.forms(i), version) for i, f in _leaves(columns).items()}
+    types = {leaf.id: _type(leaf, found.forms(leaf.id), version) for leaf in table.columns.leaves()}
     shown = shown_columns(columns, types)
     if not shown.fields:
         raise Unsupported(f"{table.full_name} has no column with an Iceberg type")
     names, clashes = found.merged_names()
-    paths = {f.id: f"column {path_text(path)!r}" for f, path in _walk(columns)}
+    paths = {f.id: column_of(path) for path, f in with_paths(columns)}
     reasons = {
         number: (
             *one.reasons,
@@ -159,10 +160,6 @@ class _Findings:
         return merged, clashes
 
 
-def _leaves(columns: Iterable[Field]) -> dict[FieldId, Field]:
-    return {leaf.id: leaf for top in columns for leaf in top.leaves()}
-
-
 def _any_type(leaf: Field) -> ShownType | None:
     assert not isinstance(leaf.shape, Kind)
     known = shown_as(leaf.shape)
@@ -218,7 +215,7 @@ def _of_defaults(shown: ShownColumns, version: int, paths: Mapping[FieldId, str]
         if version < LAST_VERSION
         else "Iceberg supports only constants"
     )
-    for leaf, _ in _walk(shown.fields):
+    for _, leaf in with_paths(shown.fields):
         if leaf.default is not None and write_default(leaf, shown.types, version) is None:
             yield lost_default(paths[leaf.id], leaf.default, why)
 
@@ -228,7 +225,7 @@ def _of_readers(
 ) -> list[Loss]:
     """Return in which points known readers of Iceberg differ from the specification."""
     losses = []
-    for leaf, _ in _walk(shown.fields):
+    for _, leaf in with_paths(shown.fields):
         if leaf.shape is Kind.LIST and leaf.children[0].shape is Kind.STRUCT:
             losses.append(
                 Loss(paths[leaf.id], "PyIceberg 0.12 shows a NULL list of structs as an empty one")
@@ -239,33 +236,20 @@ def _of_readers(
             )
         elif leaf.is_leaf and shown.types[leaf.id].type in _NOT_IN_SPARK:
             what, remedy = _NOT_IN_SPARK[shown.types[leaf.id].type]
-            told = remedy.format(files=_numbers([str(f.id) for f in files]))
+            told = remedy.format(files=listed([f.id for f in files]))
             why = f"Iceberg 1.12 for Spark does not support {what} and cannot open the table"
             losses.append(Loss(paths[leaf.id], f"{why}; {told}"))
         elif str(leaf.shape) == "float64":
             narrow = found.layouts_with(leaf.id, "float32")
-            numbers = [str(f.id) for f in files if found.layout_of[f.id] in narrow]
+            numbers = [f.id for f in files if found.layout_of[f.id] in narrow]
             if numbers:
                 losses.append(Loss(paths[leaf.id], _narrow(numbers)))
     return losses
 
 
-def _narrow(numbers: Sequence[str]) -> str:
+def _narrow(numbers: Sequence[int]) -> str:
     return (
         f"{len(numbers)} file(s) hold float32; PyIceberg 0.12 and DuckDB 1.5 compare the constants"
-        f" of filters as float32, too, and may miss rows; table.rewrite([{_numbers(numbers)}])"
+        f" of filters as float32, too, and may miss rows; table.rewrite([{listed(numbers)}])"
         " fixes it"
     )
-
-
-def _numbers(numbers: Sequence[str]) -> str:
-    return ", ".join(numbers[:_MOST_NAMED]) + (", …" if len(numbers) > _MOST_NAMED else "")
-
-
-def _walk(
-    fields: Iterable[Field], path: tuple[str, ...] = ()
-) -> Iterator[tuple[Field, tuple[str, ...]]]:
-    for f in fields:
-        below = (*path, f.name)
-        yield f, below
-        yield from _walk(f.children, below)

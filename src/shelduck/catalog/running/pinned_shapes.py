@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlalchemy import Connection
@@ -13,6 +13,7 @@ from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.model.tables.schema import Field, FieldId, Schema, SnapshotId
 from shelduck.model.tables.table_version import Snapshot
 from shelduck.model.tables.view import Pin
+from shelduck.planning.shadows import kept_parts
 
 
 def shape_of(connection: Connection, pin: Pin, at: Snapshot, lake: LakeInfo) -> Schema | None:
@@ -39,18 +40,9 @@ def shape_of(connection: Connection, pin: Pin, at: Snapshot, lake: LakeInfo) -> 
         for one in job.work.conversions:
             old, shadow = before.columns.by_id(one.column_id), after.columns.by_id(one.shadow_id)
             if old is not None and shadow is not None:
-                new.update(_pairs(old, shadow))
+                new |= {was.id: now.id for was, now in kept_parts(old, shadow)}
         ids = {first: new.get(last, last) for first, last in ids.items()}
     return Schema(tuple(_renumbered(f, ids) for f in then.columns))
-
-
-def _pairs(old: Field, new: Field) -> Iterator[tuple[FieldId, FieldId]]:
-    """Yield the ids of a column and its parts, before and after a job converted it."""
-    yield old.id, new.id
-    for child in old.children:
-        after = new.child(child.name) if old.shape is new.shape else None
-        if after is not None:
-            yield from _pairs(child, after)
 
 
 def _renumbered(field: Field, ids: Mapping[FieldId, FieldId]) -> Field:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +45,12 @@ class PhysicalField:
         """How the file holds it, in words for people."""
         return f"{self.shape} ({self.encoding})" if self.encoding else str(self.shape)
 
+    def walk(self) -> Iterator[PhysicalField]:
+        """Yield this node and all below it in pre-order."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -54,6 +61,10 @@ class Layout:
     def has_field(self, field_id: int) -> bool:
         """Return whether a top-level node has this field id."""
         return any(f.id == field_id for f in self.fields)
+
+    def walk(self) -> Iterator[PhysicalField]:
+        """Yield every node, nested ones included, in pre-order."""
+        return (f for top in self.fields for f in top.walk())
 
     def to_json(self) -> str:
         """Return a stable text form."""

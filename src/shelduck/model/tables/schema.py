@@ -192,6 +192,14 @@ class Schema:
         )
 
 
+def with_paths(fields: Iterable[Field], above: Path = ()) -> Iterator[tuple[Path, Field]]:
+    """Yield every field with its path, nested ones included, in pre-order."""
+    for made in fields:
+        path = (*above, made.name)
+        yield path, made
+        yield from with_paths(made.children, path)
+
+
 def path_text(path: Path) -> str:
     """Return a path as it is written in a statement: ``s.f``, quoted where it must be."""
     return ".".join(quote_name(p) for p in path)
