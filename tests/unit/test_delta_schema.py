@@ -10,7 +10,7 @@ import pytest
 
 from shelduck.borders.delta.delta_columns import first_columns, next_columns
 from shelduck.borders.delta.delta_schema import delta_schema
-from shelduck.borders.delta.delta_type_changes import told_changes, words_of
+from shelduck.borders.delta.delta_types import told_changes, words_of
 from shelduck.borders.delta.import_plan import notes_of_columns, notes_of_settings
 from shelduck.borders.delta.log import (
     Added,

@@ -11,7 +11,7 @@ from shelduck.errors import NewerFormat
 from shelduck.model.changes import modify
 from shelduck.model.changes.constraining import AddConstraint, DropConstraint, ValidateConstraint
 from shelduck.model.changes.definition import TYPE_FORM, Position
-from shelduck.model.changes.job import JobIndex, JobPace, JobState, JobWork, Undone
+from shelduck.model.changes.job import STORED_WORK, JobIndex, JobPace, JobState, JobWork, Undone
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns, RewriteOlderFiles, TableChange
 from shelduck.model.changes.schema_change import (
     AddColumn,
@@ -24,7 +24,6 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
-from shelduck.model.changes.stored_job import STORED_WORK
 from shelduck.model.tables.constraints import ConstraintKind, NameUse, WrittenExpression
 from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.partition import (

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from shelduck.borders.delta.delta_export import export_to_delta, published
 from shelduck.borders.delta.delta_survey import DeltaSurvey, survey_for_delta
-from shelduck.borders.delta.delta_type_changes import words_of
+from shelduck.borders.delta.delta_types import words_of
 from shelduck.borders.delta.log import State
 from shelduck.borders.iceberg.iceberg_metadata import (
     PublishedMetadata,

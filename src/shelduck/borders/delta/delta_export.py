@@ -23,7 +23,7 @@ from shelduck.borders.delta.delta_schema import (
     writer_features,
 )
 from shelduck.borders.delta.delta_survey import DeltaSurvey
-from shelduck.borders.delta.delta_type_changes import TYPE_CHANGES, told_changes
+from shelduck.borders.delta.delta_types import TYPE_CHANGES, told_changes
 from shelduck.borders.delta.log import (
     LOG,
     MODE,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shelduck.borders.delta.delta_type_changes import leaf_of, require_known_changes
+from shelduck.borders.delta.delta_types import leaf_of, require_known_changes
 from shelduck.borders.delta.log import Metadata
 from shelduck.errors import CorruptLake, ShelduckError, Unsupported
 from shelduck.model.changes.definition import with_default

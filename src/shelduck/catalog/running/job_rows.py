@@ -49,6 +49,7 @@ from shelduck.model.changes.change import Verb
 from shelduck.model.changes.job import (
     LEASE,
     OPEN_STATES,
+    STORED_WORK,
     Job,
     JobPace,
     JobSpeed,
@@ -58,7 +59,6 @@ from shelduck.model.changes.job import (
     NewJob,
 )
 from shelduck.model.changes.modify import ArrangementChange
-from shelduck.model.changes.stored_job import STORED_WORK
 from shelduck.model.tables.rollup import ROLLUP
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table_version import Snapshot
