@@ -11,6 +11,7 @@ from shelduck.sql.tokens.parts import (
     Expression,
     NamedTable,
     OfRows,
+    OfTable,
     Query,
     Selection,
     Statement,
@@ -52,7 +53,7 @@ class RowMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Insert(Statement):
+class Insert(OfTable, Statement):
     """INSERT INTO, INSERT OVERWRITE, or INSERT INTO ... REPLACE WHERE, USING or ON.
 
     ``columns`` is None when the text lists none. With ``by_name`` the source's columns go to the
@@ -62,7 +63,6 @@ class Insert(Statement):
     REPLACE USING and ON. ``default_values``: one row of defaults instead of a source.
     """
 
-    name: NamedTable
     source: Query
     columns: tuple[str, ...] | None = None
     by_name: bool = False
@@ -97,10 +97,8 @@ class Delete(OfRows, Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Truncate(Statement):
+class Truncate(OfTable, Statement):
     """TRUNCATE TABLE."""
-
-    name: NamedTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,15 @@ from shelduck.model.tables.schema import Default, Path
 from shelduck.model.tables.view import MacroKind, MacroParameter
 from shelduck.model.types.data_types import DataType
 from shelduck.sql.statements.row_statements import DefaultCell, Insert
-from shelduck.sql.tokens.parts import NamedTable, Query, Relation, SchemaName, Statement, Target
+from shelduck.sql.tokens.parts import (
+    NamedTable,
+    OfTable,
+    Query,
+    Relation,
+    SchemaName,
+    Statement,
+    Target,
+)
 
 # Names of other modules that this one stands for.
 __all__ = ["DefaultCell", "Insert", "NamedTable", "Query", "Relation", "SchemaName", "Statement"]
@@ -59,7 +67,7 @@ class ColumnDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateTableStatement(Statement):
+class CreateTableStatement(OfTable, Statement):
     """CREATE TABLE, with columns or with a query that gives them.
 
     ``must_exist`` says that it is REPLACE TABLE: there must be a table to replace.
@@ -67,7 +75,6 @@ class CreateTableStatement(Statement):
     those of PROPERTIES, but for the sequence column, which ``keys`` has.
     """
 
-    name: NamedTable
     columns: tuple[ColumnDefinition, ...] = ()
     if_not_exists: bool = False
     or_replace: bool = False
@@ -85,10 +92,9 @@ class CreateTableStatement(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class CopyTableStatement(Statement):
+class CopyTableStatement(OfTable, Statement):
     """CREATE TABLE … LIKE, or DEEP CLONE, which ``has_rows``: of now, a snapshot or a time."""
 
-    name: NamedTable
     source: NamedTable
     has_rows: bool
     if_not_exists: bool = False
@@ -98,17 +104,14 @@ class CopyTableStatement(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class UndropTable(Statement):
+class UndropTable(OfTable, Statement):
     """UNDROP TABLE: the table as it was in the last snapshot that had it."""
-
-    name: NamedTable
 
 
 @dataclass(frozen=True, slots=True)
-class ReplaceColumns(Statement):
+class ReplaceColumns(OfTable, Statement):
     """Hive's REPLACE COLUMNS: those of these names stay, others go, and the rest is new."""
 
-    name: NamedTable
     columns: tuple[ColumnDefinition, ...]
     if_exists: bool = False
 
@@ -122,33 +125,30 @@ class PartitionSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class DropPartitions(Statement):
+class DropPartitions(OfTable, Statement):
     """Hive's DROP PARTITION and TRUNCATE … PARTITION: the rows in any of these partitions."""
 
-    name: NamedTable
     specs: tuple[PartitionSpec, ...]
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Analyze(Statement):
+class Analyze(OfTable, Statement):
     """ANALYZE TABLE: every write keeps all but the distinct values of columns.
 
     ``columns`` are those to look at, None for all of them.
     """
 
-    name: NamedTable
     columns: tuple[str, ...] | None = ()
 
 
 @dataclass(frozen=True, slots=True)
-class AlterPartitionFields(Statement):
+class AlterPartitionFields(OfTable, Statement):
     """Iceberg's ADD, DROP and REPLACE PARTITION FIELD: keys that go, and keys that come.
 
     ``named`` is the name of the field that goes, which may be Iceberg's, such as ``ts_day``.
     """
 
-    name: NamedTable
     gone: tuple[PartitionBy, ...] = ()
     added: tuple[PartitionBy, ...] = ()
     named: str | None = None
@@ -156,45 +156,41 @@ class AlterPartitionFields(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class DropTableStatement(Statement):
+class DropTableStatement(OfTable, Statement):
     """DROP TABLE."""
 
-    name: NamedTable
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class AlterTableStatement(Statement):
+class AlterTableStatement(OfTable, Statement):
     """ALTER TABLE or COMMENT ON: the changes of one statement, in order.
 
     ``properties`` are those of the job that it may take, such as its timeout.
     """
 
-    name: NamedTable
     changes: tuple[TableChange, ...]
     if_exists: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class AlterRollups(Statement):
+class AlterRollups(OfTable, Statement):
     """ADD ROLLUP, DROP ROLLUP, and CREATE and DROP MATERIALIZED VIEW: rollups of one table.
 
     With ``if_exists`` neither the table nor a rollup to drop has to be there. ``properties`` are
     those of the jobs that fill rollups.
     """
 
-    name: NamedTable
     changes: tuple[RollupChange, ...]
     if_exists: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class RenameTableStatement(Statement):
+class RenameTableStatement(OfTable, Statement):
     """ALTER TABLE ... RENAME TO; ``new_name`` may name a schema, which must be the table's own."""
 
-    name: NamedTable
     new_name: NamedTable
     if_exists: bool = False
 
@@ -208,13 +204,12 @@ class ViewColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateViewStatement(Statement):
+class CreateViewStatement(OfTable, Statement):
     """CREATE VIEW; ``text`` is the query as it was written, ``query`` the same with placeholders.
 
     ``columns`` is empty when the query's own names stay.
     """
 
-    name: NamedTable
     query: Query
     text: str
     columns: tuple[ViewColumn, ...] = ()
@@ -224,10 +219,9 @@ class CreateViewStatement(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class PinView(Statement):
+class PinView(OfTable, Statement):
     """CREATE VIEW … AS SCHEMA VERSION n OF t: a table in its columns of that snapshot."""
 
-    name: NamedTable
     table: NamedTable
     version: int
     if_not_exists: bool = False
@@ -236,35 +230,31 @@ class PinView(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class AlterView(Statement):
+class AlterView(OfTable, Statement):
     """ALTER VIEW ... AS: another query for a view that is there."""
 
-    name: NamedTable
     query: Query
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class RenameViewStatement(Statement):
+class RenameViewStatement(OfTable, Statement):
     """ALTER VIEW ... RENAME TO."""
 
-    name: NamedTable
     new_name: NamedTable
 
 
 @dataclass(frozen=True, slots=True)
-class CommentView(Statement):
+class CommentView(OfTable, Statement):
     """COMMENT ON VIEW; None takes the comment away."""
 
-    name: NamedTable
     comment: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class DropViewStatement(Statement):
+class DropViewStatement(OfTable, Statement):
     """DROP VIEW."""
 
-    name: NamedTable
     if_exists: bool = False
 
 
@@ -296,40 +286,33 @@ class ShowViews(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class ShowPartitions(Statement):
+class ShowPartitions(OfTable, Statement):
     """SHOW PARTITIONS."""
 
-    name: NamedTable
     within: PartitionSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ShowColumns(Statement):
+class ShowColumns(OfTable, Statement):
     """SHOW COLUMNS."""
 
-    name: NamedTable
-
 
 @dataclass(frozen=True, slots=True)
-class ShowCreateTable(Statement):
+class ShowCreateTable(OfTable, Statement):
     """SHOW CREATE TABLE."""
 
-    name: NamedTable
-
 
 @dataclass(frozen=True, slots=True)
-class ShowProperties(Statement):
+class ShowProperties(OfTable, Statement):
     """SHOW TBLPROPERTIES, all of a table or the one called ``key``."""
 
-    name: NamedTable
     key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Describe(Statement):
+class Describe(OfTable, Statement):
     """DESCRIBE a table, or one column of it; ``indexes``: with its rollups, as DESC t ALL."""
 
-    name: NamedTable
     extended: bool = False
     column: Path | None = None
     indexes: bool = False
@@ -373,10 +356,9 @@ class MacroText:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateMacroStatement(Statement):
+class CreateMacroStatement(OfTable, Statement):
     """CREATE MACRO; the forms differ in their number of parameters."""
 
-    name: NamedTable
     kind: MacroKind
     forms: tuple[MacroText, ...]
     if_not_exists: bool = False
@@ -384,10 +366,9 @@ class CreateMacroStatement(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class DropMacroStatement(Statement):
+class DropMacroStatement(OfTable, Statement):
     """DROP MACRO, or DROP MACRO TABLE."""
 
-    name: NamedTable
     kind: MacroKind
     if_exists: bool = False
 

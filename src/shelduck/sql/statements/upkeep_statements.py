@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from shelduck.model.tables.schema import Path
-from shelduck.sql.tokens.parts import Expression, NamedTable, OfRows, SchemaName, Statement
+from shelduck.sql.tokens.parts import Expression, NamedTable, OfRows, OfTable, SchemaName, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,12 @@ class ShowJobs(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class CancelJob(Statement):
+class CancelJob(OfTable, Statement):
     """CANCEL ALTER TABLE COLUMN: the open job of a table, or only if it is one of these.
 
     With ``rollups`` it is CANCEL ALTER TABLE ROLLUP or MATERIALIZED VIEW.
     """
 
-    name: NamedTable
     jobs: tuple[int, ...] = ()
     rollups: bool = False
 
@@ -43,10 +42,9 @@ class AlterJob(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class UndoJob(Statement):
+class UndoJob(OfTable, Statement):
     """ALTER TABLE … UNDO JOB: the job, how new values are converted back, and the new job's."""
 
-    name: NamedTable
     job: int
     using: str | None = None
     on_error_null: bool = False
@@ -55,19 +53,17 @@ class UndoJob(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class UndropColumn(Statement):
+class UndropColumn(OfTable, Statement):
     """ALTER TABLE … UNDROP COLUMN."""
 
-    name: NamedTable
     path: Path
     if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class DropFeature(Statement):
+class DropFeature(OfTable, Statement):
     """ALTER TABLE … DROP FEATURE."""
 
-    name: NamedTable
     feature: str
     if_exists: bool = False
 
@@ -101,17 +97,13 @@ class Optimize(OfRows, Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Reorg(Statement):
+class Reorg(OfTable, Statement):
     """REORG TABLE … APPLY (PURGE): files with deleted rows are written again."""
-
-    name: NamedTable
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeDetail(Statement):
+class DescribeDetail(OfTable, Statement):
     """DESCRIBE DETAIL: one row about a table."""
-
-    name: NamedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +116,17 @@ class Vacuum(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Restore(Statement):
+class Restore(OfTable, Statement):
     """RESTORE TABLE to a snapshot id or to a time; exactly one of both is set."""
 
-    name: NamedTable
     version: int | None = None
     timestamp: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeHistory(Statement):
+class DescribeHistory(OfTable, Statement):
     """DESCRIBE HISTORY; ``limit`` is the number of snapshots, newest first."""
 
-    name: NamedTable
     limit: int | None = None
 
 

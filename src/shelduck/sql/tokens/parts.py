@@ -233,6 +233,13 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
+class OfTable:
+    """What a statement about a table, a view or a macro has."""
+
+    name: NamedTable
+
+
+@dataclass(frozen=True, slots=True)
 class OfRows:
     """What a statement about rows of a table has."""
 
