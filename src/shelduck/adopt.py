@@ -224,10 +224,9 @@ def constant_stats(column: Field, text: str | None, rows: int) -> ColumnStats:
     """Return the statistics of a column that has one value in all rows of a file."""
     if text is None:
         return ColumnStats(column.id, 0, 0, rows)
-    assert not isinstance(column.shape, Kind)
-    value = bound(column.shape, text)
-    found = Ends() if value is None else ends(column.shape, value, value)
-    nan = text == "nan" if str(column.shape) in FLOATS else None
+    value = bound(column.leaf, text)
+    found = Ends() if value is None else ends(column.leaf, value, value)
+    nan = text == "nan" if str(column.leaf) in FLOATS else None
     return ColumnStats(column.id, 0, rows, 0, contains_nan=nan, **found._asdict())
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, ShelduckError
 from shelduck.model.files.data_file import DataFile, NameMapping
 from shelduck.model.tables.partition import IDENTITY
-from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.data_types import DataType
 from shelduck.model.types.literals import blob_bytes, canonical_text
@@ -245,7 +245,6 @@ def is_plain(node: Node) -> bool:
 
 def _partition_value(file: DataFile, at: int, field: Field) -> str | None:
     """Return the canonical text of one partition value; for bytes, their hexadecimal digits."""
-    assert not isinstance(field.shape, Kind)
     if at >= len(file.partition_values):
         raise CorruptLake(
             f"data file {file.path}: column {field.name!r} is mapped to a partition value, but the"
@@ -255,7 +254,7 @@ def _partition_value(file: DataFile, at: int, field: Field) -> str | None:
     try:
         if text is None:
             return None
-        known = canonical_text(field.shape, text)
-        return (blob_bytes(known) or b"").hex() if str(field.shape) == "blob" else known
+        known = canonical_text(field.leaf, text)
+        return (blob_bytes(known) or b"").hex() if str(field.leaf) == "blob" else known
     except InvalidRequest as error:
         raise CorruptLake(f"data file {file.path}: column {field.name!r}: {error}") from error

@@ -129,10 +129,9 @@ def group_of(
     constants: list[ConstantItem] = []
     for node in shape.resolved.nodes:
         if node.constant is not None:
-            assert not isinstance(node.field.shape, Kind)
             name = f"__shelduck_partition_{node.field.id}"
             constants.append((name, node.constant, node.field))
-            outputs.append(Constant(name, node.field.shape))
+            outputs.append(Constant(name, node.field.leaf))
             continue
         if node.is_read:
             assert node.name is not None
@@ -155,9 +154,8 @@ def _canonical(field: Field) -> str | None:
     """Return the initial default in its canonical text, or unchanged if it has none."""
     if field.initial_default is None:
         return None
-    assert not isinstance(field.shape, Kind)
     try:
-        return canonical_text(field.shape, field.initial_default)
+        return canonical_text(field.leaf, field.initial_default)
     except InvalidRequest:
         return field.initial_default
 
@@ -174,8 +172,7 @@ def _value(node: Node, source: Expression, where: str, depth: int) -> Expression
     if field.is_leaf:
         if node.how is None:
             return source
-        assert not isinstance(field.shape, Kind)
-        return Convert(source, field.shape, node.how, where)
+        return Convert(source, field.leaf, node.how, where)
     if node.is_read and node.read_type == _without_nulls(node.field) and _is_plain(node):
         return source
     if _is_castable(node):

@@ -206,11 +206,10 @@ def older_types(nodes: Sequence[Node], stored: Sequence[PhysicalField]) -> tuple
     """Return the leaves of a file that are stored in another type than the column's."""
     found = []
     for path, field, leaf in stored_leaves(nodes, stored):
-        assert not isinstance(field.shape, Kind)
         assert not isinstance(leaf.shape, Kind)
-        known = (str(field.shape), *_STORED_AS.get(str(field.shape), ()))
+        known = (str(field.leaf), *_STORED_AS.get(str(field.leaf), ()))
         # Old writers store instants and local times as the same timestamps.
-        is_old_timestamp = leaf.encoding == "int96" and str(field.shape) in TIMESTAMP_NAMES
+        is_old_timestamp = leaf.encoding == "int96" and str(field.leaf) in TIMESTAMP_NAMES
         if str(leaf.shape) not in known and not is_old_timestamp:
-            found.append(OlderType(path, leaf.shape, field.shape))
+            found.append(OlderType(path, leaf.shape, field.leaf))
     return tuple(found)

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
-from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.tables.schema import Field
 from shelduck.model.text.quoting import quote_text
 from shelduck.model.types.bounds import bound
 from shelduck.model.types.data_types import FLOATS, DataType, Leaf, List, Map, Struct
@@ -170,8 +170,7 @@ def default_sql(field: Field) -> str | None:
         return None
     if not field.default.literal:
         return expression_for_spark(field.default.text)
-    assert not isinstance(field.shape, Kind)
-    return literal_text(field.shape, field.default.text)
+    return literal_text(field.leaf, field.default.text)
 
 
 def micros_to_ntz(micros: SparkColumn) -> SparkColumn:

@@ -68,10 +68,9 @@ def partition_text(leaf: Field, text: str | None) -> str | None:
     """
     if text is None or text == "":
         return None
-    assert not isinstance(leaf.shape, Kind)
-    if str(leaf.shape) == "blob":
+    if str(leaf.leaf) == "blob":
         return blob_text(text.encode())
-    return canonical_text(leaf.shape, text)
+    return canonical_text(leaf.leaf, text)
 
 
 @dataclass
@@ -239,10 +238,9 @@ def _told(file: Added, columns: Columns, key: Field) -> str | None:
     if found is None:
         return None
     name, value = found
-    assert not isinstance(key.shape, Kind)
     try:
         text = partition_text(key, _value(file, columns, key))
-        told = None if value is None else canonical_text(key.shape, value)
+        told = None if value is None else canonical_text(key.leaf, value)
     except InvalidRequest:
         return None
     return name if told == text else None

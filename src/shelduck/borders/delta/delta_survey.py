@@ -69,7 +69,7 @@ def survey_for_delta(rows: TableRows, mode: str | None = None) -> DeltaSurvey:
     losses: list[Loss] = []
 
     def look(leaf: Field, path: Path) -> bool:
-        here, shown = column_of(path), _shown(leaf)
+        here, shown = column_of(path), shown_as(leaf.leaf)
         if shown is None:
             losses.append(Loss(here, f"left out: Delta has no type for {leaf.shape}"))
             return False
@@ -82,7 +82,9 @@ def survey_for_delta(rows: TableRows, mode: str | None = None) -> DeltaSurvey:
     fields = tuple(shown_parts(table.columns, look, losses))
     if not fields:
         raise Unsupported(f"{table.full_name} has no column with a Delta type")
-    types = {leaf.id: s for f in fields for leaf in f.leaves() if (s := _shown(leaf)) is not None}
+    types = {
+        leaf.id: s for f in fields for leaf in f.leaves() if (s := shown_as(leaf.leaf)) is not None
+    }
     found = _Found.of(rows, fields, types)
     names = found.names(table, fields)
     mode = mode or ("id" if all(one.has_ids for one in found.by_layout.values()) else "name")
@@ -146,11 +148,6 @@ class _Found:
             for number, kind in self.by_layout[self.layout_of[file]].narrow.items():
                 found.setdefault(number, {}).setdefault(kind, []).append(file)
         return found
-
-
-def _shown(leaf: Field) -> DeltaType | None:
-    assert not isinstance(leaf.shape, Kind)
-    return shown_as(leaf.shape)
 
 
 def _reasons(

@@ -82,7 +82,9 @@ def survey_for_iceberg(rows: TableRows, format_version: int | None = None) -> Ic
     every = {leaf.id: _any_type(leaf) for leaf in table.columns.leaves()}
     found = _Findings.of(rows, shown_columns(columns, every).fields)
     version = format_version or (LAST_VERSION if _needs_last(found, every) else FIRST_VERSION)
-    types = {leaf.id: _type(leaf, found.forms(leaf.id), version) for leaf in table.columns.leaves()}
+    types = {
+        leaf.id: choose(leaf.leaf, found.forms(leaf.id), version) for leaf in table.columns.leaves()
+    }
     shown = shown_columns(columns, types)
     if not shown.fields:
         raise Unsupported(f"{table.full_name} has no column with an Iceberg type")
@@ -161,14 +163,8 @@ class _Findings:
 
 
 def _any_type(leaf: Field) -> ShownType | None:
-    assert not isinstance(leaf.shape, Kind)
-    known = shown_as(leaf.shape)
+    known = shown_as(leaf.leaf)
     return known[-1] if known else None
-
-
-def _type(leaf: Field, forms: Sequence[PhysicalField], version: int) -> ShownType | None:
-    assert not isinstance(leaf.shape, Kind)
-    return choose(leaf.shape, forms, version)
 
 
 def _needs_last(found: _Findings, types: Mapping[FieldId, ShownType | None]) -> bool:

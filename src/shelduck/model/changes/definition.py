@@ -8,7 +8,7 @@ from typing import Any
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.keys import Aggregation
-from shelduck.model.tables.schema import NO_DEFAULT, Default, Field, Kind, Path, path_text
+from shelduck.model.tables.schema import NO_DEFAULT, Default, Field, Path, path_text
 from shelduck.model.tables.view import MacroVersion, ViewVersion
 from shelduck.model.text.quoting import quote_text
 from shelduck.model.text.stored import (
@@ -179,14 +179,13 @@ def checked_default(default: Default, column: Field, path: Path, table: str) -> 
         )
     if not default.literal:
         return default
-    assert not isinstance(column.shape, Kind)
     if default.text == NO_DEFAULT:
         raise Unsupported(
             f"the text {NO_DEFAULT!r} cannot be the default of {path_text(path)} of {table}:"
             " DuckLake writes it for columns without a default"
         )
     try:
-        return Default(canonical_text(column.shape, fitted(column.shape, default.text)))
+        return Default(canonical_text(column.leaf, fitted(column.leaf, default.text)))
     except InvalidRequest as error:
         raise InvalidRequest(
             f"cannot set the default {default.text!r} of {path_text(path)} of {table}: {error}"

@@ -88,15 +88,14 @@ def _leaves(field: Field, value: object) -> Iterator[tuple[Field, object]]:
 
 
 def _stats(field: Field, values: list[object]) -> ColumnStats:
-    assert not isinstance(field.shape, Kind)
     known = [v for v in values if v is not None]
-    found, has_nan = _bounds(field.shape, known)
+    found, has_nan = _bounds(field.leaf, known)
     return ColumnStats(
         column_id=field.id,
         column_size_bytes=0,
         value_count=len(known),
         null_count=len(values) - len(known),
-        contains_nan=has_nan if str(field.shape) in FLOATS else None,
+        contains_nan=has_nan if str(field.leaf) in FLOATS else None,
         **found._asdict(),
     )
 

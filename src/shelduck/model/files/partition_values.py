@@ -42,8 +42,7 @@ def _key_values(
 
 
 def _maker(field: Field, transform: Transform) -> Callable[[object], str | None]:
-    assert not isinstance(field.shape, Kind)
-    leaf = field.shape
+    leaf = field.leaf
     if transform.kind == IDENTITY:
         return partial(_identity, leaf)
 

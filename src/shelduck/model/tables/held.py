@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shelduck.model.tables.schema import Field, Kind, Path, path_text
+from shelduck.model.tables.schema import Field, Path, path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_shadow
 from shelduck.model.types import temporal
@@ -36,15 +36,14 @@ def told_of(table: TableVersion, field_id: int, value: str) -> str:
     place = f"column {column} of {table.full_name} cannot hold"
     field = table.columns.by_id(field_id)
     assert field is not None
-    assert not isinstance(field.shape, Kind)
-    if not is_moment(field.shape):
+    if not is_moment(field.leaf):
         return (
             f"{place} the text {value}, which is not UTF-8: other readers could not read the"
             f" table; write make_valid_utf8({path_text(path[:1])}), or use a BINARY column"
         )
-    first, shown = (_moment(field.shape, n) for n in (_first(field.shape), int(value)))
+    first, shown = (_moment(field.leaf, n) for n in (_first(field.leaf), int(value)))
     return (
-        f"{place} {shown}, which other readers do not have: the first {field.shape} is {first};"
+        f"{place} {shown}, which other readers do not have: the first {field.leaf} is {first};"
         " write a later one, or NULL"
     )
 

@@ -97,6 +97,12 @@ class Field:
         """True for a leaf: below it are values, not other fields."""
         return not isinstance(self.shape, Kind)
 
+    @property
+    def leaf(self) -> Leaf:
+        """The type of a leaf; a nested field has none."""
+        assert not isinstance(self.shape, Kind)
+        return self.shape
+
     def child(self, name: str) -> Field | None:
         """Return the child with that name, without regard to case."""
         lowered = name.lower()

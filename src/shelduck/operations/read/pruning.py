@@ -241,10 +241,9 @@ class Pruner(FileSource):
         among = {f.id for f in group.files} if few else None
         keys = read.bucketed_by(connection, self._table, [c.id for c in columns])
         for column in columns:
-            assert not isinstance(column.shape, Kind)
             for transform in keys.get(column.id, ()):
                 count = parse_transform(transform).buckets
-                buckets = buckets_of(column.shape, wanted[column.id], count)
+                buckets = buckets_of(column.leaf, wanted[column.id], count)
                 if buckets is not None:
                     found = read.files_in_other_buckets(
                         connection, self._table, column.id, transform, buckets, among=among
@@ -295,13 +294,12 @@ def _value(
     found: Mapping[tuple[int, int], str | None], file: DataFile, column: Field
 ) -> Comparable | None:
     """Return the value of a column in all rows of a file."""
-    assert not isinstance(column.shape, Kind)
     text = found.get((file.id, column.id), "")
-    value = bound(column.shape, text)
+    value = bound(column.leaf, text)
     if (value is None and text is not None) or (file.id, column.id) not in found:
         raise CorruptLake(
             f"data file {file.path}: its partition value of column {column.name!r} is {text!r},"
-            f" which is not a value of type {column.shape}; correct it in"
+            f" which is not a value of type {column.leaf}; correct it in"
             " ducklake_file_partition_value"
         )
     return value

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.changes.evolution import FULL_EVOLUTION
-from shelduck.model.tables.schema import Field, Kind, Schema
+from shelduck.model.tables.schema import Field, Schema
 from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import quote_text
 from shelduck.spark.bridge.jvm import field_of, format_of, java_class, options_of
@@ -184,11 +184,10 @@ def _default(column: Field, kind: T.DataType, render_expression: Callable[[str],
     """Return the SQL of a column's default; without one, SQL that fails the write."""
     default = column.default
     assert default is not None
-    assert not isinstance(column.shape, Kind)
     name = kind.simpleString()
     try:
         if default.literal:
-            return default_text(column.shape, default.text, column.name)
+            return default_text(column.leaf, default.text, column.name)
         return f"CAST({render_expression(default.text)} AS {name})"
     except ShelduckError as error:
         told = f"{MARK}column {column.name!r} is missing and its default fails: {error}"

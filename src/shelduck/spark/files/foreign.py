@@ -128,13 +128,12 @@ def _counted(field: Field, stored: PhysicalField, chunks: list[Any]) -> ColumnSt
     stats = column_stats(field, chunks, with_bounds=bounded)
     if stats is None:
         return None
-    assert not isinstance(field.shape, Kind)
-    has_nan = str(field.shape) in FLOATS and stats.value_count > 0
+    has_nan = str(field.leaf) in FLOATS and stats.value_count > 0
     return stats._replace(
         contains_nan=True if has_nan else stats.contains_nan,
         # Some writers cut texts, and pyarrow does not show whether they did.
-        min_is_exact=exactness(field.shape, stats.min_value, None),
-        max_is_exact=exactness(field.shape, stats.max_value, None),
+        min_is_exact=exactness(field.leaf, stats.min_value, None),
+        max_is_exact=exactness(field.leaf, stats.max_value, None),
     )
 
 

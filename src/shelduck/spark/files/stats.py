@@ -15,7 +15,7 @@ import pyarrow.parquet
 
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_file import ColumnStats
-from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.tables.schema import Field
 from shelduck.model.types.bounds import BOUND_BYTES, Ends, ends
 from shelduck.model.types.data_types import FLOATS, Decimal, Leaf
 from shelduck.model.types.literals import integer_range
@@ -67,20 +67,19 @@ def column_stats(
 
     Without ``with_bounds``, the footer's bounds are ignored.
     """
-    assert not isinstance(field.shape, Kind)
     statistics = [c.statistics for c in chunks]
     if any(s is None or not s.has_null_count for s in statistics):
         return None
     null_count = sum(s.null_count for s in statistics)
     values = sum(c.num_values for c in chunks) - null_count
     filled = [s for c, s in zip(chunks, statistics, strict=True) if c.num_values > s.null_count]
-    found, contains_nan = _bounds(field.shape, filled) if with_bounds else (Ends(), bool(filled))
+    found, contains_nan = _bounds(field.leaf, filled) if with_bounds else (Ends(), bool(filled))
     return ColumnStats(
         column_id=field.id,
         column_size_bytes=sum(c.total_compressed_size for c in chunks),
         value_count=values,
         null_count=null_count,
-        contains_nan=contains_nan if str(field.shape) in FLOATS else None,
+        contains_nan=contains_nan if str(field.leaf) in FLOATS else None,
         **found._asdict(),
     )
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.model.tables.keys import Aggregation, KeyModel, TableKeys
-from shelduck.model.tables.schema import Field, Kind, Schema
+from shelduck.model.tables.schema import Field, Schema
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.spark.bridge import Named, select_named, select_names
@@ -142,11 +142,10 @@ class Folding:
 
     def _narrow(self, total: Column, field: Field) -> Column:
         """Return a sum in the column's type; a sum that does not fit fails the query."""
-        assert not isinstance(field.shape, Kind)
         place = f"{quote_name(field.name)} of {self.table.full_name} (its sum)"
         kind = _wide_type(field)
         sure = F.coalesce(total, store_rules.fail(f"column {place} has more than 38 digits", kind))
-        convert = store_rules.conversion(kind, field.shape, place)
+        convert = store_rules.conversion(kind, field.leaf, place)
         return convert(sure) if convert else sure
 
 

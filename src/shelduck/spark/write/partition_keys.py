@@ -29,7 +29,7 @@ from shelduck.model.tables.partition import (
     Transform,
     parse_transform,
 )
-from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.bounds import bound_text
@@ -62,8 +62,7 @@ class PartitionKey:
     @property
     def leaf(self) -> Leaf:
         """Return the column's type."""
-        assert not isinstance(self.field.shape, Kind)
-        return self.field.shape
+        return self.field.leaf
 
     @property
     def named(self) -> PartitionBy:

@@ -21,7 +21,7 @@ from shelduck.catalog.read.overview.table_files import SizeSums, deletes, newest
 from shelduck.catalog.read.read import Connection
 from shelduck.errors import ShelduckError
 from shelduck.model.files.data_file import ColumnStats
-from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import why_not_written
 from shelduck.model.types.bounds import bound
@@ -166,8 +166,7 @@ def overlap(field: Field, stats: Mapping[int, ColumnStats], live: Iterable[int])
 
 
 def _bounds(field: Field, stats: ColumnStats) -> tuple[Any, Any] | None:
-    assert not isinstance(field.shape, Kind)
-    low, high = bound(field.shape, stats.min_value), bound(field.shape, stats.max_value)
+    low, high = bound(field.leaf, stats.min_value), bound(field.leaf, stats.max_value)
     return None if low is None or high is None else (low, high)
 
 

@@ -341,8 +341,7 @@ def grown(
 
 def stats_of_added(column: Field, *, is_nested: bool) -> TableColumnStats | None:
     """Return the statistics of a column that was added to existing rows: all hold one value."""
-    assert not isinstance(column.shape, Kind)
-    leaf, default = column.shape, column.initial_default
+    leaf, default = column.leaf, column.initial_default
     if default is None:
         return _no_values(leaf, contains_null=True)
     try:
