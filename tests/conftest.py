@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
+from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +23,6 @@ from tests.support.spark import has_quick_jvm, local_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -147,6 +149,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(names, given, indirect=True)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Whoever runs what needs a JVM does not even import modules that do not speak of Spark."""
+    test = collection_path.is_relative_to(config.rootpath) and collection_path.name
+    if not test or not test.startswith("test_") or "not plain" not in config.option.markexpr:
+        return None
+    place = collection_path.relative_to(config.rootpath).as_posix()
+    return (place.startswith(PLAIN) and not speaks_of_spark(collection_path)) or None
+
+
+@cache
+def speaks_of_spark(module: Path) -> bool:
+    """Whether the text of a module has the word `spark`."""
+    return re.search(r"\bspark\b", module.read_text()) is not None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark those slow that the fast set leaves out, and those plain that start no JVM.
@@ -158,8 +175,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     counts: Counter[str] = Counter()
     for item in items:
         test = item.nodeid.partition("[")[0]
-        if item.nodeid.startswith(PLAIN) and "spark" not in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.plain)
+        if item.nodeid.startswith(PLAIN):
+            if "spark" not in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.plain)
+            elif not speaks_of_spark(item.path):
+                raise pytest.UsageError(f"{item.nodeid} takes spark by the way; name it there")
         if item.get_closest_marker("slow") is None:
             sampled = item.get_closest_marker("sampled")
             counts[test] += 1
