@@ -14,7 +14,7 @@ from tests.support.broken_catalogs import BrokenCatalogs
 from tests.support.lake import Lake
 from tests.support.lengths import shown, turns
 
-FAST = 25
+FAST = 10
 SLOW = 20_000
 CHUNK = 150
 

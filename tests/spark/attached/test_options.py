@@ -317,7 +317,7 @@ def test_deletion_vectors_are_not_promised(lake):
         lake.set_option("write_deletion_vector", True)
 
 
-@pytest.mark.parametrize("size", [None, 1 << 27])
+@pytest.mark.parametrize("size", [None, pytest.param(1 << 27, marks=pytest.mark.slow)])
 def test_without_options_a_row_group_has_a_million_rows(spark, lake, size):
     name = f"large_{size or 0}"
     lake.create_table(name, {"id": "int"})

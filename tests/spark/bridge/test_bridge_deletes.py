@@ -138,7 +138,15 @@ def every_reader(request: pytest.FixtureRequest, spark: SparkSession) -> Iterato
 @pytest.mark.usefixtures("every_reader")
 @pytest.mark.parametrize("deleted", [(), range(0, 50_000, 3)], ids=["whole", "thinned"])
 @pytest.mark.parametrize(
-    "condition", ["true", "id IS NOT NULL", "id % 2 = 1", "id > 20000", "id IN (3, 8191, 49999)"]
+    "condition",
+    [
+        "true",
+        "id > 20000",
+        *(
+            pytest.param(condition, marks=pytest.mark.slow)
+            for condition in ("id IS NOT NULL", "id % 2 = 1", "id IN (3, 8191, 49999)")
+        ),
+    ],
 )
 def test_each_row_knows_its_position_however_a_file_is_cut(
     bridge: Bridge, spark: SparkSession, tmp_path: Path, condition: str, deleted: range | tuple[()]

@@ -8,8 +8,9 @@ import subprocess
 import sys
 
 import pytest
+from pyspark.errors import PySparkRuntimeError
 
-from shelduck.spark.bridge import bridge_for, classes
+from shelduck.spark.bridge import bridge_for, classes, relation
 
 CLASSES = classes.RULE_CLASSES
 # A session of its own, in which a class of one rule does not compile.
@@ -103,6 +104,26 @@ def test_a_class_that_does_not_compile_turns_off_only_its_rules(spark, monkeypat
     assert broken not in names
 
 
+@pytest.mark.filterwarnings("always:Shelduck")
+def test_a_broken_rule_is_told_once_with_what_is_lost(spark, bridge, monkeypatch, recwarn):
+    def broken(*_):
+        raise PySparkRuntimeError("No such class\nat line 7")
+
+    monkeypatch.setattr(relation.Bridge, "_new", broken)
+    monkeypatch.setattr(classes, "_told", set())
+    for _ in range(2):
+        monkeypatch.setattr(relation, "_installed", {})
+        bridge.compute_few_rows()
+
+    assert bridge.add_rule() is False
+    lost = "jobs group and sort the few rows of a catalog", classes.RULES["RollupRule"].lost
+    assert [str(warning.message) for warning in recwarn] == [
+        f"Shelduck: Spark {spark.version} cannot run {rule} (No such class); {what}"
+        for rule, what in zip(("LocalRule", "RollupRule"), lost, strict=True)
+    ]
+
+
+@pytest.mark.slow
 def test_a_session_runs_without_a_broken_rule_and_says_once_what_is_lost(tmp_path):
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path)],

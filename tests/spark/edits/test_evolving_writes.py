@@ -84,7 +84,7 @@ def shown(value):
     ("fact", "mark"),
     [
         pytest.param(
-            *case, id=f"{case[0].name} {case[1]}", marks=() if n % 6 == 0 else pytest.mark.slow
+            *case, id=f"{case[0].name} {case[1]}", marks=() if n % 12 == 0 else pytest.mark.slow
         )
         for n, case in enumerate(CASES)
     ],

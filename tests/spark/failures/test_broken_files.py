@@ -15,7 +15,7 @@ from shelduck import CorruptLake, StorageUnavailable
 from tests.support.broken_files import POSITIONS, BrokenFiles
 from tests.support.lengths import shown, turns
 
-FAST = 4
+FAST = 2
 SLOW = 2_000
 CHUNK = 20
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -56,8 +58,10 @@ def lake(spark, tmp_path_factory, texts):
 
 
 @pytest.mark.usefixtures("in_batches")
-@pytest.mark.parametrize("is_off_heap", [False, True])
-@pytest.mark.parametrize("name", ["mixed", "plain", "thinned"])
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(
+    ("name", "is_off_heap"), [*product(["mixed", "thinned", "plain"], [False, True])][::-1]
+)
 def test_all_texts_are_read(spark, lake, texts, name, is_off_heap):
     kept = [row for row in texts.to_pylist() if name != "thinned" or row["id"] % 10 != 3]
     spark.conf.set("spark.sql.columnVector.offheap.enabled", is_off_heap)
