@@ -16,6 +16,9 @@ PYTEST := -m pytest -n 2 --dist worksteal
 RECORD := SHELDUCK_RECORD=build/recorded
 RECORDING := -p tests.support.recording
 
+# Spark's classes, parsed once: each JVM of the tests that maps them saves half of its start.
+ARCHIVE := build/spark.jsa
+
 DBT := integrations/dbt
 # Lets another environment find the packages of .venv behind its own.
 with_packages_of_venv = $(VENV)/bin/python -c \
@@ -64,7 +67,7 @@ check: setup  ## lint, format, types and layers: no JVM, under a minute
 	$(PY) -m tests.support.budgets
 
 test: setup java  ## the fast tests
-	@$(MAKE) --no-print-directory jars-s3 chromium
+	@$(MAKE) --no-print-directory jars-s3 chromium $(ARCHIVE)
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target test-main test-beside test-plain
 
 test-main:
@@ -79,7 +82,7 @@ test-beside:
 test-plain:
 	$(PY) -m pytest $(PLAIN) -m "$(FAST) and plain"
 
-test-shard: setup java  ## the N-th share of the slow tests, such as N=3/9, or all: N="1/9 2/9 …"
+test-shard: setup java $(ARCHIVE)  ## the N-th share of the slow tests, such as N=3/9, or all: N="1/9 2/9 …"
 	rm -rf build/recorded
 	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) -m tests.support.shards $(N); \
 	  failed=$$?; $(PY) -m tests.support.cover build/recorded; exit $$failed
@@ -88,12 +91,12 @@ test-shard: setup java  ## the N-th share of the slow tests, such as N=3/9, or a
 test-all: setup java  ## every test: the fast ones, and all nine shares of the slow ones
 	@$(MAKE) --no-print-directory --keep-going test test-shard N="1/9 2/9 3/9 4/9 5/9 6/9 7/9 8/9 9/9"
 
-cost: setup java  ## run the fast tests once more, and print what each folder costs beside a timed loop
+cost: setup java $(ARCHIVE)  ## run the fast tests once more, and print what each folder costs beside a timed loop
 	rm -rf build/recorded
 	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) $(PYTEST) $(RECORDING) -m "$(FAST)"
 	$(PY) -m tests.support.cost build/recorded
 
-cover: setup java  ## run the fast tests once more with coverage, and choose those that stay fast
+cover: setup java $(ARCHIVE)  ## run the fast tests once more with coverage, and choose those that stay fast
 	rm -rf build/recorded
 	SHELDUCK_COVER=1 $(RECORD) $(PY) $(PYTEST) $(RECORDING)
 	$(PY) -m tests.support.cover build/recorded
@@ -130,6 +133,10 @@ $(VENVTOOLS)/.ready: requirements-orchestration.lock $(VENV)/.ready
 
 jars-s3: setup java
 	$(PY) -m tests.support.jars s3
+
+# A JVM that cannot write the file loads its classes as ever.
+$(ARCHIVE): $(VENV)/.ready
+	-$(PY) -m tests.support.class_archive $@
 
 bench: setup java  ## measure, and print the table of results
 	$(PY) -m benchmarks

@@ -33,6 +33,9 @@ _AS_FOR_USERS = {
     "spark.sql.timeType.enabled": "false",
     "spark.sql.timestampNanosTypes.enabled": "false",
 }
+CLASS_ARCHIVE = Path(__file__).parents[2] / "build" / "spark.jsa"
+"""What tests/support/class_archive.py writes."""
+_WITH_ARCHIVE = f" -XX:SharedArchiveFile={CLASS_ARCHIVE} -Xshare:auto -Xlog:disable"
 # Tests run many small queries once: compiling them, and printing their plans, costs more than to
 # run them. Spark interprets expressions only where `spark.testing` is set.
 QUICK = {
@@ -43,7 +46,7 @@ QUICK = {
         # A method runs a few hundred times: compiled sooner, it costs less. A small heap, and few
         # classes at first, would be collected whole again and again while they grow.
         " -XX:CompileThresholdScaling=0.25 -Xms1g -Xmn400m -XX:MetaspaceSize=400m"
-        " -Dspark.testing=true"
+        f" -Dspark.testing=true{_WITH_ARCHIVE if CLASS_ARCHIVE.exists() else ''}"
     ),
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
