@@ -55,13 +55,20 @@ class Base:
 
     def copy_with_files(self, folder: Path) -> shelduck.Lake:
         """The lake again, with files of its own: ``lake.db`` and ``data`` in a folder."""
-        data = f"{folder}/data/"
-        shutil.copytree(self.data_path, data)
-        shutil.copy(self.catalog, folder / "lake.db")
-        with closing(sqlite3.connect(folder / "lake.db")) as connection, connection:
-            moved = "UPDATE ducklake_metadata SET value = ? WHERE key = 'data_path'"
-            connection.execute(moved, [data])
+        data = lake_with_files(self.catalog, Path(self.data_path), folder)
         return shelduck.connect(f"sqlite:///{folder}/lake.db", data, self.spark)
+
+
+def lake_with_files(catalog: Path, files: Path, folder: Path) -> str:
+    """The data path of a copy of a lake on SQLite: ``lake.db`` and ``data`` in a folder."""
+    data = f"{folder}/data/"
+    if files.exists():
+        shutil.copytree(files, data)
+    shutil.copy(catalog, folder / "lake.db")
+    with closing(sqlite3.connect(folder / "lake.db")) as connection, connection:
+        moved = "UPDATE ducklake_metadata SET value = ? WHERE key = 'data_path'"
+        connection.execute(moved, [data])
+    return data
 
 
 def rows(found: DataFrame) -> list[Row]:
