@@ -59,6 +59,7 @@ def test_files_are_adopted_where_they_are(lake, duckdb, upload, place, tmp_path)
         assert oracle.rows("t") == found
 
 
+@pytest.mark.slow
 def test_a_delta_table_comes_in(lake, duckdb, upload, place, tmp_path):
     table = tmp_path / "delta"
     for n in range(2):
@@ -83,6 +84,7 @@ CHANGES = (
 LEFT = [*((n, "v") for n in range(1, 20, 2)), (100, "last")]
 
 
+@pytest.mark.slow
 def test_a_table_goes_out_to_delta(lake, s3, place):
     lake.sql("CREATE TABLE t (id BIGINT, gone STRING, s STRUCT<x: INT>)")
     lake.sql("INSERT INTO t SELECT id, 'old', named_struct('x', CAST(id AS INT)) FROM range(9)")
@@ -104,6 +106,7 @@ def test_a_table_goes_out_to_delta(lake, s3, place):
     assert before == [(n, "old", {"x": n}) for n in range(9)]
 
 
+@pytest.mark.slow
 def test_partitions_of_any_name_go_out_to_delta(lake, s3, place):
     lake.sql("CREATE TABLE t (id BIGINT, city STRING) PARTITIONED BY (city)")
     made = lake.spark.createDataFrame(list(enumerate(FEW)), "id BIGINT, city STRING")
@@ -114,6 +117,7 @@ def test_partitions_of_any_name_go_out_to_delta(lake, s3, place):
     assert read_on_s3(s3, place, "SELECT * FROM t ORDER BY id") == list(enumerate(FEW))
 
 
+@pytest.mark.slow
 def test_a_table_goes_out_to_iceberg(lake, s3, place):
     for statement in CHANGES:
         lake.sql(statement)
@@ -127,6 +131,7 @@ def test_a_table_goes_out_to_iceberg(lake, s3, place):
             assert reader.execute(query).fetchall() == LEFT
 
 
+@pytest.mark.slow
 def test_other_names_of_the_storage_lead_to_no_file_twice(lake, objects, upload, place, tmp_path):
     lake.execute("CREATE TABLE t (id BIGINT)")
     lake.sql("INSERT INTO t VALUES (1)")

@@ -49,7 +49,7 @@ def base(s3, spark, tmp_path_factory):
 
 
 # Other tests attack a lake of files with each of them.
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("attack", "told"), ATTACKS.values(), ids=ATTACKS)
 def test_cleaning_leaves_the_objects_of_others_and_live_objects(base, s3, tmp_path, attack, told):
     attacked = AttackedOnS3(tmp_path, base, s3, uuid4().hex[:8])

@@ -52,6 +52,7 @@ CHANGED = sorted(
 )
 
 
+@pytest.mark.slow
 def test_partitions_of_any_name_are_changed_compacted_and_cleaned(
     lake, sqlite_url, duckdb, objects
 ):
@@ -86,6 +87,7 @@ def states(oracle):
     return {v: oracle.sql(f"SELECT rowid, * FROM {at('t', v)} ORDER BY ALL") for v in every if v}
 
 
+@pytest.mark.slow
 def test_upkeep_of_a_table_that_duckdb_wrote(spark, sqlite_url, data_path, duckdb, objects):
     with duckdb(sqlite_url, data_path, NO_INLINING) as oracle:
         for statement in HISTORY:

@@ -51,7 +51,7 @@ def run_sequence(data: st.DataObject, spark: SparkSession, folder: Path) -> None
 
 
 @given(st.data())
-@settings(SETTINGS, max_examples=4, derandomize=True)
+@settings(SETTINGS, max_examples=2, derandomize=True)
 def test_random_changes_and_inserts_are_exported(spark, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("exports")
     run_sequence(data, spark, folder)

@@ -18,7 +18,7 @@ STORES = DOCS / "guides" / "object-stores.md"
 # It needs tools that .venv does not have: test_orchestration.py.
 TOOLS = DOCS / "guides" / "orchestration.md"
 # These take seconds, on lines that other tests reach.
-SLOW = ("coming-from", "streaming", "upkeep")
+SLOW = ("coming-from", "evolving-loads", "streaming", "take-back", "upkeep")
 GUIDES = sorted({*(DOCS / "guides").glob("*.md")} - {TEAM, STORES, TOOLS})
 PAGES = [README, DOCS / "index.md", *GUIDES]
 

@@ -124,8 +124,8 @@ _BUNDLES = (
     (Group("cluster", "cluster", 4.5, ("tests/concurrency", *_STORIES), targets=("jars-s3",)),),
     (
         Group("connect", "connect and slow", 1, _STORIES),
-        Group("browser", "browser and slow", 0.5, ("tests/web",), targets=("chromium",)),
-        Group("s3", "s3 and slow", 1.5, _ON_S3, targets=("jars-s3",)),
+        Group("browser", "browser and slow", 1, ("tests/web",), targets=("chromium",)),
+        Group("s3", "s3 and slow", 2.5, _ON_S3, targets=("jars-s3",)),
     ),
     (Group("dbt", "", 6, ("integrations/dbt/tests",), **_DBT),),
     (Group("orchestration", "orchestration and slow", 3, _STORIES, **_TOOLS),),

@@ -163,6 +163,7 @@ def test_every_page_is_whole_and_nothing_keeps_people_out(page, request):
             page.screenshot(path=Path(PICTURES) / f"{name}-{view}.png", full_page=True)
 
 
+@pytest.mark.slow
 def test_long_words_fit_a_phone(browser, wordy):
     context = browser.new_context(
         viewport={"width": PHONE, "height": 900}, base_url=wordy.partition("?")[0]
@@ -226,6 +227,7 @@ def test_a_click_on_a_snapshot_shows_it_without_leaving_the_page(page):
     expect(page.locator("#scale-snapshots")).to_have_attribute("aria-current", "true")
 
 
+@pytest.mark.slow
 def test_the_picture_is_where_its_numbers_say(page):
     page.goto(f"{STORY}&scale=snapshots")
     svg = page.locator(".story-svg").bounding_box()
@@ -243,6 +245,7 @@ def test_the_picture_is_where_its_numbers_say(page):
         assert drawn - label == pytest.approx(5, abs=0.6)
 
 
+@pytest.mark.slow
 def test_the_keyboard_reaches_everything(page):
     page.goto("/")
     page.keyboard.press("Tab")

@@ -89,6 +89,7 @@ def code_of(source):
     return re.sub(r"/\*.*?\*/|//[^\n]*", "", source, flags=re.DOTALL)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("broken", CLASSES)
 def test_a_class_that_does_not_compile_turns_off_only_its_rules(spark, monkeypatch, broken):
     # The others are loaded already.

@@ -227,7 +227,6 @@ def test_a_value_that_does_not_survive_cancels_the_job_and_changes_nothing(lake)
     assert lake.table("t").columns.get(("v",)).id == 6
 
 
-@pytest.mark.every_database
 def test_a_job_in_lots_ends_in_every_database(lake_url, data_path, spark, monkeypatch):
     monkeypatch.setattr(lots, "_LEAST_BIN", 0)
     with shelduck.connect(lake_url, data_path, spark, progress=False) as lake:

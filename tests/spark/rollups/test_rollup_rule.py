@@ -534,6 +534,7 @@ def test_a_session_that_cannot_run_the_rule_reads_the_base(both, monkeypatch):
     assert both.rollups.asked == []
 
 
+@pytest.mark.slow
 def test_a_rule_that_does_not_compile_is_left_out_of_the_jar(spark, monkeypatch):
     sources = dict(classes._sources())
     sources["RollupChain"] = sources["RollupChain"].replace("class RollupChain", "clas RollupChain")
@@ -541,7 +542,10 @@ def test_a_rule_that_does_not_compile_is_left_out_of_the_jar(spark, monkeypatch)
     names = set(classes._compiled(spark))
     assert "shelduck.bridge.LakeParquet" in names
     assert "shelduck.bridge.RollupRule" not in names
-    sources["LakeParquet"] = "clas"
+
+
+def test_a_class_that_every_read_needs_has_to_compile(spark, monkeypatch):
+    monkeypatch.setattr(classes, "_sources", lambda: {"LakeParquet": "clas"})
     with pytest.raises(Exception, match="CompileException"):
         classes._compiled(spark)
 

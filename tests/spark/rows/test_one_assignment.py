@@ -197,7 +197,7 @@ def lake(spark, tmp_path):
         yield found
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
 def test_every_door_takes_the_same_values(spark, lake, tmp_path, door):
     door(spark, lake, _make(lake, TAKEN))
