@@ -107,3 +107,35 @@ def test_a_plain_installation_needs_no_package_of_an_extra(tmp_path):
 def _package(requirement):
     """The name of a package in a requirement, such as psycopg[binary]>=3.2."""
     return re.split(r"[\[>=]", requirement.lower())[0]
+
+
+# Modules that hand Spark's parser text that they or the caller of a verb have made. Text of a lake
+# goes through `stored` in spark/rows/bound.py, which lets it only compute with one row.
+PARSING = {
+    "cli/demo.py",
+    "cli/sql.py",
+    "spark/bridge/named.py",
+    "spark/merge/folding.py",
+    "spark/merge/key_ranges.py",
+    "spark/merge/load_rows.py",
+    "spark/merge/merge_clauses.py",
+    "spark/merge/merge_scopes.py",
+    "spark/query.py",
+    "spark/rows/assignments.py",
+    "spark/rows/conversions.py",
+    "spark/rows/moments.py",
+    "spark/rows/store_rules.py",
+    "spark/scan/change_feed.py",
+    "spark/scan/expect.py",
+    "spark/scan/matching.py",
+    "statements/run/inserts.py",
+}
+
+
+def test_text_of_a_lake_reaches_sparks_parser_through_one_module():
+    found = set()
+    for path in SOURCE.parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr in {"expr", "selectExpr"}:
+                found.add(path.relative_to(SOURCE.parent).as_posix())
+    assert found == PARSING

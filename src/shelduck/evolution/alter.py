@@ -202,10 +202,12 @@ class _Fold:
         self.after, self.arrangement = self.rules.finish(self.after, self.arrangement)
         refuse_empty(self.after, name)
         if CONSTRAINTS in self.after.properties:
-            require_kept(self.after.properties, self.after.columns, self.table.columns, name)
+            known = self.table.properties
+            require_kept(self.after.properties, self.after.columns, self.table.columns, known, name)
         if COMPUTED in self.after.properties:
             columns = self.after.columns
-            properties = follow_columns(self.after.properties, columns, self.table.columns, name)
+            before, converted = self.table.columns, {s.old.id for s in self.shadows}
+            properties = follow_columns(self.after.properties, columns, before, converted, name)
             self.after = replace(self.after, properties=properties)
         if self.after.columns.index.limited or LENGTHS in self.after.properties:
             properties = with_lengths(self.after.properties, self.after.columns)

@@ -38,6 +38,7 @@ from shelduck.rollups.check_rollups import (
     settled_too_late,
     wrong_rollups,
 )
+from shelduck.spark.rows.assign import Assigning
 from shelduck.spark.rows.computed_rows import wrong_values
 from shelduck.spark.rows.row_checks import violations
 from shelduck.spark.scan.expect import wrong_rows
@@ -210,7 +211,9 @@ class _Checker:
             frame = rows.frame(self.state.spark, origins=(Origin.ROW_ID,))
             for wrong in wrong_rows(frame, rows.table, _live(rows), key):
                 yield Problem(full, "rows", full, wrong, _LOOK)
-            for wrong in (*violations(frame, rows.table), *wrong_values(frame, rows.table)):
+            fitting = Assigning.into(rows.table, str).fitting
+            broken = (*violations(frame, rows.table), *wrong_values(frame, rows.table, fitting))
+            for wrong in broken:
                 yield Problem(full, "rows", full, wrong, _CORRECT)
             yield from wrong_rollups(unit, name)
             for done in compared_jobs(self.state, rows.table):

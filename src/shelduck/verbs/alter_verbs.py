@@ -10,6 +10,7 @@ from shelduck.errors import Conflict, InvalidRequest, Unsupported
 from shelduck.evolution.alter import names_rollup, plan_alter
 from shelduck.evolution.alter_plan import AlterPlan
 from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking, submit_rollups
+from shelduck.model.changes.constraining import AddConstraint
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.changes.schema_change import AddColumn
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, refuse_rollup
@@ -134,10 +135,13 @@ class ShapeVerbs(TableHandle, in_parts=True):
     def _with_moments(self, changes: Sequence[TableChange]) -> tuple[TableChange, ...]:
         """Return the changes; new columns have the present value of defaults that are expressions.
 
-        It is computed once, and rows that are there read it for ever.
+        It is computed once, and rows that are there read it for ever. Conditions get their time
+        zone.
         """
 
         def told(change: TableChange) -> TableChange:
+            if isinstance(change, AddConstraint):
+                return change.made_in(self._state.zone)
             if not isinstance(change, AddColumn) or change.default is None:
                 return change
             if change.default.literal or change.initial is not None:

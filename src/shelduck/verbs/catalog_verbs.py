@@ -30,6 +30,7 @@ from shelduck.work.handle import LakeHandle
 from shelduck.work.pinned_views import pin_view
 from shelduck.work.results import Result, TableName
 from shelduck.work.satisfied import require_satisfied
+from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, carry_out, view_of
 from shelduck.work.workspace import Workspace
 
@@ -116,7 +117,7 @@ class CatalogVerbs(LakeHandle):
             keys=with_aggregates(keys, aggregates, name) if aggregates else keys,
         )
         wanted = self._name(name)
-        stage = creating(statement, wanted, _members(columns, ntz=self._state.ntz))
+        stage = creating(self._state, statement, wanted, _members(columns, ntz=self._state.ntz))
         carry_out(self._state, self._unit, stage)
         return Table(self._state, wanted, self._unit)
 
@@ -201,7 +202,7 @@ class CatalogVerbs(LakeHandle):
 
 
 def creating(
-    statement: CreateTableStatement, name: TableName, members: list[Member]
+    state: LakeState, statement: CreateTableStatement, name: TableName, members: list[Member]
 ) -> Callable[[UnitOfWork], None]:
     """Return what stages a CREATE TABLE; all that needs no catalog is checked before.
 
@@ -221,10 +222,12 @@ def creating(
         given = properties, arrangement
         properties, arrangement = keyed_table(columns, statement.keys, *given, told)
     if statement.computed:
-        columns, properties = declared(columns, statement.computed, properties, told)
+        computed = tuple(one.made_in(state.zone) for one in statement.computed)
+        columns, properties = declared(columns, computed, properties, told)
     checks: list[str] = []
     for constraint in statement.constraints:
-        properties, checked = apply_constraint(properties, constraint, columns, told)
+        made = constraint.made_in(state.zone)
+        properties, checked = apply_constraint(properties, made, columns, told)
         checks += [] if checked is None else [checked]
 
     def stage(unit: UnitOfWork) -> None:
@@ -236,7 +239,7 @@ def creating(
         unit.workspace.create_table(
             name, columns, comments, arrangement=arrangement, properties=properties
         )
-        if checks:
+        if checks or statement.computed:
             require_satisfied(unit, name, checks)
         if statement.rollups:
             create_with_rollups(unit, name, statement.rollups)

@@ -11,6 +11,12 @@ from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.model.changes.change import AlterTable, alteration
 from shelduck.model.files.data_file import DataFile, InlinedRows
 from shelduck.model.files.layout import ROW_ID_FIELD, PhysicalField
+from shelduck.model.tables.computed import (
+    ComputedColumns,
+    computed_of,
+    follow_columns,
+    with_computed,
+)
 from shelduck.model.tables.lengths import LENGTHS, with_lengths
 from shelduck.model.tables.schema import Field, FieldId, Path, SnapshotId, in_places, path_text
 from shelduck.model.tables.table_version import Feature, TableVersion
@@ -58,6 +64,12 @@ def stage_undrop(unit: UnitOfWork, name: TableName, path: Path) -> None:
         raise InvalidRequest(
             f"{told}: it is NOT NULL, and rows were written since it was dropped; add a column with"
             " a DEFAULT instead"
+        )
+    rule = computed_of(then.properties, then.full_name).of(column.id)
+    if rule is not None and not is_empty:
+        raise InvalidRequest(
+            f"{told}: it is computed, and rows were written since it was dropped; its values are in"
+            f" {then.full_name} VERSION AS OF {then.snapshot.id}"
         )
     if not is_empty:
         _require_new_rows(state, lacking, then, told)
@@ -212,9 +224,14 @@ def _begun_again(table: TableVersion, then: TableVersion, column: Field, above: 
     ids = {f.id for f in column.walk()}
     comments = dict(table.comments)
     comments |= {number: text for number, text in then.comments.items() if number in ids}
-    properties = table.properties
+    properties, told = table.properties, table.full_name
     if columns.index.limited or LENGTHS in properties:
         properties = dict(with_lengths(properties, columns))
+    rules = [one for one in computed_of(then.properties, told) if one.column == column.id]
+    if rules:
+        kept = computed_of(properties, told)
+        properties = with_computed(properties, ComputedColumns((*kept, *rules)))
+        properties = follow_columns(properties, columns, then.columns, (), told)
     after = replace(table, columns=columns, comments=comments, properties=properties)
     # A row that somebody writes again meanwhile would lose its value.
     change = alteration(table, after, frozenset(), excludes_inserts=True)

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import NewDataFile
+from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.constraints import constraints_of
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.read.table_rows import TableRows
+from shelduck.spark.rows.assign import Assigning, telling_failures
+from shelduck.spark.rows.computed_rows import ruled
 from shelduck.spark.rows.row_checks import first_wrong, refusal, wrong
 from shelduck.work.lookup import rows_of
 from shelduck.work.results import TableName
@@ -44,11 +47,14 @@ def _require(
     table = rows.table
     known = constraints_of(table.properties, table.full_name)
     frame = rows.frame(state.spark)
+    if is_empty and COMPUTED in table.properties:
+        ruled(frame, table, lambda _: False, Assigning.into(table, str).fitting)
     # One that the same ALTER drops again is not among them.
     for constraint in filter(None, map(known.find, constraints)):
         if is_empty:
             wrong(frame, table, constraint)
             continue
-        found = first_wrong(frame, table, constraint)
+        with telling_failures():
+            found = first_wrong(frame, table, constraint)
         if found is not None:
             raise refusal(table, constraint, found)

@@ -65,6 +65,11 @@ class LakeState:
         """Whether the lake has a session that runs; it makes none."""
         return self.given_spark is not None and not is_stopped(self.given_spark)
 
+    @property
+    def zone(self) -> str:
+        """The name of the time zone in which expressions are made; empty if nobody has set one."""
+        return time_zone(self.given_spark, self.config) or ""
+
     def time_zone(self) -> tzinfo | None:
         """Return the time zone in which people write times without an offset.
 

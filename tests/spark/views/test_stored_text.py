@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 import shelduck
-from shelduck import Unsupported
+from shelduck import ShelduckError, Unsupported
 from shelduck.sql.query.harmless import FUNCTIONS
 from tests.support.attaching import attached_lake
 
@@ -156,3 +156,49 @@ def test_the_expression_of_a_job_is_checked_by_the_worker(lake, using, told):
         [job] = found.sql("SHOW ALTER TABLE COLUMN").collect()
         assert job.State == "CANCELLED"
         assert told in job.Msg
+
+
+# What a catalog stores and Spark evaluates: how it is made, where its text is, and what runs it.
+# Views, macros and USING have tests of their own above.
+STORED = {
+    "CHECK": (
+        "CREATE TABLE r (n STRING, CHECK (1 + 1 > 0))",
+        "UPDATE ducklake_tag SET value = replace(value, '1 + 1 > 0', ?)",
+        "{} > ''",
+        ("INSERT INTO r VALUES ('a')", "UPDATE r SET n = 'b'"),
+    ),
+    "generated column": (
+        "CREATE TABLE r (n STRING, g INT GENERATED ALWAYS AS (40 + 2))",
+        "UPDATE ducklake_tag SET value = replace(value, '40 + 2', ?)",
+        "{}",
+        ("INSERT INTO r (n) VALUES ('a')", "INSERT INTO r (n) SELECT name FROM t"),
+    ),
+    "default": (
+        "CREATE TABLE r (n STRING, m TIMESTAMP DEFAULT now())",
+        "UPDATE ducklake_column SET default_value = ? WHERE default_value LIKE 'now%'",
+        "{}",
+        ("INSERT INTO r (n) VALUES ('a')", "INSERT INTO r (n) SELECT name FROM t"),
+    ),
+    "sort key": (
+        "CREATE TABLE r (n STRING) SORTED BY (n)",
+        "UPDATE ducklake_sort_expression SET expression = ?",
+        "{}",
+        ("INSERT INTO r SELECT name FROM t",),
+    ),
+}  # fmt: skip
+SPIED = "reflect('java.lang.System', 'setProperty', 'shelduck.spied', 'yes')"
+
+
+@pytest.mark.parametrize("kind", STORED)
+def test_no_stored_text_runs_code(lake, spark, kind):
+    made, forged, text, acts = STORED[kind]
+    with lake.connect() as found:
+        found.execute("CALL set_option('data_inlining_row_limit', 0)")
+        found.execute(made)
+    lake.say(forged, text.format(SPIED))
+    with lake.connect() as found:
+        for act in acts:
+            with pytest.raises(ShelduckError, match=r"reflect\("):
+                found.execute(act)
+        found.check(rows=True)
+    assert spark._jvm.java.lang.System.getProperty("shelduck.spied") is None

@@ -12,11 +12,10 @@ from shelduck.model.tables.constraints import (
     Constraint,
     ConstraintKind,
     Constraints,
-    NameUse,
-    WrittenExpression,
     constraints_of,
     with_constraints,
 )
+from shelduck.model.tables.expressions import NameUse, WrittenExpression
 from shelduck.model.tables.keys import KeyModel, keys_in
 from shelduck.model.tables.properties import Properties
 from shelduck.model.tables.schema import Schema
@@ -50,6 +49,11 @@ class AddConstraint:
             return f"CHECK ({self.expression.text}){'' if self.validates else ' NOT VALID'}"
         told = f"{self.kind.value} ({', '.join(map(quote_name, self.columns))})"
         return told + (f" REFERENCES {self.references}" if self.references else "")
+
+    def made_in(self, zone: str) -> AddConstraint:
+        """Return it with the time zone in which its expression is evaluated."""
+        made = self.expression
+        return self if made is None else replace(self, expression=replace(made, zone=zone))
 
     def means(self, other: Constraint, columns: Schema) -> bool:
         """Return whether a constraint says the same, and has the name if there is one here."""
@@ -172,7 +176,9 @@ def _refuse_combined(known: Properties, made: Constraint, columns: Schema, table
 EXPRESSION_FORM = record(
     WrittenExpression,
     text=TEXT,
-    names=each(record(NameUse, start=NUMBER, path=PATH_FORM, ends=each(NUMBER))),
+    names=each(record(NameUse, start=NUMBER, path=PATH_FORM, ends=each(NUMBER), is_function=FLAG)),
+    exact=FLAG,
+    zone=plain(str, absent=""),
 )
 CONSTRAINT_CLAUSES: dict[type, Clause] = {
     AddConstraint: Clause(

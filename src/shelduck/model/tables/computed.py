@@ -5,16 +5,16 @@ They are one property of the table. Other writers see plain columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.constraints import (
+from shelduck.model.tables.expressions import (
     EXPRESSION_FORM,
     RowExpression,
     WrittenExpression,
-    is_gone,
+    is_whole,
 )
 from shelduck.model.tables.keys import KeyModel, keys_in
 from shelduck.model.tables.schema import Field, FieldId, Schema
@@ -47,6 +47,11 @@ class WrittenComputed:
     column: str
     expression: WrittenExpression | None = None
     identity: Identity | None = None
+
+    def made_in(self, zone: str) -> WrittenComputed:
+        """Return it with the time zone in which its expression is evaluated."""
+        made = self.expression
+        return self if made is None else replace(self, expression=replace(made, zone=zone))
 
     def bound(self, columns: Schema, table: str) -> ComputedColumn:
         """Return the computed column over these columns; NotFound for a name of none of them."""
@@ -158,26 +163,51 @@ def declared(
 
 
 def follow_columns(
-    properties: Mapping[str, str], columns: Schema, before: Schema, table: str
+    properties: Mapping[str, str],
+    columns: Schema,
+    before: Schema,
+    converted: Container[FieldId],
+    table: str,
 ) -> dict[str, str]:
     """Return the properties of a table after a change of its columns, which were ``before``.
 
-    Raises InvalidRequest if a column went that a computed one needs, and for a default or NULL.
+    A job makes other columns of those that are ``converted``. Raises InvalidRequest if a computed
+    column, or one that it needs, goes or gets another type, and for a default or NULL.
     """
-    left = [one for one in computed_of(properties, table) if columns.by_id(one.column) is not None]
-    for one in left:
-        field = columns.by_id(one.column)
-        assert field is not None
-        what = f"column {quote_name(field.name)} of {table}, {one.clause(columns)},"
-        uses = () if one.expression is None else one.expression.uses
-        if any(is_gone(use.column, columns, before) for use in uses):
+    left = []
+    for one in computed_of(properties, table):
+        field, old = columns.by_id(one.column), before.by_id(one.column)
+        shown = field or old
+        if shown is None:
+            continue  # another writer dropped it before
+        what = f"column {quote_name(shown.name)} of {table}, {one.clause(columns)},"
+        if _is_retyped(old, field, one, converted):
             raise InvalidRequest(
-                f"cannot drop or convert a column of {table} from which {what} is computed; drop"
+                f"cannot change the type of {what} because its values are computed; drop it, and"
+                " create the table again with the other type"
+            )
+        if field is None:
+            continue
+        how = None if one.expression is None else one.expression.broken(columns, before)
+        if how is not None:
+            raise InvalidRequest(
+                f"cannot {how} a column of {table} from which {what} is computed; drop"
                 f" {quote_name(field.name)} first"
             )
         if field.default is not None or (one.identity is not None and field.nullable):
             raise InvalidRequest(f"{what} cannot have a DEFAULT or allow NULL; leave it as it is")
+        left.append(one)
     return with_computed(properties, ComputedColumns(tuple(left)))
+
+
+def _is_retyped(
+    old: Field | None, new: Field | None, one: ComputedColumn, converted: Container[FieldId]
+) -> bool:
+    if any(part.id in converted for part in (() if old is None else old.walk())):
+        return True
+    if old is None or new is None or old.type == new.type:
+        return False
+    return one.identity is not None or not (is_whole(old) and is_whole(new))
 
 
 def _require_number(field: Field, others: list[ComputedColumn], what: str) -> None:

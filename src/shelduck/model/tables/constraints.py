@@ -7,15 +7,14 @@ in them are found by id, so that a rename by anybody changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.tables.schema import Field, FieldId, Path, Schema, path_text
-from shelduck.model.text.names import split_name
-from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.model.tables.expressions import EXPRESSION_FORM, RowExpression, is_gone
+from shelduck.model.tables.schema import FieldId, Schema
+from shelduck.model.text.quoting import quote_name
 from shelduck.model.text.stored import FLAG, NUMBER, TEXT, Stored, each, maybe, plain, record, word
 
 CONSTRAINTS = "shelduck.constraints"
@@ -31,70 +30,6 @@ class ConstraintKind(Enum):
     PRIMARY_KEY = "PRIMARY KEY"
     UNIQUE = "UNIQUE"
     FOREIGN_KEY = "FOREIGN KEY"
-
-
-@dataclass(frozen=True, slots=True)
-class NameUse:
-    """A name with its parts in an expression: where it starts, and where each part ends."""
-
-    start: int
-    path: Path
-    ends: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenExpression:
-    """An expression as a statement has it, and the names of columns in it."""
-
-    text: str
-    names: tuple[NameUse, ...] = ()
-
-    def bound(self, columns: Schema, table: str) -> RowExpression:
-        """Return the expression over these columns; NotFound for a name that is none of them."""
-        return RowExpression(self.text, tuple(_bound(use, columns, table) for use in self.names))
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnUse:
-    """The text between two places of an expression, which names a column or a struct's field."""
-
-    start: int
-    end: int
-    column: FieldId
-
-
-@dataclass(frozen=True, slots=True)
-class RowExpression:
-    """An expression over columns of a table, which are known by id."""
-
-    text: str
-    uses: tuple[ColumnUse, ...] = ()
-
-    def spelled(self, columns: Schema) -> str | None:
-        """Return Spark's SQL with the present names; None if another writer dropped a column."""
-        made, at = "", 0
-        for use in self.uses:
-            path = path_of(use.column, columns)
-            if path is None:
-                return None
-            written = self.text[use.start : use.end]
-            made += self.text[at : use.start]
-            made += written if _names(written, path) else ".".join(map(backticked, path))
-            at = use.end
-        return made + self.text[at:]
-
-    @property
-    def meaning(self) -> tuple[object, ...]:
-        """The text without the names of columns, with their ids in place of them."""
-        ends = (0, *(use.end for use in self.uses))
-        starts = (*(use.start for use in self.uses), len(self.text))
-        between = (self.text[end:start] for end, start in zip(ends, starts, strict=True))
-        return *between, *(use.column for use in self.uses)
-
-    def tops(self, columns: Schema) -> list[Field]:
-        """Return the columns of the table that it uses, or parts of which it uses."""
-        used = {use.column for use in self.uses}
-        return [f for f in columns if any(part.id in used for part in f.walk())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +51,7 @@ class Constraint:
     @property
     def uses(self) -> set[FieldId]:
         """The columns and fields that it names."""
-        return {*self.columns, *(use.column for use in (self.expression or RowExpression("")).uses)}
+        return {*self.columns, *(() if self.expression is None else self.expression.fields)}
 
     @property
     def meaning(self) -> tuple[object, ...]:
@@ -164,9 +99,6 @@ class Constraints:
         return found
 
 
-EXPRESSION_FORM = record(
-    RowExpression, text=TEXT, uses=each(record(ColumnUse, start=NUMBER, end=NUMBER, column=NUMBER))
-)
 _STORED: Stored[Constraints] = Stored(
     "constraints",
     record(
@@ -209,49 +141,28 @@ def shown_checks(properties: Mapping[str, str], columns: Schema, table: str) -> 
     return {f"{SHOWN_CHECK}{n}": e.spelled(columns) or e.text for n, e in found if e is not None}
 
 
-def path_of(number: FieldId, columns: Schema) -> Path | None:
-    """Return where a column or a struct's field is, None if it is gone."""
-    return _path_in(number, columns.fields) if columns.by_id(number) is not None else None
-
-
-def is_gone(number: FieldId, columns: Schema, before: Schema) -> bool:
-    """Return whether a change drops a column or field; a job replaces the one that it converts."""
-    return columns.by_id(number) is None and before.by_id(number) is not None
-
-
 def require_kept(
-    properties: Mapping[str, str], columns: Schema, before: Schema, table: str
+    properties: Mapping[str, str],
+    columns: Schema,
+    before: Schema,
+    known: Mapping[str, str],
+    table: str,
 ) -> None:
-    """Raise InvalidRequest if a constraint needs a column that a change drops or converts."""
+    """Raise InvalidRequest if a change breaks a constraint, which was among the ``known`` ones.
+
+    Keys are information about columns of any type.
+    """
     for one in constraints_of(properties, table):
-        if any(is_gone(number, columns, before) for number in one.uses):
+        if one.expression is None:
+            is_broken = any(is_gone(number, columns, before) for number in one.columns)
+            how = "drop or convert" if is_broken else None
+        elif constraints_of(known, table).find(one.name) is None:
+            how = None if one.expression.spelled(columns) else "drop or convert"
+        else:
+            how = one.expression.broken(columns, before)
+        if how is not None:
             raise InvalidRequest(
-                f"cannot drop or convert a column of {table} that the constraint"
-                f" {quote_name(one.name)} uses: {one.kind.value}"
-                f" {'' if one.expression is None else f'({one.expression.text})'}; use ALTER TABLE"
-                f" {table} DROP CONSTRAINT {quote_name(one.name)} first"
+                f"cannot {how} a column of {table} that the constraint {quote_name(one.name)} uses:"
+                f" {one.clause(before)}; use ALTER TABLE {table} DROP CONSTRAINT"
+                f" {quote_name(one.name)} first"
             )
-
-
-def _names(written: str, path: Path) -> bool:
-    with suppress(InvalidRequest):
-        return [part.lower() for part in split_name(written)] == [part.lower() for part in path]
-    return False
-
-
-def _path_in(number: FieldId, fields: tuple[Field, ...]) -> Path | None:
-    for one in fields:
-        if one.id == number:
-            return (one.name,)
-        below = _path_in(number, one.children)
-        if below is not None:
-            return (one.name, *below)
-    return None
-
-
-def _bound(use: NameUse, columns: Schema, table: str) -> ColumnUse:
-    for length in range(len(use.path), 0, -1):
-        found = columns.find(use.path[:length])
-        if found is not None:
-            return ColumnUse(use.start, use.ends[length - 1], found.id)
-    raise NotFound.named("column", path_text(use.path), columns.names, where=table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -23,9 +23,19 @@ _UNITS = {"size": " B", "timing": " ms", "nsTiming": " ns"}
 
 
 class Sql(str):
-    """An expression as SQL that Shelduck has made: no text of a user, whose quotes may be open."""
+    """An expression as SQL that Shelduck has made: no text of a user, whose quotes may be open.
 
-    __slots__ = ()
+    ``what`` names it in Spark's errors, see `select_named`.
+    """
+
+    __slots__ = ("what",)
+    what: str
+
+    def __new__(cls, text: object, what: str = "sql") -> Self:
+        """Return a text with its name."""
+        made = super().__new__(cls, text)
+        made.what = what
+        return made
 
 
 class Named(NamedTuple):
@@ -64,8 +74,14 @@ def column_of(source: str | Column) -> Column:
     return F.col(source) if isinstance(source, str) else source
 
 
-def select_named(rows: DataFrame, columns: Sequence[Named]) -> DataFrame:
-    """Return these columns of the rows, by one call into the JVM if there is one."""
+def select_named(
+    rows: DataFrame, columns: Sequence[Named], *, row: str = "", zone: str = ""
+) -> DataFrame:
+    """Return these columns of the rows, by one call into the JVM if there is one.
+
+    With a ``zone``, for which a JVM must be there, Spark analyzes texts in that time zone, with
+    ANSI mode, knows the rows as ``row``, and names what fails.
+    """
     spark = rows.sparkSession
     if not has_jvm(spark):
         return rows.select(*[c.column for c in columns])
@@ -75,12 +91,14 @@ def select_named(rows: DataFrame, columns: Sequence[Named]) -> DataFrame:
             c.source if isinstance(c.source, str) else None,
             None if c.kind is None else c.kind.json(),
             None if c.metadata is None else json.dumps(c.metadata),
-            "sql" if isinstance(c.source, Sql) else None,
+            c.source.what if isinstance(c.source, Sql) else None,
         )
         for c in columns
     ]
     made = [java_column(c.source) for c in columns if not isinstance(c.source, str)]
-    found = loaded(spark).plans.select(java_frame(rows), rows_of(texts), made or None)
+    given = java_frame(rows), rows_of(texts), made or None
+    plans = loaded(spark).plans
+    found = plans.selectBound(*given, row, zone) if zone else plans.select(*given)
     return DataFrame(found, spark)
 
 

@@ -88,19 +88,13 @@ def merged_rows(
     named = [Named(ACTION, actions), *columns, *kept]
     if not has_rules(table):
         return select_named(found, named)
-    return _ruled(select_named(found, [*named, Named(CLAUSE, CLAUSE)]), table, assignments)
-
-
-def _ruled(
-    changed: DataFrame, table: TableVersion, assignments: Sequence[Assignments]
-) -> DataFrame:
-    """Return changed rows, which have the number of their clause, by the rules of the table."""
+    changed = select_named(found, [*named, Named(CLAUSE, CLAUSE)])
 
     def is_given(field: Field) -> Column:
         return F.col(CLAUSE).isin([n for n, a in enumerate(assignments) if a.gives(field)])
 
-    stays = F.col(ACTION).isin(MergeAction.INSERT.value, MergeAction.UPDATE.value)
-    return ruled(changed, table, is_given, only=stays).drop(CLAUSE)
+    stays = Sql(f"{ACTION} IN ({MergeAction.INSERT.value}, {MergeAction.UPDATE.value})")
+    return ruled(changed, table, is_given, assigning.fitting, only=stays).drop(CLAUSE)
 
 
 def _action(clause: MergeClause) -> Sql | Column:

@@ -18,8 +18,9 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_writable
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.model.types.data_types import Leaf, Text
-from shelduck.spark.bridge import Named, file_fault, select_named
+from shelduck.spark.bridge import Named, Sql, column_of, file_fault, select_named
 from shelduck.spark.rows import store_rules
+from shelduck.spark.rows.bound import failed_rule, stored
 from shelduck.spark.rows.computed_rows import ruled
 from shelduck.spark.types import spark_type
 
@@ -59,8 +60,8 @@ def assign(
     that the DataFrame lacks get their default. ``render_expression`` converts the text of a default
     that is an expression (DuckDB's SQL) to Spark's SQL. One InvalidRequest lists every difference
     in types or names before anything runs. A single value that does not fit, or a null in a NOT
-    NULL column, fails the job that writes the rows (see `failure_of`). ``keep`` are the last
-    columns of ``df``, which do not belong to the table and follow its columns.
+    NULL column, fails the job that writes the rows (see `failure_of`). ``keep`` is the last
+    column of ``df`` if it marks rows that are not written: it follows those of the table.
     """
     given = T.StructType(df.schema.fields[: len(df.columns) - len(keep)])
     source = df.toDF(*[f"c{n}" for n in range(len(given))], *keep)
@@ -80,7 +81,10 @@ def assign(
     if not has_rules(table):
         return made
     given_ids = {f.id for f, at in zip(table.columns, positions, strict=True) if at is not None}
-    return ruled(made, table, lambda field: field.id in given_ids)
+    # A load by key may end with the sign of rows that are not written.
+    stays = [Sql(f"NOT coalesce(CAST({backticked(n)} AS BOOLEAN), false)") for n in keep]
+    only = stays[0] if stays else None
+    return ruled(made, table, lambda field: field.id in given_ids, assigning.fitting, only=only)
 
 
 def has_rules(table: TableVersion) -> bool:
@@ -99,7 +103,8 @@ def failure_of(error: BaseException) -> ShelduckError | None:
     _, found, rest = text.partition(store_rules.MARK)
     if found:
         return InvalidRequest(rest.split("\n", 1)[0].split(" SQLSTATE:", 1)[0])
-    return file_fault(text)
+    rule = failed_rule(error)
+    return file_fault(text) if rule is None else InvalidRequest(rule)
 
 
 @contextmanager
@@ -209,8 +214,9 @@ class Assigning:
         try:
             if default.literal:
                 return store_rules.default_value(target.shape, default.text, target.name)
-            expression = F.expr(self.render_expression(default.text))
-            return expression.cast(self._spark_type(target))
+            what, way_out = f"the default of {path}", "set another default"
+            expression = stored(self.render_expression(default.text), what, way_out)
+            return column_of(expression).cast(self._spark_type(target))
         except ShelduckError as error:
             self.problems.append(f"column {path} is missing and its default fails: {error}")
             return F.lit(None)
@@ -307,6 +313,12 @@ class Assigning:
         if self.demand is not None:
             self.lacking.append(path)
         return self.missing(target, path, top=False)
+
+    def fitting(self, given: T.DataType, target: Field) -> Callable[[Column], Column] | None:
+        """Return how a generated value becomes one of its column; InvalidRequest if it cannot."""
+        step = self.step(given, target, quote_name(target.name))
+        self.finish()
+        return step.convert
 
     def check_writable(self, target: Field, path: str) -> None:
         """Note the leaves of a field that Spark cannot write."""

@@ -92,6 +92,10 @@ class Assignments:
         number = self._places.get((field.name,))
         return number is not None and self.values[number].value is not None
 
+    def sets(self, field: Field) -> bool:
+        """Return whether a column, or a part of it, is assigned."""
+        return field.name in self._below
+
     def needed(self) -> Iterator[int]:
         """Yield the places of the columns whose current value decides about the new one."""
         for place, field in enumerate(self.table.columns):
@@ -166,7 +170,9 @@ def updated_rows(
     assigning.finish()
     named = [Named(f.name, c) for f, c in zip(table.columns, changed, strict=True)]
     made = select_named(found, named + kept)
-    return ruled(made, table, assignments.gives) if has_rules(table) else made
+    if not has_rules(table):
+        return made
+    return ruled(made, table, assignments.gives, assigning.fitting, is_set=assignments.sets)
 
 
 def _inside(

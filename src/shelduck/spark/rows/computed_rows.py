@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
@@ -11,15 +12,18 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.computed import ComputedColumn, computed_of
-from shelduck.model.tables.schema import Field
+from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
-from shelduck.spark.bridge import Named, select_named
+from shelduck.spark.bridge import Named, Sql, column_of, select_named
 from shelduck.spark.named_errors import first_line
 from shelduck.spark.rows import store_rules
+from shelduck.spark.rows.bound import bound, by_zone, select_bound, tried
 from shelduck.spark.rows.row_checks import checked
 from shelduck.spark.types import spark_type
 
+Fitting = Callable[[T.DataType, Field], Callable[[Column], Column] | None]
+_MADE = "__shelduck_made_{}"
 _PART = (1 << 33) - 1
 """Which bits of Spark's increasing ids count the rows of a part."""
 
@@ -28,30 +32,36 @@ def ruled(
     rows: DataFrame,
     table: TableVersion,
     is_given: Callable[[Field], bool | Column],
+    fitting: Fitting,
     *,
-    only: Column | None = None,
+    only: Sql | None = None,
+    is_set: Callable[[Field], bool] | None = None,
 ) -> DataFrame:
     """Return rows of a table with generated values, held to its constraints.
 
     ``rows`` have the columns of the table, and may have others. ``is_given`` says for which rows
-    somebody gave the value of a generated column, which must then be the right one. ``only`` are
-    the rows that stay.
+    somebody gave the value of a generated column, which must then be the right one; ``fitting``
+    makes a column's value of one of another type. ``only`` are the rows that stay. Values that
+    follow from none of the columns which a statement sets (``is_set``) stay as they are.
     """
-    made = {
-        field.name: _generated(field, one, table, is_given(field), only)
+    generated = [
+        (one, field)
         for one, field in _fields(table)
         if one.expression is not None
-    }
-    if made:
-        named = [Named(n, made.get(n, backticked(n))) for n in rows.columns]
-        try:
-            rows = select_named(rows, named)
-        except AnalysisException as error:
-            names = ", ".join(map(quote_name, made))
-            raise InvalidRequest(
-                f"{names} of {table.full_name} cannot be computed: {first_line(error)}"
-            ) from error
-    return checked(rows, table, only=only)
+        and (is_set is None or any(map(is_set, (field, *one.expression.tops(table.columns)))))
+    ]
+    columns = rows.columns
+    if generated:
+        right = {}
+        rows, made = _with_values(rows, columns, table, generated, only)
+        for one, field in generated:
+            value = _fitted(field, made[field.id], fitting, table)
+            given = is_given(field)
+            if given is not False:
+                value = _given_or(column_of(value), field, _told(field, one, table), given)
+            right[field.name] = value if only is None else F.when(column_of(only), value)
+        rows = select_named(rows, [Named(n, right.get(n, backticked(n))) for n in columns])
+    return checked(rows, columns, table, only)
 
 
 def numbered(
@@ -77,13 +87,15 @@ def part_sizes(rows: DataFrame) -> dict[int, int]:
     return {row[0]: row[1] for row in sorted(found)}
 
 
-def wrong_values(rows: DataFrame, table: TableVersion) -> Iterator[str]:
+def wrong_values(rows: DataFrame, table: TableVersion, fitting: Fitting) -> Iterator[str]:
     """Tell which computed columns have other values than they should; a query for each."""
     for one, field in _fields(table):
         name = F.col(backticked(field.name))
         if one.expression is not None:
-            wrong = rows.where(~name.eqNullSafe(_value(field, one, table))).count()
-            if wrong:
+            wrong, failed = tried(partial(_count_wrong, rows, table, one, field, fitting))
+            if failed is not None:
+                yield failed
+            elif wrong:
                 yield f"{wrong} row(s) do not have the value of {_told(field, one, table)}"
         elif one.identity is not None and one.identity.always:
             twice = rows.groupBy(name).count().where("count > 1").count()
@@ -99,38 +111,65 @@ def _fields(table: TableVersion) -> Iterator[tuple[ComputedColumn, Field]]:
             yield one, field
 
 
-def _generated(
-    field: Field,
-    one: ComputedColumn,
+def _with_values(
+    rows: DataFrame,
+    names: Sequence[str],
     table: TableVersion,
-    is_given: bool | Column,
-    only: Column | None,
-) -> Column:
-    kind = spark_type(field.type, field.name)
-    right, now = _value(field, one, table), F.col(backticked(field.name))
-    if not field.nullable:
-        why = f"column {quote_name(field.name)} of {table.full_name} is NOT NULL, got NULL"
-        right = F.coalesce(right, store_rules.fail(why, kind))
-    if isinstance(is_given, bool) and not is_given:
-        found = right
-    else:
-        got = F.coalesce(F.left(now.cast("string"), F.lit(100)), F.lit("NULL"))
-        told = F.lit(f"{_told(field, one, table)} cannot be ")
-        advice = F.lit("; leave the column out, or give what its expression gives")
-        refused = store_rules.fail(F.concat(told, got, advice), kind)
-        found = F.when(now.eqNullSafe(right), now).otherwise(refused)
-        if isinstance(is_given, Column):
-            found = F.when(is_given, found).otherwise(right)
-    return found if only is None else F.when(only, found)
+    generated: Sequence[tuple[ComputedColumn, Field]],
+    only: Sql | None,
+) -> tuple[DataFrame, dict[FieldId, T.DataType]]:
+    """Return rows followed by generated values as their expressions give them, and their types."""
+    fields = {one.column: field for one, field in generated}
+    for zone, some in by_zone(one for one, _ in generated):
+        named = [Named(n, backticked(n)) for n in names]
+        names = [*names, *(_MADE.format(one.column) for one in some)]
+        named += [
+            Named(_MADE.format(one.column), _value(fields[one.column], one, table, only))
+            for one in some
+        ]
+        try:
+            rows = select_bound(rows, named, zone)
+        except AnalysisException as error:
+            told = ", ".join(quote_name(fields[one.column].name) for one in some)
+            raise InvalidRequest(
+                f"{told} of {table.full_name} cannot be computed: {first_line(error)}"
+            ) from error
+    kinds = {field.name: field.dataType for field in rows.schema.fields[-len(generated) :]}
+    return rows, {number: kinds[_MADE.format(number)] for number in fields}
 
 
-def _value(field: Field, one: ComputedColumn, table: TableVersion) -> Column:
-    text = None if one.expression is None else one.expression.spelled(table.columns)
-    if text is None:
-        raise InvalidRequest(
-            f"{_told(field, one, table)} needs a column that another writer dropped; drop it"
-        )
-    return F.expr(text).cast(spark_type(field.type, field.name))
+def _count_wrong(
+    rows: DataFrame, table: TableVersion, one: ComputedColumn, field: Field, fitting: Fitting
+) -> int:
+    found, made = _with_values(rows, rows.columns, table, [(one, field)], None)
+    right = column_of(_fitted(field, made[field.id], fitting, table))
+    return found.where(~F.col(backticked(field.name)).eqNullSafe(right)).count()
+
+
+def _fitted(field: Field, given: T.DataType, fitting: Fitting, table: TableVersion) -> str | Column:
+    """Return a generated value of `_with_values` as one of its column."""
+    name, convert = _MADE.format(field.id), fitting(given, field)
+    value = name if convert is None else convert(F.col(name))
+    if field.nullable:
+        return value
+    why = f"column {quote_name(field.name)} of {table.full_name} is NOT NULL, got NULL"
+    return F.coalesce(value, store_rules.fail(why, spark_type(field.type, field.name)))
+
+
+def _given_or(right: Column, field: Field, told: str, is_given: bool | Column) -> Column:
+    """Return the right value, or fail at one that somebody gave and that is another."""
+    kind, now = spark_type(field.type, field.name), F.col(backticked(field.name))
+    got = F.coalesce(F.left(now.cast("string"), F.lit(100)), F.lit("NULL"))
+    advice = F.lit("; leave the column out, or give what its expression gives")
+    refused = store_rules.fail(F.concat(F.lit(f"{told} cannot be "), got, advice), kind)
+    found = F.when(now.eqNullSafe(right), now).otherwise(refused)
+    return F.when(is_given, found).otherwise(right) if isinstance(is_given, Column) else found
+
+
+def _value(field: Field, one: ComputedColumn, table: TableVersion, only: Sql | None) -> Sql:
+    assert one.expression is not None
+    way_out = f"use ALTER TABLE {table.full_name} DROP COLUMN {quote_name(field.name)}"
+    return bound(one.expression, table, _told(field, one, table), way_out, only=only)
 
 
 def _told(field: Field, one: ComputedColumn, table: TableVersion) -> str:

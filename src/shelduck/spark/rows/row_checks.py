@@ -5,10 +5,11 @@ A condition that is NULL is satisfied, as in SQL.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest
@@ -19,37 +20,38 @@ from shelduck.model.text.quoting import backticked, quote_name, quote_text
 from shelduck.spark.bridge import Named, Sql, column_of, select_named
 from shelduck.spark.named_errors import first_line
 from shelduck.spark.rows import store_rules
-from shelduck.spark.types import spark_type
+from shelduck.spark.rows.bound import bound, by_zone, select_bound, tried
 
 # How many columns of a row an error shows, and how much of each.
 _MOST_COLUMNS, _MOST_CHARACTERS = 8, 100
+_IS_WRONG = "__shelduck_wrong_{}"
 
 
-def checked(rows: DataFrame, table: TableVersion, *, only: Column | None = None) -> DataFrame:
+def checked(
+    rows: DataFrame, names: Sequence[str], table: TableVersion, only: Sql | None
+) -> DataFrame:
     """Return rows of a table whose write fails if one does not satisfy a constraint.
 
-    ``rows`` have the columns of the table, and may have others behind them. ``only`` are the rows
-    that are checked. Raises InvalidRequest if a constraint can no longer be computed.
+    Their columns have these ``names``: those of the table, and maybe others behind them. ``only``
+    are the rows that are checked. Raises InvalidRequest if a constraint can no longer be computed.
     """
     checks = constraints_of(table.properties, table.full_name).checks
     if not checks:
         return rows
-    first = table.columns.fields[0]
-    kind = spark_type(first.type, first.name)
-    value = F.col(backticked(first.name))
-    for one in reversed(checks):
-        told = quote_text(f"{_told(one, table)} is not satisfied by the row ")
-        advice = "'; correct the row, or drop the constraint'"
-        why = Sql(f"concat({told}, {_row(one, table)}, {advice})")
-        is_wrong = _is_wrong(one, table)
-        is_wrong = is_wrong if only is None else only & is_wrong
-        value = F.when(is_wrong, store_rules.fail(why, kind)).otherwise(value)
-    named = [Named(n, value if n == first.name else backticked(n)) for n in rows.columns]
-    try:
-        return select_named(rows, named)
-    except AnalysisException as error:
-        names = ", ".join(_told(one, table) for one in checks)
-        raise InvalidRequest(f"{names} cannot be computed: {first_line(error)}") from error
+    rows = _judged(rows, names, table, checks, only)
+    cases = " ".join(_case(at, one, table) for at, one in enumerate(checks))
+    first = backticked(table.columns.fields[0].name)
+    value = Sql(f"CASE {cases} ELSE {first} END")
+    return select_named(
+        rows, [Named(n, value if backticked(n) == first else backticked(n)) for n in names]
+    )
+
+
+def _case(at: int, one: Constraint, table: TableVersion) -> str:
+    told = quote_text(f"{store_rules.MARK}{_told(one, table)} is not satisfied by the row ")
+    advice = "'; correct the row, or drop the constraint'"
+    why = f"concat({told}, {_row(one, table)}, {advice})"
+    return f"WHEN {_IS_WRONG.format(at)} THEN raise_error({why})"
 
 
 def first_wrong(rows: DataFrame, table: TableVersion, constraint: Constraint) -> str | None:
@@ -67,11 +69,31 @@ def wrong(rows: DataFrame, table: TableVersion, constraint: Constraint) -> DataF
 
     Raises InvalidRequest if Spark cannot compute it, or if it is no condition.
     """
-    try:
-        return rows.where(_is_wrong(constraint, table))
-    except AnalysisException as error:
-        told = f"{_told(constraint, table)} is no condition over its columns"
-        raise InvalidRequest(f"{told}: {first_line(error)}") from error
+    name = _IS_WRONG.format(0)
+    return _judged(rows, rows.columns, table, [constraint], None).where(name).drop(name)
+
+
+def _judged(
+    rows: DataFrame,
+    names: Sequence[str],
+    table: TableVersion,
+    checks: Sequence[Constraint],
+    only: Sql | None,
+) -> DataFrame:
+    """Return rows with these columns and one for each constraint: whether it is not satisfied."""
+    places = {one.name: _IS_WRONG.format(at) for at, one in enumerate(checks)}
+    for zone, some in by_zone(checks):
+        named = [Named(name, backticked(name)) for name in names]
+        names = [*names, *(places[one.name] for one in some)]
+        named += [Named(places[one.name], _is_wrong(one, table, only)) for one in some]
+        try:
+            rows = select_bound(rows, named, zone)
+        except AnalysisException as error:
+            told = ", ".join(_told(one, table) for one in some)
+            raise InvalidRequest(
+                f"{told} is no condition over its columns: {first_line(error)}"
+            ) from error
+    return rows
 
 
 def violations(rows: DataFrame, table: TableVersion) -> Iterator[str]:
@@ -80,9 +102,18 @@ def violations(rows: DataFrame, table: TableVersion) -> Iterator[str]:
         if one.unproven:
             continue
         row = column_of(_row(one, table))
-        found = wrong(rows, table, one).agg(F.count("*"), F.first(row)).collect()[0]
-        if found[0]:
+        counts = F.count("*"), F.first(row)
+        found, failed = tried(partial(_counted, rows, table, one, counts))
+        if failed is not None:
+            yield failed
+        elif found is not None and found[0]:
             yield f"{found[0]} row(s) do not satisfy {_told(one, table)}, such as {found[1]}"
+
+
+def _counted(
+    rows: DataFrame, table: TableVersion, one: Constraint, counts: tuple[Column, ...]
+) -> Row:
+    return wrong(rows, table, one).agg(*counts).collect()[0]
 
 
 def refusal(table: TableVersion, constraint: Constraint, row: str) -> InvalidRequest:
@@ -93,25 +124,16 @@ def refusal(table: TableVersion, constraint: Constraint, row: str) -> InvalidReq
     )
 
 
-def _is_wrong(constraint: Constraint, table: TableVersion) -> Column:
-    return F.expr(f"NOT ({_condition(constraint, table)})")
-
-
-def _condition(constraint: Constraint, table: TableVersion) -> str:
-    expression = constraint.expression
-    text = None if expression is None else expression.spelled(table.columns)
-    if text is None:
-        raise InvalidRequest(
-            f"CHECK constraint {quote_name(constraint.name)} of {table.full_name} uses a column"
-            f" that another writer dropped; use ALTER TABLE {table.full_name} DROP CONSTRAINT"
-            f" {quote_name(constraint.name)}"
-        )
-    return text
+def _is_wrong(constraint: Constraint, table: TableVersion, only: Sql | None) -> Sql:
+    assert constraint.expression is not None
+    name, told = quote_name(constraint.name), _told(constraint, table)
+    way_out = f"use ALTER TABLE {table.full_name} DROP CONSTRAINT {name}"
+    return bound(constraint.expression, table, told, way_out, within="NOT ({})", only=only)
 
 
 def _told(constraint: Constraint, table: TableVersion) -> str:
-    name = quote_name(constraint.name)
-    return f"CHECK constraint {name} ({_condition(constraint, table)}) of {table.full_name}"
+    text = constraint.clause(table.columns).removeprefix("CHECK ")
+    return f"CHECK constraint {quote_name(constraint.name)} {text} of {table.full_name}"
 
 
 def _row(constraint: Constraint, table: TableVersion) -> Sql:

@@ -24,17 +24,17 @@ from shelduck.model.types.data_types import (
     Text,
 )
 from shelduck.planning.shadows import Shadow
+from shelduck.spark.bridge import column_of
 from shelduck.spark.bridge.jvm import columns_used
 from shelduck.spark.named_errors import AnalysisException, SparkError, data_fault, first_line
 from shelduck.spark.query import local_frame
 from shelduck.spark.rows.assign import Assigning, Demand
+from shelduck.spark.rows.bound import stored
 from shelduck.spark.rows.conversions import converted, converted_parts, fitted, lost, needs_fit
 from shelduck.spark.rows.store_rules import fail
 from shelduck.spark.rows.unheld import held_or_null, may_be_unheld
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.types import spark_type, struct_type
-from shelduck.sql.query.harmless import refuse_harmful
-from shelduck.sql.query.read_query import looks_at_other_rows
 
 LOST = " cannot be converted to "
 _MOST_SHOWN = 200
@@ -320,13 +320,8 @@ def _assigned(rows: DataFrame, shadow: Shadow, using: str) -> Column:
 
 def _expression(using: str) -> Column:
     """Return an expression that comes from the catalog, and that others may have written."""
-    if looks_at_other_rows(using):
-        raise Unsupported(f"USING {using} depends on other rows; use UPDATE")
-    try:
-        refuse_harmful(using, "use functions of Spark, or change the values with UPDATE")
-    except Unsupported as error:
-        raise Unsupported(f"USING {using}: {error}") from error
-    return F.expr(using)
+    way_out = "use functions of Spark, or change the values with UPDATE"
+    return column_of(stored(using, f"USING {using}", way_out))
 
 
 def _is_bad(rows: DataFrame, shadow: Shadow) -> Column:

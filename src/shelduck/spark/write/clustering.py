@@ -23,7 +23,8 @@ from shelduck.model.tables.partition import (
     partition_directory,
 )
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.spark.bridge import Named
+from shelduck.spark.bridge import Named, column_of
+from shelduck.spark.rows.bound import stored
 from shelduck.spark.write.partition_keys import (
     KEY_COLUMN,
     PartitionKey,
@@ -128,7 +129,8 @@ def clustering_of(table: TableVersion, *, sorts: bool | None = None) -> Clusteri
 def _ordering(table: TableVersion, text: str) -> Column:
     key = parse_sort_key(text)
     try:
-        column = F.expr(sort_expression_for_spark(key.expression))
+        made = sort_expression_for_spark(key.expression)
+        column = column_of(stored(made, "it", "use a column"))
     except (InvalidRequest, Unsupported) as error:
         raise Unsupported(
             f"table {table.full_name} is sorted by {key.expression}: {error}; use ALTER TABLE"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 from sqlglot import expressions as exp
 from sqlglot.errors import SqlglotError
 
@@ -12,10 +15,12 @@ from shelduck.model.changes.constraining import (
     DropConstraint,
     ValidateConstraint,
 )
-from shelduck.model.tables.constraints import ConstraintKind, NameUse, WrittenExpression
+from shelduck.model.tables.constraints import ConstraintKind
+from shelduck.model.tables.expressions import NameUse, WrittenExpression
 from shelduck.model.text.quoting import quote_name
+from shelduck.sql.query.harmless import refuse_harmful
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import TokenKind
+from shelduck.sql.tokens.lexer import Token, TokenKind, name_of, tokenize
 from shelduck.sql.tokens.trees import parse_trees
 
 KEY_WORDS = {
@@ -23,14 +28,38 @@ KEY_WORDS = {
     "UNIQUE": ConstraintKind.UNIQUE,
     "FOREIGN": ConstraintKind.FOREIGN_KEY,
 }
-_RANDOM = frozenset("rand randn random randstr uniform uuid shuffle".split())
-_OF_TASKS = frozenset(
-    "monotonically_increasing_id spark_partition_id input_file_name current_user".split()
+# Functions whose value does not follow from a row, by what to say of them.
+_NOT_OF_ROW = {
+    **dict.fromkeys(
+        """rand randn random randstr uniform uuid shuffle monotonically_increasing_id
+        input_file_name spark_partition_id input_file_block_start
+        input_file_block_length""".split(),
+        "has another value each time",
+    ),
+    **dict.fromkeys(
+        """current_user session_user user current_database current_schema current_catalog
+        current_path current_timezone version""".split(),
+        "asks the session",
+    ),
+}
+_CLOCK = dict.fromkeys(
+    """current_timestamp current_date current_time localtimestamp localtime now curdate
+    unix_timestamp""".split(),
+    "tells the time",
 )
-_CLOCK = frozenset(
-    """currenttimestamp currentdate currenttime localtimestamp now current_timestamp current_date
-    localtimestamp unix_timestamp curdate""".split()
+# Spark calls them without brackets too, where no column has their name.
+_BARE = frozenset(
+    """current_timestamp current_date current_time localtimestamp localtime current_user
+    session_user user""".split()
 )
+# Nothing else asks how large a number its columns can hold.
+_EXACT = (
+    *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Neg),
+    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.Between, exp.In),
+    *(exp.Is, exp.Not, exp.And, exp.Or, exp.Add, exp.Sub, exp.Mul, exp.Mod),
+    *(exp.Case, exp.If, exp.Coalesce),
+)
+_NO_ROW = "{0} {1!r} {2}; use an expression over the columns of one row"
 # What says that nobody enforces a key, as is the case.
 _Words = tuple[tuple[str, ...], ...]
 _SAID_OF_KEYS: _Words = (
@@ -146,10 +175,29 @@ def written_expression(text: str, what: str, *, may_tell_time: bool) -> WrittenE
     tree = trees[0] if len(trees) == 1 else None
     if tree is None:
         raise InvalidRequest(f"cannot parse {what} {text!r}: it is not one expression")
-    for node in tree.walk():
-        _require_of_row(node, text, what, may_tell_time=may_tell_time)
-    uses = [_use(node) for node in tree.find_all(exp.Column)]
-    return WrittenExpression(text, tuple(sorted(uses, key=lambda use: use.start)))
+    _require_of_row(tree, text, what)
+    uses = {use.start: use for use in map(_use, tree.find_all(exp.Column))}
+    for name, token, is_bare in _functions(text):
+        why = _NOT_OF_ROW.get(name) or (None if may_tell_time else _CLOCK.get(name))
+        if is_bare:
+            known = NameUse(token.start, (token.text,), (token.end,), is_function=why is None)
+            uses[token.start] = known
+        elif why is not None:
+            raise Unsupported(_NO_ROW.format(what, text, why))
+    is_exact = all(isinstance(n, _EXACT) and not n.args.get("is_string") for n in tree.walk())
+    return WrittenExpression(text, tuple(uses[start] for start in sorted(uses)), is_exact)
+
+
+def _functions(text: str) -> Iterator[tuple[str, Token, bool]]:
+    """Yield the functions that a text may call, by name, and whether one has no brackets."""
+    before = ""
+    for token, behind in pairwise(tokenize(text)):
+        name = name_of(token).lower() if token.may_name else ""
+        if behind.key == "(":
+            yield name, token, False
+        elif token.kind is TokenKind.WORD and name in _BARE and before != ".":
+            yield name, token, True
+        before = token.key
 
 
 def _check(cursor: Cursor, name: str | None, *, is_new_table: bool) -> AddConstraint:
@@ -206,16 +254,13 @@ def _use(column: exp.Column) -> NameUse:
     return NameUse(spans[0][0], tuple(part.name for part in parts), tuple(end for _, end in spans))
 
 
-def _require_of_row(node: exp.Expr, text: str, what: str, *, may_tell_time: bool) -> None:
-    name = str(node.name).lower() if node.key == "anonymous" else node.key
-    if isinstance(node, exp.Query | exp.AggFunc | exp.Window | exp.Subquery):
-        why = "looks at other rows"
-    elif isinstance(node, exp.Star) or node.key == "placeholder":
-        why = f"has {node.sql('spark')}"
-    elif name in _RANDOM or name in _OF_TASKS:
-        why = "has another value each time"
-    elif name in _CLOCK and not may_tell_time:
-        why = "tells the time"
-    else:
-        return
-    raise Unsupported(f"{what} {text!r} {why}; use an expression over the columns of one row")
+def _require_of_row(tree: exp.Expr, text: str, what: str) -> None:
+    for node in tree.walk():
+        if isinstance(node, exp.Query | exp.AggFunc | exp.Window | exp.Subquery):
+            raise Unsupported(_NO_ROW.format(what, text, "looks at other rows"))
+        if isinstance(node, exp.Star) or node.key == "placeholder":
+            raise Unsupported(_NO_ROW.format(what, text, f"has {node.sql('spark')}"))
+    try:
+        refuse_harmful(text, "use functions of Spark over the columns of one row")
+    except Unsupported as error:
+        raise Unsupported(f"{what} {text!r}: {error}") from error

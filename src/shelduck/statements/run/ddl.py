@@ -110,7 +110,7 @@ def _created(
 ) -> Result:
     """Create a table, alter it by ``more`` statements, and add rows; one snapshot."""
     name = runner.name(statement.name)
-    create = creating(statement, name, members)
+    create = creating(runner.state, statement, name, members)
 
     def stage(unit: UnitOfWork) -> None:
         create(unit)

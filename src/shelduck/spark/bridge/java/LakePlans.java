@@ -1,7 +1,9 @@
 package shelduck.bridge;
 
+import java.lang.reflect.Constructor;
 import java.net.URI;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
@@ -10,6 +12,7 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.TableIdentifier;
@@ -22,12 +25,15 @@ import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases$;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.trees.CurrentOrigin;
+import org.apache.spark.sql.catalyst.trees.Origin;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.functions;
@@ -37,6 +43,7 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.Platform;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.collection.immutable.Map$;
@@ -290,6 +297,10 @@ public final class LakePlans {
    * of {@code made}; a null type is no cast; null metadata keeps the source's. A star stays one.
    */
   public Dataset select(Dataset rows, String named, List made) {
+    return select(rows, named, made, null);
+  }
+
+  private static Dataset select(Dataset rows, String named, List made, ParserInterface parser) {
     List texts = TextRows.rows(named);
     Column[] columns = new Column[texts.size()];
     int next = 0;
@@ -300,7 +311,8 @@ public final class LakePlans {
         continue;
       }
       Column column = text[1] == null ? (Column) made.get(next++)
-          : text[4] == null ? functions.col(text[1]) : functions.expr(text[1]);
+          : text[4] == null ? functions.col(text[1])
+          : parser == null ? functions.expr(text[1]) : told(parser, text[1], text[4]);
       if (text[2] != null) {
         column = column.cast(DataType.fromJson(text[2]));
       }
@@ -308,5 +320,44 @@ public final class LakePlans {
           : column.as(text[0], Metadata.fromJson(text[3]));
     }
     return rows.select(columns);
+  }
+
+  /** An expression whose errors say of what it is the text, as those of views do. */
+  private static Column told(ParserInterface parser, String text, String what) {
+    // Versions of Spark have more or fewer parts behind the text, its kind and its name.
+    Constructor origin = Origin.class.getConstructors()[0];
+    Object[] parts = new Object[origin.getParameterTypes().length];
+    Arrays.fill(parts, Option.empty());
+    parts[4] = Option.apply(text);
+    parts[5] = Option.apply("shelduck");
+    parts[6] = Option.apply(what);
+    Origin before = CurrentOrigin.get();
+    try {
+      CurrentOrigin.set((Origin) origin.newInstance(parts));
+      return ExpressionUtils.column(parser.parseExpression(text));
+    } catch (Exception error) {
+      // Scala declares no errors, so this is called where none may be thrown.
+      Platform.throwException(error);
+      return null;
+    } finally {
+      CurrentOrigin.set(before);
+    }
+  }
+
+  /**
+   * As {@link #select}, of rows that have a name. Spark reads texts and analyzes them in a time zone
+   * and with ANSI mode, whatever the session has, as it does for views.
+   */
+  public Dataset selectBound(
+      final Dataset rows, final String named, final List made, String row, String zone) {
+    SQLConf settled = session(rows).sessionState().conf().clone();
+    settled.setConfString("spark.sql.session.timeZone", zone);
+    settled.setConfString("spark.sql.ansi.enabled", "true");
+    final Dataset called = rows.as(row);
+    return (Dataset) SQLConf.withExistingConf(settled, new AbstractFunction0() {
+      public Object apply() {
+        return select(called, named, made, session(rows).sessionState().sqlParser());
+      }
+    });
   }
 }
