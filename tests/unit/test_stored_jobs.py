@@ -24,7 +24,8 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
-from shelduck.model.tables.constraints import ConstraintKind, NameUse, WrittenExpression
+from shelduck.model.tables.constraints import ConstraintKind
+from shelduck.model.tables.expressions import NameUse, WrittenExpression
 from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.partition import (
     PartitionBy,
