@@ -25,7 +25,6 @@ from shelduck.model.changes.schema_change import (
     SetNullable,
 )
 from shelduck.model.tables.constraints import ConstraintKind
-from shelduck.model.tables.expressions import NameUse, WrittenExpression
 from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.partition import (
     PartitionBy,
@@ -38,6 +37,7 @@ from shelduck.model.tables.partition import (
 )
 from shelduck.model.tables.properties import SetProperties, UnsetProperties
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec
+from shelduck.model.tables.row_expressions import NameUse, WrittenExpression
 from shelduck.model.tables.schema import Default
 from shelduck.model.tables.writable import Conversion
 from shelduck.model.types.data_types import DataType, parse_type

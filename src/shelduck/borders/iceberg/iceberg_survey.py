@@ -77,8 +77,7 @@ def survey_for_iceberg(rows: TableRows, format_version: int | None = None) -> Ic
             f"Iceberg's format version must be 2 or 3, not {format_version!r}; leave it out to get"
             " the lowest one that shows the whole table"
         )
-    table = rows.table
-    columns = table.columns.fields
+    table, columns = rows.table, rows.table.columns.fields
     every = {leaf.id: _any_type(leaf) for leaf in table.columns.leaves()}
     found = _Findings.of(rows, shown_columns(columns, every).fields)
     version = format_version or (LAST_VERSION if _needs_last(found, every) else FIRST_VERSION)

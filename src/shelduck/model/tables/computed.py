@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.tables.expressions import (
+from shelduck.model.tables.keys import KeyModel, keys_in
+from shelduck.model.tables.row_expressions import (
     EXPRESSION_FORM,
     RowExpression,
     WrittenExpression,
     is_whole,
 )
-from shelduck.model.tables.keys import KeyModel, keys_in
 from shelduck.model.tables.schema import Field, FieldId, Schema
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.text.stored import FLAG, NUMBER, Stored, each, maybe, record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -31,6 +32,7 @@ _EVERY_FIELD = Demand(
     "give every column and field, list the columns, or use MERGE WITH SCHEMA EVOLUTION, which"
     " leaves them out",
 )
+_STAYS = Sql(f"{ACTION} IN ({MergeAction.INSERT.value}, {MergeAction.UPDATE.value})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +91,13 @@ def merged_rows(
     if not has_rules(table):
         return select_named(found, named)
     changed = select_named(found, [*named, Named(CLAUSE, CLAUSE)])
+    is_given = partial(_is_given, assignments)
+    return ruled(changed, table, is_given, assigning.fitting, only=_STAYS).drop(CLAUSE)
 
-    def is_given(field: Field) -> Column:
-        return F.col(CLAUSE).isin([n for n, a in enumerate(assignments) if a.gives(field)])
 
-    stays = Sql(f"{ACTION} IN ({MergeAction.INSERT.value}, {MergeAction.UPDATE.value})")
-    return ruled(changed, table, is_given, assigning.fitting, only=stays).drop(CLAUSE)
+def _is_given(assignments: Sequence[Assignments], field: Field) -> Column:
+    """Return whether the clause of a row gives the value of a column."""
+    return F.col(CLAUSE).isin([n for n, a in enumerate(assignments) if a.gives(field)])
 
 
 def _action(clause: MergeClause) -> Sql | Column:

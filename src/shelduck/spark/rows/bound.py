@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.tables.computed import ComputedColumn
 from shelduck.model.tables.constraints import Constraint
-from shelduck.model.tables.expressions import ROW, RowExpression
+from shelduck.model.tables.row_expressions import ROW, RowExpression
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.spark.bridge import Named, Sql, has_jvm, select_named
 from shelduck.spark.named_errors import SparkError, data_fault, first_line

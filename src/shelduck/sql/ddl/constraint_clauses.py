@@ -16,7 +16,7 @@ from shelduck.model.changes.constraining import (
     ValidateConstraint,
 )
 from shelduck.model.tables.constraints import ConstraintKind
-from shelduck.model.tables.expressions import NameUse, WrittenExpression
+from shelduck.model.tables.row_expressions import NameUse, WrittenExpression
 from shelduck.model.text.quoting import quote_name
 from shelduck.sql.query.harmless import refuse_harmful
 from shelduck.sql.tokens.cursor import Cursor
