@@ -201,7 +201,7 @@ def _specs(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _our_specs(*specs: st.PartitionSpec) -> tuple[tuple[str, str], ...]:
-    return tuple((key, value.strip("'")) for spec in specs for key, value in spec.values)
+    return tuple((key, value.strip("'")) for spec in specs for key, _, value in spec.values)
 
 
 _SPARKS: dict[str, Callable[[Any, str, list[str]], Meaning]] = {

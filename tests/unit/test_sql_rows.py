@@ -6,7 +6,6 @@ import pytest
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.sql.parse import parse
-from shelduck.sql.rows.insert import text_of
 from shelduck.sql.statements.row_statements import (
     Assignment,
     Delete,
@@ -21,6 +20,7 @@ from shelduck.sql.statements.row_statements import (
     UpdateFrom,
     UpdateSet,
 )
+from shelduck.sql.tokens.arguments import text_of
 from shelduck.sql.tokens.parts import Expression, NamedTable, Query, Relation, Selection, Target
 
 T = NamedTable(("t",))

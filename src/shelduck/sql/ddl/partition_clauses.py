@@ -5,6 +5,7 @@ from __future__ import annotations
 from shelduck.model.changes.constraining import AddConstraint
 from shelduck.model.tables.constraints import ConstraintKind
 from shelduck.model.tables.partition import NULL_DIRECTORY
+from shelduck.model.text.quoting import quote_name
 from shelduck.sql.ddl.computed_clauses import Beside
 from shelduck.sql.ddl.create_clauses import read_columns
 from shelduck.sql.ddl.partitioning import read_partition_field
@@ -17,33 +18,37 @@ from shelduck.sql.statements.statement_values import (
     ReplaceColumns,
     Statement,
 )
-from shelduck.sql.tokens.arguments import literal_text
+from shelduck.sql.tokens.arguments import literal_text, text_of
 from shelduck.sql.tokens.cursor import Cursor
 
-_COMPARISONS = ("=", "<>", "!=", "<", "<=", ">", ">=", "==")
+_EQUAL = ("=", "==")
+_COMPARISONS = (*_EQUAL, "<>", "!=", "<", "<=", ">", ">=")
 
 
 def read_partition_spec(cursor: Cursor) -> PartitionSpec:
-    """Take ``PARTITION (key = value, …)``; another comparison gives the key no value."""
+    """Take ``PARTITION (key = value, …)``; a value is a literal, and NULL goes with ``=`` only."""
     cursor.expect("PARTITION")
     taken: set[str] = set()
-    values: list[tuple[str, str]] = []
-    conditions: list[str] = []
 
-    def item(cursor: Cursor) -> None:
-        first = cursor.peek()
+    def item(cursor: Cursor) -> tuple[str, str, str]:
         column = cursor.new_column(taken)
         comparison = cursor.accept_any(*_COMPARISONS)
         if not comparison:
             raise cursor.failure("a comparison, such as = or <")
         value = literal_text(cursor)
-        written = cursor.text[first.start : first.end]
-        is_null = value == f"'{NULL_DIRECTORY}'" or value.upper() == "NULL"
-        conditions.append(f"{written} IS NULL" if is_null else f"{written} {comparison} {value}")
-        values.append((column, value if comparison in ("=", "==") else ""))
+        if comparison in _EQUAL:
+            return column, "=", value
+        if is_null_key(value):
+            what = f"PARTITION ({quote_name(column)} {comparison} {value})"
+            raise cursor.refusal(what, "NULL is not compared; use = for the partition of NULL")
+        return column, comparison, value
 
-    cursor.in_brackets(item)
-    return PartitionSpec(tuple(values), " AND ".join(conditions))
+    return PartitionSpec(cursor.in_brackets(item))
+
+
+def is_null_key(literal: str) -> bool:
+    """Return whether a literal of a PARTITION clause means NULL, as Spark reads it."""
+    return literal.upper() == "NULL" or text_of(literal) == NULL_DIRECTORY
 
 
 def read_partition_change(cursor: Cursor, name: NamedTable, if_exists: bool) -> Statement | None:

@@ -15,7 +15,7 @@ from shelduck.sql.query.rewriting import Rewriting, Span, edited
 from shelduck.sql.statements.row_statements import DefaultCell, Insert, PartitionValue, RowMatch
 from shelduck.sql.tokens.arguments import literal_text
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Token, TokenKind, string_of, tokenize
+from shelduck.sql.tokens.lexer import Token, TokenKind, tokenize
 from shelduck.sql.tokens.parts import Query, Selection
 
 _TIMES = {"date": "DATE", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
@@ -215,12 +215,6 @@ def as_time(text: str, field: Field | None) -> str:
     tokens = tokenize(text)
     is_text = len(tokens) == 2 and tokens[0].kind is TokenKind.STRING
     return f"CAST({text} AS {kind})" if is_text else text
-
-
-def text_of(literal: str) -> str | None:
-    """Return the text that a literal means, None if it is none, such as a number."""
-    first, *rest = tokenize(literal)
-    return string_of(first) if first.kind is TokenKind.STRING and len(rest) == 1 else None
 
 
 def is_values(source: Query) -> bool:

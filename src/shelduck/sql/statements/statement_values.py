@@ -118,10 +118,12 @@ class ReplaceColumns(OfTable, Statement):
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpec:
-    """PARTITION (key = value, …): the keys with their values as SQL, and the condition."""
+    """PARTITION (key = value, …): keys, comparisons and literals as SQL."""
 
-    values: tuple[tuple[str, str], ...]
-    condition: str
+    values: tuple[tuple[str, str, str], ...]
+
+    def __str__(self) -> str:
+        return f"({', '.join(' '.join(each) for each in self.values)})"
 
 
 @dataclass(frozen=True, slots=True)

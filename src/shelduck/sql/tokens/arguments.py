@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from shelduck.model.tables.properties import PropertyChange, SetProperties, UnsetProperties
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import TokenKind
+from shelduck.sql.tokens.lexer import TokenKind, string_of, tokenize
 from shelduck.sql.tokens.parts import Argument, Call, IntervalText, Scalar, TimestampText
 
 _INSTANTS = frozenset(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIMESTAMPTZ", "DATE"))
@@ -129,6 +129,12 @@ def literal_text(cursor: Cursor) -> str:
     start = cursor.peek().start
     read_literal(cursor)
     return cursor.text[start : cursor.tokens[cursor.at - 1].end]
+
+
+def text_of(literal: str) -> str | None:
+    """Return the text that a literal means, None if it is none, such as a number."""
+    first, *rest = tokenize(literal)
+    return string_of(first) if first.kind is TokenKind.STRING and len(rest) == 1 else None
 
 
 def _number(cursor: Cursor) -> int | float | Decimal:

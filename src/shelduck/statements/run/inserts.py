@@ -33,8 +33,10 @@ from shelduck.spark.rows.store_rules import TEXTS, require_text
 from shelduck.spark.scan.matching import Where
 from shelduck.spark.session import DataFrame
 from shelduck.spark.values import default_sql
-from shelduck.sql.rows.insert import is_values, literal_rows, text_of, time_word, with_times
+from shelduck.sql.ddl.partition_clauses import is_null_key
+from shelduck.sql.rows.insert import is_values, literal_rows, time_word, with_times
 from shelduck.sql.statements import statement_values as st
+from shelduck.sql.tokens.arguments import text_of
 from shelduck.statements.describe import spark_text
 from shelduck.statements.runner import Runner, by_statement
 from shelduck.work.hooks import carry_out_rows, settled_rows
@@ -269,17 +271,17 @@ def _fixed(statement: st.Insert, table: TableVersion) -> dict[str, str]:
                 " REPLACE WHERE instead of PARTITION, or leave it out"
             )
         if given.value is not None:
-            found[field.name] = _value(field, given.value, table.full_name)
+            found[field.name] = partition_value(field, given.value, table.full_name)
     return found
 
 
-def _value(field: Field, literal: str, table: str) -> str:
-    """Return a literal of the PARTITION clause as SQL, to be stored as any other value.
+def partition_value(field: Field, literal: str, table: str) -> str:
+    """Return a literal of a PARTITION clause as SQL, to be stored or compared as any other value.
 
     As in Spark, a text can be a value of each type, and each literal can be a text.
     """
     kind = spark_text(field)
-    if literal.upper() == "NULL":
+    if is_null_key(literal):
         return f"CAST(NULL AS {kind})"
     if str(field.type) in TEXTS:
         # VARCHAR(n) would cut it.

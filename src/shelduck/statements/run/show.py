@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import datetime
-from urllib.parse import quote
 
 from shelduck.catalog.read.metadata_rows import table_rows
-from shelduck.catalog.read.overview.partitions import partition_rows
-from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.tables.partition import NULL_DIRECTORY
+from shelduck.errors import NotFound
 from shelduck.model.tables.rollup import rollup_of
 from shelduck.model.tables.schema import Schema, path_text
 from shelduck.model.tables.table_version import TableVersion
@@ -21,7 +17,6 @@ from shelduck.spark.scan.rollup_rule import collecting_choices
 from shelduck.spark.session import DataFrame
 from shelduck.sql.statements import statement_values as st
 from shelduck.sql.statements.upkeep_statements import DescribeDetail, DescribeHistory
-from shelduck.sql.tokens.lexer import TokenKind, string_of, tokenize
 from shelduck.statements import describe as described
 from shelduck.statements.describe import topics
 from shelduck.statements.runner import Runner, by_statement
@@ -243,37 +238,7 @@ def describe_detail(runner: Runner, statement: DescribeDetail) -> PlainRows:
     return PlainRows(_DETAIL, [detail])
 
 
-def show_partitions(runner: Runner, statement: st.ShowPartitions) -> PlainRows:
-    """SHOW PARTITIONS, with the column that Spark gives: ``key=value/key=value``."""
-    table = runner.version(statement.name)
-    if not table.partition:
-        raise InvalidRequest(f"table {table.full_name} is not partitioned")
-    wanted: dict[str, str] = {}
-    if statement.within is not None:
-        for column, value in statement.within.values:
-            field = table.columns.get((column,), table.full_name)
-            wanted[field.name] = value
-    with runner.state.store.read() as connection:
-        rows = partition_rows(connection, table)
-    rows = [row for row in rows if row[0] and _is_within(dict(row[0]), wanted)]
-    texts = ["/".join(_directory(key, value) for key, value in row[0]) for row in rows if row[0]]
-    return PlainRows("partition string", [(t,) for t in sorted(set(texts))])
-
-
-def _is_within(keys: Mapping[str, str | None], wanted: Mapping[str, str]) -> bool:
-    """Tell whether keys have the values of a PARTITION clause, which are literals."""
-    return all(
-        keys.get(key)
-        == (string_of(first) if (first := tokenize(value)[0]).kind is TokenKind.STRING else value)
-        for key, value in wanted.items()
-    )
-
-
-def _directory(key: str, value: str | None) -> str:
-    return f"{key}={NULL_DIRECTORY if value is None else quote(value, safe=' ')}"
-
-
 RUN = by_statement(
-    *(describe_history, describe_detail, show_partitions, query, explain, explain_alter),
+    *(describe_history, describe_detail, query, explain, explain_alter),
     *(show_schemas, show_tables, show_columns, show_create_table, show_properties, describe, help_),
 )

@@ -2,48 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from urllib.parse import quote
 
+from shelduck.catalog.read.metadata_rows import Partition
+from shelduck.catalog.read.overview.partitions import partition_rows
 from shelduck.catalog.read.read import dropped_at
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.modify import OrderColumns, TableChange
 from shelduck.model.changes.schema_change import AddColumn, ChangeType, DropColumn, SetComment
 from shelduck.model.tables.analyzed import AnalyzedColumn, with_analyzed
-from shelduck.model.tables.partition import IDENTITY
+from shelduck.model.tables.partition import IDENTITY, NULL_DIRECTORY
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.spark.query import answer
 from shelduck.spark.scan.value_counts import count_values, countable
 from shelduck.spark.session import DataFrame
 from shelduck.sql.statements import statement_values as st
+from shelduck.statements.describe import spark_text
 from shelduck.statements.run.ddl import alter_table, copy_table
+from shelduck.statements.run.inserts import partition_value
 from shelduck.statements.runner import Runner, by_statement
-from shelduck.work.results import Result, Unchanged
+from shelduck.work.results import PlainRows, Result, Unchanged
 from shelduck.work.unit import UnitOfWork, carry_out
 
 
 def drop_partitions(runner: Runner, statement: st.DropPartitions) -> Result:
     """Delete the rows of partitions; NotFound if there are none, unless IF EXISTS."""
     table = runner.version(statement.name)
-    for spec in statement.specs:
-        require_keys(table, [column for column, _ in spec.values])
-    condition = " OR ".join(f"({spec.condition})" for spec in statement.specs)
+    condition = " OR ".join(f"({chosen_by(spec, table)})" for spec in statement.specs)
     done = runner.table(statement.name).delete(condition)
     if not done.deleted and not statement.if_exists:
-        raise NotFound(f"{table.full_name} has no rows in a partition with {condition}")
+        told = " or ".join(map(str, statement.specs))
+        raise NotFound(f"{table.full_name} has no rows in a partition with {told}")
     return done
 
 
-def require_keys(table: TableVersion, columns: Iterable[str]) -> None:
-    """Raise InvalidRequest for a column that is no partition key itself."""
+def chosen_by(spec: st.PartitionSpec, table: TableVersion) -> str:
+    """Return the condition of a PARTITION clause; its literals are values of their columns.
+
+    Raises InvalidRequest for a column that is no partition key itself.
+    """
     keys = {k.column_id for k in table.partition if k.transform == IDENTITY}
-    for column in columns:
+    parts = []
+    for column, comparison, literal in spec.values:
         field = table.columns.get((column,), table.full_name)
         if field.id not in keys:
             raise InvalidRequest(
                 f"{table.full_name} is not partitioned by {quote_name(field.name)} itself; use"
                 " DELETE FROM t WHERE"
             )
+        value = partition_value(field, literal, table.full_name)
+        word = "<=>" if comparison == "=" else comparison
+        parts.append(f"{backticked(field.name)} {word} {value}")
+    return " AND ".join(parts)
+
+
+def show_partitions(runner: Runner, statement: st.ShowPartitions) -> PlainRows:
+    """SHOW PARTITIONS, with the column that Spark gives: ``key=value/key=value``."""
+    table = runner.version(statement.name)
+    if not table.partition:
+        raise InvalidRequest(f"table {table.full_name} is not partitioned")
+    with runner.state.store.read() as connection:
+        found = [row.partition for row in partition_rows(connection, table) if row.partition]
+    if statement.within is not None and found:
+        found = _within(runner, table, statement.within, found)
+    texts = {"/".join(_directory(key, value) for key, value in keys) for keys in found}
+    return PlainRows("partition string", [(text,) for text in sorted(texts)])
+
+
+def _within(
+    runner: Runner, table: TableVersion, spec: st.PartitionSpec, found: Sequence[Partition]
+) -> list[Partition]:
+    """Return the partitions with the values of a PARTITION clause, as Spark compares them."""
+    chosen = chosen_by(spec, table)
+    fields = [table.columns.get((column,), table.full_name) for column, *_ in spec.values]
+    # Those of older keys are in no partition of these.
+    found = [keys for keys in found if {f.name for f in fields} <= {name for name, _ in keys}]
+    texts = [tuple(dict(keys)[f.name] for f in fields) for keys in found]
+    shape = ", ".join(f"{backticked(field.name)} STRING" for field in fields)
+    values = [f"CAST({c} AS {spark_text(f)}) AS {c}" for f in fields if (c := backticked(f.name))]
+    rows = answer(runner.state.spark, shape, texts).selectExpr(*values).selectExpr(chosen)
+    return [keys for keys, [is_in] in zip(found, rows.collect(), strict=True) if is_in]
+
+
+def _directory(key: str, value: str | None) -> str:
+    return f"{key}={NULL_DIRECTORY if value is None else quote(value, safe=' ')}"
 
 
 def replace_columns(runner: Runner, statement: st.ReplaceColumns) -> Result:
@@ -132,4 +177,4 @@ def _counted(
     ]
 
 
-RUN = by_statement(drop_partitions, replace_columns, undrop_table, analyze)
+RUN = by_statement(drop_partitions, show_partitions, replace_columns, undrop_table, analyze)
