@@ -110,6 +110,17 @@ def test_not_in_is_many_inequalities_and_unknown_with_a_null():
     assert read("(NOT (t.i IN (1, CAST(NULL AS INT))))") == Unknown()
 
 
+def test_rows_that_do_not_pass_are_also_those_for_which_a_filter_is_null():
+    def failing(text):
+        return parse_filter(text, COLUMNS, negated=True)
+
+    # Of 5, NOT IN (1, NULL) is NULL.
+    assert failing("(NOT (t.i IN (1, CAST(NULL AS INT))))") == Unknown()
+    assert failing("(NOT (t.i IN (1)))") == In(("i",), (ComparedValue(1, Primitive("int32")),))
+    for comparison in ("=", "<>", "<=>", ">"):
+        assert failing(f"(NOT (t.i {comparison} CAST(NULL AS INT)))") == Unknown()
+
+
 def test_not_null_safe_equal_keeps_nulls():
     assert read("(NOT (t.i <=> 5))") == Or((is_("i", "!=", 5, "int32"), IsNull(("i",))))
 

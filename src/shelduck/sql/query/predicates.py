@@ -62,13 +62,13 @@ def parse_filter(
     in a filter may hold a line end. ``columns`` are the top-level names of the relation that Spark
     filters, spelled as there: Catalyst writes ``t.c`` for a column ``c`` of the alias ``t``, and
     only the names tell it from a field of a struct ``t``. ``time_zone`` is the session time zone,
-    in which instants are written. ``negated`` asks what the negation of the filter demands.
+    in which instants are written. ``negated`` asks what rows have that do not pass the filter.
     ``checked`` are columns that a scan reads as ``CASE WHEN (c IS NULL) THEN … TRY_CAST(c AS …) …
     raise_error(…) … END``, which is their value or an error. Never raises.
     """
     try:
         tokens = tokenize(text)[:-1]
-        reader = _Reader(frozenset(columns), time_zone, frozenset(checked))
+        reader = _Reader(frozenset(columns), time_zone, frozenset(checked), fails=negated)
         return reader.read(tokens, negated=negated, depth=0)
     except InvalidRequest:
         return Unknown()
@@ -78,8 +78,15 @@ class _Reader:
     """Turns the tokens of one expression into a predicate, outermost operator first."""
 
     def __init__(
-        self, columns: frozenset[str], time_zone: str | None, checked: frozenset[str]
+        self,
+        columns: frozenset[str],
+        time_zone: str | None,
+        checked: frozenset[str],
+        *,
+        fails: bool,
     ) -> None:
+        # Whether rows count for which the filter is NULL, too: those that fail it.
+        self.fails = fails
         self.columns = columns
         self.time_zone = time_zone
         self.checked = checked
@@ -122,7 +129,10 @@ class _Reader:
         if path is None or not in_brackets(listed):
             return Unknown()
         texts = _Parts(listed[1:-1]).split(",")
-        literals = [literal_of(t, self.time_zone) for t in texts if negated or not _is_null(t)]
+        if not (negated or self.fails):
+            # It makes no row true, but of others what they are: NULL.
+            texts = [text for text in texts if not _is_null(text)]
+        literals = [literal_of(text, self.time_zone) for text in texts]
         known = tuple(v for v in literals if v is not None)
         if len(known) < len(literals):
             return Unknown()
