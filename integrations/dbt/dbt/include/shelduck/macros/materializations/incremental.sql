@@ -77,15 +77,15 @@
   {%- endif -%}
 {% endmacro %}
 
-{# The rows of a batch are replaced in one commit. #}
+{# The rows of a batch are replaced in one commit. dbt's bounds are UTC, and texts, as in its own filter: a column without a time zone ignores the offset. #}
 {% macro shelduck_batch() %}
   {%- set bounds = [] -%}
   {%- set at = adapter.quote(config.get('event_time')) -%}
   {%- if model.batch and model.batch.event_time_start -%}
-    {%- do bounds.append(at ~ " >= timestamp'" ~ model.batch.event_time_start.strftime('%Y-%m-%d %H:%M:%S') ~ "'") -%}
+    {%- do bounds.append(at ~ " >= '" ~ model.batch.event_time_start.strftime('%Y-%m-%d %H:%M:%S') ~ "+00:00'") -%}
   {%- endif -%}
   {%- if model.batch and model.batch.event_time_end -%}
-    {%- do bounds.append(at ~ " < timestamp'" ~ model.batch.event_time_end.strftime('%Y-%m-%d %H:%M:%S') ~ "'") -%}
+    {%- do bounds.append(at ~ " < '" ~ model.batch.event_time_end.strftime('%Y-%m-%d %H:%M:%S') ~ "+00:00'") -%}
   {%- endif -%}
   {{ return(bounds | join(' and ') or 'true') }}
 {% endmacro %}
