@@ -20,7 +20,7 @@ from shelduck.operations.done import Counts, Done, Loaded, appended
 from shelduck.operations.progress import write_progress
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.append import write_rows
-from shelduck.operations.write.delete import ORIGINS
+from shelduck.operations.write.delete import ORIGINS, deleted
 from shelduck.operations.write.inlining import moved_to_catalog
 from shelduck.operations.write.update import (
     Replacing,
@@ -157,8 +157,10 @@ def load_rows(
     if not rows.files and not any(part.row_ids for part in rows.inlined):
         return _first(spark, folding, new, how)
     found = _few(spark, rows, folding, new) if can_bring(new) else _many(spark, rows, folding, new)
-    if found is None or not found.versions.counts.rows:
+    if found is None:
         return Loaded(Done(rows.table))
+    if not found.versions.counts.rows:
+        return Loaded(deleted(rows, {}, ()))
     done = write_versions(
         spark, rows, found.versions, limits=how.limits, show_progress=how.show_progress
     )

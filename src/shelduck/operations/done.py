@@ -16,6 +16,7 @@ from shelduck.model.changes.change import (
     InlineRows,
     RewriteFiles,
     RowChange,
+    is_look,
 )
 from shelduck.model.files.data_file import NewDataFile, NewDeleteFile
 from shelduck.model.files.inlined_batch import InlinedBatch
@@ -75,12 +76,13 @@ class Done:
     @property
     def keeps_rows(self) -> bool:
         """True if the table has the same rows afterwards."""
-        return all(isinstance(c, RewriteFiles | FlushInlined) for c in self.changes)
+        return all(isinstance(c, RewriteFiles | FlushInlined) or is_look(c) for c in self.changes)
 
     @property
     def is_nothing(self) -> bool:
         """True if no commit is needed."""
-        return not (self.counts.rows or self.paths or self.changes or self.alter)
+        is_empty = not (self.counts.rows or self.paths or self.alter)
+        return is_empty and all(map(is_look, self.changes))
 
 
 @dataclass(frozen=True, slots=True)

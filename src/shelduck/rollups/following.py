@@ -7,7 +7,7 @@ from dataclasses import replace
 from shelduck.catalog.commit.settled import is_settled, settled_at
 from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import ShelduckError
-from shelduck.model.changes.change import AppendFiles, DeleteRows, RowChange
+from shelduck.model.changes.change import AppendFiles, RowChange, is_look
 from shelduck.model.changes.records import Settling
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
@@ -143,9 +143,7 @@ def _register(unit: UnitOfWork, base: TableVersion) -> None:
 
 
 def _only_adds(change: RowChange) -> bool:
-    if isinstance(change, DeleteRows):
-        return not (change.files or change.inlined)
-    return isinstance(change, AppendFiles)
+    return is_look(change) or isinstance(change, AppendFiles)
 
 
 def _right_since(unit: UnitOfWork, table: TableVersion) -> int | None:

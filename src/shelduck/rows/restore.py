@@ -273,8 +273,6 @@ def restore_rows(
         discard(table, paths)
         raise
     looked = DeleteRows(table, tuple(deletes), found.inlined)
-    if not (deletes or found.inlined or changes or found.alteration):
-        return Done(table)
     counts += Counts(deleted=removed + len(found.inlined))
     done = Done(target, (looked, *changes), tuple(paths), counts)
     return replace(moved_to_catalog(done, limits.new), table=table)

@@ -14,7 +14,7 @@ from shelduck.catalog.databases.retry import tries
 from shelduck.catalog.running.writers import LeaseLost
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.leases import Writer
-from shelduck.model.changes.change import Change, CommitInfo, DeleteRows, RewriteFiles
+from shelduck.model.changes.change import Change, CommitInfo, DeleteRows, RewriteFiles, is_look
 from shelduck.model.changes.job import JobStep
 from shelduck.model.changes.records import Batch, EndWriters, LearnLayouts, Record, Settling
 from shelduck.model.files.layout import Layout
@@ -142,14 +142,14 @@ class UnitOfWork:
             raise InvalidRequest("the transaction has ended; begin another one")
 
     def commit(self) -> Committed | Unchanged:
-        """Make one snapshot of everything staged, or none if nothing was.
+        """Make one snapshot of everything staged, or none if nothing is to change.
 
         Raises Conflict if another commit excludes this one; nothing is changed then.
         """
         self.require_open()
         changes = self.workspace.changes()
         base = self.workspace.base.id
-        if not changes:
+        if all(map(is_look, changes)):
             self.rollback()
             return Unchanged(base)
         learned = self.state.layouts.unrecorded()

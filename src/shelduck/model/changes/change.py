@@ -217,11 +217,11 @@ class FileDeletes:
 
 @dataclass(frozen=True, slots=True)
 class DeleteRows:
-    """Delete rows of a table or, if it is empty, say that a statement read the table's rows.
+    """Delete rows of a table or, if it is empty, say that a statement chose rows by reading it.
 
     ``inlined`` are row ids of live rows in the catalog itself. A statement that chose its rows by
-    reading the table always includes this change, so that rows that others added in the meantime
-    are a conflict.
+    reading the table always includes this change, even if it found none, so that rows that others
+    added in the meantime are a conflict.
     """
 
     table: TableVersion
@@ -304,6 +304,11 @@ Change = (
     | RepairCatalog
     | RowChange
 )
+
+
+def is_look(change: Change) -> bool:
+    """Return whether a change only says that a statement chose rows; alone it needs no commit."""
+    return isinstance(change, DeleteRows) and not (change.files or change.inlined)
 
 
 @dataclass(frozen=True, slots=True)

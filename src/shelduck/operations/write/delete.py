@@ -62,8 +62,6 @@ def delete_rows(
 def truncate_rows(spark: SparkSession, rows: TableRows) -> Done:
     """Return the deletion of all rows; no row is read, and no file written."""
     inlined = tuple(sorted(number for part in rows.inlined for number in part.row_ids))
-    if not rows.files and not inlined:
-        return Done(rows.table)
     count = rows.live_rows()
     if count is None:
         count = replace(rows, inlined=()).frame(spark).count()
@@ -73,9 +71,7 @@ def truncate_rows(spark: SparkSession, rows: TableRows) -> Done:
 
 
 def deleted(rows: TableRows, dead: Mapping[int, DeadRows], inlined: tuple[int, ...]) -> Done:
-    """Return the deletes as a change, or nothing if no row was deleted."""
-    if not dead and not inlined:
-        return Done(rows.table)
+    """Return the deletes as a change, which says that rows were chosen even if there are none."""
     files = file_deletes(rows, dead)
     counts = Counts(deleted=sum(d.rows for d in dead.values()) + len(inlined))
     change = DeleteRows(rows.table, files, inlined)

@@ -9,7 +9,7 @@ from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.done import Counts, Done
 from shelduck.operations.read.table_rows import TableRows
-from shelduck.operations.write.delete import ORIGINS
+from shelduck.operations.write.delete import ORIGINS, deleted
 from shelduck.operations.write.identities import with_numbers
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits
 from shelduck.operations.write.update import (
@@ -64,7 +64,7 @@ def merge_rows(
     refuse(counted.contested)
     counts = Counts(counted.inserted, counted.updated, counted.deleted)
     if not counts.rows:
-        return Done(table)
+        return deleted(rows, {}, ())
     versions = _versions(found, counts, is_contested=bool(counted.contested))
     rules = row_rules(table)
     if rules is not None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import Unsupported
-from shelduck.model.changes.change import AppendFiles, DeleteRows, InlineRows
+from shelduck.model.changes.change import AppendFiles, InlineRows
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.tables.computed import COMPUTED
@@ -78,7 +78,7 @@ def update_rows(
         return write_changed(spark, rows, marks, limits=limits, show_progress=show_progress)
     found = keep(changed)
     if not found.count:
-        return Done(table)
+        return deleted(rows, {}, ())
     versions = Versions(Counts(updated=found.count), updated=found.rows, dead=found.rows)
     if rules is not None:
         rules.require(spark, rows, versions, "UPDATE")
@@ -124,7 +124,7 @@ def write_changed(
             contested(several)
         counts = _counts(written, origins)
         if not counts.rows:
-            return Done(table)
+            return deleted(rows, {}, ())
         gone = _deletes_at(spark, rows, origins, limits.deleted)
     except BaseException:
         discard(table, paths)
@@ -237,8 +237,8 @@ def write_versions(
 
 
 def with_new_files(gone: Done, files: Sequence[NewDataFile], counts: Counts) -> Done:
-    """Return deletes and new files as one change, which says so even if nothing is deleted."""
-    table, changes = gone.table, gone.changes or (DeleteRows(gone.table),)
+    """Return deletes and new files as one change."""
+    table, changes = gone.table, gone.changes
     if files:
         # `write_rows` left out the columns of a job that recalls older values.
         is_partial = any(c.recalls for c in table.conversions)
@@ -289,7 +289,7 @@ def _writes(rows: TableRows, versions: Versions) -> Iterator[_Write]:
 def _deletes(spark: SparkSession, rows: TableRows, versions: Versions, few: int) -> Done:
     dead, most = versions.dead, versions.counts.updated + versions.counts.deleted
     if dead is None:
-        return Done(rows.table)
+        return deleted(rows, {}, ())
     found: dict[int, DeadRows] = {}
     inlined: tuple[int, ...] = ()
     if rows.files:

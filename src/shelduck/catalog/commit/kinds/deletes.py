@@ -19,7 +19,7 @@ from shelduck.catalog.commit.rows.delete_file_rows import (
 )
 from shelduck.catalog.commit.rows.inlined_tables import end_inlined_rows, write_inlined_deletes
 from shelduck.catalog.commit.work import TableWork, Work
-from shelduck.model.changes.change import DeleteRows, Entry, FileDeletes, Verb
+from shelduck.model.changes.change import DeleteRows, Entry, FileDeletes, Verb, is_look
 from shelduck.model.changes.conflict import describe
 from shelduck.model.tables.schema import TableId
 
@@ -27,7 +27,7 @@ from shelduck.model.tables.schema import TableId
 def fold(work: Work, change: DeleteRows) -> None:
     """Keep the change; if it only says that rows were read, just require its table to exist."""
     table = work.table_of(change.table)
-    if change.files or change.inlined:
+    if not is_look(change):
         table.changes.append(change)
 
 
