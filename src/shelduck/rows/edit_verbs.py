@@ -158,11 +158,13 @@ class EditVerbs(TableHandle):
     def overwrite_partitions(self, df: DataFrame, *, by_position: bool = False) -> Result:
         """Replace the partitions that the rows of ``df`` are in, and keep the others.
 
+        As in Spark, a table without partitions is replaced as a whole.
+
         Args:
             df: The new rows; it may read the table itself. Its columns are matched as in `append`.
             by_position: Match columns by their place instead of their name.
 
-        Raises InvalidRequest for a table without partitions, and what `overwrite` raises.
+        Raises what `overwrite` raises.
         """
 
         def prepare(unit: UnitOfWork) -> Done:

@@ -462,16 +462,14 @@ def test_insert_into_replaces_partitions_where_spark_would(spark, lake, url, par
     assert duck(url, "SELECT * FROM p") == [(9, "a", 0)]
 
 
-def test_what_has_no_partitions_to_replace_is_told(spark, lake, source, parts):
+def test_what_has_no_partitions_is_replaced_as_a_whole(spark, lake, source, parts):
+    spark.sql("SELECT 9 AS id, 'z' AS w, 9 AS n").writeTo("lake.main.u").create()
+    source.writeTo("lake.main.u").overwritePartitions()
+    assert sorted(rows(spark.table("lake.main.u"))) == sorted(SOURCE)
+
     before = newest(lake)
-    with pytest.raises(InvalidRequest, match=r"table main\.t is not partitioned; replace all"):
-        source.writeTo("lake.main.t").overwritePartitions()
     with pytest.raises(AnalysisException, match="table 'nope' does not exist"):
         source.writeTo("lake.main.nope").overwritePartitions()
-    with pytest.raises(InvalidRequest, match=r"table main\.t is not partitioned; replace all"):
-        source.write.option("partitionOverwriteMode", "dynamic").saveAsTable(
-            "lake.main.t", mode="overwrite"
-        )
     with pytest.raises(InvalidRequest, match="extra"):
         spark.table(parts).withColumn("extra", F.lit(1)).writeTo(parts).overwritePartitions()
     assert newest(lake) == before

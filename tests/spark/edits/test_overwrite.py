@@ -165,9 +165,14 @@ def test_insert_overwrite_follows_the_sessions_mode(copied, spark):
         assert oracle.rows("t") == [(1, "us", 1)]
 
 
-def test_what_is_no_partition_is_refused(lake, new):
-    with pytest.raises(InvalidRequest, match=r"table main\.t is not partitioned"):
-        lake.table("t").overwrite_partitions(new)
+def test_a_table_without_partitions_is_one_partition(lake, new):
+    assert lake.table("t").overwrite_partitions(new).inserted == 2
+    assert found(lake) == [(100, "eu", 1), (101, "eu", 2)]
+    lake.table("t").overwrite_partitions(new.limit(0))
+    assert found(lake) == []
+
+
+def test_what_is_no_partition_is_refused(lake):
     with pytest.raises(InvalidRequest, match="is not partitioned by region itself"):
         lake.sql("INSERT OVERWRITE t PARTITION (region = 'eu') VALUES (1, 1)")
     with pytest.raises(InvalidRequest, match=r"main\.t: expected a Spark DataFrame, got list"):

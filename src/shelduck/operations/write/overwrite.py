@@ -85,17 +85,14 @@ def overwrite_matching(
 def overwrite_partitions(
     spark: SparkSession, rows: TableRows, new: DataFrame, how: Replacing
 ) -> Done:
-    """Return the replacement of all rows in the partitions of new rows.
+    """Return the replacement of all rows in the partitions of new rows, or of a table without any.
 
     The partition is computed from each row, so files with older partition keys are handled
     correctly too; files whose rows are all replaced end.
     """
     table = rows.table
     if not table.partition:
-        raise InvalidRequest(
-            f"table {table.full_name} is not partitioned; replace all of its rows, or those that"
-            " match a condition"
-        )
+        return overwrite_table(spark, rows, new, how)
 
     def delete(files: tuple[NewDataFile, ...]) -> Done:
         if not files:
