@@ -54,8 +54,9 @@ def test_wrong_words_are_refused():
         evolution_of(["add", "drop"])
     with pytest.raises(InvalidRequest, match="use none without other words"):
         evolution_of(["none", "add"])
-    with pytest.raises(InvalidRequest, match="not True"):
-        evolution_of([True])
+    for wrong in ([True], True):
+        with pytest.raises(InvalidRequest, match="of none, add, widen, all, not True"):
+            evolution_of(wrong)
     with pytest.raises(InvalidRequest, match='merge_schema is the same as evolve="all"'):
         evolution_of("add", merges=True)
     with pytest.raises(InvalidRequest, match="rescue column must have a name"):

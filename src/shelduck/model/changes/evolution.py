@@ -53,7 +53,8 @@ def evolution_of(
         raise InvalidRequest(
             'the rescue column must have a name, such as "_rescued"', about="option"
         )
-    words = [evolve] if isinstance(evolve, str) else list(evolve or ())
+    is_one = isinstance(evolve, str) or not isinstance(evolve, Collection)
+    words = () if evolve is None else [evolve] if is_one else evolve
     given = {_word(word) for word in words}
     if "none" in given and len(given) > 1:
         raise InvalidRequest(
