@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
+from threading import get_ident
 from types import TracebackType
 from typing import Self
 
 import shelduck.subjects  # noqa: F401 - lets subjects take part in calls
 from shelduck.borders.delta.import_verbs import LakeBorders
 from shelduck.catalog.read import read as catalog_read
+from shelduck.errors import InvalidRequest
 from shelduck.jobs.jobs import SchemaChangeJob, jobs_of, run_jobs
 from shelduck.model.changes.records import Batch
 from shelduck.model.tables.options import OptionValue
@@ -326,6 +328,7 @@ class Transaction(CatalogVerbs):
     def __enter__(self) -> Self:
         # The transaction reads as of its first line, not of its first statement.
         _ = self._open_unit.workspace.base
+        self._commits_before = self._state.commits[get_ident()]
         return self
 
     def __exit__(
@@ -336,7 +339,14 @@ class Transaction(CatalogVerbs):
     ) -> None:
         if not self._open_unit.is_open:
             return
-        if error is None:
-            self.commit()
-        else:
+        others = self._state.commits[get_ident()] - self._commits_before
+        is_forgotten = bool(others) and not (self._open_unit.is_used or self.has_landed)
+        if error is not None or is_forgotten:
             self.rollback()
+        else:
+            self.commit()
+        if error is None and is_forgotten:
+            raise InvalidRequest(
+                f"the block of lake.transaction() does not use it: {others} snapshot(s) were"
+                " committed one by one; write with lake.transaction() as tx, and call tx"
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import tzinfo
 
@@ -40,6 +41,8 @@ class LakeState:
     """Settings of the session if one is made."""
     trust_views: bool = False
     """Whether views may run whatever the catalog says; see `require_harmless`."""
+    commits: Counter[int] = field(default_factory=Counter)
+    """How many snapshots the lake's calls have made, by thread."""
     leases: Leases = field(init=False)
     tables: KeptTables = field(init=False)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import cached_property
+from threading import get_ident
 from typing import Any, Self
 
 from shelduck.catalog.commit.batches import landed_in
@@ -45,6 +46,7 @@ class UnitOfWork:
         self.info = info or state.commit_info()
         self.workspace = Workspace(state)
         self.is_open = True
+        self.is_used = False
         self.may_have_landed = False
         self._counts = Counts()
         self._owned: list[tuple[TableVersion, Sequence[str]]] = []
@@ -137,7 +139,8 @@ class UnitOfWork:
             return landed_in(connection, self.batch) is not None
 
     def require_open(self) -> None:
-        """Raise InvalidRequest if the unit has ended."""
+        """Raise InvalidRequest if the unit has ended; who asks is about to use it."""
+        self.is_used = True
         if not self.is_open:
             raise InvalidRequest("the transaction has ended; begin another one")
 
@@ -175,6 +178,7 @@ class UnitOfWork:
                 discard_unpublished(table, paths, published)
         self.state.layouts.mark_recorded(learned)
         if landed.is_new:
+            self.state.commits[get_ident()] += 1
             return Committed(landed.snapshot.id, **counted(self._counts))
         return Unchanged(landed.snapshot.id)
 

@@ -337,6 +337,18 @@ def test_a_table_object_of_an_ended_transaction_is_of_no_more_use(lake, two):
             use()
 
 
+def test_a_block_that_commits_beside_its_transaction_is_told(lake):
+    told = r"does not use it: 2 snapshot\(s\) were committed one by one; write with .* as tx"
+    with pytest.raises(InvalidRequest, match=told), lake.transaction():
+        lake.sql("INSERT INTO u VALUES (1); INSERT INTO u VALUES (2)")
+    with lake.transaction() as tx:
+        lake.sql("INSERT INTO u VALUES (3)")
+        tx.sql("INSERT INTO u VALUES (4)")
+    with lake.transaction():
+        pass
+    assert sorted(rows(lake.sql("SELECT id FROM u"))) == [(1,), (2,), (3,), (4,)]
+
+
 def test_a_rollback_after_the_commit_harms_nothing(lake, two):
     with lake.transaction() as tx:
         tx.table("t").append(two)
