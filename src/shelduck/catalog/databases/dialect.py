@@ -69,7 +69,9 @@ class Dialect:
     before_reading: str | None
     """The statement that runs before inlined rows are read."""
     drops_at_once: bool
-    """Whether DROP TABLE waits for nobody, and older transactions go on reading the table."""
+    """Whether no other process can know a dropped table, and DROP TABLE waits for nobody."""
+    in_use: str | None
+    """The query for the names of tables that DROP TABLE would wait for, None if there are none."""
     row_address: str
     """The column that every table has and that tells its rows apart within one transaction."""
 

@@ -276,5 +276,6 @@ DUCKDB = Dialect(
     # The text of a timestamp is in the time zone of the session.
     before_reading="SET TimeZone = 'UTC'",
     drops_at_once=True,
+    in_use=None,
     row_address="rowid",
 )

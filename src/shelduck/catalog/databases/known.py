@@ -17,8 +17,7 @@ from shelduck.ducklake.format import format_of
 _ALL = (SQLite, PostgreSQL, DuckDB)
 DATABASES: dict[str, type[SQLite | PostgreSQL | DuckDB]] = {n: d for d in _ALL for n in d.names}
 EXPECTED = f"use {', '.join(d.form for d in _ALL[:-1])} or {_ALL[-1].form}"
-
-
+INLINED_TABLE = re.compile(r"ducklake_inlined_data_\d+_\d+")
 DIALECTS = {dialect.name: dialect for dialect in (SQLITE, POSTGRESQL, DUCKDB)}
 
 
@@ -53,7 +52,7 @@ def misnamed_tables(connection: Connection) -> list[Misnamed]:
     """Return the tables that somebody made who had not heard of a migration; one statement."""
     known, found = format_of(connection), []
     for table, columns in stored_columns(connection).items():
-        is_inlined = re.fullmatch(r"ducklake_inlined_data_\d+_\d+", table)
+        is_inlined = INLINED_TABLE.fullmatch(table)
         names = known.renames(list(columns)) if is_inlined else None
         if names:
             there = {name.lower() for name in columns}

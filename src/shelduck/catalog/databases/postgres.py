@@ -280,5 +280,9 @@ POSTGRESQL = Dialect(
     knows_columns=True,
     before_reading=None,
     drops_at_once=False,
+    in_use=(
+        "SELECT c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_locks l"
+        " ON l.relation = c.oid WHERE l.pid <> pg_backend_pid()"
+    ),
     row_address="ctid",
 )

@@ -167,6 +167,7 @@ SQLITE = Dialect(
     has_variants=False,
     knows_columns=False,
     before_reading=None,
-    drops_at_once=True,
+    drops_at_once=False,
+    in_use=None,
     row_address="rowid",
 )

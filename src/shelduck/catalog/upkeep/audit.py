@@ -25,7 +25,7 @@ from sqlalchemy import table as sql_table
 
 from shelduck.catalog.commit.kinds.repairs import equal_rows, low_counters
 from shelduck.catalog.commit.schedule import directory_by_table, table_directories
-from shelduck.catalog.databases.known import Misnamed, dialect_of, misnamed_tables
+from shelduck.catalog.databases.known import INLINED_TABLE, Misnamed, dialect_of, misnamed_tables
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.inlined_rows import require_inlined_tables
 from shelduck.catalog.read.views_and_macros import resolve
@@ -44,7 +44,6 @@ from shelduck.model.tables.options import table_options
 from shelduck.model.tables.partition import parse_sort_key
 
 _inlined = tables.inlined_data_tables
-_ROWS = re.compile(r"ducklake_inlined_data_\d+_\d+")
 _REPAIR = "run shelduck check --repair"
 _SHOWN = 20
 """How many rows with one fault are listed."""
@@ -67,8 +66,8 @@ def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
     if found:
         # Statements that compare values need numbers where numbers belong.
         return found
-    misnamed = misnamed_tables(connection)
     registered = set(connection.execute(select(_inlined.c.table_name)).scalars())
+    misnamed = [each for each in misnamed_tables(connection) if each.table in registered]
     kept = _kept(connection, names - {each.table for each in misnamed}, registered)
     found = [_misnamed(each, format_of(connection).version) for each in misnamed]
     wrong = [p for source in kept for p in _values(connection, source)]
@@ -85,7 +84,7 @@ def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
 def _kept(connection: Connection, names: set[str], registered: set[str]) -> list[TableClause]:
     """Return the tables of inlined rows, and those of deleted positions, that are there."""
     known = format_of(connection)
-    rows = [known.inlined(n) for n in sorted(names & registered) if _ROWS.fullmatch(n)]
+    rows = [known.inlined(n) for n in sorted(names & registered) if INLINED_TABLE.fullmatch(n)]
     deletes = sorted(n for n in names if re.fullmatch(r"ducklake_inlined_delete_\d+", n))
     return rows + [queries.inlined_deletes(name) for name in deletes]
 
@@ -228,7 +227,7 @@ def _numbers(connection: Connection) -> Iterator[Problem]:
 def _unregistered(connection: Connection, names: Iterable[str]) -> Iterator[Problem]:
     """Find tables of inlined rows that hold rows, of those that no row registers."""
     for name in sorted(names):
-        if _ROWS.fullmatch(name):
+        if INLINED_TABLE.fullmatch(name):
             count = connection.execute(select(func.count()).select_from(sql_table(name))).scalar()
             if count:
                 wrong = f"it has {count} row(s), and ducklake_inlined_data_tables has no row of it"

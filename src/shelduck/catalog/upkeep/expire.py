@@ -15,13 +15,21 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select, text
+from sqlalchemy import Connection, delete, func, insert, select, text
 
+from shelduck import clock
+from shelduck.catalog.commit.rows.inlined_tables import (
+    drop_tables,
+    empty_tables,
+    forget_empty_tables,
+)
 from shelduck.catalog.commit.settled import carry_over
-from shelduck.catalog.databases.known import dialect_of
+from shelduck.catalog.databases.known import INLINED_TABLE, dialect_of
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.inlined_rows import require_inlined_tables, tables_with_rows
+from shelduck.catalog.read.inlined_rows import tables_with_rows
 from shelduck.catalog.read.queries import chunks
+from shelduck.catalog.running.writers import last_finished
+from shelduck.catalog.schema.own_tables import ensure_own_tables, upkeep
 from shelduck.catalog.upkeep.few_rows import LotPace
 from shelduck.ducklake import tables
 from shelduck.errors import InvalidRequest, NotFound
@@ -31,6 +39,7 @@ _PAGE = 10_000
 _snapshot, _changes = tables.snapshot, tables.snapshot_changes
 # How many one transaction drops.
 _MOST = 20
+_SUBJECT = "replaced tables at schema version "
 _r = tables.inlined_data_tables.c
 
 
@@ -132,32 +141,45 @@ def _remove(ids: Sequence[int], connection: Connection) -> None:
 
 
 def remove_empty_tables(store: Store, pace: LotPace) -> None:
-    """Drop replaced tables that have no rows; one statement if nothing was replaced.
+    """Take empty, replaced tables off the list, and drop those that nobody can know any more.
 
-    Raises CorruptLake for a registered table whose name is not one of DuckLake's.
+    A session of DuckDB keeps the list until the schema version
+    changes, so a table that leaves it here stays in the database until then. Raises CorruptLake for
+    a listed table whose name is not one of DuckLake's.
     """
     with store.read() as connection:
-        names = _empty(connection) if dialect_of(connection).drops_at_once else []
+        names = [] if last_finished(connection, _subject(connection)) else _unlisted(connection)
+        has_empty = bool(empty_tables(connection))
     for some in chunks(names, _MOST):
         pace.write(store, partial(_drop, some))
+    if has_empty:
+        pace.write(store, partial(_forget, store))
+
+
+def _subject(connection: Connection) -> str:
+    newest = select(func.max(_snapshot.c.schema_version))
+    return f"{_SUBJECT}{connection.execute(newest).scalar()}"
+
+
+def _forget(store: Store, connection: Connection) -> None:
+    ensure_own_tables(store, connection)
+    connection.execute(delete(upkeep).where(upkeep.c.subject.startswith(_SUBJECT)))
+    noted = {"subject": _subject(connection), "heartbeat": clock.now(), "finished": clock.now()}
+    connection.execute(insert(upkeep), noted)
+    forget_empty_tables(connection)
+
+
+def _unlisted(connection: Connection) -> list[str]:
+    """Return empty tables for inlined rows that are not listed, and that nobody reads."""
+    listed = set(connection.execute(select(_r.table_name)).scalars())
+    dialect = dialect_of(connection)
+    if dialect.in_use is not None:
+        listed.update(connection.execute(text(dialect.in_use)).scalars())
+    present = set(connection.execute(text(dialect.tables)).scalars())
+    names = [n for n in present - listed if INLINED_TABLE.fullmatch(n)]
+    return sorted({*names} - tables_with_rows(connection, names, lambda _: ()))
 
 
 def _drop(names: Sequence[str], connection: Connection) -> None:
     # Another expiry may have been faster.
-    for name in sorted({*names}.intersection(_empty(connection))):
-        connection.execute(text(f"DROP TABLE {name}"))
-        connection.execute(delete(tables.inlined_data_tables).where(_r.table_name == name))
-
-
-def _empty(connection: Connection) -> list[str]:
-    newest = select(_r.table_id, func.max(_r.schema_version).label("newest"))
-    last = newest.group_by(_r.table_id).subquery()
-    query = select(_r.table_id, _r.table_name).join_from(
-        tables.inlined_data_tables, last, last.c.table_id == _r.table_id
-    )
-    names = []
-    for table, name in connection.execute(query.where(_r.schema_version < last.c.newest)):
-        require_inlined_tables(table, [name])
-        names.append(name)
-    held = tables_with_rows(connection, names, lambda _: ())
-    return [name for name in names if name not in held]
+    drop_tables(connection, sorted({*names}.intersection(_unlisted(connection))))

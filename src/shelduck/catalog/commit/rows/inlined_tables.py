@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import (
     Column,
+    Connection,
     MetaData,
     Select,
     Table,
@@ -25,6 +26,7 @@ from sqlalchemy import (
     insert,
     or_,
     select,
+    text,
     update,
 )
 from sqlalchemy.schema import CreateTable
@@ -35,6 +37,7 @@ from shelduck.catalog.commit.work import TableWork
 from shelduck.catalog.databases.dialect import Dialect, Stored
 from shelduck.catalog.databases.known import DIALECTS, dialect_of
 from shelduck.catalog.read import queries
+from shelduck.catalog.read.inlined_rows import require_inlined_tables, tables_with_rows
 from shelduck.catalog.read.queries import chunks
 from shelduck.catalog.read.together import OF_CONVERTED, OF_TABLES, Questions
 from shelduck.ducklake import tables
@@ -59,7 +62,11 @@ _is_recorded = (
     .correlate(tables.inlined_data_tables)
 )
 _of_newest = (
-    select(_c.table_id, func.max(_c.schema_version).label("schema_version"))
+    select(
+        _c.table_id,
+        func.max(_c.schema_version).label("schema_version"),
+        func.count().label("listed"),
+    )
     .where(_c.table_id.in_(OF_TABLES))
     .group_by(_c.table_id)
     .subquery()
@@ -79,7 +86,7 @@ _altered = (
 # The joins group all versions once. A subquery for each row would take quadratic time.
 _REGISTERED = (
     select(
-        *(_c.table_id, _c.table_name, _c.schema_version),
+        *(_c.table_id, _c.table_name, _c.schema_version, _of_newest.c.listed),
         _versions.c.table_id.is_not(None).label("is_recorded"),
         _altered.c.altered,
     )
@@ -122,6 +129,8 @@ _REMOVE_OPTION = delete(tables.metadata).where(
 )
 _NAMES = select(_c.table_name).where(_c.table_id == bindparam("of_table"))
 _AT_ONCE = 500
+# An ALTER looks for empty ones each time that a table has so many more.
+_MOST_LISTED = 8
 
 
 def add_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | None:
@@ -159,7 +168,8 @@ def rows_in(rows: TableClause, told: int = 1) -> Select[Any]:
 def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
     """Make a table for inlined rows if DuckDB would otherwise keep using one with the old columns.
 
-    No statement if no table has any; otherwise two for each table that has one.
+    No statement if no table has any; otherwise two for each table that has one. Every eighth time,
+    empty ones that are replaced go: two statements more, and in a DuckDB file one for each.
     """
     changed = {w.id: w for w in works if needs_another(w)}
     if not changed:
@@ -175,6 +185,46 @@ def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
             _make(draft, work.id, work.columns)
         elif name := draft.format.reserved(work.columns.names):
             _stop_inlining(draft, work, name)
+    if full := {row.table_id for row in found if row.listed % _MOST_LISTED == 0}:
+        forget_empty_tables(draft.connection, full)
+
+
+def forget_empty_tables(connection: Connection, of: Collection[int] | None = None) -> None:
+    """Take empty tables that others replaced off the list; a few statements.
+
+    Whoever looks for rows asks each listed one. A session of DuckDB may still ask for one that it
+    found in the list, so such a table is dropped later, where others can use the lake meanwhile.
+    """
+    empty = empty_tables(connection, of)
+    for some in chunks(empty):
+        connection.execute(delete(tables.inlined_data_tables).where(_c.table_name.in_(some)))
+    if dialect_of(connection).drops_at_once:
+        drop_tables(connection, empty)
+
+
+def empty_tables(connection: Connection, of: Collection[int] | None = None) -> list[str]:
+    """Return the empty tables that others replaced, those of some tables or all; two statements.
+
+    Raises CorruptLake for a listed table whose name is not one of DuckLake's.
+    """
+    newest = select(_c.table_id, func.max(_c.schema_version).label("newest"))
+    last = newest.group_by(_c.table_id).subquery()
+    query = select(_c.table_id, _c.table_name).join_from(
+        tables.inlined_data_tables, last, last.c.table_id == _c.table_id
+    )
+    if of is not None:
+        query = query.where(_c.table_id.in_(sorted(of)))
+    names = []
+    for table, name in connection.execute(query.where(_c.schema_version < last.c.newest)):
+        require_inlined_tables(table, [name])
+        names.append(name)
+    return sorted({*names} - tables_with_rows(connection, names, lambda _: ()))
+
+
+def drop_tables(connection: Connection, names: Iterable[str]) -> None:
+    """Drop tables of inlined rows; one statement for each."""
+    for name in names:
+        connection.execute(text(f"DROP TABLE {name}"))
 
 
 def needs_another(work: TableWork) -> bool:
