@@ -30,6 +30,7 @@ from shelduck.model.changes.job import BEAT
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import Conversion
+from shelduck.model.text.intervals import whole_number
 
 _SOONER = 5
 """How much sooner leases are renewed again if it has just failed."""
@@ -126,11 +127,11 @@ def is_gone(identity: str | None) -> bool:
     if identity is None:
         return False
     place, _, rest = identity.partition("/")
-    process = rest.partition("/")[0]
-    if place != _place() or not process.isdigit():
+    process = whole_number(rest.partition("/")[0], 9)
+    if place != _place() or process is None:
         return False
     try:
-        os.kill(int(process), 0)
+        os.kill(process, 0)
     except ProcessLookupError:
         return True
     except OSError:

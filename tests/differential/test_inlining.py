@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 
 import shelduck
+from shelduck.errors import Unsupported
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.normal import collected
 
@@ -163,3 +164,18 @@ def test_rows_keep_their_ids_through_a_flush(both, ducklake_version):
     with oracle_at(both.url, None) as oracle:
         assert oracle.rows("t", columns="rowid, id") == [*before, (third + 1, 4)]
         assert oracle.sql("SELECT min(id), max(id), count(*) FROM t") == [(1, 20, 4)]
+
+
+def test_a_number_of_39_digits_is_refused_with_its_column(both):
+    both.theirs(
+        "CREATE TABLE h (i INT, x HUGEINT)",
+        "INSERT INTO h VALUES (1, 170141183460469231731687303715884105727), (2, 5)",
+    )
+    with both.lake() as lake:
+        with pytest.raises(Unsupported, match=r"column 'x' has the value 1701.*39 digits"):
+            lake.sql("SELECT * FROM h")
+        [found] = lake.check(rows=True).problems
+        assert found.table == "main.h"
+    both.theirs("DELETE FROM h WHERE i = 1")
+    with both.lake() as lake:
+        assert [tuple(row) for row in lake.sql("SELECT * FROM h").collect()] == [(2, 5)]

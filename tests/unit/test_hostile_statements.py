@@ -10,6 +10,7 @@ from contextlib import suppress
 import pytest
 
 from shelduck.errors import InvalidRequest, ShelduckError
+from shelduck.jobs.jobs import job_properties
 from shelduck.model.tables.schema import new_field
 from shelduck.model.text.names import directory
 from shelduck.model.types.data_types import parse_type
@@ -271,3 +272,38 @@ def without_words(seeds: range) -> list[int]:
                 error.add_note(f"seed {seed}: {text[:300]!r}")
                 raise
     return empty
+
+
+NUMBERS = ("1" * 30, DIGITS, "²", "٣²", "٣", "1_0")
+WITH_NUMBERS = (
+    "ALTER JOB {} SET ('tasks' = '1')",
+    "CANCEL ALTER TABLE COLUMN FROM t ({})",
+    "DESCRIBE HISTORY t LIMIT {}",
+    "CREATE TABLE b (i INT) PARTITIONED BY (bucket({}, i))",
+    "CREATE TABLE b (i INT) DISTRIBUTED BY HASH(i) BUCKETS {}",
+    "RESTORE TABLE t TO VERSION AS OF {}",
+    "RESTORE TABLE t TO VERSION AS OF '{}'",
+    "SELECT * FROM t@v{}",
+)
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=ascii)
+@pytest.mark.parametrize("text", WITH_NUMBERS)
+def test_what_is_no_number_of_64_bits_is_refused_in_a_sentence(text, number):
+    with pytest.raises(InvalidRequest):
+        parse(text.format(number))
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=ascii)
+@pytest.mark.parametrize(
+    "text", ["ALTER TABLE t ADD z DECIMAL({}, 2)", "CALL p({})", "INSERT INTO t VALUES ({}L)"]
+)
+def test_what_is_no_number_of_a_value_is_refused_in_a_sentence(text, number):
+    with suppress(InvalidRequest):
+        parse(text.format(number))
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=ascii)
+def test_a_property_of_a_job_that_is_no_number_is_refused(number):
+    with pytest.raises(InvalidRequest, match="must be a number of seconds"):
+        job_properties({"timeout": number})

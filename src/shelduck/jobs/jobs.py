@@ -25,6 +25,7 @@ from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import RollupSpec, rollup_names
 from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.model.tables.writable import require_writable
+from shelduck.model.text.intervals import whole_number
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.text.shown import html_text
 from shelduck.operations.done import require_files
@@ -351,7 +352,7 @@ def alter_job(state: LakeState, number: int, action: str, pace: Mapping[str, str
             f"a job does not support the limit {unknown!r}; use tasks or bytes_per_second"
         )
     tasks = pace.get("tasks")
-    if tasks is not None and not tasks.isdigit():
+    if tasks is not None and whole_number(tasks) is None:
         raise InvalidRequest(f"tasks of a job must be a whole number of at least 1, not {tasks!r}")
     limit = pace.get("bytes_per_second")
     job.set_pace(tasks=int(tasks) if tasks else None, bytes_per_second=limit)
@@ -368,7 +369,11 @@ def job_properties(values: Mapping[str, str]) -> tuple[int | None, bool]:
             raise InvalidRequest(
                 f"a job does not support the property {key!r}; use timeout or wait"
             )
-        is_valid = value.isdigit() if key == "timeout" else value.lower() in ("true", "false")
+        is_valid = (
+            whole_number(value, 15) is not None
+            if key == "timeout"
+            else value.lower() in ("true", "false")
+        )
         if not is_valid:
             raise InvalidRequest(f"property {key!r} of a job must be {known[key]}, not {value!r}")
     timeout = values.get("timeout")

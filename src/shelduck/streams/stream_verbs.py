@@ -18,6 +18,7 @@ from shelduck.model.changes.evolution import evolution_of
 from shelduck.model.changes.records import Batch
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.text.intervals import whole_number
 from shelduck.model.text.stored import NUMBER, TEXT, Stored, record
 from shelduck.planning.type_changes import first_narrowing
 from shelduck.rows.appending import Manner, append
@@ -254,7 +255,8 @@ class FeedCursor:
         self._said = self._text("passed") if "passed.json" in names else None
         self.passed = -1 if self._said is None else self._passed_in(self._said)
         """The last snapshot without changes of the table, -1 if there is none."""
-        numbers = sorted(int(n[:-5]) for n in names if n.endswith(".json") and n[:-5].isdigit())
+        found = (whole_number(n[:-5]) for n in names if n.endswith(".json"))
+        numbers = sorted(n for n in found if n is not None)
         self._newest = self._read(numbers[-1]) if numbers else None
         is_done = self._newest is not None and f"{self._newest.number}.done" in names
         self.begun = None if is_done else self._newest

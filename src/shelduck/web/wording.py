@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.text.intervals import whole_number
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 _STEPS = ((60, "second"), (60, "minute"), (24, "hour"), (30, "day"), (12, "month"), (0, "year"))
@@ -103,6 +104,7 @@ def asked_number(request: Request, name: str) -> int | None:
     text = request.query_params.get(name, "").strip()
     if not text:
         return None
-    if not text.isascii() or not text.isdigit() or len(text) > 18:
+    number = whole_number(text)
+    if number is None:
         raise InvalidRequest(f"{name} must be a whole number from 0, not {text[:40]!r}")
-    return int(text)
+    return number

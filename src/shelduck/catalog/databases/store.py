@@ -288,6 +288,8 @@ class Store:
 
     def _translate(self, error: BaseException, *, committing: bool = False) -> None:
         """Raise the error that the caller should see, or return if it is the caller's own."""
+        if isinstance(error, OverflowError):
+            raise InvalidRequest("a number has more than the 64 bits of the catalog") from error
         failure = self._classify(error, committing=committing)
         self._address.hide_in(error)
         cause = error.orig if isinstance(error, DBAPIError) else error

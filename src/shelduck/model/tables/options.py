@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, Unsupported
-from shelduck.model.text.intervals import Interval, parse_interval
+from shelduck.model.text.intervals import Interval, parse_interval, whole_number
 from shelduck.model.text.names import split_list
 from shelduck.model.text.quoting import quote_name
 
@@ -196,8 +196,8 @@ def _columns(value: OptionValue) -> str | None:
 
 def column_ids(text: str) -> tuple[int, ...]:
     """Return the ids in a stored list of columns; what is no number counts for nothing."""
-    found = (part.strip() for part in text.split(","))
-    return tuple(dict.fromkeys(int(part) for part in found if part.isdecimal()))
+    found = (whole_number(part.strip()) for part in text.split(","))
+    return tuple(dict.fromkeys(n for n in found if n is not None))
 
 
 def _read_age(text: str) -> Interval | None:

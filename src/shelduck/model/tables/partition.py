@@ -16,6 +16,7 @@ from urllib.parse import quote
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
 from shelduck.model.tables.table_version import PartitionColumn
+from shelduck.model.text.intervals import whole_number
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.types.temporal import TIMESTAMP_NAMES
 
@@ -79,8 +80,9 @@ class ResetPartitioning:
 def parse_transform(text: str) -> Transform:
     """Return the transform that the catalog's text means; Unsupported for a later version's."""
     match = _BUCKET.fullmatch(text)
-    if match and 0 < int(match[1]) <= _MOST_BUCKETS:
-        return Transform(BUCKET, int(match[1]))
+    count = whole_number(match[1]) if match else None
+    if count and count <= _MOST_BUCKETS:
+        return Transform(BUCKET, count)
     if text in (IDENTITY, *CALENDAR, *COUNTS):
         return Transform(text)
     raise Unsupported(

@@ -1,4 +1,4 @@
-"""Time spans in DuckDB's words: ``2 days``, ``1 month 3 hours``, ``7 days 12:00:00``."""
+"""Whole numbers, and time spans in DuckDB's words: ``2 days``, ``7 days 12:00:00``."""
 
 from __future__ import annotations
 
@@ -41,6 +41,14 @@ class Interval:
         year, month = divmod(count, 12)
         day = min(moment.day, calendar.monthrange(year, month + 1)[1])
         return moment.replace(year=year, month=month + 1, day=day) - self.rest
+
+
+def whole_number(text: str, digits: int = 18) -> int | None:
+    """Return the number from 0 that a text means, None if it has more digits or other characters.
+
+    18 digits always fit into the catalog's integers of 64 bits.
+    """
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
 
 
 def parse_interval(text: str) -> Interval | None:

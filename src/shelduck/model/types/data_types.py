@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.text.intervals import whole_number
 from shelduck.model.text.quoting import quote_name, quote_text, unquoted_text
 
 PRIMITIVES = frozenset(
@@ -427,10 +428,10 @@ class _TypeParser:
         return zoned
 
     def _number(self) -> int:
-        token = self._take()
-        if not token.isdigit() or len(token) > _DIGITS:
+        number = whole_number(self._take(), _DIGITS)
+        if number is None:
             raise self._error()
-        return int(token)
+        return number
 
     def _peek(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""

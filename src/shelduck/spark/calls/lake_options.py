@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.evolution import Evolution, evolution_of
+from shelduck.model.text.intervals import whole_number
 from shelduck.sql.ddl.create_clauses import PROVIDERS
 
 MERGE_SCHEMA = "mergeSchema"
@@ -272,11 +273,12 @@ def _end(name: str, text: str) -> int | str:
 
 
 def _whole(name: str, text: str) -> int:
-    if not text.strip().isdecimal():
+    number = whole_number(text.strip())
+    if number is None:
         raise InvalidRequest(
             f"option {name} must be the id of a snapshot, not {text!r}", about="option"
         )
-    return int(text)
+    return number
 
 
 def _moment(name: str, text: str) -> str:

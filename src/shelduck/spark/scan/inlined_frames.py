@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
+from shelduck.errors import Unsupported
 from shelduck.model.files.data_file import InlinedRows
 from shelduck.model.files.fitted import fitted_values
 from shelduck.model.tables.schema import Field, Kind
@@ -17,6 +18,8 @@ from shelduck.model.types.data_types import SIGNED
 from shelduck.spark.bridge.named import own
 from shelduck.spark.query import local_columns
 from shelduck.spark.values import carrier, carrier_type, decoded
+
+_BEYOND = 10**38
 
 
 def inlined_frame(
@@ -48,7 +51,7 @@ def _column_values(field: Field, part: InlinedRows) -> list[object]:
     name = str(field.shape)
     if name in ("varchar", "json"):
         return found
-    if name in SIGNED:
+    if name in SIGNED and name != "int128":
         # Whoever read them has checked that they are integers of their type.
         return [None if v is None else int(cast("str", v)) for v in found]
     return [_carried(field, v) for v in found]
@@ -70,5 +73,10 @@ def _carried(field: Field, value: object) -> object:
     found = carrier(field.shape, value, f"inlined column {field.name!r}")
     if str(field.shape) in ("uint64", "int128", "uint128") and found is not None:
         # Spark holds them in decimals.
-        return Number(cast("int", found))
+        if abs(number := cast("int", found)) >= _BEYOND:
+            raise Unsupported(
+                f"column {field.name!r} has the value {number} in a row that the catalog keeps,"
+                " and Spark has no numbers of 39 digits; delete or change it in DuckDB"
+            )
+        return Number(number)
     return found

@@ -295,11 +295,7 @@ def read_distribution(cursor: Cursor) -> tuple[tuple[str, ...], str | None]:
         return columns, None
     if cursor.accept("AUTO"):
         return columns, "AUTO"
-    token = cursor.peek()
-    if token.kind is not TokenKind.NUMBER or not token.text.isdecimal():
-        raise cursor.failure("the number of buckets, or AUTO")
-    cursor.take()
-    return columns, token.text
+    return columns, str(cursor.whole("the number of buckets, or AUTO"))
 
 
 def taken_keys(

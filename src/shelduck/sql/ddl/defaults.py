@@ -16,9 +16,10 @@ from sqlglot.errors import SqlglotError
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Default
+from shelduck.model.text.intervals import whole_number
 from shelduck.model.types.data_types import DataType, Decimal, Primitive, parse_type
 from shelduck.model.types.literals import blob_text, integer_range
-from shelduck.sql.tokens.lexer import Token, TokenKind, in_brackets, string_of, tokenize
+from shelduck.sql.tokens.lexer import DIGITS, Token, TokenKind, in_brackets, string_of, tokenize
 from shelduck.sql.tokens.trees import parse_trees
 
 _SAME_IN_BOTH = frozenset(
@@ -99,7 +100,7 @@ def _constant(tree: exp.Expr) -> int | str | None:
         case exp.Literal():
             if tree.is_string:
                 return str(tree.this)
-            return int(tree.this) if str(tree.this).isdecimal() else None
+            return whole_number(str(tree.this), DIGITS)
     one = _constant(tree.this) if isinstance(tree.this, exp.Expr) else None
     if isinstance(tree, exp.Neg):
         return -one if isinstance(one, int) else None

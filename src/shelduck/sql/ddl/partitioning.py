@@ -96,12 +96,12 @@ def _transformed(cursor: Cursor) -> list[PartitionBy]:
 
 
 def _count(cursor: Cursor) -> int:
-    token = cursor.peek()
-    if token.kind is not TokenKind.NUMBER or not token.text.isdecimal() or int(token.text) == 0:
-        raise cursor.failure("the number of buckets, as in bucket(16, id)")
-    cursor.take()
+    what = "the number of buckets, as in bucket(16, id)"
+    if cursor.peek().text == "0":
+        raise cursor.failure(what)
+    count = cursor.whole(what)
     cursor.expect(",")
-    return int(token.text)
+    return count
 
 
 def _column(cursor: Cursor) -> str:

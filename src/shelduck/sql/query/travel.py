@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.text.intervals import whole_number
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import TokenKind, string_of, tokenize
 from shelduck.sql.tokens.parts import TimeExpression
@@ -107,10 +108,11 @@ def read_version(cursor: Cursor) -> int:
     """Take the id of a snapshot."""
     token = cursor.peek()
     text = string_of(token) if token.kind is TokenKind.STRING else token.text
-    if token.kind not in (TokenKind.STRING, TokenKind.NUMBER) or not _is_id(text):
+    number = whole_number(text)
+    if number is None:
         raise cursor.failure("the id of a snapshot")
     cursor.take()
-    return int(text)
+    return number
 
 
 def _timestamp(cursor: Cursor) -> str:
@@ -140,12 +142,8 @@ def _timestamp(cursor: Cursor) -> str:
 
 def _at_sign(cursor: Cursor) -> tuple[int, None]:
     word = cursor.peek(1).text
-    if not (word[:1] in ("v", "V") and _is_id(word[1:])):
+    number = whole_number(word[1:])
+    if word[:1] not in ("v", "V") or number is None:
         raise cursor.failure("a version such as t@v3")
     cursor.at += 2
-    return int(word[1:]), None
-
-
-def _is_id(text: str) -> bool:
-    # 18 digits always fit into the catalog's integers of 64 bits.
-    return text.isascii() and text.isdigit() and len(text) <= 18
+    return number, None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from shelduck.model.tables.schema import Field
+from shelduck.model.text.intervals import whole_number
 from shelduck.sql.query.expressions import skip_expression
 from shelduck.sql.query.read_query import begins_query, read_query, skip_query
 from shelduck.sql.query.relations import Found
@@ -363,7 +364,8 @@ def _number(sign: str, text: str) -> Cell | None:
         return None
     if suffix in _BITS:
         most = 2 ** (_BITS[suffix] - 1)
-        is_whole = digits.isdecimal() and -most <= int(sign + digits) < most
+        number = whole_number(digits, 19)
+        is_whole = number is not None and number < most + (sign == "-")
         return Cell("integer", sign + digits) if is_whole else None
     if _INTEGER.fullmatch(digits):
         return Cell("fraction" if suffix else "integer", sign + digits)

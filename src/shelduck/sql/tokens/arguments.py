@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from shelduck.model.tables.properties import PropertyChange, SetProperties, UnsetProperties
+from shelduck.model.text.intervals import whole_number
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import TokenKind, string_of, tokenize
+from shelduck.sql.tokens.lexer import DIGITS, TokenKind, string_of, tokenize
 from shelduck.sql.tokens.parts import Argument, Call, IntervalText, Scalar, TimestampText
 
 _INSTANTS = frozenset(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIMESTAMPTZ", "DATE"))
@@ -146,7 +147,7 @@ def _number(cursor: Cursor) -> int | float | Decimal:
     text = sign + re.sub(r"(?i)(?:BD|[LSYDF])$", "", token.text)
     if token.text[-1:] in "dDfF" and token.text[-2:].upper() != "BD":
         return float(text)
-    if text.lstrip("-").isdigit() and token.text[-2:].upper() != "BD":
+    if whole_number(text.lstrip("-"), DIGITS) is not None and token.text[-2:].upper() != "BD":
         return int(text)
     return float(text) if "e" in text.lower() else Decimal(text)
 

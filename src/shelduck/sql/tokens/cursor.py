@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Path
+from shelduck.model.text.intervals import whole_number
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, declared_type
 from shelduck.sql.tokens.lexer import Token, TokenKind, name_of, place, string_of
@@ -215,10 +216,15 @@ class Cursor:
 
     def job(self) -> int:
         """Take the id of a job."""
-        token = self.peek()
-        if token.kind is not TokenKind.NUMBER or not token.text.isdigit():
-            raise self.failure("the id of a job")
-        return int(self.take().text)
+        return self.whole("the id of a job")
+
+    def whole(self, what: str = "a whole number") -> int:
+        """Take a whole number from 0."""
+        number = whole_number(self.peek().text)
+        if number is None:
+            raise self.failure(what)
+        self.take()
+        return number
 
     def type(self) -> DataType:
         """Take a data type in the words of Spark, DuckDB or DuckLake."""

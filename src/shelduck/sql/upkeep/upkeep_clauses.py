@@ -117,11 +117,7 @@ def read_restore(cursor: Cursor) -> Restore:
 def read_history(cursor: Cursor) -> DescribeHistory:
     """Read the statement behind ``DESCRIBE HISTORY``."""
     name = cursor.table_name()
-    limit = None
-    if cursor.accept("LIMIT"):
-        if not cursor.peek().text.isdigit():
-            raise cursor.failure("a whole number")
-        limit = int(cursor.take().text)
+    limit = cursor.whole() if cursor.accept("LIMIT") else None
     cursor.end()
     return DescribeHistory(name, limit)
 

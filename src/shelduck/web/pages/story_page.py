@@ -18,6 +18,7 @@ from shelduck.catalog.read.overview.column_history import (
 from shelduck.catalog.running.job_rows import followed_by
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table_version import Snapshot
+from shelduck.model.text.intervals import whole_number
 from shelduck.web.history.column_changes import (
     ColumnChange,
     Followers,
@@ -116,7 +117,7 @@ def _opened(request: Request) -> frozenset[int] | None:
     text = request.query_params.get("open", "")
     if text == ALL:
         return None
-    return frozenset(int(n) for n in text.split(",") if n.isascii() and n.isdigit())
+    return frozenset(n for n in map(whole_number, text.split(",")) if n is not None)
 
 
 def _change_before(changes: Sequence[int], snapshot: int) -> int | None:
