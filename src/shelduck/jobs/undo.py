@@ -10,14 +10,20 @@ from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.evolution.alter import plan_alter
 from shelduck.evolution.alter_plan import AlterPlan
-from shelduck.jobs.undo_plan import PublishedJob, WayBack, plan_undo, refuse_not_published
+from shelduck.jobs.undo_plan import (
+    PublishedJob,
+    WayBack,
+    plan_undo,
+    refuse_not_published,
+    refuse_other_values,
+)
 from shelduck.model.changes.job import Job, JobIndex, Undone
 from shelduck.model.changes.schema_change import ChangeTypeBack
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table_version import Feature, Snapshot, TableVersion
 from shelduck.operations.read.table_rows import table_rows
-from shelduck.rewrite.compact import survey
-from shelduck.rewrite.convert import OlderValues, unheld
+from shelduck.rewrite.compact import Survey, survey
+from shelduck.rewrite.convert import OlderValues, held, unheld
 from shelduck.rollups.altered_bases import parted
 from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.work.results import TableName
@@ -50,12 +56,15 @@ def undo_of(state: LakeState, number: int, wanted: WayBack, *, of: TableName | N
         conversions = [replace(c, recalls=c.recalls and has_past) for c in conversions]
         losses = _losses(past, has_past=has_past)
     plan = plan_alter(past.now, clauses, conversions)
+    found = survey(state, past.now, for_job=True)
+    newest = max((f.begin_snapshot for f in found.rows.files if held(f, plan.shadows)), default=0)
+    refuse_other_values(past, conversions, newest)
     indexes: tuple[JobIndex, ...] = ()
     if Feature.HAS_ROLLUPS in past.now.features:
         view = view_of(state, None)
         table = view.workspace.table(TableName.of(past.now))
         indexes = parted(table, list(rollups_of(view, table)), clauses).indexes(plan)
-    told = "; ".join(_told(state, past, plan, losses))
+    told = "; ".join(_told(found, past, plan, losses))
     undone = Undone(number, past.after.snapshot.id, told)
     return Undo(past.now, plan, clauses, indexes, undone)
 
@@ -83,7 +92,9 @@ def _past(state: LakeState, number: int, of: TableName | None) -> PublishedJob:
 def _require_table(state: LakeState, connection: read.Connection, job: Job, of: TableName) -> None:
     found = state.tables.table(connection, of.home, of.name)
     if found.id != job.table_id:
-        raise InvalidRequest(f"job {job.id} is not of {found.full_name}, but of {job.table_name}")
+        other = "a table of this name that was dropped"
+        its = other if job.table_name == found.full_name else job.table_name
+        raise InvalidRequest(f"job {job.id} is not of {found.full_name}, but of {its}")
 
 
 def _version(
@@ -137,9 +148,8 @@ def _snapshots_around(state: LakeState, published: int) -> tuple[Snapshot, Snaps
             return None
 
 
-def _told(state: LakeState, past: PublishedJob, plan: AlterPlan, losses: str) -> list[str]:
+def _told(found: Survey, past: PublishedJob, plan: AlterPlan, losses: str) -> list[str]:
     """Return what an undo brings back, and what it cannot."""
-    found = survey(state, past.now, for_job=True)
     lacking = len(unheld(found, plan.shadows))
     total = len(found.rows.files)
     told = [f"{total - lacking} of {total} file(s) hold the old values"]

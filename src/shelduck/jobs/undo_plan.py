@@ -94,7 +94,6 @@ def plan_undo(past: PublishedJob, wanted: WayBack) -> tuple[list[ChangeTypeBack]
         _require_nulls(past, old, now)
         clauses.append(clause)
         conversions.append(_reverse(past, now, back, clause, number))
-    _refuse_other_values(past, conversions)
     return clauses, conversions
 
 
@@ -129,10 +128,13 @@ def _why_gone(past: PublishedJob, conversion: Conversion, then: Field) -> str:
     ]
     last = max(later, key=lambda job: job.published or 0, default=None)
     if last is None:
+        column = path_text((then.name,))
+        way = f"if it was dropped, use ALTER TABLE {name} UNDROP COLUMN {column} first"
+        if (found := past.now.columns.find((then.name,))) is not None:
+            way = f"{column} is another column of type {found.type}; use ALTER COLUMN to change it"
         return (
             f"cannot undo job {number}: {name} no longer has the column {then.name!r} that it made;"
-            f" if it was dropped, use ALTER TABLE {name} UNDROP COLUMN {path_text((then.name,))}"
-            " first"
+            f" {way}"
         )
     undoes = last.work.undoes
     if undoes is not None and undoes.job == number:
@@ -236,11 +238,14 @@ def _is_exact_leaf(old: Field, new: Field) -> bool:
     return source not in FLOATS or target in (*FLOATS, *_TEXTS)
 
 
-def _refuse_other_values(past: PublishedJob, conversions: Sequence[Conversion]) -> None:
-    """Refuse other values than those that an earlier undo of the job may have left in files."""
+def refuse_other_values(past: PublishedJob, conversions: Sequence[Conversion], newest: int) -> None:
+    """Refuse other values than those that an earlier undo of the job has left in files.
+
+    ``newest`` is the snapshot that added the newest file with the older columns.
+    """
     for job in past.jobs:
         undoes = job.work.undoes if job.is_understood else None
-        if undoes is None or undoes.job != past.job.id:
+        if undoes is None or undoes.job != past.job.id or newest <= job.base:
             continue
         for one, other in zip(job.work.conversions, conversions, strict=True):
             if one.using != other.using or one.on_error_null > other.on_error_null:
@@ -248,6 +253,6 @@ def _refuse_other_values(past: PublishedJob, conversions: Sequence[Conversion]) 
                 how += " ON ERROR NULL" if one.on_error_null else ""
                 raise InvalidRequest(
                     f"cannot undo job {past.job.id} in another way than job {job.id} did, whose"
-                    f" values may be in files; use ALTER TABLE {past.now.full_name} UNDO JOB"
-                    f" {past.job.id}{how}"
+                    f" values are in files; use ALTER TABLE {past.now.full_name} UNDO JOB"
+                    f" {past.job.id}{how}, or change the type with ALTER COLUMN"
                 )

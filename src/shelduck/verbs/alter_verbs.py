@@ -34,7 +34,7 @@ from shelduck.work.handle import TableHandle
 from shelduck.work.lookup import require_checked, with_cost
 from shelduck.work.preflight import Preflight, preflight
 from shelduck.work.results import Committed, Result, Staged
-from shelduck.work.satisfied import require_satisfied
+from shelduck.work.satisfied import require_satisfied, require_unconverted
 from shelduck.work.unit import UnitOfWork, carry_out, refuse_in_transaction
 
 
@@ -222,6 +222,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
         if plan.checks_null:
             require_checked(unit, unit.workspace.table(self.name), plan)
         if plan.change is not None:
+            require_unconverted(unit, plan.change)
             unit.workspace.alter_table(plan.change)
         if plan.checks_rows:
             require_satisfied(unit, self.name, plan.checks_rows)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from shelduck.catalog.running.job_rows import open_job
+from shelduck.errors import AlreadyExists
+from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.computed import COMPUTED
@@ -29,6 +32,30 @@ def require_satisfied(unit: UnitOfWork, name: TableName, constraints: Iterable[s
     if is_empty and not unit.state.has_spark:
         return
     _require(unit.state, rows, constraints, is_empty=is_empty)
+
+
+def require_unconverted(unit: UnitOfWork, change: AlterTable) -> None:
+    """Raise AlreadyExists if a new constraint uses a column that a job converts; else it would end.
+
+    No statement if there is no new constraint, otherwise two.
+    """
+    table = change.table
+    if change.properties is None:
+        return
+    known = constraints_of(table.properties, table.full_name)
+    found = constraints_of(change.properties, table.full_name)
+    used = {n for one in found if known.find(one.name) is None for n in one.uses}
+    if not used:
+        return
+    with unit.state.store.read() as connection:
+        job = open_job(connection, table.id)
+    if job is not None and used.intersection(n for c in job.work.conversions for n in c.parts):
+        raise AlreadyExists(
+            f"cannot add a constraint to {table.full_name}: job {job.id} ({job.state.value})"
+            f" converts a column of it; wait for the job, or use CANCEL ALTER TABLE COLUMN FROM"
+            f" {table.full_name}",
+            about="job",
+        )
 
 
 def require_satisfied_in(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyspark
 import pytest
 
-from shelduck.errors import NotFound, Unsupported
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from tests.support.attaching import attached_lake, duck, url_of
 
 pytestmark = pytest.mark.every_spark
@@ -212,3 +212,16 @@ def test_duckdb_sees_what_columns_and_dropped_tables_became(spark, lake, tmp_pat
 
     assert duck(url_of(tmp_path), "SELECT * FROM c") == [("a", 1, "told")]
     assert told(spark, "SELECT lake.main.twice(id + 20) FROM lake.main.c") == [(42,)]
+
+
+def test_a_column_that_replace_columns_keeps_gets_what_is_written_of_it(lake):
+    lake.sql("CREATE TABLE kept (a INT, b STRING)")
+    lake.sql("INSERT INTO kept VALUES (1, NULL)")
+    with pytest.raises(InvalidRequest, match="NULL"):
+        lake.sql("ALTER TABLE kept REPLACE COLUMNS (b STRING NOT NULL)")
+    lake.sql("DELETE FROM kept")
+    lake.sql("ALTER TABLE kept REPLACE COLUMNS (b STRING NOT NULL DEFAULT 'x')")
+    lake.sql("INSERT INTO kept VALUES (DEFAULT)")
+    assert lake.sql("SELECT * FROM kept").collect() == [("x",)]
+    with pytest.raises(InvalidRequest, match="NULL"):
+        lake.sql("INSERT INTO kept VALUES (NULL)")

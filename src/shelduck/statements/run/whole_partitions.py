@@ -11,7 +11,14 @@ from shelduck.catalog.read.read import dropped_at
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.modify import OrderColumns, TableChange
-from shelduck.model.changes.schema_change import AddColumn, ChangeType, DropColumn, SetComment
+from shelduck.model.changes.schema_change import (
+    AddColumn,
+    ChangeType,
+    DropColumn,
+    SetComment,
+    SetDefault,
+    SetNullable,
+)
 from shelduck.model.tables.analyzed import AnalyzedColumn, with_analyzed
 from shelduck.model.tables.partition import IDENTITY, NULL_DIRECTORY
 from shelduck.model.tables.table_version import TableVersion
@@ -111,6 +118,10 @@ def replace_columns(runner: Runner, statement: st.ReplaceColumns) -> Result:
             continue
         if field.type != column.type:
             changes.append(ChangeType((field.name,), column.type))
+        if field.nullable and not column.nullable:
+            changes.append(SetNullable((field.name,), nullable=False))
+        if column.default is not None:
+            changes.append(SetDefault((field.name,), column.default))
         if column.comment is not None:
             changes.append(SetComment((field.name,), column.comment))
     gone = [field for key, field in known.items() if key not in wanted]
