@@ -127,8 +127,7 @@ def show(lake: shelduck.Lake, text: str) -> list[Any]:
 
 
 def relations(lake: shelduck.Lake, schema: str) -> list[tuple[str, str]]:
-    found = [*show(lake, f"SHOW TABLES IN {schema}"), *show(lake, f"SHOW VIEWS IN {schema}")]
-    return [(row[0], row[1]) for row in found]
+    return [(row[0], row[1]) for row in show(lake, f"SHOW TABLES IN {schema}")]
 
 
 def read_by_oracle(catalog: Path, wanted: Lake) -> dict[tuple[str, str], list[Row]]:

@@ -137,8 +137,14 @@ class AttachedLake:
                 known = [schema.lower() for schema in self._verbs.schemas()]
                 return [("yes",)] if namespace.lower() in known else []
             case "tables":
-                schema = shown_schema(namespace) if namespace else None
-                return [(found.name,) for found in self._verbs.tables(schema)]
+                unit = view_of(self.state, None).workspace
+                schema = unit.schema(unit.word_of(shown_schema(namespace or DEFAULT_SCHEMA)))
+                return [(n,) for n in sorted((*unit.table_names(schema), *unit.view_names(schema)))]
+            case "keys":
+                workspace = view_of(self.state, None).workspace
+                if not workspace.has_table(self._name(namespace, name)):
+                    return []
+                return [(key,) for key in self._schema(self._table(namespace, name))[1:]]
             case "exists":
                 return [("yes",)] if self._exists(namespace, name) else []
             case "drop":

@@ -114,10 +114,10 @@ def pieces(text: str) -> list[str]:
 
 
 def _split(tokens: list[Token]) -> list[list[Token]]:
-    """Cut at each ``;``; each piece is closed by an END token at its end."""
+    r"""Cut at each ``;``, or MySQL's ``\G``; each piece is closed by an END token at its end."""
     pieces: list[list[Token]] = [[]]
     for token in tokens:
-        if token.key != ";" and token.kind is not TokenKind.END:
+        if token.key not in (";", "\\G") and token.kind is not TokenKind.END:
             pieces[-1].append(token)
             continue
         pieces[-1].append(Token(TokenKind.END, "", token.start, token.start))

@@ -93,6 +93,19 @@ def test_the_catalog_of_the_session_lists_what_is_in_such_schemas(spark, lake, c
         spark.catalog.listTables("lake.a.c")
 
 
+def test_the_catalog_of_the_session_lists_views_and_partition_keys(spark, lake, compiled):
+    spark.sql("CREATE SCHEMA lake.w")
+    spark.sql("CREATE TABLE lake.w.t (a INT, c STRING, d DATE) PARTITIONED BY (c, year(d))")
+    spark.sql("CREATE VIEW lake.w.s AS SELECT c FROM lake.w.t")
+
+    assert [t.name for t in spark.catalog.listTables("lake.w")] == ["s", "t"]
+    assert [row.tableName for row in spark.sql("SHOW TABLES IN lake.w").collect()] == ["s", "t"]
+    keys = [(c.name, c.isPartition) for c in spark.catalog.listColumns("lake.w.t")]
+    assert keys == [("a", False), ("c", True), ("d", False)]
+    assert [c.isPartition for c in spark.catalog.listColumns("lake.w.s")] == [False]
+    spark.sql("CALL lake.main.compact('w.t')")
+
+
 def test_a_stream_reads_and_writes_by_such_names(spark, lake, tmp_path):
     (
         spark.readStream.table("lake.a.b.t")

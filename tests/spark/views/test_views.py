@@ -132,12 +132,13 @@ def test_alter_and_drop(lake):
     assert rows(lake.sql("SHOW VIEWS")) == []
 
 
-def test_views_are_listed_by_schema_and_pattern_and_are_no_tables(lake):
+def test_views_are_listed_by_schema_and_pattern_and_among_tables(lake):
     lake.sql("CREATE VIEW s.w AS SELECT 1 AS one")
 
     assert rows(lake.sql("SHOW VIEWS IN s")) == [("s", "w", False)]
     assert rows(lake.sql("SHOW VIEWS LIKE 'x*'")) == []
-    assert rows(lake.sql("SHOW TABLES")) == [("main", "t", False)]
+    assert rows(lake.sql("SHOW TABLES IN s")) == [("s", "w", False)]
+    assert rows(lake.sql("SHOW TABLES LIKE 't'\\G")) == [("main", "t", False)]
 
 
 def test_a_schema_goes_with_its_views(lake):

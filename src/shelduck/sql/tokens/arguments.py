@@ -32,7 +32,7 @@ def read_call(cursor: Cursor, parts: Sequence[str], what: str) -> Call:
     start = cursor.at
     *owner, name = parts
     name = name.lower()
-    if owner and owner[-1].lower() == "system":
+    if owner and (owner[-1].lower() == "system" or [len(owner), owner[-1].lower()] == [2, "main"]):
         owner.pop()
     if len(owner) > 1:
         cursor.at = start - 2 * len(parts) + 1

@@ -63,7 +63,7 @@ _TOKEN = re.compile(
     | (?P<dollar>\$(?:[^\W\d]\w*)?\$)
     | (?P<number>(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?:[bB][dD]|[lLsSyYdDfF])?(?!\w))
     | (?P<word>\w+)
-    | (?P<symbol><=>|<=|>=|<>|!=|==|\|\||\|>|->|=>|::|[^\s])
+    | (?P<symbol><=>|<=|>=|<>|!=|==|\|\||\|>|->|=>|::|\\[gG]\b|[^\s])
     """,
     re.VERBOSE | re.DOTALL,
 )

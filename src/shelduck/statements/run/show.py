@@ -86,10 +86,10 @@ def show_schemas(runner: Runner, statement: st.ShowSchemas) -> PlainRows:
 
 
 def show_tables(runner: Runner, statement: st.ShowTables) -> PlainRows:
-    """SHOW TABLES, with the columns that Spark gives."""
+    """SHOW TABLES, and views as Spark does, with the columns that Spark gives."""
     workspace, schema = runner.schema(statement.schema)
-    names = [n for n in workspace.table_names(schema) if is_like(n, statement.like)]
-    rows = [(schema.text, name, False) for name in names]
+    names = sorted((*workspace.table_names(schema), *workspace.view_names(schema)))
+    rows = [(schema.text, name, False) for name in names if is_like(name, statement.like)]
     columns = "namespace string, tableName string, isTemporary boolean"
     return PlainRows(columns, rows)
 

@@ -27,7 +27,7 @@ import scala.collection.immutable.Map$;
  */
 public final class CatalogCall {
   private static final List REPEATABLE = Arrays.asList(new String[] {"load", "schema", "schemas",
-      "tables", "exists", "schema exists", "rows", "columns", "open"});
+      "tables", "keys", "exists", "schema exists", "rows", "columns", "open"});
   private static final Pattern CLASS = Pattern.compile("^[A-Z][A-Za-z]+: ");
   private final String setting;
   private final String hint;

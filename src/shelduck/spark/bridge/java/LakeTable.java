@@ -47,6 +47,11 @@ public class LakeTable implements SupportsWrite, StagedTable {
   }
 
   public Transform[] partitioning() {
+    return byValues(keys);
+  }
+
+  /** Columns whose values are partition keys. */
+  static Transform[] byValues(String[] keys) {
     Transform[] found = new Transform[keys.length];
     for (int i = 0; i < keys.length; i++) {
       found[i] = Expressions.identity("`" + keys[i].replace("`", "``") + "`");

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
@@ -11,6 +12,7 @@ import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.V1Table;
+import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
@@ -62,6 +64,16 @@ public final class LakeView {
     /** What {@link WritesByPlan} puts in its place. */
     public Table sink(String mode) {
       return new LakeSink(call, namespace, name, mode);
+    }
+
+    /** Only lists of columns ask, so a read does not wait for the answer. */
+    public Transform[] partitioning() {
+      List rows = call.rows(new String[] {"keys", namespace, name}, null);
+      String[] keys = new String[rows.size()];
+      for (int i = 0; i < keys.length; i++) {
+        keys[i] = ((String[]) rows.get(i))[0];
+      }
+      return LakeTable.byValues(keys);
     }
 
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
