@@ -26,6 +26,14 @@ def _statement(text):
     return lambda spark, _, query: spark.sql(text.format(query=query))
 
 
+def _listed(text):
+    def write(spark, _, query):
+        columns = ", ".join(spark.table(T).columns)
+        spark.sql(text.format(query=query, t=f"{T} ({columns})"))
+
+    return write
+
+
 def _frame(write):
     return lambda spark, _, query: write(spark.sql(query))
 
@@ -39,6 +47,7 @@ DOORS = {
     "WITH": _statement("WITH q AS ({query}) INSERT INTO lake.main.t SELECT * FROM q"),
     "writeTo": _frame(lambda df: df.writeTo(T).append()),
     "insertInto": _frame(lambda df: df.write.insertInto(T)),
+    "FROM, a list": _listed("FROM ({query}) INSERT INTO {t} SELECT *"),
     "INSERT BY NAME": _statement("INSERT INTO lake.main.t BY NAME {query}"),
     "INSERT OVERWRITE": _statement("INSERT OVERWRITE lake.main.t {query}"),
     "REPLACE WHERE": _statement("INSERT INTO lake.main.t REPLACE WHERE true {query}"),
@@ -53,6 +62,14 @@ DOORS = {
         "FROM ({query}) INSERT INTO lake.main.t SELECT * WHERE false"
         " INSERT INTO lake.main.t SELECT *"
     ),
+    "FROM, two lists": _listed(
+        "FROM ({query}) INSERT INTO {t} SELECT * WHERE false INSERT INTO {t} SELECT *"
+    ),
+    "a list": _listed("INSERT INTO {t} {query}"),
+    "EXECUTE IMMEDIATE, a list": _listed(
+        'EXECUTE IMMEDIATE "FROM ({query}) INSERT INTO {t} SELECT *"'
+    ),
+    "a script, a list": _listed("BEGIN FROM ({query}) INSERT INTO {t} SELECT *; END"),
     "EXECUTE IMMEDIATE": _statement('EXECUTE IMMEDIATE "INSERT INTO lake.main.t {query}"'),
     "a script": _statement("BEGIN INSERT INTO lake.main.t {query}; END"),
     "writeTo, overwrite": _frame(lambda df: df.writeTo(T).overwrite(F.lit(True))),
@@ -65,7 +82,7 @@ DOORS = {
 }
 if pyspark.__version__.startswith("4.0."):
     # There, a script cannot change a lake.
-    del DOORS["a script"]
+    del DOORS["a script"], DOORS["a script, a list"]
 
 # They have the same rule with words of their own, and a rule of their own for fields that a source
 # lacks.
@@ -197,7 +214,7 @@ def lake(spark, tmp_path):
         yield found
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
 def test_every_door_takes_the_same_values(spark, lake, tmp_path, door):
     door(spark, lake, _make(lake, TAKEN))

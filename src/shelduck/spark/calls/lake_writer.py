@@ -176,8 +176,24 @@ def write_schema(columns: Schema, render_expression: Callable[[str], str]) -> T.
             # For Spark, a column has a default if it has both. The second one is for existing rows,
             # which do not matter for a table that is only written to.
             metadata = {"CURRENT_DEFAULT": text, "EXISTS_DEFAULT": "NULL"}
-        found.add(T.StructField(column.name, kind, nullable=True, metadata=metadata))
+        found.add(T.StructField(column.name, _unlike(kind), nullable=True, metadata=metadata))
     return found
+
+
+def _unlike(kind: T.DataType) -> T.DataType:
+    """Return a type whose structs have one more field each.
+
+    Behind a list of columns, Spark renames the fields of rows by position if a struct of the table
+    has as many, and the lake could not find them by name.
+    """
+    if isinstance(kind, T.StructType):
+        parts = [T.StructField(f.name, _unlike(f.dataType)) for f in kind]
+        return T.StructType([*parts, T.StructField("__shelduck_more", T.BooleanType())])
+    if isinstance(kind, T.ArrayType):
+        return T.ArrayType(_unlike(kind.elementType))
+    if isinstance(kind, T.MapType):
+        return T.MapType(_unlike(kind.keyType), _unlike(kind.valueType))
+    return kind
 
 
 def _default(column: Field, kind: T.DataType, render_expression: Callable[[str], str]) -> str:
