@@ -55,3 +55,29 @@ def test_no_view_stays_behind_in_the_session(lake, spark):
     before = views(spark)
     lake.sql("DELETE FROM t WHERE id IN (SELECT id FROM gone)")
     assert views(spark) == before
+
+
+NAMES = ["*", "_action", "a.b", "x`.*", "value", "times", "key"]
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("limit", [0, 10])
+def test_a_column_may_have_any_name(lake, spark, name, limit):
+    c = "`" + name.replace("`", "``") + "`"
+    other = f"n INT GENERATED ALWAYS AS ({c} + 1)"
+    lake.sql(f"CALL set_option('data_inlining_row_limit', '{limit}')")
+    lake.sql(f"CREATE TABLE o (id INT, {c} INT, s STRUCT<{c}: INT>, {other})")
+    struct = f"named_struct('{name}', 0) AS s"
+    lake.sql(f"INSERT INTO o (id, {c}, s) SELECT 1, 10, {struct} UNION ALL SELECT 2, 20, {struct}")
+    lake.table("o").append(spark.sql(f"SELECT 3 AS id, 30 AS {c}, {struct}"))
+    lake.sql(f"UPDATE o SET {c} = {c} + 1, s.{c} = {c} WHERE id < 3")
+    source = f"SELECT *, {struct} FROM VALUES (3, 32), (4, 40) v (id, {c})"
+    lake.sql(
+        f"MERGE INTO o USING ({source}) u ON o.id = u.id WHEN MATCHED THEN UPDATE SET *"
+        " WHEN NOT MATCHED THEN INSERT * WHEN NOT MATCHED BY SOURCE AND o.id = 1 THEN DELETE"
+    )
+    lake.sql(f"ALTER TABLE o ALTER COLUMN s.{c} TYPE STRING")
+    expected = [(2, 21, ("20",), 22), (3, 32, ("0",), 33), (4, 40, ("0",), 41)]
+    assert rows(lake.sql("SELECT * FROM o ORDER BY id")) == expected
+    assert rows(lake.sql(f"SELECT s.{c} FROM o WHERE {c} = 21")) == [("20",)]

@@ -38,12 +38,19 @@ class Sql(str):
         return made
 
 
+class Star(str):
+    """``*`` or ``alias.*``, which stands for many columns; a column may have such a name itself."""
+
+    __slots__ = ()
+    what = "star"
+
+
 class Named(NamedTuple):
     """A column to select under a name.
 
     ``source`` is an expression, `Sql`, or the name of a column as in `F.col`. ``kind`` is the type
-    of a cast; None does not cast. If ``metadata`` is None, the source's metadata stays. Under the
-    name ``*``, the source is ``*`` or ``alias.*`` and stands for many columns; see `ALL`.
+    of a cast; None does not cast. If ``metadata`` is None, the source's metadata stays. If the
+    source is a `Star`, columns keep their names; see `ALL`.
     """
 
     name: str
@@ -55,7 +62,7 @@ class Named(NamedTuple):
     def column(self) -> Column:
         """Return the column, built one call at a time."""
         found = column_of(self.source)
-        if self.name == "*":
+        if isinstance(self.source, Star):
             return found
         found = found if self.kind is None else found.cast(self.kind)
         if self.metadata is None:
@@ -63,7 +70,7 @@ class Named(NamedTuple):
         return found.alias(self.name, metadata=dict(self.metadata))
 
 
-ALL = Named("*", "*")
+ALL = Named("", Star("*"))
 """All columns."""
 
 
@@ -91,7 +98,7 @@ def select_named(
             c.source if isinstance(c.source, str) else None,
             None if c.kind is None else c.kind.json(),
             None if c.metadata is None else json.dumps(c.metadata),
-            c.source.what if isinstance(c.source, Sql) else None,
+            c.source.what if isinstance(c.source, Sql | Star) else None,
         )
         for c in columns
     ]

@@ -27,7 +27,7 @@ from shelduck.spark.files.storage import Listed, delete_files
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.stores.homes import spark_options, spark_path
 
-ACTION = "_action"
+ACTION = "__shelduck_action"
 MARKS = (ACTION, Origin.FILE_ID, Origin.POSITION)
 """The columns of changed rows that follow those of the table and the row id."""
 

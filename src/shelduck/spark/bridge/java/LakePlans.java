@@ -293,8 +293,9 @@ public final class LakePlans {
 
   /**
    * Columns of {@code rows}, each given by its name, its source column, the JSON of the type to
-   * cast to and that of its metadata, and whether the source is SQL. A null source is the next one
-   * of {@code made}; a null type is no cast; null metadata keeps the source's. A star stays one.
+   * cast to and that of its metadata, and whether the source is "sql", or a "star" of many columns. A
+   * null source is the next one of {@code made}; a null type is no cast; null metadata keeps the
+   * source's.
    */
   public Dataset select(Dataset rows, String named, List made) {
     return select(rows, named, made, null);
@@ -306,7 +307,7 @@ public final class LakePlans {
     int next = 0;
     for (int i = 0; i < columns.length; i++) {
       String[] text = (String[]) texts.get(i);
-      if (text[0].equals("*")) {
+      if ("star".equals(text[4])) {
         columns[i] = functions.col(text[1]);
         continue;
       }
