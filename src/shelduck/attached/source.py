@@ -42,16 +42,17 @@ class LakeSources:
         """Answer what `LakeProvider` and `LakeSource` ask."""
         _query, what, _namespace, _name, *more = request
         if what in ("rows", "columns", "open"):
+            made = more.pop(0) if what == "open" else None
             options = dict(zip(more[::2], more[1::2], strict=True))
             if what == "rows":
                 return [given(self._spark, self.read(options))]
             _require_no_secret(options)
             table, rest = self._table(options)
             wanted = stream_options(rest, table.name)
-            stream = TableStream(table.state, table.table, wanted)
+            stream = TableStream(table.state, table.table, wanted, made)
             schema = stream.schema.json()
             if what == "columns":
-                return [(schema,)]
+                return [(schema, stream.made)]
             opened = str(next(self._numbers))
             self._streams[opened] = stream
             return [(opened, schema, str(wanted.max_files))]

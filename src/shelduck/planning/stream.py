@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from shelduck.model.changes.change import DELETES, INSERTS, Entry, Verb
 from shelduck.model.files.data_file import DataFile
-from shelduck.model.files.layout import ROW_ID_FIELD
+from shelduck.model.files.layout import ROW_ID_FIELD, text_digest
 from shelduck.model.tables.schema import Field, TableId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.stored import FLAG, NUMBER, TEXT, Stored, record
@@ -143,9 +143,10 @@ def with_both(snapshots: Mapping[int, Sequence[Entry]], table: TableId) -> set[i
     }
 
 
-def shape_of(table: TableVersion) -> tuple[object, ...]:
-    """Return what two versions of a table have in common if their rows look the same."""
-    return tuple((f.id, f.name, f.type) for f in table.columns)
+def shape_of(table: TableVersion) -> str:
+    """Return a text that two versions of a table have in common if their rows look the same."""
+    fields = [([n.id for n in f.walk()], f.name, str(f.type)) for f in table.columns]
+    return text_digest(f"{table.uuid} {fields}")
 
 
 def misfit(then: TableVersion, now: TableVersion) -> Field | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.feed_files import FeedRange, dropped_in, feed_range, touches
+from shelduck.catalog.running.job_rows import first_conversion
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.changes.change import Entry
 from shelduck.model.files.data_file import DataFile
@@ -34,7 +36,7 @@ from shelduck.work.instants import instant
 from shelduck.work.lookup import version_at
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
-from shelduck.work.table_changes import look_up, read_changes
+from shelduck.work.table_changes import converted_since, look_up, read_changes
 
 # A batch without rows moves a query on when so many snapshots did not touch its table: they may
 # expire, and a query must not need them.
@@ -42,13 +44,27 @@ _IDLE = 100
 
 
 class TableStream:
-    """One streaming query's view of one table, with the columns that the table has now."""
+    """One streaming query's view of one table, with the columns that its frame knows.
 
-    def __init__(self, state: LakeState, name: TableName, options: StreamOptions) -> None:
+    ``made`` is what the stream of the frame tells with `made`; by default the frame is made now.
+    Raises Unsupported if the columns are others by now, and the query does not keep its own.
+    """
+
+    def __init__(
+        self, state: LakeState, name: TableName, options: StreamOptions, made: str | None = None
+    ) -> None:
         self._state = state
         self._options = options
         self._table = version_at(state, name, None, None)
+        self._known = int(self._table.snapshot.id)
         self._target: int | None = None
+        if made is not None:
+            self._keep_columns(*made.split())
+
+    @property
+    def made(self) -> str:
+        """Return what tells the columns of now from later ones: a snapshot, and their shape."""
+        return f"{self._known} {shape_of(self._table)}"
 
     @property
     def schema(self) -> StructType:
@@ -116,8 +132,25 @@ class TableStream:
             return StreamPosition(uuid, options.version, start=options.version)
         return StreamPosition(uuid, newest, whole=True, start=newest, start_whole=True)
 
+    def _keep_columns(self, snapshot: str, shape: str) -> None:
+        """Keep the columns of a snapshot, which have a shape."""
+        now = self._table
+        if shape == shape_of(now):
+            return
+        then = None
+        with suppress(NotFound):
+            then = self._version(int(snapshot))
+        is_known = then is not None and then.id == now.id and shape == shape_of(then)
+        if not (is_known and self._options.follows):
+            raise self._outdated(f"the columns of {now.full_name} changed after its frame was made")
+        assert then is not None
+        self._table = replace(now, columns=then.columns, first_names=then.first_names)
+        self._known = int(snapshot)
+
     def _after_whole(self, start: StreamPosition, limit: int | None) -> StreamPosition:
-        rows = table_rows(self._state.store, self._as_of(start.snapshot), self._state.layouts)
+        rows = table_rows(
+            self._state.store, self._as_of(start.snapshot, start.snapshot), self._state.layouts
+        )
         return cut(rows.files, start, limit) or start.at(start.snapshot + 1)
 
     def _after(
@@ -184,34 +217,62 @@ class TableStream:
             else:
                 high = middle
         name = self._table.full_name
-        other = misfit(self._table, self._as_of(high, own_columns=False))
-        if self._options.follows and other is not None:
-            told = f"snapshot {high} changed the type of column {other.name!r} of {name}"
-            hint = "start the query again with the same checkpoint"
-        else:
-            told = f"snapshot {high} changed the columns of {name}"
-            hint = (
-                "start the query again with the same checkpoint to go on with the new columns, or"
-                ' set .option("onSchemaChange", "follow") to keep the columns of the start'
-            )
-        return high - 1, Unsupported(f"{told}; all rows before it were delivered; {hint}")
+        told = f"snapshot {high} changed the columns of {name}; all rows before it were delivered"
+        if self._options.follows:
+            told = self._misfit(self._version(high)) or told
+        return high - 1, self._outdated(told)
 
     def _still_fits(self, snapshot: int) -> bool:
-        now = self._as_of(snapshot, own_columns=False)
+        now = self._version(snapshot)
         if self._options.follows:
-            return misfit(self._table, now) is None
+            return self._misfit(now) is None
         return shape_of(now) == shape_of(self._table)
 
-    def _as_of(self, snapshot: int, *, own_columns: bool = True) -> TableVersion:
-        """Return the table at a snapshot, whatever it is called there, with the query's columns."""
+    def _outdated(self, told: str) -> Unsupported:
+        hint = (
+            ' to go on with the new columns, or set .option("onSchemaChange", "follow") to keep the'
+            " columns of the start"
+        )
+        hint = "" if self._options.follows else hint
+        return Unsupported(
+            f"{told}; make the frame again, and start its query with the same checkpoint{hint}"
+        )
+
+    def _misfit(self, now: TableVersion) -> str | None:
+        """Return why rows of a later version cannot have the query's columns, None if they can."""
+        table, name = self._table, now.full_name
+        snapshot = int(now.snapshot.id)
+        with self._state.store.read() as connection:
+            job = first_conversion(connection, table.id, self._known, snapshot)
+        if job is not None:
+            return f"job {job.id} converted columns of {name} in snapshot {job.published}"
+        other = misfit(table, now) if snapshot > self._known else None
+        if other is None:
+            return None
+        return f"snapshot {snapshot} changed the type of column {other.name!r} of {name}"
+
+    def _version(self, snapshot: int) -> TableVersion:
+        """Return the table at a snapshot, whatever it is called there, with its columns there."""
         with self._state.store.read() as connection:
             at = catalog_read.snapshot(connection, version=snapshot)
             named = catalog_read.name_at(connection, self._table.id, at)
             name = named or (self._table.schema.name, self._table.name)
-            found = catalog_read.table(connection, at, *name, self._state.info)
-        if not own_columns:
-            return found
-        mine = self._table
+            return catalog_read.table(connection, at, *name, self._state.info)
+
+    def _as_of(self, last: int, first: int) -> TableVersion:
+        """Return the table at a snapshot with the query's columns, by their ids.
+
+        Raises Unsupported if rows since snapshot ``first`` have others in their place.
+        """
+        mine, found = self._table, self._version(last)
+        told = self._misfit(found)
+        if told is not None:
+            raise self._outdated(told)
+        with self._state.store.read() as connection:
+            job = first_conversion(connection, mine.id, first, self._known)
+        if job is not None:
+            instead = f"begin with a new checkpoint at startingVersion {job.published}"
+            raise converted_since(mine, job, first, instead)
         return replace(found, columns=mine.columns, first_names=mine.first_names)
 
     def _range(self, first: int, last: int) -> FeedRange:
@@ -220,18 +281,18 @@ class TableStream:
 
     def _whole(self, part: StreamPart) -> DataFrame:
         """Return rows that the table held, as inserts if the stream is a change feed."""
-        state, table = self._state, self._as_of(part.first)
+        state, table = self._state, self._as_of(part.first, part.first)
         as_feed = self._options.changes
         return whole_rows(state, table, part, as_feed=as_feed)
 
     def _arrivals(self, found: FeedRange, last: int) -> Feed:
-        return arrivals_of(self._state, self._as_of(last), found, last)
+        return arrivals_of(self._state, self._as_of(last, found.span.first), found, last)
 
     def _added(self, part: StreamPart) -> DataFrame:
         found = self._range(part.first, part.last)
         state = self._state
         if self._options.changes:
-            table = self._as_of(part.last)
+            table = self._as_of(part.last, part.first)
             return read_changes(state, table, found)
         skipped: set[int] = set()
         if self._options.skips_changes:

@@ -73,7 +73,7 @@ def changes_between(
         first = found.snapshots[0][0].id
         converting = first_conversion(connection, table.id, first, found.last.id)
     if converting is not None:
-        raise _between(table, converting, first)
+        raise converted_since(table, converting, first)
     return read_changes(unit.state, table, found)
 
 
@@ -120,13 +120,15 @@ def look_up(state: LakeState, table: TableVersion, span: Span, snapshots: FeedSn
     return Feed(table, plan, mappings, came, went, Pruner(state.store, table, knows_values=False))
 
 
-def _between(table: TableVersion, job: Job, first: int) -> Unsupported:
+def converted_since(
+    table: TableVersion, job: Job, first: int, instead: str | None = None
+) -> Unsupported:
     """Return the error for changes before a conversion, which have values of the old column."""
     assert job.published is not None
+    instead = instead or f"end at {job.published - 1}, and begin at {job.published}"
     return Unsupported(
         f"job {job.id} converted columns of {table.full_name} in snapshot {job.published}, and"
-        f" changes from snapshot {first} on have the old columns; end at {job.published - 1}, and"
-        f" begin at {job.published} for later changes"
+        f" changes from snapshot {first} on have the old columns; {instead} for later changes"
     )
 
 

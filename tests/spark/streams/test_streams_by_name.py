@@ -202,6 +202,23 @@ def test_a_query_may_keep_the_columns_of_its_start(spark, lake, put, arrivals):
         query.awaitTermination()
 
 
+def test_no_stream_reads_across_a_conversion(spark, lake, put, arrivals, tmp_path):
+    put(0, 2)
+    assert arrivals.run("id") == ids(0, 2)
+    put(2, 3)
+    following = Arrivals(spark, tmp_path / "following")
+    query = following.writer("id", onSchemaChange="follow").start()
+    query.processAllAvailable()
+    spark.sql("ALTER TABLE lake.main.t ALTER COLUMN id TYPE STRING")
+    with pytest.raises(Exception, match=r"job 1 converted columns of main.t.*make the frame again"):
+        query.awaitTermination()
+    assert following.rows == ids(0, 3)
+    behind = r"job 1 converted columns of main.t .* new checkpoint at startingVersion \d+ for later"
+    with pytest.raises(Exception, match=behind):
+        arrivals.run("id")
+    assert arrivals.rows == []
+
+
 def test_batches_enter_a_table_of_another_lake_once(spark, lake, put, tmp_path):
     other = f"sqlite:///{tmp_path}/other.db"
     shelduck.attach(spark, "two", other, f"{tmp_path}/other/")

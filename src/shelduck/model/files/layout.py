@@ -87,7 +87,7 @@ class Layout:
 
 
 def text_digest(text: str) -> str:
-    """Return the digest of a layout from its text."""
+    """Return a short name of a text: equal texts have equal digests."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

@@ -1,7 +1,10 @@
 package shelduck.bridge;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import org.apache.commons.collections4.map.AbstractReferenceMap.ReferenceStrength;
+import org.apache.commons.collections4.map.ReferenceIdentityMap;
 import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap;
 import org.apache.spark.sql.classic.SparkSession;
@@ -19,6 +22,12 @@ import scala.collection.immutable.Map;
 
 /** The data source {@code shelduck}: a table of a lake, named by options. */
 public class LakeProvider implements DataSourceRegister, RelationProvider, StreamSourceProvider {
+  /**
+   * What the frame of a stream knows of its table, by the options of the frame: Spark makes another
+   * provider when a query starts, and passes the same object.
+   */
+  private static final java.util.Map MADE =
+      Collections.synchronizedMap(new ReferenceIdentityMap(ReferenceStrength.WEAK, ReferenceStrength.HARD));
   private final CatalogCall call = new CatalogCall(null);
 
   public String shortName() {
@@ -26,7 +35,7 @@ public class LakeProvider implements DataSourceRegister, RelationProvider, Strea
   }
 
   public BaseRelation createRelation(SQLContext context, Map options) {
-    return new LakeScan(context, call.dataset(request("rows", options)));
+    return new LakeScan(context, call.dataset(request("rows", options, null)));
   }
 
   public Tuple2 sourceSchema(SQLContext context, Option schema, String provider, Map options) {
@@ -34,22 +43,30 @@ public class LakeProvider implements DataSourceRegister, RelationProvider, Strea
       throw new IllegalArgumentException(
           "a table of a lake has a schema of its own; leave out .schema(...)");
     }
-    String[] found = (String[]) call.rows(request("columns", options), null).get(0);
+    String[] found = (String[]) call.rows(request("columns", options, null), null).get(0);
+    MADE.put(options, found[1]);
     return new Tuple2(shortName(), DataType.fromJson(found[0]));
   }
 
   public Source createSource(
       SQLContext context, String checkpoint, Option schema, String provider, Map options) {
-    String[] found = (String[]) call.rows(request("open", options), null).get(0);
+    String made = (String) MADE.get(options);
+    if (made == null) {
+      throw new IllegalStateException("a frame of a stream begins without its columns");
+    }
+    String[] found = (String[]) call.rows(request("open", options, made), null).get(0);
     return new LakeSource((SparkSession) context.sparkSession(), call, found[0],
         (StructType) DataType.fromJson(found[1]), Integer.parseInt(found[2]));
   }
 
-  private static String[] request(String what, Map options) {
+  private static String[] request(String what, Map options, String made) {
     ArrayList request = new ArrayList();
     request.add(what);
     request.add("");
     request.add("");
+    if (made != null) {
+      request.add(made);
+    }
     // The keys of Spark's own map are in lower case.
     Map given = options instanceof CaseInsensitiveMap
         ? ((CaseInsensitiveMap) options).originalMap() : options;
