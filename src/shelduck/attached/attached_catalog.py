@@ -24,6 +24,7 @@ from shelduck.model.tables.partition import IDENTITY, named_keys
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.names import shown_schema
 from shelduck.model.text.quoting import schema_names
+from shelduck.spark.bridge.codec import rows_of
 from shelduck.spark.bridge.lake_catalog import given, held_frames
 from shelduck.spark.calls.lake_options import refuse_format, refuse_made
 from shelduck.spark.calls.lake_writer import write_schema
@@ -49,6 +50,7 @@ class _HiddenView:
     snapshot: int
     name: str
     schema: str
+    ids: str
     made: float
 
 
@@ -171,8 +173,8 @@ class AttachedLake:
         wanted = self._name(namespace, name)
         return unit.workspace.has_table(wanted) or unit.workspace.view(wanted) is not None
 
-    def _load(self, query: str, *table: str) -> tuple[str, str, str]:
-        """Return database, name and schema of a view that reads the table at one snapshot."""
+    def _load(self, query: str, *table: str) -> tuple[str, str, str, str]:
+        """Return a view that reads the table at one snapshot: database, name, schema, ids."""
         namespace, name, how, when = table
         unit = self._pinned.get(query) or UnitOfWork(self.state)
         key = (namespace.lower(), name.lower(), how, when)
@@ -180,22 +182,22 @@ class AttachedLake:
         with self._lock:
             known = self._views.get(key, [])
             if known and known[-1].snapshot == snapshot:
-                return self.database, known[-1].name, known[-1].schema
+                return self.database, known[-1].name, known[-1].schema, known[-1].ids
         frame = relation_frame(unit, _relation(namespace, name, how, when), _SCOPE)
         hidden = f"__shelduck_{self._unique}_{next(self._numbers)}"
         with held_frames():
             frame.createGlobalTempView(hidden)
-        schema = frame.schema.json()
+        schema, ids = frame.schema.json(), _ids(unit, self._name(namespace, name))
         now = time.monotonic()
         with self._lock:
             found = self._views.setdefault(key, [])
-            found.append(_HiddenView(snapshot, hidden, schema, now))
+            found.append(_HiddenView(snapshot, hidden, schema, ids, now))
             # A view is out of use some time after its successor was made.
             outdated = [v for v, newer in pairwise(found) if newer.made < now - _GRACE]
             del found[: len(outdated)]
         for view in outdated:
             self.spark.catalog.dropGlobalTempView(view.name)
-        return self.database, hidden, schema
+        return self.database, hidden, schema, ids
 
     def _target(self, namespace: str, name: str, staged: str) -> Table:
         if not staged:
@@ -248,6 +250,15 @@ class AttachedLake:
 
     def _name(self, namespace: str, name: str) -> TableName:
         return TableName(namespace or DEFAULT_SCHEMA, name)
+
+
+def _ids(unit: UnitOfWork, name: TableName) -> str:
+    """Return the ids of a table and of its columns, as `LatestPlan` compares them."""
+    if not unit.workspace.has_table(name):
+        return ""
+    table = unit.workspace.table(name)
+    columns = ((f.name, " ".join(str(n.id) for n in f.walk())) for f in table.columns)
+    return rows_of([("", table.uuid), *columns])
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from itertools import count
 
 import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from tests.support.attaching import attached_lake
-from tests.support.lakes import rows
+from tests.support.lakes import newest, rows
 
 pytestmark = pytest.mark.every_spark
 
@@ -19,14 +21,14 @@ _PUT = "INSERT INTO {{t}} ({}) VALUES (2, 20, '6', named_struct('x', 3, 'y', 4))
 
 @dataclass(frozen=True)
 class Alter:
-    """Statements, the second row for a frame that keeps its columns, and the first one for views.
+    """Statements, the second row for a stream that keeps its columns, and the rows of a view.
 
-    Without a row, the frame has to be made again.
+    Without them, the frame has to be made again.
     """
 
     statements: tuple[str, ...]
     second: tuple | None = None
-    seen: tuple | None = None
+    seen: list | None = None
 
 
 def _alter(*clauses, put="a, b, v, s", **rows):
@@ -35,7 +37,7 @@ def _alter(*clauses, put="a, b, v, s", **rows):
 
 
 ALTERS = {
-    "a column moves": _alter("ALTER COLUMN b FIRST", second=SECOND, seen=FIRST),
+    "a column moves": _alter("ALTER COLUMN b FIRST", second=SECOND, seen=[FIRST, SECOND]),
     "a job makes a number of a text": _alter(
         "ALTER COLUMN v TYPE INT", put="(a, b, v, s) SELECT 2, 20, 6, named_struct('x', 3, 'y', 4)"
     ),
@@ -65,14 +67,19 @@ ALTERS = {
     "another field of its name": _alter(
         "DROP COLUMN s.y", "ADD COLUMN s.y INT", second=(2, 20, "6", (3, None))
     ),
-    "one more": _alter("ADD COLUMN c INT DEFAULT 7", second=SECOND, seen=FIRST),
+    "one more": _alter("ADD COLUMN c INT DEFAULT 7", second=SECOND, seen=[FIRST, SECOND]),
     "one less": _alter(
         "DROP COLUMN b",
         put="(a, v, s) SELECT 2, '6', named_struct('x', 3, 'y', 4)",
         second=(2, None, "6", (3, 4)),
     ),
     "another table of its name": Alter(
-        ("DROP TABLE {t}", "CREATE TABLE {t} (a INT, b INT, v STRING, s STRUCT<x INT, y INT>)")
+        (
+            "DROP TABLE {t}",
+            "CREATE TABLE {t} (b INT, a INT, v STRING, s STRUCT<x INT, y INT>)",
+            _PUT.format("a, b, v, s"),
+        ),
+        seen=[SECOND],
     ),
 }
 # How a stream is read, where rows are, and whether its query has run before.
@@ -156,3 +163,56 @@ def test_an_older_stream_keeps_its_columns_or_is_to_be_made_again(
         expected = [alter.second] if has_run else [FIRST, alter.second]
         assert _arrived(frames[0], tmp_path / "follow") == expected
     _refuses(lambda: _arrived(frames[1], tmp_path / "fail"))
+
+
+READS = {
+    "a table": lambda spark, _, table: spark.table(table),
+    "a query": lambda spark, _, table: spark.sql(f"SELECT * FROM {table} WHERE a < ?", [100]),
+    "a handle": lambda _, lake, table: lake.table(table.removeprefix("lake.")).read(),
+    "a format": lambda spark, _, table: (
+        spark.read.format("shelduck").option("catalog", "lake").load(table.removeprefix("lake."))
+    ),
+    "a cache": lambda spark, _, table: spark.table(table).where("b > 0").cache(),
+    "a feed": lambda spark, lake, table: (
+        spark.read.option("readChangeFeed", "true")
+        .option("startingVersion", newest(lake))
+        .table(table)
+    ),
+}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("alter", ALTERS.values(), ids=ALTERS)
+@pytest.mark.parametrize("place", ["files", "catalog"])
+def test_an_older_frame_has_the_rows_and_columns_of_its_snapshot(
+    spark, attached, table, alter, place
+):
+    _fill(spark, table, place)
+    frames = {name: read(spark, attached, table) for name, read in READS.items()}
+    _change(spark, table, alter)
+    chosen = {name: frame.select("a", "b", "v", "s") for name, frame in frames.items()}
+    assert [(name, rows(frame)) for name, frame in chosen.items()] == [(n, [FIRST]) for n in READS]
+    frames["a cache"].unpersist()
+    copy = f"{table}_copy"
+    spark.sql(f"CREATE TABLE {copy} (a INT, b INT, v STRING, s STRUCT<x INT, y INT>)")
+    chosen["a table"].writeTo(copy).append()
+    merge = chosen["a query"].alias("n").mergeInto(copy, F.expr("n.a > 1"))
+    merge.whenNotMatched().insertAll().merge()
+    assert rows(spark.table(copy)) == [FIRST, FIRST]
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("alter", ALTERS.values(), ids=ALTERS)
+def test_a_view_of_an_older_frame_has_its_columns_or_is_to_be_made_again(spark, table, alter):
+    _fill(spark, table, "files")
+    spark.table(table).createOrReplaceTempView("seen")
+    _change(spark, table, alter)
+    try:
+        if alter.seen:
+            read = spark.table("seen").select("a", "b", "v", "s")
+            assert sorted(rows(read)) == alter.seen
+        else:
+            with pytest.raises(AnalysisException, match="createOrReplaceTempView of a new"):
+                spark.table("seen").select("a", "b", "v", "s").collect()
+    finally:
+        spark.catalog.dropTempView("seen")

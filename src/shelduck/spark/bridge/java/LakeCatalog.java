@@ -188,7 +188,7 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
         new String[] {"load", namespace, table.name(), how, when}).get(0);
     try {
       return LakeView.of(call, name, table.namespace(), table.name(), found[0],
-          found[1], schema(found, 2), how.equals(NONE) ? sqlName(table) : null);
+          found[1], schema(found, 2), how.equals(NONE) ? sqlName(table) : null, found[3]);
     } catch (RuntimeException error) {
       throw error;
     } catch (Exception error) {

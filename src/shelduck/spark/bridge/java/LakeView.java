@@ -28,16 +28,17 @@ public final class LakeView {
   /**
    * {@code hidden} is the name of the view in {@code database}, the database of global views.
    * {@code newest} is the name of the table as SQL if it is read at the newest snapshot, else null.
+   * {@code ids} has the ids of its columns, as {@link LatestPlan} compares them.
    */
   public static Table of(CatalogCall call, String catalog, String[] namespace, String name,
-      String database, String hidden, StructType schema, String newest) throws Exception {
+      String database, String hidden, StructType schema, String newest, String ids) throws Exception {
     ArrayList whole = new ArrayList(Arrays.asList(namespace));
     whole.add(0, catalog);
     whole.add(name);
     String schemas = String.join(".", (CharSequence[]) namespace);
     String[] properties = {
       "view.referredTempViewNames", "[[\"" + database + "\",\"" + hidden + "\"]]",
-      "view.query.out.numCols", "0", LatestPlan.TABLE, newest};
+      "view.query.out.numCols", "0", LatestPlan.TABLE, newest, LatestPlan.COLUMNS, ids};
     return new Shown(call, String.join("\u0001", (CharSequence[]) namespace), name, ViewTable.of(
         new TableIdentifier(name, Option.apply(schemas), Option.apply(catalog)), schema,
         properties, "SELECT * FROM `" + database + "`.`" + hidden + "`", ScalaSeq.of(whole)));

@@ -2,6 +2,7 @@ package shelduck.bridge;
 
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.catalyst.AliasIdentifier;
 import org.apache.spark.sql.catalyst.analysis.GetViewColumnByNameAndOrdinal;
@@ -27,6 +28,8 @@ import scala.runtime.AbstractPartialFunction;
 public class LatestPlan extends SubqueryAlias {
   /** The property of a view that stands for a lake's table: its name as SQL. */
   public static final String TABLE = "view.shelduck.table";
+  /** The property with rows of a column's name and its ids; the id of the table has no name. */
+  public static final String COLUMNS = "view.shelduck.columns";
   private final SparkSession session;
   private final HashSet needed;
   private final LogicalPlan made;
@@ -112,7 +115,8 @@ public class LatestPlan extends SubqueryAlias {
       for (int i = 0; i < was.output().size(); i++) {
         Attribute column = (Attribute) was.output().apply(i);
         if (needed.contains(column.exprId())) {
-          columns.add(column(column, shown, table));
+          columns.add(isAnother(column.name(), was, (View) now)
+              ? misfit(column, column.name() + " as it was", table) : column(column, shown, table));
         }
       }
       ArrayList child = new ArrayList();
@@ -150,6 +154,26 @@ public class LatestPlan extends SubqueryAlias {
       return new Alias(missing, was.name(), was.exprId(), was.qualifier(), Option.empty(),
           ScalaSeq.of(new ArrayList()));
     }
+  }
+
+  /** Whether a name means another column of the same table than before. */
+  private static boolean isAnother(String name, View was, View now) {
+    String before = ids(was, name);
+    String after = ids(now, name);
+    return before != null && after != null && !before.equals(after)
+        && ids(was, "").equals(ids(now, ""));
+  }
+
+  private static String ids(View view, String name) {
+    String told = (String) view.desc().properties().getOrElse(COLUMNS, new Nothing());
+    List rows = told == null ? new ArrayList() : TextRows.rows(told);
+    for (int i = 0; i < rows.size(); i++) {
+      String[] row = (String[]) rows.get(i);
+      if (row[0].equalsIgnoreCase(name)) {
+        return row[1];
+      }
+    }
+    return null;
   }
 
   private static final class Nothing extends scala.runtime.AbstractFunction0 {
