@@ -67,6 +67,8 @@ _LIMITS_OF = {
     ("ducklake_name_mapping", "column_id"): (0, MOST),
     ("ducklake_name_mapping", "parent_column"): (0, MOST),
     ("shelduck_stream_batches", "batch_id"): (-MOST, MOST),
+    # Somebody may give the greatest number.
+    ("shelduck_identity", "taken"): (0, 2**63 - 1),
     # The file before the first.
     ("shelduck_job", "last_file"): (-1, MOST),
 }

@@ -38,6 +38,7 @@ _FOR_TABLES = (
     st.AlterPartitionFields,
     st.DropPartitions,
     st.ReplaceColumns,
+    st.SyncIdentity,
     up.DescribeDetail,
     up.DescribeHistory,
     up.DropFeature,

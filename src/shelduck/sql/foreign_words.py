@@ -44,7 +44,6 @@ _STATEMENTS = {
     f"{_ALTER} SET|UNSET TAGS": "use SET TBLPROPERTIES ('tag' = 'value')",
     f"{_ALTER} ALTER|CHANGE [COLUMN] <name> SET|UNSET TAGS": "use COMMENT 'text'",
     f"{_ALTER} ALTER|CHANGE [COLUMN] <name> SET|DROP MASK": "use a view",
-    f"{_ALTER} ALTER|CHANGE [COLUMN] <name> SYNC IDENTITY": "provide the values",
     f"{_ALTER} SET|DROP ROW FILTER": "use a view",
     f"{_ALTER} [SET] OWNER TO": _RIGHTS,
     f"{_ALTER} SET|UNSET MANAGED": _FILES,

@@ -2,32 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlalchemy import Connection, insert, select, update
 
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema import own_tables
+from shelduck.ducklake import tables
+from shelduck.errors import InvalidRequest
+from shelduck.model.tables.computed import identity_of
+from shelduck.model.tables.table_version import TableVersion
 
 _c = own_tables.identity.c
+_stats = tables.table_column_stats.c
 
 
-def reserve_numbers(store: Store, table_uuid: str, count: int) -> int:
-    """Take so many numbers, and return how many were taken before; a transaction of its own.
+def reserve_numbers(
+    store: Store, table: TableVersion, count: int, given: Iterable[int] = ()
+) -> int:
+    """Take so many numbers of a table's identity, and return the first; in its own transaction.
 
-    Nobody gets them again, whether the rows are committed or not.
+    They are behind all that were reserved before, whether rows were committed or not, all that the
+    table ever had, whoever wrote them, and those that somebody has ``given``. Raises InvalidRequest
+    if BIGINT ends before.
     """
+    found = identity_of(table)
+    assert found is not None
+    identity = found[1]
 
     def take(connection: Connection) -> int:
-        if not store.has_own_tables:
-            own_tables.ensure_own_tables(store, connection)
-        of_table = _c.table_uuid == table_uuid
-        taken = connection.execute(select(_c.taken).where(of_table)).scalar_one_or_none()
-        if taken is None:
-            row = {"table_uuid": table_uuid, "taken": count}
-            connection.execute(insert(own_tables.identity).values(row))
-            return 0
-        more = update(own_tables.identity).where(of_table).values(taken=taken + count)
-        connection.execute(more)
-        return int(taken)
+        taken = max(_taken(store, connection, table), *map(identity.taken_with, given), 0)
+        first = identity.next(taken, count)
+        if first is None:
+            raise InvalidRequest(
+                f"cannot number {count} row(s) of {table.full_name}: BIGINT has no such numbers"
+                f" behind the {taken} of {identity}; copy the rows to a table with another start"
+            )
+        _take(connection, table, taken + count)
+        return first
 
     return write_with_retries(store, take)
+
+
+def copy_numbers(store: Store, source: TableVersion, made: TableVersion) -> None:
+    """Let the identity of a copy begin behind the numbers of its source; in its own transaction."""
+    if identity_of(source) is None:
+        return
+
+    def take(connection: Connection) -> None:
+        _take(connection, made, _taken(store, connection, source))
+
+    write_with_retries(store, take)
+
+
+def _taken(store: Store, connection: Connection, table: TableVersion) -> int:
+    """Return how many numbers are taken: by reservations, and by values that the table had."""
+    if not store.has_own_tables:
+        own_tables.ensure_own_tables(store, connection)
+    found = identity_of(table)
+    assert found is not None
+    column, identity = found
+    reserved = select(_c.taken).where(_c.table_uuid == table.uuid)
+    bounds = select(_stats.min_value, _stats.max_value).where(
+        _stats.table_id == table.id, _stats.column_id == column.id
+    )
+    ends = [int(text) for row in connection.execute(bounds) for text in row if text is not None]
+    taken = connection.execute(reserved).scalars()
+    return max([0, *map(int, taken), *map(identity.taken_with, ends)])
+
+
+def _take(connection: Connection, table: TableVersion, taken: int) -> None:
+    """Record how many numbers of a table are taken."""
+    row = update(own_tables.identity).where(_c.table_uuid == table.uuid).values(taken=taken)
+    if not connection.execute(row).rowcount:
+        values = {"table_uuid": table.uuid, "taken": taken}
+        connection.execute(insert(own_tables.identity).values(values))

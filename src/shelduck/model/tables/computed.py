@@ -18,12 +18,14 @@ from shelduck.model.tables.row_expressions import (
     is_whole,
 )
 from shelduck.model.tables.schema import Field, FieldId, Schema
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.text.stored import FLAG, NUMBER, Stored, each, maybe, record
 from shelduck.model.types.data_types import Primitive
 
 COMPUTED = "shelduck.computed"
 """The property that holds what computes columns."""
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,17 @@ class Identity:
     start: int = 1
     step: int = 1
     always: bool = True
+
+    def next(self, taken: int, count: int) -> int | None:
+        """Return the first of ``count`` numbers behind those taken; None if BIGINT ends before."""
+        first, more = self.start + self.step * taken, self.step * (count - 1)
+        made = (first, more, first + more, taken + count)
+        fits = all(_LOWEST <= number <= _HIGHEST for number in made)
+        return first if fits or not count else None
+
+    def taken_with(self, number: int) -> int:
+        """Return how many numbers are taken if this one is, with all that come before it."""
+        return min(max(0, (number - self.start) // self.step + 1), _HIGHEST)
 
     def __str__(self) -> str:
         how = "ALWAYS" if self.always else "BY DEFAULT"
@@ -123,6 +136,14 @@ def computed_of(properties: Mapping[str, str], table: str) -> ComputedColumns:
     return _NONE if text is None else _read(text, f"table {table}")
 
 
+def identity_of(table: TableVersion) -> tuple[Field, Identity] | None:
+    """Return the column of a table with numbers and how they go on; None if it has none."""
+    one = computed_of(table.properties, table.full_name).identity
+    field = None if one is None else table.columns.by_id(one.column)
+    # Another writer may have dropped the column.
+    return None if one is None or one.identity is None or field is None else (field, one.identity)
+
+
 def with_computed(properties: Mapping[str, str], found: ComputedColumns) -> dict[str, str]:
     """Return the properties of a table with these computed columns."""
     rest = {k: v for k, v in properties.items() if k != COMPUTED}
@@ -155,7 +176,7 @@ def declared(
                         " itself; repeat its expression"
                     )
         else:
-            _require_number(field, made, what)
+            _require_number(field, one.identity, made, what)
             columns = columns.replace((field.name,), replace(field, nullable=False))
         made.append(computed)
     _require_rows(made, properties, table)
@@ -210,9 +231,18 @@ def _is_retyped(
     return one.identity is not None or not (is_whole(old) and is_whole(new))
 
 
-def _require_number(field: Field, others: list[ComputedColumn], what: str) -> None:
+def _require_number(
+    field: Field, identity: Identity | None, others: list[ComputedColumn], what: str
+) -> None:
     if field.shape != Primitive("int64"):
         raise InvalidRequest(f"{what} is an identity, so it must be BIGINT, not {field.type}")
+    assert identity is not None
+    for number in (identity.start, identity.step):
+        if not _LOWEST <= number <= _HIGHEST:
+            raise InvalidRequest(
+                f"{what} is an identity, whose START WITH and INCREMENT BY must be BIGINT, not"
+                f" {number}"
+            )
     if any(other.identity is not None for other in others):
         raise InvalidRequest(f"{what} is a second identity; a table has one")
 

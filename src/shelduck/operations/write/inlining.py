@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal as Number
 from functools import partial
@@ -47,13 +47,13 @@ _NULL = Cell("null", "null")
 class Limits:
     """What the catalog grants a statement.
 
-    It may leave so many rows there, deleted ones of files and new ones. ``reserve`` takes so many
-    numbers of the table's identity, and returns how many were taken before.
+    It may leave so many rows there, deleted ones of files and new ones. ``reserve`` is
+    `reserve_numbers` of the table.
     """
 
     deleted: int = 0
     new: int = 0
-    reserve: Callable[[int], int] | None = None
+    reserve: Callable[[int, Iterable[int]], int] | None = None
 
 
 NOTHING_INLINED = Limits()
@@ -69,7 +69,7 @@ def limits_of(store: Store, table: TableVersion) -> Limits:
     found = _limits(store, table)
     if COMPUTED not in table.properties:
         return found
-    return replace(found, reserve=partial(reserve_numbers, store, table.uuid))
+    return replace(found, reserve=partial(reserve_numbers, store, table))
 
 
 def _limits(store: Store, table: TableVersion) -> Limits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
@@ -69,7 +70,7 @@ def numbered(
 ) -> DataFrame:
     """Return kept rows with a number of their own where the column is NULL.
 
-    ``offsets`` are the numbers of rows in the parts before each part, from `part_sizes`.
+    ``offsets`` are the numbers of rows in the parts before each part, from `numbers_of_parts`.
     """
     parts = F.create_map(*[F.lit(n) for pair in offsets.items() for n in pair])
     before = F.element_at(parts, F.spark_partition_id()).cast(T.LongType())
@@ -81,10 +82,28 @@ def numbered(
     )
 
 
-def part_sizes(rows: DataFrame) -> dict[int, int]:
-    """Return how many rows each part of kept rows has, by one small job."""
-    found = rows.groupBy(F.spark_partition_id().alias("part")).count().collect()
-    return {row[0]: row[1] for row in sorted(found)}
+class PartNumbers(NamedTuple):
+    """A part of kept rows: how many there are and lack a number, and the ends of the others'."""
+
+    number: int
+    rows: int
+    lacking: int
+    low: int | None
+    high: int | None
+
+
+def numbers_of_parts(rows: DataFrame, column: str) -> list[PartNumbers]:
+    """Return what each part of kept rows has in a column of numbers, by one small job."""
+    value = F.col(backticked(column))
+    told = (F.count(F.lit(1)), F.count_if(value.isNull()), F.min(value), F.max(value))
+    found = rows.groupBy(F.spark_partition_id().alias("part")).agg(*told).collect()
+    return sorted(PartNumbers(*row) for row in found)
+
+
+def numbers_of_plan(rows: DataFrame, column: str) -> list[int]:
+    """Return the numbers that rows have in a column, without a job if the plan holds the rows."""
+    value = F.col(backticked(column))
+    return [row[0] for row in rows.select(value).collect() if row[0] is not None]
 
 
 def wrong_values(rows: DataFrame, table: TableVersion, fitting: Fitting) -> Iterator[str]:
@@ -97,7 +116,7 @@ def wrong_values(rows: DataFrame, table: TableVersion, fitting: Fitting) -> Iter
                 yield failed
             elif wrong:
                 yield f"{wrong} row(s) do not have the value of {_told(field, one, table)}"
-        elif one.identity is not None and one.identity.always:
+        else:
             twice = rows.groupBy(name).count().where("count > 1").count()
             if twice:
                 yield f"{twice} value(s) of {_told(field, one, table)} are in several rows"

@@ -112,6 +112,7 @@ def _alone(cursor: Cursor, name: NamedTable, if_exists: bool) -> Statement | Non
         return read_rollup_changes(cursor, name, if_exists)
     if not _renames_table(cursor):
         is_whole = cursor.peek(1).key in ("PARTITION", "IF", "COLUMNS", "IDENTIFIER")
+        is_whole |= "SYNC" in (cursor.peek(2).key, cursor.peek(3).key)
         return read_partition_change(cursor, name, if_exists) if is_whole else None
     cursor.expect("RENAME", "TO")
     new_name = cursor.table_name()

@@ -17,6 +17,7 @@ from shelduck.sql.statements.statement_values import (
     PartitionSpec,
     ReplaceColumns,
     Statement,
+    SyncIdentity,
 )
 from shelduck.sql.tokens.arguments import literal_text, text_of
 from shelduck.sql.tokens.cursor import Cursor
@@ -52,7 +53,16 @@ def is_null_key(literal: str) -> bool:
 
 
 def read_partition_change(cursor: Cursor, name: NamedTable, if_exists: bool) -> Statement | None:
-    """Read a change of partitions, of all columns or of Iceberg's key; None for all else."""
+    """Read a change of partitions, all columns, Iceberg's key or an identity; None for others."""
+    if cursor.sees("ALTER") or cursor.sees("CHANGE"):
+        begin = cursor.at + 1 + (cursor.peek(3).key == "SYNC")
+        if [cursor.peek(begin - cursor.at + n).key for n in (1, 2)] != ["SYNC", "IDENTITY"]:
+            return None
+        cursor.at = begin
+        column = cursor.name("a column")
+        cursor.expect("SYNC", "IDENTITY")
+        cursor.end()
+        return SyncIdentity(name, column, if_exists)
     if any(cursor.sees(word, "PARTITION", "FIELD") for word in ("ADD", "DROP", "REPLACE")):
         return read_partition_field(cursor, name, if_exists)
     for words in (("DROP", "PARTITION", "("), ("DROP", "IF", "EXISTS", "PARTITION", "(")):

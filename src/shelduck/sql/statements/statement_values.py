@@ -101,11 +101,20 @@ class CopyTableStatement(OfTable, Statement):
     or_replace: bool = False
     version: int | None = None
     timestamp: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class UndropTable(OfTable, Statement):
     """UNDROP TABLE: the table as it was in the last snapshot that had it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncIdentity(OfTable, Statement):
+    """ALTER TABLE … SYNC IDENTITY: the next number of a column is behind those of all rows."""
+
+    column: str
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
