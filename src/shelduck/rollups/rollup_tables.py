@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.model.changes.change import AlterTable
@@ -21,11 +21,16 @@ from shelduck.work.results import TableName
 from shelduck.work.unit import UnitOfWork
 
 
-def rollups_of(unit: UnitOfWork, base: TableVersion) -> Iterator[TableVersion]:
-    """Yield the rollups of a table as the unit sees them, without those that others dropped."""
+def rollups_of(
+    unit: UnitOfWork, base: TableVersion, find: Callable[[TableName], TableVersion] | None = None
+) -> Iterator[TableVersion]:
+    """Yield the rollups of a table as the unit sees them, without those that others dropped.
+
+    ``find`` looks them up elsewhere, such as in an older snapshot.
+    """
     for name in rollup_names(base):
         try:
-            found = unit.workspace.table(rollup_name(base, name))
+            found = (find or unit.workspace.table)(rollup_name(base, name))
         except NotFound:
             continue
         rollup = rollup_of(found)

@@ -198,18 +198,14 @@ def pinned_statement(view: ViewVersion, table: TableVersion) -> str:
 
 
 def create_statement(
-    table: TableVersion,
-    rollups: Sequence[TableVersion] = (),
-    *,
-    name: NamedTable | None = None,
-    with_ids: bool = False,
+    table: TableVersion, rollups: Sequence[TableVersion] = (), *, with_ids: bool = False
 ) -> str:
     """Return a CREATE TABLE statement that makes such a table, with its rollups.
 
-    What has no clause there are statements behind it. ``name`` is another name for the table;
-    ``with_ids`` adds the ids of its columns as comments.
+    What has no clause there are statements behind it. ``with_ids`` adds the ids of its columns as
+    comments.
     """
-    name = name or NamedTable((*schema_names(table.schema.name), table.name))
+    name = NamedTable((*schema_names(table.schema.name), table.name))
     return create_table_text(
         name,
         table.columns,

@@ -127,6 +127,12 @@ def apply_properties(known: Properties, change: PropertyChange, table: str) -> d
     return found
 
 
+def copied_properties(known: Properties) -> dict[str, str]:
+    """Return the properties that a copy of a table has: all that are true of each table like it."""
+    gone = {ANALYZED, FORGOTTEN_TYPES, ROLLUP, ROLLUPS}
+    return {key: value for key, value in known.items() if key not in gone}
+
+
 def checked_properties(values: Properties, table: str) -> dict[str, str]:
     """Return properties as they are stored: known names and values in their own spelling.
 

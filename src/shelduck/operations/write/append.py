@@ -41,18 +41,21 @@ def append_rows(
     limits: Limits = NOTHING_INLINED,
     in_one_task: bool = False,
     register: Register | None = None,
+    is_copy: bool = False,
 ) -> Done:
     """Write rows as new files of a table and return what was written; nothing is committed.
 
     Few rows are kept for the catalog instead, as ``limits`` say, and no file is left. If Spark's
     plan already contains them, they are taken without a Spark job. ``register`` is called
-    before files are written.
+    before files are written. Those of a copy have the table's columns, and stay as they are.
 
     Raises InvalidRequest, before any work if names or types do not fit, and while writing if a
     value does not fit; no file is left then.
     """
-    fitting = assign(rows, table, render_expression=expression_for_spark, by_position=by_position)
-    if COMPUTED in table.properties:
+    fitting, render = rows, expression_for_spark
+    if not is_copy:
+        fitting = assign(rows, table, render_expression=render, by_position=by_position)
+    if COMPUTED in table.properties and not is_copy:
         fitting = with_numbers(fitting, table, limits)
     if limits.new:
         batch = small_rows(fitting, table, limits.new)

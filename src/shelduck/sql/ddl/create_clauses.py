@@ -169,8 +169,11 @@ def _copy(
     version, timestamp = read_time(cursor) if has_rows else (None, None)
     if not has_rows and cursor.accept("USING"):
         _provider(cursor)
+    properties = read_properties(cursor) if cursor.accept("TBLPROPERTIES") else {}
     cursor.end()
-    return CopyTableStatement(name, source, has_rows, if_not_exists, or_replace, version, timestamp)
+    return CopyTableStatement(
+        name, source, has_rows, if_not_exists, or_replace, version, timestamp, properties
+    )
 
 
 def _create_table(

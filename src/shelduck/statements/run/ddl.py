@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable
 
+from shelduck.catalog.running.identity_numbers import copy_numbers
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
+from shelduck.evolution.arrangement import arrangement_of
 from shelduck.jobs.jobs import SchemaChangeJob, job_properties
 from shelduck.model.changes.schema_change import SetComment
 from shelduck.model.tables.keys import folds
@@ -15,25 +16,29 @@ from shelduck.model.tables.partition import (
     field_name,
     named_keys,
 )
-from shelduck.model.tables.properties import refuse_doris
+from shelduck.model.tables.properties import (
+    SetProperties,
+    apply_properties,
+    copied_properties,
+    refuse_doris,
+)
 from shelduck.model.types.data_types import Member
 from shelduck.operations.done import Done, Loaded
+from shelduck.operations.read.table_rows import table_rows
 from shelduck.operations.write.append import append_rows
 from shelduck.operations.write.inlining import limits_of
 from shelduck.rollups.rollup_plan import spec_of
+from shelduck.rollups.rollup_shape import create_with_rollups, drop_with_rollups
 from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.rows.appending import load
 from shelduck.spark.session import DataFrame
 from shelduck.spark.types import members_of
-from shelduck.sql.parse import parse
 from shelduck.sql.statements import statement_values as st
-from shelduck.sql.tokens.parts import Statement
-from shelduck.statements.describe import create_statement
 from shelduck.statements.run.views import comment_columns
 from shelduck.statements.runner import Runner, by_statement
 from shelduck.verbs.catalog_verbs import creating
 from shelduck.work.hooks import carry_out_rows
-from shelduck.work.lookup import version_at
+from shelduck.work.lookup import rows_of, version_at
 from shelduck.work.results import Result, Unchanged
 from shelduck.work.unit import UnitOfWork, carry_out
 
@@ -73,58 +78,57 @@ def create_table(runner: Runner, statement: st.CreateTableStatement) -> Result:
     if statement.if_not_exists and view.has_table(name):
         return Unchanged(view.base.id)
     rows = runner.query(statement.as_query) if statement.as_query else None
-    return _created(runner, statement, _members(statement, rows), rows)
+    create = creating(runner.state, statement, name, _members(statement, rows))
+    return _created(runner, statement, create, rows)
 
 
 def copy_table(runner: Runner, statement: st.CopyTableStatement) -> Result:
-    """CREATE TABLE … LIKE and DEEP CLONE: all that SHOW CREATE TABLE says of the source."""
-    name, source = runner.name(statement.name), runner.table(statement.source)
-    view = runner.view()
+    """CREATE TABLE … LIKE and CLONE: all that the source is, and its rows as they are."""
+    name, source = runner.name(statement.name), runner.name(statement.source)
+    view, state = runner.view(), runner.state
     if statement.if_not_exists and view.workspace.has_table(name):
         return Unchanged(view.workspace.base.id)
     at = statement.version, statement.timestamp
-    if at == (None, None):
-        found = view.workspace.table(source.name)
-    else:
-        found = version_at(runner.state, source.name, *at)
-    made, *more = parse(create_statement(found, name=statement.name), ntz=False)
-    assert isinstance(made, st.CreateTableStatement)
-    specs = (spec_of(found, each) for each in rollups_of(view, found))
-    made = replace(
-        made,
-        rollups=tuple(spec for spec in specs if spec is not None),
-        # Rows are for a new table only.
-        if_not_exists=statement.if_not_exists and not statement.has_rows,
-        or_replace=statement.or_replace,
-    )
-    rows = source.read(version=at[0], timestamp=at[1]) if statement.has_rows else None
-    return _created(runner, made, _members(made, None), rows, more)
+    is_now = at == (None, None)
+    find = view.workspace.table if is_now else lambda each: version_at(state, each, *at)
+    found = find(source)
+    rollups = rollups_of(view, found, find)
+    specs = [spec for each in rollups if (spec := spec_of(found, each)) is not None]
+    rows = rows_of(view, source) if is_now else table_rows(state.store, found, state.layouts)
+    given = SetProperties(tuple(statement.properties.items()))
+    properties = apply_properties(copied_properties(found.properties), given, str(name))
+
+    def create(unit: UnitOfWork) -> None:
+        if statement.or_replace and unit.workspace.has_table(name):
+            drop_with_rollups(unit, unit.workspace.table(name))
+        made = unit.workspace.create_table(
+            *(name, found.columns, found.comments),
+            arrangement=arrangement_of(found),
+            properties=properties,
+        )
+        copy_numbers(state.store, found, made)
+        create_with_rollups(unit, name, specs)
+
+    frame = rows.frame(state.spark) if statement.has_rows else None
+    return _created(runner, statement, create, frame, is_copy=True)
 
 
 def _created(
     runner: Runner,
-    statement: st.CreateTableStatement,
-    members: list[Member],
+    statement: st.CreateTableStatement | st.CopyTableStatement,
+    create: Callable[[UnitOfWork], None],
     rows: DataFrame | None,
-    more: Sequence[Statement] = (),
+    *,
+    is_copy: bool = False,
 ) -> Result:
-    """Create a table, alter it by ``more`` statements, and add rows; one snapshot."""
+    """Create a table, and add rows; one snapshot."""
     name = runner.name(statement.name)
-    create = creating(runner.state, statement, name, members)
-
-    def stage(unit: UnitOfWork) -> None:
-        create(unit)
-        for each in more:
-            assert isinstance(each, st.AlterTableStatement)
-            alter_table(Runner(runner.state, unit), each)
-
-    if rows is None:
-        return carry_out(runner.state, runner.unit, stage)
 
     def prepare(unit: UnitOfWork) -> Done | Loaded:
-        stage(unit)
+        create(unit)
         made = unit.workspace.table(name)
-        if folds(made):
+        assert rows is not None
+        if folds(made) and not is_copy:
             return load(unit, name, rows)
         return append_rows(
             runner.state.spark,
@@ -132,9 +136,12 @@ def _created(
             made,
             show_progress=runner.state.show_progress,
             limits=limits_of(runner.state.store, made),
+            is_copy=is_copy,
         )
 
     try:
+        if rows is None:
+            return carry_out(runner.state, runner.unit, create)
         return carry_out_rows(runner.state, runner.unit, prepare)
     except (AlreadyExists, Conflict):
         # Another CREATE TABLE of the same name was faster.
