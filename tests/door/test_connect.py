@@ -69,6 +69,12 @@ told(feed.table("ducks").where("_commit_version = 2").select("_change_type", "id
 told(spark.sql("SELECT name FROM ducks WHERE id = :id", {"id": 5}) if has_parameters
     else spark.sql("SELECT name FROM ducks WHERE id = 5"))
 print(spark.catalog.tableExists("lake.main.ducks"), spark.catalog.currentCatalog())
+spark.sql("CREATE TABLE kept (id INT NOT NULL, n INT DEFAULT 7)")
+one = spark.sql("SELECT CAST(1 AS INT) AS id")
+one.write.mode("overwrite").saveAsTable("kept")
+told(spark.table("kept"))
+one.write.mode("overwrite").option("overwriteSchema", "true").saveAsTable("kept")
+told(spark.table("kept"))
 """
 
 
@@ -80,6 +86,8 @@ def test_tables_are_written_merged_and_read_by_name(server):
         "('insert', 3)",
         "('Y',)",
         "True lake",
+        "(1, 7)",
+        "(1,)",
     ]
     rows = [(1, "ax", None), (3, "C", 8), (4, "D", 4), (5, "Y", None)]
     assert duck(server[1], "SELECT id, name, n FROM lake.ducks") == rows

@@ -9,7 +9,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,16 +20,19 @@ from shelduck.api.lake import Lake, Transaction
 from shelduck.attached.attached_table import AttachedTable
 from shelduck.attached.planned_writes import by_name, land_as_told, merge_as_told, write_as_told
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.evolution.arrangement import arrangement_of, new_arrangement
 from shelduck.model.tables.partition import IDENTITY, named_keys
-from shelduck.model.tables.table_version import DEFAULT_SCHEMA
+from shelduck.model.tables.table_version import DEFAULT_SCHEMA, TableVersion
 from shelduck.model.text.names import shown_schema
 from shelduck.model.text.quoting import schema_names
 from shelduck.spark.bridge.codec import rows_of
 from shelduck.spark.bridge.lake_catalog import given, held_frames
-from shelduck.spark.calls.lake_options import refuse_format, refuse_made
+from shelduck.spark.calls.lake_options import OVERWRITE_SCHEMA, refuse_format, refuse_made
 from shelduck.spark.calls.lake_writer import write_schema
 from shelduck.spark.session import DataFrame, SparkSession, StructType
 from shelduck.sql.ddl.defaults import expression_for_spark
+from shelduck.sql.ddl.partitioning import partition_keys
+from shelduck.sql.ddl.sorting import sort_keys
 from shelduck.sql.statements import statement_values as st
 from shelduck.statements.targets import QueryScope, relation_frame
 from shelduck.verbs.catalog_verbs import CatalogVerbs
@@ -39,6 +42,7 @@ from shelduck.work.unit import UnitOfWork, carry_out, view_of
 from shelduck.work.workspace import Workspace
 
 Rows = Iterable[tuple[str, ...]]
+Ways = tuple[Callable[[], None], Callable[[], None]]
 _GRACE = 60.0
 """Seconds that a hidden view outlives its successor: a query may be about to read it."""
 
@@ -69,7 +73,7 @@ class AttachedLake:
         self.spark = spark
         self.database = str(spark.conf.get("spark.sql.globalTempDatabase", "global_temp"))
         self._verbs = CatalogVerbs(self.state, None)
-        self._staged: dict[str, tuple[Transaction, TableName]] = {}
+        self._staged: dict[str, tuple[Transaction, TableName, Ways | None]] = {}
         self._views: dict[tuple[str, ...], list[_HiddenView]] = {}
         self._numbers = itertools.count()
         self._unique = uuid.uuid4().hex[:8]
@@ -79,7 +83,7 @@ class AttachedLake:
     def answer(self, request: list[str], rows: DataFrame | None) -> Rows:
         """Answer what `LakeCatalog` asks."""
         query, what, namespace, name, *more = request
-        if what in ("create", "replace", "create or replace"):
+        if what in ("create", "replace", "create or replace", "overwrite"):
             return [(self._stage(what, self._name(namespace, name), *more),)]
         match what:
             case "load":
@@ -92,8 +96,12 @@ class AttachedLake:
             case "write":
                 assert rows is not None
                 staged, *told = more
-                target, named = self._target(namespace, name, staged), self._named(namespace, name)
-                write_as_told(target, named, rows, told, is_made=bool(staged))
+                target, named = self._table(namespace, name), self._named(namespace, name)
+                ways = None
+                if staged:
+                    transaction, wanted, ways = self._staged[staged]
+                    target = transaction.table(str(wanted))
+                write_as_told(target, named, rows, told, is_made=bool(staged), ways=ways)
             case "merge":
                 assert rows is not None
                 catalog, *told = more
@@ -102,7 +110,7 @@ class AttachedLake:
                 self._table(namespace, name).columns  # noqa: B018 - a view has none
                 land_as_told(self._named(namespace, name), rows, more)
             case "commit" | "abort":
-                transaction, _ = self._staged.pop(more[0])
+                transaction, *_ = self._staged.pop(more[0])
                 getattr(transaction, "commit" if what == "commit" else "rollback")()
             case _:
                 return self._about_names(what, namespace, name, more)
@@ -199,36 +207,44 @@ class AttachedLake:
             self.spark.catalog.dropGlobalTempView(view.name)
         return self.database, hidden, schema, ids
 
-    def _target(self, namespace: str, name: str, staged: str) -> Table:
-        if not staged:
-            return self._table(namespace, name)
-        transaction, wanted = self._staged[staged]
-        return transaction.table(str(wanted))
-
     def _stage(self, how: str, name: TableName, schema: str, keys: str, *told: str) -> str:
-        """Create a table in its own transaction; return the token of the transaction."""
+        """Create a table in its own transaction; return the token of the transaction.
+
+        One that is overwritten is made by the write, if that asks for other columns.
+        """
         given = by_name(told)
         properties = kept_properties(given, name)
         transaction = self.lake.transaction()
-        text = str(name)
-        is_there = transaction._open_unit.workspace.has_table(name)  # noqa: SLF001
+        text, token = str(name), uuid.uuid4().hex
+        workspace = transaction._open_unit.workspace  # noqa: SLF001
+        is_there = workspace.has_table(name)
         if how == "replace" and not is_there:
             raise NotFound(f"table {text} does not exist", about="table")
-        if is_there and how != "create":
-            transaction.drop_table(text)
         # Spark gives CLUSTER BY as a transform.
         clustered = re.fullmatch(r"cluster_by\((.*)\)", keys)
         partitioned, sorted_by = (keys, "") if clustered is None else ("", clustered[1])
-        transaction.create_table(
-            text,
-            StructType.fromJson(json.loads(schema)),
-            comment=given.get("comment") or None,
-            partitioned_by=partitioned.split(", ") if partitioned else (),
-            sorted_by=sorted_by.split(", ") if sorted_by else (),
-            properties=properties,
-        )
-        token = uuid.uuid4().hex
-        self._staged[token] = (transaction, name)
+        by = partitioned.split(", ") if partitioned else ()
+        sorts = sorted_by.split(", ") if sorted_by else ()
+
+        def make() -> None:
+            if is_there and how != "create":
+                transaction.drop_table(text)
+            transaction.create_table(
+                text,
+                StructType.fromJson(json.loads(schema)),
+                comment=given.get("comment") or None,
+                partitioned_by=by,
+                sorted_by=sorts,
+                properties=properties,
+            )
+
+        ways = None
+        if how == "overwrite" and is_there:
+            # The options come with the rows.
+            ways = partial(_require_arranged, workspace.table(name), by, sorts), make
+        else:
+            make()
+        self._staged[token] = transaction, name, ways
         return token
 
     def _schema(self, table: Table) -> tuple[str, ...]:
@@ -282,6 +298,20 @@ _REFUSED = {
     "hive.": "another file format: its files are Parquet; leave out STORED AS and ROW FORMAT",
 }
 _SPARKS = ("comment", "owner", "provider", "is_managed_location", "table_type")
+
+
+def _require_arranged(
+    table: TableVersion, partitioned_by: Sequence[str], sorted_by: Sequence[str]
+) -> None:
+    """Refuse other partition keys, or another order, than those of a table that stays."""
+    keys = partition_keys(partitioned_by), sort_keys(sorted_by)
+    asked, known = new_arrangement(table.columns, *keys, table.full_name), arrangement_of(table)
+    if asked.partition not in ((), known.partition) or asked.sort not in ((), known.sort):
+        raise InvalidRequest(
+            f"table {table.full_name} keeps its partition keys and its order when its rows are"
+            f" replaced; leave out {', '.join((*partitioned_by, *sorted_by))}, or set the option"
+            f" {OVERWRITE_SCHEMA}"
+        )
 
 
 def kept_properties(given: Mapping[str, str], table: TableName) -> dict[str, str]:

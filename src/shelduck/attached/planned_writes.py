@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from shelduck.attached.attached_table import AttachedTable
 from shelduck.errors import Unsupported
@@ -12,7 +12,10 @@ from shelduck.spark.bridge.lake_catalog import taken_columns
 from shelduck.spark.calls.lake_options import (
     EVOLUTION,
     OVERWRITE_MODE,
+    OVERWRITE_SCHEMA,
     evolution_asked,
+    is_true,
+    option_value,
     refuse_made,
     refuse_written,
     wants_partitions,
@@ -24,14 +27,25 @@ from shelduck.verbs.table import Table
 
 
 def write_as_told(
-    table: Table, named: AttachedTable, rows: DataFrame, told: Sequence[str], *, is_made: bool
+    table: Table,
+    named: AttachedTable,
+    rows: DataFrame,
+    told: Sequence[str],
+    *,
+    is_made: bool,
+    ways: tuple[Callable[[], None], Callable[[], None]] | None = None,
 ) -> None:
     """Write rows as `LakeWrite` and `WritesByPlan` tell: see there.
 
-    ``is_made`` says that the table is made for these rows, and has their columns.
+    ``is_made`` says that the table is made for these rows, and has their columns. With ``ways``, it
+    is there: the first is called if it stays, with other rows, the second makes it anew.
     """
     mode, condition, matching, size, *more = told
     fixed, options = by_name(more[: int(size)]), by_name(more[int(size) :])
+    if ways is not None:
+        is_made = is_true(option_value(options, OVERWRITE_SCHEMA) or False, OVERWRITE_SCHEMA)
+        ways[is_made]()
+        mode, matching = ("append", matching) if is_made else ("overwrite", "by name")
     if matching not in ("by name", "by position"):
         raise Unsupported(
             f"cannot write to {table.name}: this Spark does not tell whether columns go by name"

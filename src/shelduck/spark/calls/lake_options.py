@@ -33,7 +33,7 @@ _INSTEAD = {
     "mergeschema": "use df.writeTo(name).append() or lake.table(name).append",
     "evolve": "use df.writeTo(name).append() or lake.table(name).append",
     "rescueddatacolumn": "use df.writeTo(name).append() or lake.table(name).append",
-    "overwriteschema": "use df.write.mode('overwrite').saveAsTable(name), which replaces columns",
+    "overwriteschema": "use it with df.write.mode('overwrite').saveAsTable(name)",
     "partitionoverwritemode": "use df.writeTo(name).overwritePartitions()",
     "start-snapshot-id": 'use .option("readChangeFeed", "true").option("startingVersion", n)',
     "end-snapshot-id": 'use .option("readChangeFeed", "true").option("endingVersion", n)',

@@ -16,6 +16,7 @@ import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
@@ -24,6 +25,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /** A lake as a catalog of a session; Python answers Spark's requests. */
 public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
   private static final String NONE = "";
+  // Of a writer that looks before its plan runs, which a Connect server does later in the thread.
+  private static final ThreadLocal OVERWRITTEN = new ThreadLocal();
   private String name;
   private CatalogCall call;
 
@@ -69,6 +72,10 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
 
   /** A table to write to; only Python knows who may do this. */
   public Table loadTable(Identifier table, Set privileges) {
+    // CREATE TABLE asks for the table that it made, and for no privilege.
+    if (privileges != null && privileges.contains(TableWritePrivilege.DELETE) && isSaved()) {
+      OVERWRITTEN.set(table);
+    }
     String namespace = joined(table.namespace());
     List rows = asked(new String[] {"schema", namespace, table.name()});
     String[] found = (String[]) rows.get(0);
@@ -95,7 +102,10 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
 
   public StagedTable stageCreateOrReplace(
       Identifier table, StructType schema, Transform[] partitions, Map properties) {
-    return staged("create or replace", table, schema, partitions, properties);
+    boolean overwrites = isSaved() || table.equals(OVERWRITTEN.get());
+    OVERWRITTEN.remove();
+    String how = overwrites ? "overwrite" : "create or replace";
+    return staged(how, table, schema, partitions, properties);
   }
 
   /** ALTER TABLE is handled before it gets here, so only Spark's Scala and Java API calls this. */
@@ -206,6 +216,21 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
 
   private static String quoted(String part) {
     return "`" + part.replace("`", "``") + "`";
+  }
+
+  /**
+   * Whether saveAsTable asks. In mode overwrite Spark has the plan of CREATE OR REPLACE for it, and
+   * nothing else tells them apart.
+   */
+  private static boolean isSaved() {
+    StackTraceElement[] calls = Thread.currentThread().getStackTrace();
+    for (int i = 0; i < calls.length; i++) {
+      boolean isWriter = calls[i].getClassName().endsWith(".DataFrameWriter");
+      if (isWriter && calls[i].getMethodName().startsWith("saveAsTable")) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private LakeTable staged(String how, Identifier table, StructType schema,
