@@ -13,9 +13,12 @@ from shelduck.ducklake import tables
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.computed import identity_of
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.types.bounds import bound
+from shelduck.model.types.data_types import Primitive
 
 _c = own_tables.identity.c
 _stats = tables.table_column_stats.c
+_BIGINT = Primitive("int64")
 
 
 def reserve_numbers(
@@ -47,13 +50,8 @@ def reserve_numbers(
 
 def copy_numbers(store: Store, source: TableVersion, made: TableVersion) -> None:
     """Let the identity of a copy begin behind the numbers of its source; in its own transaction."""
-    if identity_of(source) is None:
-        return
-
-    def take(connection: Connection) -> None:
-        _take(connection, made, _taken(store, connection, source))
-
-    write_with_retries(store, take)
+    if identity_of(source) is not None:
+        write_with_retries(store, lambda c: _take(c, made, _taken(store, c, source)))
 
 
 def _taken(store: Store, connection: Connection, table: TableVersion) -> int:
@@ -67,7 +65,8 @@ def _taken(store: Store, connection: Connection, table: TableVersion) -> int:
     bounds = select(_stats.min_value, _stats.max_value).where(
         _stats.table_id == table.id, _stats.column_id == column.id
     )
-    ends = [int(text) for row in connection.execute(bounds) for text in row if text is not None]
+    texts = [text for row in connection.execute(bounds) for text in row]
+    ends = [end for text in texts if isinstance(end := bound(_BIGINT, text), int)]
     taken = connection.execute(reserved).scalars()
     return max([0, *map(int, taken), *map(identity.taken_with, ends)])
 

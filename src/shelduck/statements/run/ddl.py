@@ -94,7 +94,10 @@ def copy_table(runner: Runner, statement: st.CopyTableStatement) -> Result:
     found = find(source)
     rollups = rollups_of(view, found, find)
     specs = [spec for each in rollups if (spec := spec_of(found, each)) is not None]
-    rows = rows_of(view, source) if is_now else table_rows(state.store, found, state.layouts)
+    rows = None
+    if statement.has_rows:
+        whole = rows_of(view, source) if is_now else table_rows(state.store, found, state.layouts)
+        rows = whole.frame(state.spark)
     given = SetProperties(tuple(statement.properties.items()))
     properties = apply_properties(copied_properties(found.properties), given, str(name))
 
@@ -109,8 +112,7 @@ def copy_table(runner: Runner, statement: st.CopyTableStatement) -> Result:
         copy_numbers(state.store, found, made)
         create_with_rollups(unit, name, specs)
 
-    frame = rows.frame(state.spark) if statement.has_rows else None
-    return _created(runner, statement, create, frame, is_copy=True)
+    return _created(runner, statement, create, rows, is_copy=True)
 
 
 def _created(
