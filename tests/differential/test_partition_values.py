@@ -130,7 +130,7 @@ HASHES = ("BIGINT", "DOUBLE", "DECIMAL(38,2)", "TIMETZ", "TIMESTAMP", "STRING", 
 
 # One for each kind of value; some of DOUBLE, DECIMAL and DATE have files that are moved.
 SOME = ("UINT64", "DOUBLE", "DECIMAL(18,18)", "DATE", "TIME", "TIMESTAMP", "STRING")
-FEW_HASHES = ("DOUBLE", "TIMETZ", "BINARY")
+FEW_HASHES = ("DOUBLE", "DECIMAL(38,2)", "TIMETZ", "BINARY")
 
 
 @pytest.fixture(

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 
 import pytest
 from pyspark.errors import PySparkRuntimeError
@@ -105,13 +106,13 @@ def test_a_class_that_does_not_compile_turns_off_only_its_rules(spark, monkeypat
     assert broken not in names
 
 
-@pytest.mark.filterwarnings("always:Shelduck")
 def test_a_broken_rule_is_told_once_with_what_is_lost(spark, bridge, monkeypatch, recwarn):
     def broken(*_):
         raise PySparkRuntimeError("No such class\nat line 7")
 
     monkeypatch.setattr(relation.Bridge, "_new", broken)
     monkeypatch.setattr(classes, "_told", set())
+    warnings.simplefilter("always")
     for _ in range(2):
         monkeypatch.setattr(relation, "_installed", {})
         bridge.compute_few_rows()
