@@ -129,6 +129,7 @@ PARSING = {
     "spark/scan/expect.py",
     "spark/scan/matching.py",
     "statements/run/inserts.py",
+    "statements/run/whole_partitions.py",
 }
 
 

@@ -39,8 +39,7 @@ from shelduck.rollups.check_rollups import (
     wrong_rollups,
 )
 from shelduck.spark.rows.assign import Assigning
-from shelduck.spark.rows.computed_rows import wrong_values
-from shelduck.spark.rows.row_checks import violations
+from shelduck.spark.rows.table_rules import violations, wrong_values
 from shelduck.spark.scan.expect import wrong_rows
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.stopping import stopped_on_error

@@ -14,8 +14,7 @@ from shelduck.model.tables.constraints import constraints_of
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.spark.rows.assign import Assigning, telling_failures
-from shelduck.spark.rows.computed_rows import ruled
-from shelduck.spark.rows.row_checks import first_wrong, refusal, wrong
+from shelduck.spark.rows.table_rules import first_wrong, refusal, ruled, wrong
 from shelduck.work.lookup import rows_of
 from shelduck.work.results import TableName
 from shelduck.work.state import LakeState

@@ -8,7 +8,7 @@ from shelduck.model.tables.computed import identity_of
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.operations.write.inlining import Limits
 from shelduck.spark.bridge.named import held_with_numbers
-from shelduck.spark.rows.computed_rows import numbered, numbers_of_parts, numbers_of_plan
+from shelduck.spark.rows.table_rules import numbered, numbers_of_parts, numbers_of_plan
 from shelduck.spark.session import DataFrame
 from shelduck.spark.write.kept import keep
 

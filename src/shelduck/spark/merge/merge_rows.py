@@ -23,7 +23,7 @@ from shelduck.spark.merge.merge_clauses import (
 from shelduck.spark.merge.merge_scopes import CLAUSE, ScopeNames, first_case, taken_rows, values_of
 from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression, has_rules
 from shelduck.spark.rows.assignments import Assignments
-from shelduck.spark.rows.computed_rows import ruled
+from shelduck.spark.rows.table_rules import ruled
 from shelduck.spark.types import spark_type
 from shelduck.spark.write.origins import ACTION
 

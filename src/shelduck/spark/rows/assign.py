@@ -21,7 +21,7 @@ from shelduck.model.types.data_types import Leaf, Text
 from shelduck.spark.bridge import Named, Sql, column_of, file_fault, select_named
 from shelduck.spark.rows import store_rules
 from shelduck.spark.rows.bound import failed_rule, stored
-from shelduck.spark.rows.computed_rows import ruled
+from shelduck.spark.rows.table_rules import ruled
 from shelduck.spark.types import spark_type
 
 RenderExpression = Callable[[str], str]

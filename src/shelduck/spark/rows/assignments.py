@@ -15,7 +15,7 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.spark.bridge import Named, Sql, select_named
 from shelduck.spark.rows.assign import Assigning, Demand, RenderExpression, has_rules
-from shelduck.spark.rows.computed_rows import ruled
+from shelduck.spark.rows.table_rules import ruled
 
 Value = Column | str
 _EVERY_FIELD = Demand("the new value", "give every field, or set only some, by their paths")
