@@ -34,9 +34,8 @@ from shelduck.borders.iceberg.iceberg_metadata import (
     next_metadata,
     publish,
 )
-from shelduck.borders.iceberg.iceberg_schema import schema_json
 from shelduck.borders.iceberg.iceberg_survey import IcebergSurvey
-from shelduck.borders.iceberg.iceberg_types import certain_bounds
+from shelduck.borders.iceberg.iceberg_types import certain_bounds, schema_json
 from shelduck.borders.iceberg.manifests import (
     IcebergCommit,
     LakeIO,

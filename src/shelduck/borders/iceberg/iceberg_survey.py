@@ -6,18 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shelduck.borders.iceberg.iceberg_layouts import IcebergFindings, NamedBelow, layout_findings
-from shelduck.borders.iceberg.iceberg_schema import (
-    ShownColumns,
-    initial_default,
-    shown_columns,
-    write_default,
-)
 from shelduck.borders.iceberg.iceberg_types import (
     FIRST_VERSION,
     LAST_VERSION,
+    ShownColumns,
     ShownType,
     choose,
+    initial_default,
     shown_as,
+    shown_columns,
+    write_default,
 )
 from shelduck.borders.report import (
     ExportReport,
