@@ -11,47 +11,18 @@ from shelduck.sql.ddl.partition_clauses import read_analyze
 from shelduck.sql.ddl.view_clauses import read_alter_view
 from shelduck.sql.foreign_words import SPARKS, foreign_statement
 from shelduck.sql.query.read_query import begins_query, read_query
-from shelduck.sql.rows.edit_clauses import (
-    RETURNING_VERBS,
-    read_delete,
-    read_truncate,
-    read_update,
-    returning_at,
-    with_returning,
-)
+from shelduck.sql.rows import edit_clauses
 from shelduck.sql.rows.insert import read_insert, with_queries_behind
 from shelduck.sql.rows.merge_into import read_merge, with_queries_inside
 from shelduck.sql.statements.statement_values import Statement
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Token, TokenKind, tokenize
-from shelduck.sql.upkeep.show_clauses import (
-    read_describe,
-    read_explain,
-    read_help,
-    read_show,
-    read_use,
-)
-from shelduck.sql.upkeep.upkeep_clauses import (
-    read_alter_job,
-    read_begin,
-    read_call_statement,
-    read_cancel,
-    read_checkpoint,
-    read_commit,
-    read_optimize,
-    read_reorg,
-    read_reset_variable,
-    read_restore,
-    read_rollback,
-    read_set_variable,
-    read_show_jobs,
-    read_vacuum,
-)
+from shelduck.sql.upkeep import show_clauses, upkeep_clauses
 
 _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("ALTER", "TABLE"): read_alter,
     ("ALTER", "VIEW"): read_alter_view,
-    ("ALTER", "JOB"): read_alter_job,
+    ("ALTER", "JOB"): upkeep_clauses.read_alter_job,
     ("COMMENT", "ON"): read_comment,
     ("CREATE",): read_create,
     ("REPLACE", "TABLE"): read_replace,
@@ -59,30 +30,30 @@ _READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("UNDROP", "TABLE"): read_undrop_table,
     ("ANALYZE", "TABLE"): read_analyze,
     ("INSERT",): read_insert,
-    ("DELETE",): read_delete,
-    ("TRUNCATE",): read_truncate,
-    ("UPDATE",): read_update,
+    ("DELETE",): edit_clauses.read_delete,
+    ("TRUNCATE",): edit_clauses.read_truncate,
+    ("UPDATE",): edit_clauses.read_update,
     ("MERGE",): read_merge,
-    ("BEGIN",): read_begin,
-    ("START", "TRANSACTION"): read_begin,
-    ("COMMIT",): read_commit,
-    ("ROLLBACK",): read_rollback,
-    ("CALL",): read_call_statement,
-    ("OPTIMIZE",): read_optimize,
-    ("REORG", "TABLE"): read_reorg,
-    ("VACUUM",): read_vacuum,
-    ("RESTORE",): read_restore,
-    ("CHECKPOINT",): read_checkpoint,
-    ("SHOW", "ALTER", "TABLE"): read_show_jobs,
-    ("SHOW",): read_show,
-    ("CANCEL",): read_cancel,
-    ("DESCRIBE",): read_describe,
-    ("DESC",): read_describe,
-    ("EXPLAIN",): lambda cursor: read_explain(cursor, _read),
-    ("HELP",): read_help,
-    ("USE",): read_use,
-    ("SET", "VARIABLE"): read_set_variable,
-    ("RESET", "VARIABLE"): read_reset_variable,
+    ("BEGIN",): upkeep_clauses.read_begin,
+    ("START", "TRANSACTION"): upkeep_clauses.read_begin,
+    ("COMMIT",): upkeep_clauses.read_commit,
+    ("ROLLBACK",): upkeep_clauses.read_rollback,
+    ("CALL",): upkeep_clauses.read_call_statement,
+    ("OPTIMIZE",): upkeep_clauses.read_optimize,
+    ("REORG", "TABLE"): upkeep_clauses.read_reorg,
+    ("VACUUM",): upkeep_clauses.read_vacuum,
+    ("RESTORE",): upkeep_clauses.read_restore,
+    ("CHECKPOINT",): upkeep_clauses.read_checkpoint,
+    ("SHOW", "ALTER", "TABLE"): upkeep_clauses.read_show_jobs,
+    ("SHOW",): show_clauses.read_show,
+    ("CANCEL",): upkeep_clauses.read_cancel,
+    ("DESCRIBE",): show_clauses.read_describe,
+    ("DESC",): show_clauses.read_describe,
+    ("EXPLAIN",): lambda cursor: show_clauses.read_explain(cursor, _read),
+    ("HELP",): show_clauses.read_help,
+    ("USE",): show_clauses.read_use,
+    ("SET", "VARIABLE"): upkeep_clauses.read_set_variable,
+    ("RESET", "VARIABLE"): upkeep_clauses.read_reset_variable,
 }
 _INSTEAD = {
     "ALTER": "use ALTER TABLE, ALTER VIEW or ALTER JOB",
@@ -137,8 +108,9 @@ def _statement(cursor: Cursor) -> Statement:
 
 
 def _read(cursor: Cursor) -> Statement:
-    if cursor.peek().key in RETURNING_VERBS and (at := returning_at(cursor)) is not None:
-        return with_returning(cursor, at, _statement)
+    may_return = cursor.peek().key in edit_clauses.RETURNING_VERBS
+    if may_return and (at := edit_clauses.returning_at(cursor)) is not None:
+        return edit_clauses.with_returning(cursor, at, _statement)
     for words, read in _READERS.items():
         if cursor.accept(*words):
             return read(cursor)

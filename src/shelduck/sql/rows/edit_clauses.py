@@ -19,19 +19,7 @@ from shelduck.sql.query.read_query import begins_query, read_query
 from shelduck.sql.query.relations import JOINS, Found
 from shelduck.sql.query.rewriting import Rewriting, Span, edited
 from shelduck.sql.query.travel import read_time
-from shelduck.sql.statements.row_statements import (
-    Delete,
-    DeleteRow,
-    DeleteUsing,
-    Insert,
-    MatchedClause,
-    MergeStatement,
-    Returning,
-    Truncate,
-    Update,
-    UpdateFrom,
-    UpdateSet,
-)
+from shelduck.sql.statements import row_statements as rs
 from shelduck.sql.statements.statement_values import DropPartitions, Statement
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import Token, TokenKind, tokenize
@@ -43,17 +31,17 @@ ACTION = "merge_action"
 """The column in which MERGE says what it did to a row: INSERT, UPDATE or DELETE."""
 
 
-def read_delete(cursor: Cursor) -> Delete | DeleteUsing:
+def read_delete(cursor: Cursor) -> rs.Delete | rs.DeleteUsing:
     """Read the statement behind ``DELETE``."""
     cursor.expect("FROM")
     found, alias = take_target(cursor, "WHERE")
     if cursor.accept("USING"):
         _, target, query, source, on = _joined(cursor, found, alias, [])
-        return DeleteUsing(target, query, source, on, (MatchedClause(DeleteRow()),))
-    return Delete(selection(cursor, found, alias))
+        return rs.DeleteUsing(target, query, source, on, (rs.MatchedClause(rs.DeleteRow()),))
+    return rs.Delete(selection(cursor, found, alias))
 
 
-def read_truncate(cursor: Cursor) -> Truncate | DropPartitions:
+def read_truncate(cursor: Cursor) -> rs.Truncate | DropPartitions:
     """Read the statement behind ``TRUNCATE``."""
     # DuckDB may leave TABLE out; a table may have that name.
     if cursor.peek(1).may_name:
@@ -64,10 +52,10 @@ def read_truncate(cursor: Cursor) -> Truncate | DropPartitions:
         cursor.end()
         return DropPartitions(name, (spec,))
     cursor.end()
-    return Truncate(name)
+    return rs.Truncate(name)
 
 
-def read_update(cursor: Cursor) -> Update | UpdateFrom:
+def read_update(cursor: Cursor) -> rs.Update | rs.UpdateFrom:
     """Read the statement behind ``UPDATE``."""
     found, alias = take_target(cursor, "SET")
     cursor.expect("SET")
@@ -77,12 +65,12 @@ def read_update(cursor: Cursor) -> Update | UpdateFrom:
         behind = cursor.at
         cursor.expect("FROM")
         texts, target, query, source, on = _joined(cursor, found, alias, [(first, behind)])
-        values = UpdateSet(tuple(a.rewritten(texts) for a in assignments))
-        return UpdateFrom(target, query, source, on, (MatchedClause(values),))
+        values = rs.UpdateSet(tuple(a.rewritten(texts) for a in assignments))
+        return rs.UpdateFrom(target, query, source, on, (rs.MatchedClause(values),))
     condition = _condition(cursor)
     cursor.end()
     texts = Rewriting(cursor, [(first, cursor.at)], target=found)
-    return Update(
+    return rs.Update(
         Selection(texts.target(alias), expression_of(texts, condition)),
         tuple(a.rewritten(texts) for a in assignments),
     )
@@ -139,7 +127,7 @@ def returning_at(cursor: Cursor) -> int | None:
     return None
 
 
-def with_returning(cursor: Cursor, at: int, read: Callable[[Cursor], Statement]) -> Returning:
+def with_returning(cursor: Cursor, at: int, read: Callable[[Cursor], Statement]) -> rs.Returning:
     """Read a statement whose RETURNING is token ``at``; ``read`` reads what is before it."""
     tokens, word = cursor.tokens, cursor.tokens[at]
     inner = read(
@@ -149,14 +137,14 @@ def with_returning(cursor: Cursor, at: int, read: Callable[[Cursor], Statement])
             ntz=cursor.ntz,
         )
     )
-    if not isinstance(inner, Insert | Update | Delete | MergeStatement):
+    if not isinstance(inner, rs.Insert | rs.Update | rs.Delete | rs.MergeStatement):
         raise cursor.refusal("RETURNING", "use it with INSERT, UPDATE, DELETE or MERGE")
-    target = inner.name.parts[-1] if isinstance(inner, Insert) else _alias(inner)
+    target = inner.name.parts[-1] if isinstance(inner, rs.Insert) else _alias(inner)
     columns = cursor.text[tokens[at + 1].start : tokens[-2].end]
-    if type(inner) is MergeStatement:
+    if type(inner) is rs.MergeStatement:
         columns = without_column(columns, ACTION)
     text = f"SELECT {columns} FROM {_CHANGED} AS {backticked(target)}"
-    return Returning(inner, read_query(Cursor(text, tokenize(text))), _CHANGED)
+    return rs.Returning(inner, read_query(Cursor(text, tokenize(text))), _CHANGED)
 
 
 def without_column(columns: str, name: str) -> str:
@@ -170,10 +158,10 @@ def without_column(columns: str, name: str) -> str:
     return edited(columns, 0, len(columns), edits)
 
 
-def _alias(statement: Update | Delete | MergeStatement) -> str:
+def _alias(statement: rs.Update | rs.Delete | rs.MergeStatement) -> str:
     return (
         statement.target.alias
-        if isinstance(statement, MergeStatement)
+        if isinstance(statement, rs.MergeStatement)
         else statement.rows.target.alias
     )
 

@@ -16,18 +16,7 @@ from shelduck.sql.query.expressions import (
 )
 from shelduck.sql.query.rewriting import Rewriting, Span
 from shelduck.sql.rows.edit_clauses import take_source
-from shelduck.sql.statements.row_statements import (
-    DeleteRow,
-    DoNothing,
-    InsertAll,
-    InsertRow,
-    MatchedClause,
-    MergeStatement,
-    NotMatchedClause,
-    RaiseError,
-    UpdateAll,
-    UpdateSet,
-)
+from shelduck.sql.statements import row_statements as rs
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import TokenKind, tokenize
 
@@ -39,31 +28,31 @@ class _Clause:
     """A WHEN clause whose expressions are not rewritten yet."""
 
     condition: Span | None = None
-    whole: DeleteRow | DoNothing | RaiseError | None = None
+    whole: rs.DeleteRow | rs.DoNothing | rs.RaiseError | None = None
     by_position: bool = False
     assignments: list[AssignmentSpan] | None = None
     columns: list[Path] | None = None
     values: list[Span | None] = field(default_factory=list)
 
-    def changing(self, texts: Rewriting) -> MatchedClause:
+    def changing(self, texts: Rewriting) -> rs.MatchedClause:
         """Return the clause as one that changes a row of the target."""
         condition = expression_of(texts, self.condition)
         if self.whole is not None:
-            return MatchedClause(self.whole, condition)
+            return rs.MatchedClause(self.whole, condition)
         if self.assignments is None:
-            return MatchedClause(UpdateAll(self.by_position), condition)
+            return rs.MatchedClause(rs.UpdateAll(self.by_position), condition)
         assignments = tuple(a.rewritten(texts) for a in self.assignments)
-        return MatchedClause(UpdateSet(assignments), condition)
+        return rs.MatchedClause(rs.UpdateSet(assignments), condition)
 
-    def inserting(self, texts: Rewriting) -> NotMatchedClause:
+    def inserting(self, texts: Rewriting) -> rs.NotMatchedClause:
         """Return the clause as one that inserts a row."""
         condition = expression_of(texts, self.condition)
-        if isinstance(self.whole, DoNothing | RaiseError):
-            return NotMatchedClause(self.whole, condition)
+        if isinstance(self.whole, rs.DoNothing | rs.RaiseError):
+            return rs.NotMatchedClause(self.whole, condition)
         if self.columns is None:
-            return NotMatchedClause(InsertAll(self.by_position), condition)
+            return rs.NotMatchedClause(rs.InsertAll(self.by_position), condition)
         values = tuple(expression_of(texts, value) for value in self.values)
-        return NotMatchedClause(InsertRow(tuple(self.columns), values), condition)
+        return rs.NotMatchedClause(rs.InsertRow(tuple(self.columns), values), condition)
 
 
 def with_queries_inside(cursor: Cursor) -> Cursor | None:
@@ -95,7 +84,7 @@ def with_queries_inside(cursor: Cursor) -> Cursor | None:
     return Cursor(made, tokenize(made), ntz=cursor.ntz)
 
 
-def read_merge(cursor: Cursor) -> MergeStatement:
+def read_merge(cursor: Cursor) -> rs.MergeStatement:
     """Read the statement behind ``MERGE``."""
     evolution = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
     cursor.expect("INTO")
@@ -109,7 +98,7 @@ def read_merge(cursor: Cursor) -> MergeStatement:
     spans = [*source.spans, (behind + 1, cursor.at)]
     texts = Rewriting(cursor, spans, target=target, source=source.table)
     query, source_alias = source.rewritten(texts)
-    return MergeStatement(
+    return rs.MergeStatement(
         texts.target(alias),
         query,
         source_alias,
@@ -165,16 +154,16 @@ def _clause(cursor: Cursor, kind: str) -> _Clause:
         clause.condition = skip_expression(cursor, ("THEN",), what="a condition")
     cursor.expect("THEN")
     if cursor.accept("DO", "NOTHING"):
-        clause.whole = DoNothing()
+        clause.whole = rs.DoNothing()
     elif cursor.accept("ERROR"):
         has_text = cursor.peek().kind is TokenKind.STRING
-        clause.whole = RaiseError(cursor.string() if has_text else f"MERGE: WHEN {kind}")
+        clause.whole = rs.RaiseError(cursor.string() if has_text else f"MERGE: WHEN {kind}")
     elif kind == _NOT_MATCHED:
         if not cursor.accept("INSERT"):
             raise cursor.failure(f"INSERT (WHEN {kind} has no row to change)")
         _insert(cursor, clause)
     elif cursor.accept("DELETE"):
-        clause.whole = DeleteRow()
+        clause.whole = rs.DeleteRow()
     elif cursor.accept("UPDATE"):
         _update(cursor, clause, kind)
     else:

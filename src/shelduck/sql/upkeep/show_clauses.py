@@ -12,32 +12,8 @@ from shelduck.sql.ddl.create_clauses import SCHEMA_WORDS
 from shelduck.sql.ddl.partition_clauses import read_partition_spec
 from shelduck.sql.foreign_words import SPARKS
 from shelduck.sql.query.read_query import begins_query, read_query
-from shelduck.sql.statements.row_statements import (
-    Delete,
-    Insert,
-    InsertRow,
-    MergeStatement,
-    Update,
-    UpdateSet,
-)
-from shelduck.sql.statements.statement_values import (
-    AlterTableStatement,
-    Describe,
-    Explain,
-    ExplainAlter,
-    Help,
-    NamedTable,
-    SchemaName,
-    ShowColumns,
-    ShowCreateTable,
-    ShowMacros,
-    ShowPartitions,
-    ShowProperties,
-    ShowSchemas,
-    ShowTables,
-    ShowViews,
-    UseSchema,
-)
+from shelduck.sql.statements import row_statements as rs
+from shelduck.sql.statements import statement_values as st
 from shelduck.sql.statements.upkeep_statements import DescribeDetail, DescribeHistory
 from shelduck.sql.tokens.arguments import read_property_key
 from shelduck.sql.tokens.cursor import Cursor
@@ -46,21 +22,21 @@ from shelduck.sql.tokens.parts import Expression, Query, Relation, Statement, Ta
 from shelduck.sql.upkeep.upkeep_clauses import read_history
 
 Show = (
-    ShowSchemas
-    | ShowTables
-    | ShowViews
-    | ShowMacros
-    | ShowPartitions
-    | ShowColumns
-    | ShowCreateTable
-    | ShowProperties
+    st.ShowSchemas
+    | st.ShowTables
+    | st.ShowViews
+    | st.ShowMacros
+    | st.ShowPartitions
+    | st.ShowColumns
+    | st.ShowCreateTable
+    | st.ShowProperties
 )
 _NO_TABLES = (*SCHEMA_WORDS, "FUNCTION", "PROCEDURE", "CATALOG", "QUERY")
 _SHOWN = ("SCHEMAS", "TABLES", "VIEWS", "MACROS", "COLUMNS", "PARTITIONS", "TBLPROPERTIES")
-_LISTED: dict[str, type[ShowTables | ShowViews | ShowMacros]] = {
-    "TABLES": ShowTables,
-    "VIEWS": ShowViews,
-    "MACROS": ShowMacros,
+_LISTED: dict[str, type[st.ShowTables | st.ShowViews | st.ShowMacros]] = {
+    "TABLES": st.ShowTables,
+    "VIEWS": st.ShowViews,
+    "MACROS": st.ShowMacros,
 }
 _SHOW_FUNCTIONS = re.compile(
     r"\s*SHOW\s+((ALL|USER|SYSTEM)\s+)?FUNCTIONS\b(?!\s+(FROM|IN)\b)", re.IGNORECASE
@@ -72,7 +48,7 @@ def read_show(cursor: Cursor) -> Show:
     """Read the statement behind ``SHOW``."""
     if cursor.accept_any("SCHEMAS", "DATABASES", "NAMESPACES"):
         schema = cursor.schema_name() if cursor.accept_any("IN", "FROM") else None
-        return ShowSchemas(_like(cursor), schema)
+        return st.ShowSchemas(_like(cursor), schema)
     what = cursor.accept_any(*_LISTED)
     if what:
         schema = cursor.schema_name() if cursor.accept_any("IN", "FROM") else None
@@ -81,15 +57,15 @@ def read_show(cursor: Cursor) -> Show:
         name = cursor.table_name()
         within = read_partition_spec(cursor) if cursor.sees("PARTITION") else None
         cursor.end()
-        return ShowPartitions(name, within)
+        return st.ShowPartitions(name, within)
     if cursor.accept("COLUMNS"):
-        return ShowColumns(_columns_of(cursor))
+        return st.ShowColumns(_columns_of(cursor))
     if cursor.accept("CREATE", "TABLE"):
         name = cursor.table_name()
         if cursor.sees("AS"):
             raise cursor.refusal("SHOW CREATE TABLE ... AS SERDE", "leave it out")
         cursor.end()
-        return ShowCreateTable(name)
+        return st.ShowCreateTable(name)
     if cursor.accept("TBLPROPERTIES"):
         return _properties(cursor)
     if cursor.peek().kind is TokenKind.END:
@@ -110,7 +86,7 @@ def with_sparks_functions(text: str) -> str:
     return f"{text[: found.end()]} IN spark_catalog.default{text[found.end() :]}"
 
 
-def read_describe(cursor: Cursor) -> Describe | DescribeHistory | DescribeDetail:
+def read_describe(cursor: Cursor) -> st.Describe | DescribeHistory | DescribeDetail:
     """Read the statement behind ``DESCRIBE``."""
     if cursor.sees("DETAIL") and cursor.peek(1).may_name:
         cursor.take()
@@ -134,70 +110,72 @@ def read_describe(cursor: Cursor) -> Describe | DescribeHistory | DescribeDetail
     name = cursor.table_name()
     if not extended and cursor.sees("ALL") and cursor.peek(1).kind is TokenKind.END:
         # A column of that name is written in quotes.
-        return Describe(name, indexes=True)
+        return st.Describe(name, indexes=True)
     column: Path | None = cursor.path() if cursor.peek().may_name else None
     cursor.end()
-    return Describe(name, extended, column)
+    return st.Describe(name, extended, column)
 
 
-def read_help(cursor: Cursor) -> Help:
+def read_help(cursor: Cursor) -> st.Help:
     """Read the topic behind ``HELP``: words, or a text of them."""
     if cursor.peek().kind is TokenKind.STRING:
         topic = cursor.string("a topic")
         cursor.end()
-        return Help(topic)
+        return st.Help(topic)
     words = []
     while cursor.peek().kind is not TokenKind.END:
         words.append(cursor.take().text)
-    return Help(" ".join(words))
+    return st.Help(" ".join(words))
 
 
-def read_explain(cursor: Cursor, read: Callable[[Cursor], Statement]) -> Explain | ExplainAlter:
+def read_explain(
+    cursor: Cursor, read: Callable[[Cursor], Statement]
+) -> st.Explain | st.ExplainAlter:
     """Read the statement behind ``EXPLAIN``: a query, or a change of a table, by ``read``."""
     mode = cursor.accept_any(*_MODES, "ANALYZE")
     if mode == "LOGICAL":
         raise cursor.refusal("EXPLAIN LOGICAL", "use EXPLAIN EXTENDED")
     if begins_query(cursor):
-        return Explain(read_query(cursor), mode.lower() or "simple")
+        return st.Explain(read_query(cursor), mode.lower() or "simple")
     changes = cursor.peek().key in ("INSERT", "UPDATE", "DELETE", "MERGE", "ALTER")
     if changes and mode == "ANALYZE":
         raise cursor.refusal("EXPLAIN ANALYZE of a statement that changes a table", "use EXPLAIN")
     found = read(cursor) if changes else None
-    if isinstance(found, AlterTableStatement):
-        return ExplainAlter(found)
-    if not isinstance(found, Insert | Update | Delete | MergeStatement):
+    if isinstance(found, st.AlterTableStatement):
+        return st.ExplainAlter(found)
+    if not isinstance(found, rs.Insert | rs.Update | rs.Delete | rs.MergeStatement):
         raise cursor.refusal(
             "EXPLAIN of such a statement",
             "it shows plans of queries, INSERT, UPDATE, DELETE, MERGE and ALTER TABLE",
         )
-    return Explain(_changed_rows(found), mode.lower() or "simple", found.name, *_assigned(found))
+    return st.Explain(_changed_rows(found), mode.lower() or "simple", found.name, *_assigned(found))
 
 
 def _assigned(
-    statement: Insert | Update | Delete | MergeStatement,
+    statement: rs.Insert | rs.Update | rs.Delete | rs.MergeStatement,
 ) -> tuple[tuple[Path, ...], Target | None]:
     """Return the columns that a statement gives values, as written, and the table before them."""
-    if isinstance(statement, Insert):
+    if isinstance(statement, rs.Insert):
         return tuple((name,) for name in statement.columns or ()), None
-    if isinstance(statement, Update):
+    if isinstance(statement, rs.Update):
         return tuple(a.path for a in statement.assignments), statement.rows.target
-    if isinstance(statement, Delete):
+    if isinstance(statement, rs.Delete):
         return (), None
     changing = [*statement.matched, *statement.not_matched_by_source]
-    sets = [c.action for c in changing if isinstance(c.action, UpdateSet)]
-    rows = [c.action for c in statement.not_matched if isinstance(c.action, InsertRow)]
+    sets = [c.action for c in changing if isinstance(c.action, rs.UpdateSet)]
+    rows = [c.action for c in statement.not_matched if isinstance(c.action, rs.InsertRow)]
     paths = [a.path for each in sets for a in each.assignments]
     return (*paths, *(path for row in rows for path in row.columns)), statement.target
 
 
-def _changed_rows(statement: Insert | Update | Delete | MergeStatement) -> Query:
+def _changed_rows(statement: rs.Insert | rs.Update | rs.Delete | rs.MergeStatement) -> Query:
     """Return the query that finds the rows of a statement, with the values that they get."""
-    if isinstance(statement, Insert):
+    if isinstance(statement, rs.Insert):
         return statement.source
-    if isinstance(statement, MergeStatement):
+    if isinstance(statement, rs.MergeStatement):
         return _joined(statement)
     target, values = statement.rows.target, list[Expression]()
-    if isinstance(statement, Update):
+    if isinstance(statement, rs.Update):
         values = [a.value for a in statement.assignments if a.value is not None]
     columns = ", ".join(["*", *(f"({value.text})" for value in values)])
     query = statement.rows.query(columns)
@@ -205,7 +183,7 @@ def _changed_rows(statement: Insert | Update | Delete | MergeStatement) -> Query
     return _with_target(found, target)
 
 
-def _joined(merge: MergeStatement) -> Query:
+def _joined(merge: rs.MergeStatement) -> Query:
     """Return the join of a MERGE; which rows of the two sides are kept, its clauses say."""
     parts: list[Query | Expression] = [merge.source]
     kept = bool(merge.not_matched), bool(merge.not_matched_by_source)
@@ -226,13 +204,13 @@ def _with_target(query: Query, target: Target) -> Query:
     return replace(query, relations=(*query.relations, made))
 
 
-def read_use(cursor: Cursor) -> UseSchema:
+def read_use(cursor: Cursor) -> st.UseSchema:
     """Read the statement behind ``USE``."""
     if cursor.peek(1).may_name:
         cursor.accept_any(*SCHEMA_WORDS)
     name = cursor.schema_name()
     cursor.end()
-    return UseSchema(name)
+    return st.UseSchema(name)
 
 
 def _like(cursor: Cursor) -> str | None:
@@ -245,26 +223,26 @@ def _like(cursor: Cursor) -> str | None:
     return pattern
 
 
-def _properties(cursor: Cursor) -> ShowProperties:
+def _properties(cursor: Cursor) -> st.ShowProperties:
     name = cursor.table_name()
     key = None
     if cursor.accept("("):
         key = read_property_key(cursor)
         cursor.expect(")")
     cursor.end()
-    return ShowProperties(name, key)
+    return st.ShowProperties(name, key)
 
 
-def _columns_of(cursor: Cursor) -> NamedTable:
+def _columns_of(cursor: Cursor) -> st.NamedTable:
     if not cursor.accept_any("IN", "FROM"):
         raise cursor.failure("IN or FROM and a table")
     name = cursor.table_name()
     if cursor.accept_any("IN", "FROM"):
         start = cursor.at
-        schema: SchemaName = cursor.schema_name()
+        schema: st.SchemaName = cursor.schema_name()
         if name.schema is not None:
             cursor.at = start - 1
             raise cursor.failure("the end of the statement (the schema is given twice)")
-        name = NamedTable((*schema.parts, *name.parts))
+        name = st.NamedTable((*schema.parts, *name.parts))
     cursor.end()
     return name

@@ -10,52 +10,38 @@ from shelduck.sql.query.expressions import skip_expression, take_target
 from shelduck.sql.query.rewriting import Rewriting
 from shelduck.sql.query.travel import read_time
 from shelduck.sql.rows.edit_clauses import selection
+from shelduck.sql.statements import upkeep_statements as up
 from shelduck.sql.statements.statement_values import AlterTableStatement
-from shelduck.sql.statements.upkeep_statements import (
-    AlterJob,
-    BeginTransaction,
-    CancelJob,
-    Checkpoint,
-    CommitTransaction,
-    DescribeHistory,
-    Optimize,
-    Reorg,
-    Restore,
-    RollbackTransaction,
-    SetVariable,
-    ShowJobs,
-    Vacuum,
-)
 from shelduck.sql.tokens.arguments import read_argument, read_call, read_properties
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import TokenKind
 from shelduck.sql.tokens.parts import Call
 
 
-def read_begin(cursor: Cursor) -> BeginTransaction:
+def read_begin(cursor: Cursor) -> up.BeginTransaction:
     """Read the statement behind ``BEGIN`` or ``START TRANSACTION``."""
     if cursor.at == 1:
         cursor.accept_any("TRANSACTION", "WORK")
     cursor.end()
-    return BeginTransaction()
+    return up.BeginTransaction()
 
 
-def read_commit(cursor: Cursor) -> CommitTransaction:
+def read_commit(cursor: Cursor) -> up.CommitTransaction:
     """Read the statement behind ``COMMIT``."""
     cursor.accept_any("TRANSACTION", "WORK")
     if cursor.sees("MESSAGE"):
         raise cursor.refusal("COMMIT MESSAGE", "use CALL set_commit_message('author', 'message')")
     cursor.end()
-    return CommitTransaction()
+    return up.CommitTransaction()
 
 
-def read_rollback(cursor: Cursor) -> RollbackTransaction:
+def read_rollback(cursor: Cursor) -> up.RollbackTransaction:
     """Read the statement behind ``ROLLBACK``."""
     cursor.accept_any("TRANSACTION", "WORK")
     if cursor.sees("TO"):
         raise cursor.refusal("ROLLBACK TO", "there are no savepoints; use ROLLBACK")
     cursor.end()
-    return RollbackTransaction()
+    return up.RollbackTransaction()
 
 
 def read_call_statement(cursor: Cursor) -> Call:
@@ -65,7 +51,7 @@ def read_call_statement(cursor: Cursor) -> Call:
     return call
 
 
-def read_optimize(cursor: Cursor) -> Optimize | AlterTableStatement:
+def read_optimize(cursor: Cursor) -> up.Optimize | AlterTableStatement:
     """Read the statement behind ``OPTIMIZE``; FULL writes all files in today's layout."""
     start = cursor.at
     name = cursor.table_name()
@@ -74,18 +60,18 @@ def read_optimize(cursor: Cursor) -> Optimize | AlterTableStatement:
         return AlterTableStatement(name, (RewriteOlderFiles(),))
     cursor.at = start
     found, _ = take_target(cursor, "WHERE", alias=False)
-    return Optimize(selection(cursor, found, None, ends=("ZORDER",)))
+    return up.Optimize(selection(cursor, found, None, ends=("ZORDER",)))
 
 
-def read_reorg(cursor: Cursor) -> Reorg:
+def read_reorg(cursor: Cursor) -> up.Reorg:
     """Read the statement behind ``REORG TABLE``."""
     name = cursor.table_name()
     cursor.expect("APPLY", "(", "PURGE", ")")
     cursor.end()
-    return Reorg(name)
+    return up.Reorg(name)
 
 
-def read_vacuum(cursor: Cursor) -> Vacuum:
+def read_vacuum(cursor: Cursor) -> up.Vacuum:
     """Read the statement behind ``VACUUM``."""
     name = None
     retains = cursor.sees("RETAIN") and cursor.peek(1).kind is TokenKind.NUMBER
@@ -98,10 +84,10 @@ def read_vacuum(cursor: Cursor) -> Vacuum:
         hours = _hours(cursor)
     dry_run = cursor.accept("DRY", "RUN")
     cursor.end()
-    return Vacuum(name, hours, dry_run)
+    return up.Vacuum(name, hours, dry_run)
 
 
-def read_restore(cursor: Cursor) -> Restore:
+def read_restore(cursor: Cursor) -> up.Restore:
     """Read the statement behind ``RESTORE``."""
     if cursor.peek(1).may_name and not (cursor.sees("TABLE", "TO") and cursor.peek(3).key == "AS"):
         cursor.accept("TABLE")
@@ -111,21 +97,21 @@ def read_restore(cursor: Cursor) -> Restore:
         raise cursor.failure("TO VERSION AS OF n or TO TIMESTAMP AS OF '...'")
     version, timestamp = read_time(cursor)
     cursor.end()
-    return Restore(name, version, timestamp)
+    return up.Restore(name, version, timestamp)
 
 
-def read_history(cursor: Cursor) -> DescribeHistory:
+def read_history(cursor: Cursor) -> up.DescribeHistory:
     """Read the statement behind ``DESCRIBE HISTORY``."""
     name = cursor.table_name()
     limit = cursor.whole() if cursor.accept("LIMIT") else None
     cursor.end()
-    return DescribeHistory(name, limit)
+    return up.DescribeHistory(name, limit)
 
 
-def read_checkpoint(cursor: Cursor) -> Checkpoint:
+def read_checkpoint(cursor: Cursor) -> up.Checkpoint:
     """Read the statement behind ``CHECKPOINT``."""
     cursor.end()
-    return Checkpoint()
+    return up.Checkpoint()
 
 
 def _hours(cursor: Cursor) -> float:
@@ -138,20 +124,20 @@ def _hours(cursor: Cursor) -> float:
     return float(value)
 
 
-def read_set_variable(cursor: Cursor) -> SetVariable:
+def read_set_variable(cursor: Cursor) -> up.SetVariable:
     """Read the statement behind ``SET VARIABLE``."""
     name = cursor.name("a variable")
     cursor.expect("=")
     value = skip_expression(cursor, what="a value")
     cursor.end()
-    return SetVariable(name, Rewriting(cursor, [value]).expression(value))
+    return up.SetVariable(name, Rewriting(cursor, [value]).expression(value))
 
 
-def read_reset_variable(cursor: Cursor) -> SetVariable:
+def read_reset_variable(cursor: Cursor) -> up.SetVariable:
     """Read the statement behind ``RESET VARIABLE``."""
     name = cursor.name("a variable")
     cursor.end()
-    return SetVariable(name, None)
+    return up.SetVariable(name, None)
 
 
 _TAILS = ("WHERE", "ORDER", "LIMIT")
@@ -159,7 +145,7 @@ _TAILS = ("WHERE", "ORDER", "LIMIT")
 _LIMIT = re.compile(r"\bLIMIT\s+(\d+)\s*,\s*(\d+)\s*$", re.IGNORECASE)
 
 
-def read_show_jobs(cursor: Cursor) -> ShowJobs:
+def read_show_jobs(cursor: Cursor) -> up.ShowJobs:
     """Read the statement behind ``SHOW ALTER TABLE``.
 
     What chooses and orders rows is Spark SQL over the statement's own columns.
@@ -172,10 +158,10 @@ def read_show_jobs(cursor: Cursor) -> ShowJobs:
     while cursor.peek().kind is not TokenKind.END:
         cursor.take()
     tail = cursor.text[start : cursor.peek().start].strip()
-    return ShowJobs(schema, _LIMIT.sub(r"LIMIT \2 OFFSET \1", tail), rollups)
+    return up.ShowJobs(schema, _LIMIT.sub(r"LIMIT \2 OFFSET \1", tail), rollups)
 
 
-def read_cancel(cursor: Cursor) -> CancelJob:
+def read_cancel(cursor: Cursor) -> up.CancelJob:
     """Read the statement behind ``CANCEL``."""
     if not cursor.accept("ALTER", "TABLE"):
         raise cursor.failure("ALTER TABLE COLUMN FROM and a table, or ROLLUP for COLUMN")
@@ -184,10 +170,10 @@ def read_cancel(cursor: Cursor) -> CancelJob:
     name = cursor.table_name()
     jobs = cursor.in_brackets(Cursor.job) if cursor.sees("(") else ()
     cursor.end()
-    return CancelJob(name, jobs, rollups)
+    return up.CancelJob(name, jobs, rollups)
 
 
-def read_alter_job(cursor: Cursor) -> AlterJob:
+def read_alter_job(cursor: Cursor) -> up.AlterJob:
     """Read the statement behind ``ALTER JOB``."""
     job = cursor.job()
     action = cursor.accept_any("PAUSE", "RESUME", "SET")
@@ -195,7 +181,7 @@ def read_alter_job(cursor: Cursor) -> AlterJob:
         raise cursor.failure("PAUSE, RESUME or SET (tasks = 2, bytes_per_second = '50 MB')")
     pace = read_properties(cursor) if action == "SET" else {}
     cursor.end()
-    return AlterJob(job, action, pace)
+    return up.AlterJob(job, action, pace)
 
 
 def _are_rollups(cursor: Cursor) -> bool:
