@@ -152,7 +152,7 @@ def test_a_transaction_that_only_looked_is_no_snapshot_and_no_conflict(inline):
 @pytest.mark.slow
 @pytest.mark.databases("sqlite", "postgres")
 @pytest.mark.parametrize("limit", [0, 10])
-@pytest.mark.parametrize("programs", turns(PROGRAMS, 40))
+@pytest.mark.parametrize("programs", turns(PROGRAMS, 20))
 def test_two_transactions_leave_what_one_leaves_after_the_other(
     lake_url, data_path, spark, limit, programs
 ):
