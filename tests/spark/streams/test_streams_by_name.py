@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 import shelduck
 from tests.support.attaching import attached_lake, duck, url_of
@@ -233,6 +234,27 @@ def test_batches_enter_a_table_of_another_lake_once(spark, lake, put, tmp_path):
         assert duck(other, "SELECT count(*), sum(id), min(v) FROM copy") == [(15, 210, "v0")]
     finally:
         shelduck.detach(spark, "two")
+
+
+UNFIT = {
+    "id BIGINT": "the rows do not fit main.kept:\n  - the table has no column v",
+    "id BIGINT NOT NULL, v STRING, CONSTRAINT c CHECK (id > 0)": (
+        "CHECK constraint c (id > 0) of main.kept is not satisfied by the row (id = 0, v = v0);"
+        " correct the row, or drop the constraint"
+    ),
+}
+
+
+@pytest.mark.parametrize("columns", UNFIT)
+def test_a_batch_that_does_not_land_is_told_without_calls(spark, lake, put, tmp_path, columns):
+    spark.sql(f"CREATE TABLE lake.main.kept ({columns})")
+    put(0, 1)
+    writer = spark.readStream.table("lake.main.t").writeStream
+    writer = writer.option("checkpointLocation", f"{tmp_path}/c").trigger(availableNow=True)
+    query = writer.toTable("lake.main.kept")
+    with pytest.raises(StreamingQueryException) as caught:
+        query.awaitTermination()
+    assert [str(caught.value), str(query.exception())] == [UNFIT[columns]] * 2
 
 
 def test_a_stream_by_format_joins_and_counts(spark, lake, put, tmp_path):

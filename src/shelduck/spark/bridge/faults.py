@@ -48,6 +48,13 @@ _TOO_NEW = "shelduck's Spark is too old for a file: "
 _UNLISTED = "Shelduck could not list the files to read: "
 _OWN_SCHEME = re.compile(r"\bs3-[0-9a-f]{8}://")
 _FILE = re.compile(r"\b(data|delete) file (.+?) of (.+?) cannot be read: ")
+# What Python prints of an error that a function for foreachBatch raised, and Spark behind it; calls
+# are indented.
+_IN_BATCH = re.compile(
+    r"Traceback \((?!.*Traceback \()[^\n]*\n(?:\s[^\n]*\n)*shelduck[\w.]*\.[A-Z]\w*: "
+    r"(.*?)\s*(?:SQLSTATE: |=== Streaming |\Z)",
+    re.DOTALL,
+)
 # More causes than any exception has; a chain may be a circle.
 _MOST_CAUSES = 20
 _installing = threading.Lock()
@@ -184,6 +191,8 @@ def tell_of_files() -> None:
         original = getattr(captured, "convert_exception", None)
         if original is not None and not hasattr(original, "tells_of_files"):
             captured.convert_exception = _telling(original)  # type: ignore[assignment]
+            failed: Any = captured.StreamingQueryException
+            failed.__init__ = _in_short(failed.__init__)
 
 
 def _telling(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -192,6 +201,18 @@ def _telling(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     convert.tells_of_files = True  # type: ignore[attr-defined]
     return convert
+
+
+def _in_short(original: Callable[..., None]) -> Callable[..., None]:
+    """Return what makes the error of a failed query: in it, an error of ours has no calls."""
+
+    def make(self: Any, *arguments: Any, **more: Any) -> None:
+        original(self, *arguments, **more)
+        found = _IN_BATCH.search(self._desc)
+        if found is not None:
+            self._desc = found[1]
+
+    return make
 
 
 def _fault_of(thrown: Any) -> ShelduckError | None:
