@@ -222,7 +222,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
         if plan.checks_null:
             require_checked(unit, unit.workspace.table(self.name), plan)
         if plan.change is not None:
-            require_unconverted(unit, plan.change)
+            if plan.change.properties is not None:
+                require_unconverted(unit, plan.change)
             unit.workspace.alter_table(plan.change)
         if plan.checks_rows:
             require_satisfied(unit, self.name, plan.checks_rows)

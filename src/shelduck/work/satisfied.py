@@ -39,10 +39,8 @@ def require_unconverted(unit: UnitOfWork, change: AlterTable) -> None:
     No statement if there is no new constraint, otherwise two.
     """
     table = change.table
-    if change.properties is None:
-        return
     known = constraints_of(table.properties, table.full_name)
-    found = constraints_of(change.properties, table.full_name)
+    found = constraints_of(change.properties or {}, table.full_name)
     used = {n for one in found if known.find(one.name) is None for n in one.uses}
     if not used:
         return

@@ -18,11 +18,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select, text
 
 from shelduck import clock
-from shelduck.catalog.commit.rows.inlined_tables import (
-    drop_tables,
-    empty_tables,
-    forget_empty_tables,
-)
+from shelduck.catalog.commit.rows.inlined_tables import empty_tables, forget_empty_tables
 from shelduck.catalog.commit.settled import carry_over
 from shelduck.catalog.databases.known import INLINED_TABLE, dialect_of
 from shelduck.catalog.databases.store import Store
@@ -143,9 +139,8 @@ def _remove(ids: Sequence[int], connection: Connection) -> None:
 def remove_empty_tables(store: Store, pace: LotPace) -> None:
     """Take empty, replaced tables off the list, and drop those that nobody can know any more.
 
-    A session of DuckDB keeps the list until the schema version
-    changes, so a table that leaves it here stays in the database until then. Raises CorruptLake for
-    a listed table whose name is not one of DuckLake's.
+    A session of DuckDB keeps the list until the schema version changes, so a table that leaves it
+    here stays in the database until then. Raises CorruptLake for a listed table of another name.
     """
     with store.read() as connection:
         names = [] if last_finished(connection, _subject(connection)) else _unlisted(connection)
@@ -182,4 +177,5 @@ def _unlisted(connection: Connection) -> list[str]:
 
 def _drop(names: Sequence[str], connection: Connection) -> None:
     # Another expiry may have been faster.
-    drop_tables(connection, sorted({*names}.intersection(_unlisted(connection))))
+    for name in sorted({*names}.intersection(_unlisted(connection))):
+        connection.execute(text(f"DROP TABLE {name}"))

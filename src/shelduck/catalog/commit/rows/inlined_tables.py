@@ -198,8 +198,8 @@ def forget_empty_tables(connection: Connection, of: Collection[int] | None = Non
     empty = empty_tables(connection, of)
     for some in chunks(empty):
         connection.execute(delete(tables.inlined_data_tables).where(_c.table_name.in_(some)))
-    if dialect_of(connection).drops_at_once:
-        drop_tables(connection, empty)
+    for name in empty if dialect_of(connection).drops_at_once else ():
+        connection.execute(text(f"DROP TABLE {name}"))
 
 
 def empty_tables(connection: Connection, of: Collection[int] | None = None) -> list[str]:
@@ -219,12 +219,6 @@ def empty_tables(connection: Connection, of: Collection[int] | None = None) -> l
         require_inlined_tables(table, [name])
         names.append(name)
     return sorted({*names} - tables_with_rows(connection, names, lambda _: ()))
-
-
-def drop_tables(connection: Connection, names: Iterable[str]) -> None:
-    """Drop tables of inlined rows; one statement for each."""
-    for name in names:
-        connection.execute(text(f"DROP TABLE {name}"))
 
 
 def needs_another(work: TableWork) -> bool:
