@@ -28,12 +28,15 @@ def compared_jobs(state: LakeState, table: TableVersion) -> Iterator[ComparedJob
     """Compare the published jobs of a table whose snapshots still exist; a query of Spark for each.
 
     Columns that an expression made are left out, since it may be random, and so are those that
-    an undo took from an older snapshot.
+    an undo took from an older snapshot, or from files after that snapshot had expired.
     """
     with state.store.read() as connection:
         jobs = [j for j in catalog_jobs.jobs(connection) if j.table_id == table.id and j.published]
     for job in jobs:
         if not job.is_understood or not job.work.conversions:
+            continue
+        undone = job.work.undoes
+        if undone is not None and rows_around(state, table.id, undone.published) is None:
             continue
         around = rows_around(state, table.id, job.published or 0)
         shadows = [] if around is None else _shadows(job, around)

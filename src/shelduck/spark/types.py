@@ -59,6 +59,14 @@ _FROM_SPARK: dict[type[T.DataType], Primitive] = {
 }
 
 
+def kind_text(data_type: DataType) -> str:
+    """Return a type in Spark's words; one that Spark does not have in DuckLake's."""
+    try:
+        return spark_type(data_type).simpleString()
+    except Unsupported:
+        return str(data_type)
+
+
 def spark_type(data_type: DataType, column: str = "") -> T.DataType:
     """Return the Spark type that holds the values of ``data_type``; nested values may be null.
 

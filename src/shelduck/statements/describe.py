@@ -18,7 +18,7 @@ from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.quoting import quote_name, quote_text, schema_names
 from shelduck.model.types.data_types import Text, type_text
 from shelduck.rollups.rollup_plan import spec_of
-from shelduck.spark.types import spark_type
+from shelduck.spark.types import kind_text
 from shelduck.sql.ddl.render import create_table_text, key_clauses
 from shelduck.sql.ddl.sorting import key_text
 from shelduck.sql.statements.statement_values import NamedTable
@@ -271,7 +271,7 @@ def spark_text(field: Field) -> str:
     """Return a field's type as Spark names it."""
     if isinstance(field.shape, Text):
         return type_text(field.shape).lower()
-    return spark_type(field.type, field.name).simpleString()
+    return kind_text(field.type)
 
 
 def _fields(table: TableVersion) -> list[Row]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
+from shelduck.errors import ShelduckError
 from shelduck.model.tables.table_version import SchemaInfo, TableVersion
+from shelduck.model.tables.view import ViewVersion
 from shelduck.spark.query import metadata_frame
 from shelduck.spark.session import DataFrame
-from shelduck.spark.types import spark_type
+from shelduck.spark.types import kind_text
 from shelduck.work.results import TableName
 from shelduck.work.unit import UnitOfWork
+from shelduck.work.workspace import Workspace
 
 NAME = "information_schema"
+T = TypeVar("T")
 Rows = Iterator[tuple[object, ...]]
 
 
@@ -30,27 +35,27 @@ def _schemata(unit: UnitOfWork) -> Rows:
 
 
 def _tables(unit: UnitOfWork) -> Rows:
-    for schema, table in _each_table(unit):
-        yield schema.text, table.name, "MANAGED", table.comments.get(None)
-    for schema, name in _each_view(unit):
-        view = unit.workspace.view(TableName(schema.name, name))
-        yield schema.text, name, "VIEW", None if view is None else view.definition.comment
+    for schema, name, table in _each(unit, Workspace.table_names, Workspace.table):
+        yield schema, name, "MANAGED", _comment(table)
+    for schema, name, view in _each(unit, Workspace.view_names, Workspace.view):
+        yield schema, name, "VIEW", _comment(view)
 
 
 def _views(unit: UnitOfWork) -> Rows:
-    for schema, name in _each_view(unit):
-        view = unit.workspace.view(TableName(schema.name, name))
-        if view is not None:
-            made = view.definition
-            yield schema.text, name, made.spark_sql or made.sql, made.comment
+    for schema, name, view in _each(unit, Workspace.view_names, Workspace.view):
+        made = view.definition if isinstance(view, ViewVersion) else None
+        yield schema, name, made and (made.spark_sql or made.sql), _comment(view)
 
 
 def _columns(unit: UnitOfWork) -> Rows:
-    for schema, table in _each_table(unit):
+    for schema, name, table in _each(unit, Workspace.table_names, Workspace.table):
+        if not isinstance(table, TableVersion):
+            yield schema, name, *(None,) * 6, _comment(table)
+            continue
         for place, field in enumerate(table.columns, 1):
-            kind = spark_type(field.type, field.name).simpleString()
+            kind = kind_text(field.type)
             yield (
-                *(schema.text, table.name, field.name, place),
+                *(schema, name, field.name, place),
                 None if field.default is None else field.default.text,
                 "YES" if field.nullable else "NO",
                 *(kind.partition("(")[0].partition("<")[0].upper(), kind),
@@ -58,16 +63,26 @@ def _columns(unit: UnitOfWork) -> Rows:
             )
 
 
-def _each_table(unit: UnitOfWork) -> Iterator[tuple[SchemaInfo, TableVersion]]:
+def _each(
+    unit: UnitOfWork,
+    names: Callable[[Workspace, SchemaInfo], list[str]],
+    get: Callable[[Workspace, TableName], T | None],
+) -> Iterator[tuple[str, str, T | ShelduckError | None]]:
+    """Yield the tables or views of all schemas; the error of one hides no others."""
     for schema in unit.workspace.schemas():
-        for name in unit.workspace.table_names(schema):
-            yield schema, unit.workspace.table(TableName(schema.name, name))
+        for name in names(unit.workspace, schema):
+            try:
+                yield schema.text, name, get(unit.workspace, TableName(schema.name, name))
+            except ShelduckError as error:
+                yield schema.text, name, error
 
 
-def _each_view(unit: UnitOfWork) -> Iterator[tuple[SchemaInfo, str]]:
-    for schema in unit.workspace.schemas():
-        for name in unit.workspace.view_names(schema):
-            yield schema, name
+def _comment(found: TableVersion | ViewVersion | ShelduckError | None) -> str | None:
+    if isinstance(found, TableVersion):
+        return found.comments.get(None)
+    if isinstance(found, ViewVersion):
+        return found.definition.comment
+    return None if found is None else f"cannot be read: {found}"
 
 
 _NAMED = {"table_schema": "string", "table_name": "string"}

@@ -102,3 +102,15 @@ def test_published_jobs_are_compared_with_what_they_began_with(spark, copied, mo
         fresh.expire_snapshots(versions=[first - 1])
         [problem] = fresh.check("j", rows=True).problems
         assert problem.object == f"job 2, snapshot {second}"
+
+
+def test_an_undo_after_an_expiry_is_no_problem(copied):
+    _, lake = copied
+    lake.sql("CREATE TABLE u (v STRING)")
+    lake.sql("INSERT INTO u VALUES ('007'), ('8')")
+    lake.sql("ALTER TABLE u ALTER COLUMN v TYPE INT")
+    lake.expire_snapshots(retain_last=1)
+    lake.sql("ALTER TABLE u UNDO JOB 1")
+
+    assert sorted(lake.sql("SELECT v FROM u").collect()) == [("007",), ("8",)]
+    assert found(lake) == []

@@ -23,7 +23,7 @@ from shelduck.catalog.read.read import Connection
 from shelduck.catalog.read.views_and_macros import views
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.catalog.schema.lake_schema import LakeInfo
-from shelduck.errors import NewerFormat
+from shelduck.errors import ShelduckError
 from shelduck.model.tables.table_version import Snapshot
 from shelduck.model.tables.view import ViewVersion
 from shelduck.web.bars import Bar, bars
@@ -128,14 +128,19 @@ def _lines(
 def _views(
     connection: Connection, head: Snapshot, search: str, info: LakeInfo
 ) -> tuple[list[ViewVersion], int, str]:
-    """Return the first views whose name contains a text, how many more, and why none is shown."""
-    names = named_views(connection, head.id).items()
-    found = [number for number, name in names if search.lower() in name.lower()]
+    """Return the first views whose name contains a text, how many more, and which fail, and why."""
+    names = named_views(connection, head.id)
+    found = [number for number, name in names.items() if search.lower() in name.lower()]
+    shown, failed = list[ViewVersion](), list[str]()
     try:
         shown = views(connection, head, found[:PAGE], info) if found else []
-    except NewerFormat as error:
-        return [], 0, str(error)
-    return shown, len(found) - len(shown), ""
+    except ShelduckError:
+        for number in found[:PAGE]:
+            try:
+                shown += views(connection, head, [number], info)
+            except ShelduckError as error:
+                failed.append(f"{names[number]}: {error}")
+    return shown, len(found) - len(shown) - len(failed), "; ".join(failed)
 
 
 def _commits(connection: Connection) -> list[Bar]:
