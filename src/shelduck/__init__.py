@@ -81,17 +81,17 @@ if TYPE_CHECKING:
     from shelduck.upkeep.maintain import Maintained as Maintained
     from shelduck.upkeep.maintain import MaintenanceStep as MaintenanceStep
     from shelduck.verbs.table import Table as Table
+    from shelduck.work.results import Checkpointed as Checkpointed
     from shelduck.work.results import Committed as Committed
+    from shelduck.work.results import Compacted as Compacted
+    from shelduck.work.results import Expired as Expired
+    from shelduck.work.results import FilesDeleted as FilesDeleted
+    from shelduck.work.results import Migrated as Migrated
     from shelduck.work.results import PlainRows as PlainRows
     from shelduck.work.results import Snapshot as Snapshot
     from shelduck.work.results import Staged as Staged
     from shelduck.work.results import TableName as TableName
     from shelduck.work.results import Unchanged as Unchanged
-    from shelduck.work.upkeep_results import Checkpointed as Checkpointed
-    from shelduck.work.upkeep_results import Compacted as Compacted
-    from shelduck.work.upkeep_results import Expired as Expired
-    from shelduck.work.upkeep_results import FilesDeleted as FilesDeleted
-    from shelduck.work.upkeep_results import Migrated as Migrated
 
 __version__ = "0.2.0"
 
@@ -123,8 +123,8 @@ _NAMES = {
     "shelduck.rows.restore": "RestorePlan",
     "shelduck.verbs.table": "Table",
     "shelduck.upkeep.maintain": "Maintained MaintenanceStep",
-    "shelduck.work.results": "Committed PlainRows Snapshot Staged TableName Unchanged",
-    "shelduck.work.upkeep_results": "Checkpointed Compacted Expired FilesDeleted Migrated",
+    "shelduck.work.results": "Checkpointed Committed Compacted Expired FilesDeleted Migrated"
+    " PlainRows Snapshot Staged TableName Unchanged",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -25,9 +25,8 @@ from shelduck.rewrite.compact import survey
 from shelduck.rewrite.convert import renewal_of_types
 from shelduck.rewrite.lot_commits import rewrite
 from shelduck.work.handle import TableHandle
-from shelduck.work.results import Committed, Staged, TableName, Unchanged
+from shelduck.work.results import Committed, Compacted, Staged, TableName, Unchanged
 from shelduck.work.unit import UnitOfWork, carry_out, refuse_in_transaction
-from shelduck.work.upkeep_results import Compacted
 
 FEATURE = "typeWidening"
 

@@ -17,8 +17,7 @@ from shelduck.jobs.jobs import SchemaChangeJob, jobs_of, run_jobs
 from shelduck.model.changes.records import Batch
 from shelduck.model.tables.options import OptionValue
 from shelduck.model.text.shown import html_table
-from shelduck.schema_files.plan_from_files import plan_schema
-from shelduck.schema_files.schema_folder import pull, read_folder
+from shelduck.schema_files.schema_folder import plan_schema, pull, read_folder
 from shelduck.schema_files.schema_plan import SchemaPlan
 from shelduck.spark.session import DataFrame, SparkSession
 from shelduck.statements.execution import run_plain, run_sql

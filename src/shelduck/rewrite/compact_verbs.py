@@ -20,9 +20,8 @@ from shelduck.spark.named_errors import unknown_columns
 from shelduck.spark.scan.matching import Condition, Where
 from shelduck.work.handle import TableHandle
 from shelduck.work.hooks import carry_out_rows
-from shelduck.work.results import Result, Staged
+from shelduck.work.results import Compacted, Result, Staged
 from shelduck.work.unit import UnitOfWork, refuse_in_transaction
-from shelduck.work.upkeep_results import Compacted
 
 
 class UpkeepVerbs(TableHandle, in_parts=True):

@@ -12,10 +12,9 @@ from shelduck.operations.done import Done, discard, discard_unpublished
 from shelduck.operations.progress import bin_progress
 from shelduck.planning.compaction import Bin, batches
 from shelduck.rewrite.compact import Derived, Report, RewrittenBin, Survey, write_bins
-from shelduck.work.results import Committed, TableName
+from shelduck.work.results import Committed, Compacted, TableName
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
-from shelduck.work.upkeep_results import Compacted
 
 Parts = Sequence[RewrittenBin]
 

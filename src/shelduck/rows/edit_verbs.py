@@ -12,13 +12,12 @@ from shelduck.operations.done import Done
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.operations.write.delete import delete_rows, truncate_rows
 from shelduck.operations.write.inlining import limits_of
-from shelduck.operations.write.merge import merge_rows
 from shelduck.operations.write.overwrite import (
     overwrite_partitions,
     overwrite_table,
     overwrite_where,
 )
-from shelduck.operations.write.update import Replacing, update_rows
+from shelduck.operations.write.update import Replacing, merge_rows, update_rows
 from shelduck.rows.schema_evolution import evolved_rows, telling_plan
 from shelduck.spark.merge.merge_clauses import (
     Merge,

@@ -1,16 +1,40 @@
-"""A folder with the schema of a lake: one file of SQL for each table and view, one for options."""
+"""A folder with the schema of a lake: one file of SQL for each table and view, one for options.
+
+`pull` writes it. `plan_schema` has the plan by which a lake becomes what such files declare: the
+steps of `schema_plan`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
+from shelduck.catalog.running import job_rows as catalog_jobs
+from shelduck.catalog.running.job_rows import published_conversions
 from shelduck.errors import InvalidRequest, ShelduckError
+from shelduck.model.changes.job import Job, successors
+from shelduck.model.changes.modify import TableChange
+from shelduck.model.changes.schema_change import ChangeType, RenameColumn, SetNullable
+from shelduck.model.tables.options import Scope
+from shelduck.model.tables.options import option_text as stored_option
+from shelduck.model.tables.schema import path_text
+from shelduck.model.tables.table_version import DEFAULT_SCHEMA, TableVersion
 from shelduck.model.tables.view import ViewVersion
+from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import backticked, quote_text
+from shelduck.rollups.rollup_plan import spec_of
 from shelduck.rollups.rollup_tables import rollups_of
+from shelduck.schema_files.schema_diff import difference, light_and_heavy
+from shelduck.schema_files.schema_plan import Action, SchemaPlan, TablePlan
+from shelduck.sql.ddl.render import has_text
+from shelduck.sql.schema_files import TableFile, ViewFile, read_schema_file
+from shelduck.sql.statements.statement_values import CreateViewStatement, PinView
+from shelduck.sql.tokens.parts import Call
+from shelduck.statements.call_arguments import bind
+from shelduck.statements.calls.exchange import set_option
 from shelduck.statements.describe import create_statement, pinned_statement, view_statement
 from shelduck.statements.run.show import shown_columns
 from shelduck.statements.run.views import spark_text
@@ -18,7 +42,7 @@ from shelduck.statements.targets import query_of
 from shelduck.verbs.catalog_verbs import CatalogVerbs
 from shelduck.verbs.set_options import Option, options
 from shelduck.work.pinned_views import pinned_shape
-from shelduck.work.results import TableName
+from shelduck.work.results import TableName, table_name
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork, view_of
 
@@ -107,3 +131,244 @@ def is_of(option: Option, name: TableName) -> bool:
 def _file(name: TableName) -> str:
     schema = "+".join(quote(part, safe="") for part in name.parts[:-1])
     return f"{schema}.{quote(name.name, safe='')}.sql"
+
+
+_Key = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """The declarations of all files together, by the names of tables and views without case."""
+
+    tables: dict[_Key, tuple[TableName, TableFile]] = field(default_factory=dict)
+    views: dict[_Key, tuple[TableName, ViewFile]] = field(default_factory=dict)
+    options: list[tuple[str, Call]] = field(default_factory=list)
+
+
+def plan_schema(state: LakeState, texts: Mapping[str, str]) -> SchemaPlan:
+    """Return what leads from a lake to texts of SQL; each declares a table, a view, or options.
+
+    ``texts`` are by what errors call them. Raises InvalidRequest for a text that declares none of
+    these, and what `difference` raises.
+    """
+    unit = view_of(state, None)
+    files = _declared(texts)
+    there = {_key(name): name for name in CatalogVerbs(state, None).tables()}
+    views = {_key(name): (name, view) for name, view in views_of(unit)}
+    with state.store.read() as connection:
+        done = [j for j in catalog_jobs.jobs(connection) if j.published is not None]
+    plans = [
+        TablePlan(name, Action.DROP_VIEW, f"DROP VIEW {name}", None, _gone(name), (str(name),))
+        for key, (name, _) in views.items()
+        if key not in files.views
+    ]
+    plans += [
+        TablePlan(name, Action.DROP, f"DROP TABLE {name}", None, _gone(name), (str(name),))
+        for key, name in there.items()
+        if key not in files.tables
+    ]
+    for key, (name, file) in files.tables.items():
+        if key not in there:
+            plans.append(TablePlan(name, Action.CREATE, file.text.strip().rstrip(";")))
+            continue
+        plans += _altered(state, there[key], file, done)
+    plans += _views(unit, {key: view for key, (_, view) in views.items()}, files.views)
+    plans += _options(options(state), files.options)
+    return SchemaPlan(unit.workspace.base.schema_version, tuple(plans), state)
+
+
+def _declared(texts: Mapping[str, str]) -> _Declared:
+    found = _Declared()
+    for where, text in texts.items():
+        file = read_schema_file(text, where)
+        if isinstance(file, TableFile):
+            name = table_name(file.table.name.parts, DEFAULT_SCHEMA)
+            _require_new(found, name, where)
+            found.tables[_key(name)] = name, file
+        elif isinstance(file, ViewFile):
+            name = table_name(file.view.name.parts, DEFAULT_SCHEMA)
+            _require_new(found, name, where)
+            found.views[_key(name)] = name, file
+            continue
+        found.options.extend((where, call) for call in file.options)
+    return found
+
+
+def _require_new(found: _Declared, name: TableName, where: str) -> None:
+    for what, known in (("table", found.tables), ("view", found.views)):
+        if _key(name) in known:
+            raise InvalidRequest(f"{where}: another file declares {what} {name} too")
+
+
+def _key(name: TableName) -> _Key:
+    return name.home.lower(), name.name.lower()
+
+
+def _gone(name: TableName) -> tuple[str, ...]:
+    return (f"queries of {name} fail",)
+
+
+def _altered(
+    state: LakeState, name: TableName, file: TableFile, done: Sequence[Job]
+) -> Iterator[TablePlan]:
+    """Yield the light changes of a table, then those of a job, planned as if the light ones were.
+
+    A table with rollups has one statement: what is light for it may rebuild a rollup.
+    """
+    unit = view_of(state, None)
+    table = unit.workspace.table(name)
+    rollups = list(rollups_of(unit, table))
+    specs = [s for r in rollups if (s := spec_of(table, r)) is not None]
+    found = difference(table, file, specs, has_text, _replaced(table, done))
+    if not found.changes:
+        return
+    light, heavy = (found.changes, ()) if rollups else light_and_heavy(table, found.changes)
+    lost = tuple(f"{name}.{column}" for column in found.lost)
+    if light:
+        plan = CatalogVerbs(state, unit).table(str(name)).plan_alter(*light)
+        felt = tuple([f"queries that name {n} fail" for n in found.lost] + list(_felt(light)))
+        yield TablePlan(name, Action.ALTER, _alter_text(name, light), plan, felt, lost, light)
+        if heavy and plan.change is not None:
+            unit.workspace.alter_table(plan.change)
+    if heavy:
+        plan = CatalogVerbs(state, unit).table(str(name)).plan_alter(*heavy)
+        felt, lost = tuple(_felt(heavy)), () if light else lost
+        yield TablePlan(name, Action.ALTER, _alter_text(name, heavy), plan, felt, lost, heavy)
+
+
+def _alter_text(name: TableName, changes: Sequence[TableChange]) -> str:
+    return f"ALTER TABLE {name} {', '.join(map(str, changes))}"
+
+
+def _replaced(table: TableVersion, done: Sequence[Job]) -> dict[int, int]:
+    """Return the columns that jobs converted, with their replacements: files may have older ids."""
+    found = successors(published_conversions(done, table.id))
+    return {int(old): int(last) for old, last in found.items()}
+
+
+def _felt(changes: Sequence[TableChange]) -> Iterator[str]:
+    for change in changes:
+        match change:
+            case RenameColumn(path=path):
+                yield f"queries that name {path_text(path)} fail; the column keeps its values"
+            case ChangeType(path=path, type=kind):
+                yield f"{path_text(path)} is read as {kind}"
+            case SetNullable(path=path, nullable=False):
+                yield f"writes of NULL into {path_text(path)} fail"
+            case _:
+                continue
+
+
+def _views(
+    unit: UnitOfWork,
+    there: Mapping[_Key, ViewVersion],
+    files: Mapping[_Key, tuple[TableName, ViewFile]],
+) -> Iterator[TablePlan]:
+    """Yield the views to create and to replace; a view comes after those that it reads."""
+    for key in _in_order(files):
+        name, file = files[key]
+        view = there.get(key)
+        if view is None:
+            yield TablePlan(name, Action.CREATE_VIEW, file.text)
+        elif not _is_same(unit, view, file):
+            text = file.text if file.view.or_replace else _replacing(file.text)
+            felt = (f"queries of {name} see another query",)
+            yield TablePlan(name, Action.REPLACE_VIEW, text, None, felt)
+
+
+def _replacing(text: str) -> str:
+    """Return CREATE VIEW as CREATE OR REPLACE VIEW."""
+    rest = text.lstrip()[len("CREATE") :]
+    return f"CREATE OR REPLACE{rest}"
+
+
+def _is_same(unit: UnitOfWork, view: ViewVersion, file: ViewFile) -> bool:
+    now, wanted, schema = view.definition, file.view, view.schema.name
+    if isinstance(wanted, PinView) or now.pin is not None:
+        return _is_same_pin(unit, view, wanted)
+    return (
+        _is_same_list(unit, view, wanted)
+        and now.comment == wanted.comment
+        and spark_text(unit, query_of(unit, view, None), schema)
+        == spark_text(unit, wanted.query, schema)
+    )
+
+
+def _is_same_list(unit: UnitOfWork, view: ViewVersion, wanted: CreateViewStatement) -> bool:
+    """Return whether the names and comments of columns are those that a file lists."""
+    listed = [(c.name, c.comment) for c in wanted.columns]
+    if not view.definition.column_comments:
+        return listed == [(name, None) for name in view.definition.columns]
+    return listed == [(name, text) for name, _, text in shown_columns(unit, view)]
+
+
+def _is_same_pin(
+    unit: UnitOfWork, view: ViewVersion, wanted: CreateViewStatement | PinView
+) -> bool:
+    pin = view.definition.pin
+    if pin is None or not isinstance(wanted, PinView):
+        return False
+    parts = wanted.table.parts
+    name = table_name(parts if unit.state.store.format.nests else parts[-2:], view.schema.name)
+    is_there = unit.workspace.has_table(name)
+    return (
+        is_there
+        and unit.workspace.table(name).id == pin.table_id
+        and wanted.version == pin.snapshot
+        and wanted.comment == view.definition.comment
+    )
+
+
+def _in_order(files: Mapping[_Key, tuple[TableName, ViewFile]]) -> list[_Key]:
+    """Return the views of files, each after those that it reads."""
+    ordered: list[_Key] = []
+
+    def visit(key: _Key, above: tuple[_Key, ...]) -> None:
+        if key in ordered or key in above:
+            return
+        name, file = files[key]
+        read = file.view.query.relations if isinstance(file.view, CreateViewStatement) else ()
+        for relation in read:
+            parts = relation.name.parts
+            # The first ones may be those of a catalog or of schemas around.
+            for at in range(max(1, len(parts) - 1)):
+                below = _key(table_name(parts[at:], name.home))
+                if below in files:
+                    visit(below, (*above, key))
+        ordered.append(key)
+
+    for key in files:
+        visit(key, ())
+    return ordered
+
+
+def _options(found: list[Option], files: list[tuple[str, Call]]) -> Iterator[TablePlan]:
+    """Yield the options whose value differs; those that no file sets stay."""
+    for where, call in files:
+        given = bind(set_option, call)
+        table, schema = given.get("table_name"), given.get("schema")
+        wanted = _option(given, table, schema, where)
+        now = next((o.value for o in found if _is_set_for(o, wanted)), None)
+        if now is None or now.lower() != wanted.value.lower():
+            yield TablePlan(wanted.owner or "lake", Action.SET_OPTION, option_text(wanted))
+
+
+def _option(given: Mapping[str, Any], table: Any, schema: Any, where: str) -> Option:
+    scope = Scope.TABLE if table is not None else Scope.LAKE if schema is None else Scope.SCHEMA
+    value = given["value"]
+    try:
+        name, text = stored_option(str(given["option"]), getattr(value, "text", value), scope)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{where}: {error}") from error
+    owner = schema
+    if table is not None:
+        owner = str(table_name(split_name(str(table)), str(schema or DEFAULT_SCHEMA)))
+    return Option(name, text, scope.name.lower(), owner)
+
+
+def _is_set_for(option: Option, wanted: Option) -> bool:
+    if option.name != wanted.name or option.scope != wanted.scope:
+        return False
+    if wanted.scope == "table" and wanted.owner is not None:
+        return is_of(option, table_name(split_name(wanted.owner), DEFAULT_SCHEMA))
+    return option.owner == wanted.owner

@@ -26,10 +26,19 @@ from shelduck.upkeep import cleanup, orphans
 from shelduck.verbs.catalog_verbs import CatalogVerbs
 from shelduck.verbs.table import Table
 from shelduck.work.instants import earlier
-from shelduck.work.results import Committed, Result, Staged, TableName
+from shelduck.work.results import (
+    Checkpointed,
+    Committed,
+    Compacted,
+    Expired,
+    FilesDeleted,
+    Migrated,
+    Result,
+    Staged,
+    TableName,
+)
 from shelduck.work.turns import Turns
 from shelduck.work.unit import refuse_in_transaction
-from shelduck.work.upkeep_results import Checkpointed, Compacted, Expired, FilesDeleted, Migrated
 
 When = str | datetime | timedelta
 ORPHAN_AGE = timedelta(days=3)

@@ -23,9 +23,8 @@ from shelduck.upkeep.lake_upkeep import LakeUpkeep
 from shelduck.upkeep.worth import DueStep, DueWork, by_worth, steps_of_lake, steps_of_table
 from shelduck.verbs.table import Table
 from shelduck.work.instants import seconds_of
-from shelduck.work.results import Committed, Staged, TableName
+from shelduck.work.results import Committed, Compacted, Expired, FilesDeleted, Staged, TableName
 from shelduck.work.state import LakeState
-from shelduck.work.upkeep_results import Compacted, Expired, FilesDeleted
 
 MAX_BYTES, MAX_TIME = "8GB", "10 minutes"
 _log = logging.getLogger("shelduck.maintain")

@@ -23,10 +23,17 @@ from shelduck.upkeep.check import check_lake
 from shelduck.upkeep.lake_upkeep import ORPHAN_AGE, LakeUpkeep
 from shelduck.upkeep.maintain import MAX_BYTES, MAX_TIME, Budget, maintain_lake
 from shelduck.verbs.table import Table
-from shelduck.work.results import Committed, PlainRows, Result, TableName, Unchanged
+from shelduck.work.results import (
+    Committed,
+    Compacted,
+    FilesDeleted,
+    PlainRows,
+    Result,
+    TableName,
+    Unchanged,
+)
 from shelduck.work.turns import Turns
 from shelduck.work.unit import refuse_in_transaction
-from shelduck.work.upkeep_results import Compacted, FilesDeleted
 
 _COMPACTED = (
     "schema_name string, table_name string, files_processed bigint, files_created bigint,"

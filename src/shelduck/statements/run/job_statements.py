@@ -38,9 +38,8 @@ from shelduck.statements.calls.upkeep_calls import checkpoint as do_checkpoint
 from shelduck.statements.calls.upkeep_calls import compacted_rows, deleted_rows, lake_of
 from shelduck.statements.runner import Runner, by_statement
 from shelduck.upkeep.lake_upkeep import ORPHAN_AGE
-from shelduck.work.results import PlainRows, Result, Unchanged
+from shelduck.work.results import FilesDeleted, PlainRows, Result, Unchanged
 from shelduck.work.unit import UnitOfWork, carry_out, refuse_in_transaction
-from shelduck.work.upkeep_results import FilesDeleted
 
 _COLUMNS = (
     "JobId bigint, TableName string, CreateTime string, FinishTime string, IndexName string,"
