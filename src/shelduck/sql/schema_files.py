@@ -17,11 +17,7 @@ from shelduck.model.tables.schema import Default, Path, path_text
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, List, Map, Struct
 from shelduck.sql.parse import parse, pieces
-from shelduck.sql.statements.statement_values import (
-    CreateTableStatement,
-    CreateViewStatement,
-    PinView,
-)
+from shelduck.sql.statements import statement_values as st
 from shelduck.sql.tokens.lexer import Token, tokenize
 from shelduck.sql.tokens.parts import Call
 
@@ -41,7 +37,7 @@ class TableFile:
     """
 
     text: str
-    table: CreateTableStatement
+    table: st.CreateTableStatement
     rollups: tuple[RollupSpec, ...] = ()
     ids: Mapping[Path, int] = field(default_factory=dict)
     older_names: Mapping[Path, str] = field(default_factory=dict)
@@ -55,7 +51,7 @@ class ViewFile:
     """A file that declares a view, or one that is pinned to a table; ``text`` is its statement."""
 
     text: str
-    view: CreateViewStatement | PinView
+    view: st.CreateViewStatement | st.PinView
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +79,9 @@ def _read(text: str) -> SchemaFile:
     match others:
         case [] if options:
             return OptionsFile(options)
-        case [CreateViewStatement() | PinView() as view] if not options:
+        case [st.CreateViewStatement() | st.PinView() as view] if not options:
             return ViewFile(pieces(text)[0].strip(), view)
-        case [CreateTableStatement(as_query=None) as created, *more]:
+        case [st.CreateTableStatement(as_query=None) as created, *more]:
             texts = [p for p, s in zip(pieces(text), statements, strict=True) if s not in options]
             return _table(text, [t.strip() for t in texts], created, more, options)
     raise InvalidRequest(
@@ -97,7 +93,7 @@ def _read(text: str) -> SchemaFile:
 def _table(
     text: str,
     told_apart: Sequence[str],
-    created: CreateTableStatement,
+    created: st.CreateTableStatement,
     others: Sequence[object],
     options: tuple[Call, ...],
 ) -> TableFile:

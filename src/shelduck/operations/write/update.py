@@ -1,7 +1,7 @@
 """UPDATE and MERGE, and how changed rows are written: as new versions, which keep their row ids.
 
-MERGE updates, deletes and inserts rows of a table by those of a source, at once. New versions are in
-new files.
+MERGE updates, deletes and inserts rows of a table by those of a source, at once. New versions are
+in new files.
 Statements that change rows ask `row_rules` what a subject says about the rows of its tables.
 """
 

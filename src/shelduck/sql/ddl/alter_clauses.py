@@ -41,13 +41,7 @@ from shelduck.sql.ddl.partitioning import read_partition_keys
 from shelduck.sql.ddl.rollups import begins_rollup_change, mixed_changes, read_rollup_changes
 from shelduck.sql.ddl.sorting import read_order_of_files, read_sort_keys
 from shelduck.sql.query.expressions import skip_expression
-from shelduck.sql.statements.statement_values import (
-    AlterTableStatement,
-    CommentView,
-    NamedTable,
-    RenameTableStatement,
-    Statement,
-)
+from shelduck.sql.statements import statement_values as st
 from shelduck.sql.statements.upkeep_statements import DropFeature, UndoJob, UndropColumn
 from shelduck.sql.tokens.arguments import (
     begins_property_change,
@@ -82,7 +76,7 @@ _EXPECTED = {
 }
 
 
-def read_alter(cursor: Cursor) -> Statement:
+def read_alter(cursor: Cursor) -> st.Statement:
     """Read the statement behind ``ALTER TABLE``."""
     if_exists = cursor.accept_if("EXISTS")
     name = cursor.table_name()
@@ -98,10 +92,10 @@ def read_alter(cursor: Cursor) -> Statement:
         changes += _action(cursor)
         properties = read_job_properties(cursor, properties)
     cursor.end()
-    return AlterTableStatement(name, tuple(changes), if_exists, properties)
+    return st.AlterTableStatement(name, tuple(changes), if_exists, properties)
 
 
-def _alone(cursor: Cursor, name: NamedTable, if_exists: bool) -> Statement | None:
+def _alone(cursor: Cursor, name: st.NamedTable, if_exists: bool) -> st.Statement | None:
     if _drops_feature(cursor):
         return _drop_feature(cursor, name, if_exists)
     if cursor.accept("UNDO", "JOB"):
@@ -117,7 +111,7 @@ def _alone(cursor: Cursor, name: NamedTable, if_exists: bool) -> Statement | Non
     cursor.expect("RENAME", "TO")
     new_name = cursor.table_name()
     _end_alone(cursor, "RENAME TO")
-    return RenameTableStatement(name, new_name, if_exists)
+    return st.RenameTableStatement(name, new_name, if_exists)
 
 
 def _drops_feature(cursor: Cursor) -> bool:
@@ -126,7 +120,7 @@ def _drops_feature(cursor: Cursor) -> bool:
     return cursor.sees("DROP", "FEATURE") and (named.may_name or named.kind is TokenKind.STRING)
 
 
-def _drop_feature(cursor: Cursor, name: NamedTable, if_exists: bool) -> DropFeature:
+def _drop_feature(cursor: Cursor, name: st.NamedTable, if_exists: bool) -> DropFeature:
     cursor.expect("DROP", "FEATURE")
     is_text = cursor.peek().kind is TokenKind.STRING
     feature = cursor.string("a feature") if is_text else cursor.name("a feature")
@@ -139,7 +133,7 @@ def _drop_feature(cursor: Cursor, name: NamedTable, if_exists: bool) -> DropFeat
     return DropFeature(name, feature, if_exists)
 
 
-def _undo_job(cursor: Cursor, name: NamedTable, if_exists: bool) -> UndoJob:
+def _undo_job(cursor: Cursor, name: st.NamedTable, if_exists: bool) -> UndoJob:
     job = cursor.job()
     using, on_error_null = _how_converted(cursor)
     properties = read_job_properties(cursor, {})
@@ -147,7 +141,7 @@ def _undo_job(cursor: Cursor, name: NamedTable, if_exists: bool) -> UndoJob:
     return UndoJob(name, job, using, on_error_null, if_exists, properties)
 
 
-def _undrop(cursor: Cursor, name: NamedTable, if_exists: bool) -> UndropColumn:
+def _undrop(cursor: Cursor, name: st.NamedTable, if_exists: bool) -> UndropColumn:
     cursor.accept("COLUMN")
     path = cursor.path()
     _end_alone(cursor, "UNDROP COLUMN")
@@ -164,7 +158,7 @@ def _not_alone(cursor: Cursor, what: str) -> Unsupported:
     return cursor.refusal(f"{what} together with other changes", "write two statements")
 
 
-def read_comment(cursor: Cursor) -> AlterTableStatement | CommentView:
+def read_comment(cursor: Cursor) -> st.AlterTableStatement | st.CommentView:
     """Read the statement behind ``COMMENT ON``.
 
     The last part behind COLUMN is the column; a nested field's comment is set by ALTER COLUMN.
@@ -183,13 +177,13 @@ def read_comment(cursor: Cursor) -> AlterTableStatement | CommentView:
         if len(parts) < 2:
             cursor.at = start
             raise cursor.failure("a column as table.column or schema.table.column")
-        name, column = NamedTable(parts[:-1]), parts[-1:]
+        name, column = st.NamedTable(parts[:-1]), parts[-1:]
     cursor.expect("IS")
     comment = None if cursor.accept("NULL") else cursor.string("the comment as a string, or NULL")
     cursor.end()
     if what == "VIEW":
-        return CommentView(name, comment)
-    return AlterTableStatement(name, (SetComment(column, comment),))
+        return st.CommentView(name, comment)
+    return st.AlterTableStatement(name, (SetComment(column, comment),))
 
 
 def _renames_table(cursor: Cursor) -> bool:

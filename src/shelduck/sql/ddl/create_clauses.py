@@ -20,21 +20,7 @@ from shelduck.sql.ddl.sorting import read_sort_keys
 from shelduck.sql.ddl.view_clauses import read_create_view, read_drop_view
 from shelduck.sql.query.read_query import begins_query, read_query
 from shelduck.sql.query.travel import read_time
-from shelduck.sql.statements.statement_values import (
-    AlterRollups,
-    ColumnDefinition,
-    CopyTableStatement,
-    CreateMacroStatement,
-    CreateSchemaStatement,
-    CreateTableStatement,
-    CreateViewStatement,
-    DropMacroStatement,
-    DropSchemaStatement,
-    DropTableStatement,
-    DropViewStatement,
-    PinView,
-    UndropTable,
-)
+from shelduck.sql.statements import statement_values as st
 from shelduck.sql.tokens.arguments import read_properties
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import TokenKind
@@ -59,13 +45,13 @@ _SEQUENCE = "function_column.sequence_col"
 def read_create(
     cursor: Cursor,
 ) -> (
-    CreateSchemaStatement
-    | CreateTableStatement
-    | CopyTableStatement
-    | CreateViewStatement
-    | PinView
-    | CreateMacroStatement
-    | AlterRollups
+    st.CreateSchemaStatement
+    | st.CreateTableStatement
+    | st.CopyTableStatement
+    | st.CreateViewStatement
+    | st.PinView
+    | st.CreateMacroStatement
+    | st.AlterRollups
 ):
     """Read the statement behind ``CREATE``."""
     if cursor.accept_any(*SCHEMA_WORDS):
@@ -93,7 +79,7 @@ def read_create(
     )
 
 
-def read_replace(cursor: Cursor) -> CreateTableStatement:
+def read_replace(cursor: Cursor) -> st.CreateTableStatement:
     """Read the statement behind ``REPLACE TABLE``: CREATE OR REPLACE of a table that exists."""
     name = cursor.table_name()
     return replace(_create_table(cursor, name, False, or_replace=True), must_exist=True)
@@ -102,7 +88,11 @@ def read_replace(cursor: Cursor) -> CreateTableStatement:
 def read_drop(
     cursor: Cursor,
 ) -> (
-    DropSchemaStatement | DropTableStatement | DropViewStatement | DropMacroStatement | AlterRollups
+    st.DropSchemaStatement
+    | st.DropTableStatement
+    | st.DropViewStatement
+    | st.DropMacroStatement
+    | st.AlterRollups
 ):
     """Read the statement behind ``DROP``."""
     if cursor.accept_any(*SCHEMA_WORDS):
@@ -110,7 +100,7 @@ def read_drop(
         name = cursor.schema_name()
         cascade = cursor.accept_any("CASCADE", "RESTRICT") == "CASCADE"
         cursor.end()
-        return DropSchemaStatement(name, if_exists, cascade)
+        return st.DropSchemaStatement(name, if_exists, cascade)
     if cursor.accept("TABLE"):
         if_exists = cursor.accept_if("EXISTS")
         table = cursor.table_name()
@@ -121,7 +111,7 @@ def read_drop(
         # Views of a table stay, as they do in DuckDB: they are read by name.
         cursor.accept_any("CASCADE", "RESTRICT")
         cursor.end()
-        return DropTableStatement(table, if_exists)
+        return st.DropTableStatement(table, if_exists)
     if cursor.accept("VIEW"):
         return read_drop_view(cursor)
     if cursor.accept_any(*MACRO_WORDS):
@@ -136,20 +126,20 @@ def read_drop(
     )
 
 
-def read_undrop_table(cursor: Cursor) -> UndropTable:
+def read_undrop_table(cursor: Cursor) -> st.UndropTable:
     """Read the statement behind ``UNDROP TABLE``."""
     name = cursor.table_name()
     cursor.end()
-    return UndropTable(name)
+    return st.UndropTable(name)
 
 
-def _create_schema(cursor: Cursor) -> CreateSchemaStatement:
+def _create_schema(cursor: Cursor) -> st.CreateSchemaStatement:
     if_not_exists = cursor.accept_if("NOT", "EXISTS")
     name = cursor.schema_name()
     if cursor.peek().key in ("COMMENT", "LOCATION", "WITH", "MANAGED"):
         raise cursor.refusal(f"CREATE SCHEMA ... {cursor.peek().key}", "leave it out")
     cursor.end()
-    return CreateSchemaStatement(name, if_not_exists)
+    return st.CreateSchemaStatement(name, if_not_exists)
 
 
 def _accept_if_not_exists(cursor: Cursor, or_replace: bool) -> bool:
@@ -164,22 +154,22 @@ def _accept_if_not_exists(cursor: Cursor, or_replace: bool) -> bool:
 
 def _copy(
     cursor: Cursor, name: NamedTable, if_not_exists: bool, or_replace: bool, *, has_rows: bool
-) -> CopyTableStatement:
+) -> st.CopyTableStatement:
     source = cursor.table_name()
     version, timestamp = read_time(cursor) if has_rows else (None, None)
     if not has_rows and cursor.accept("USING"):
         _provider(cursor)
     properties = read_properties(cursor) if cursor.accept("TBLPROPERTIES") else {}
     cursor.end()
-    return CopyTableStatement(
+    return st.CopyTableStatement(
         name, source, has_rows, if_not_exists, or_replace, version, timestamp, properties
     )
 
 
 def _create_table(
     cursor: Cursor, name: NamedTable, if_not_exists: bool, or_replace: bool
-) -> CreateTableStatement:
-    columns: tuple[ColumnDefinition, ...] = ()
+) -> st.CreateTableStatement:
+    columns: tuple[st.ColumnDefinition, ...] = ()
     beside = Beside(computed=[])
     opening = cursor.at
     if cursor.sees("(") and not begins_query(cursor):
@@ -196,7 +186,7 @@ def _create_table(
         if columns:
             cursor.at = opening
             raise cursor.failure("AS (the query of CREATE TABLE AS defines the columns)")
-        return CreateTableStatement(
+        return st.CreateTableStatement(
             name,
             if_not_exists=if_not_exists,
             or_replace=or_replace,
@@ -206,15 +196,15 @@ def _create_table(
     if not columns:
         raise cursor.failure("the columns in brackets, or AS and a query")
     cursor.end()
-    return CreateTableStatement(
+    return st.CreateTableStatement(
         name, columns, if_not_exists=if_not_exists, or_replace=or_replace, **clauses
     )
 
 
-def read_columns(cursor: Cursor, beside: Beside) -> tuple[ColumnDefinition, ...]:
+def read_columns(cursor: Cursor, beside: Beside) -> tuple[st.ColumnDefinition, ...]:
     """Take the columns in brackets, and what is ``beside`` them."""
     cursor.expect("(")
-    columns: list[ColumnDefinition] = []
+    columns: list[st.ColumnDefinition] = []
     while True:
         if columns and take_constraint(cursor, beside.constraints, is_new_table=True):
             if not cursor.accept(",") or cursor.sees(")"):
@@ -229,7 +219,7 @@ def read_columns(cursor: Cursor, beside: Beside) -> tuple[ColumnDefinition, ...]
             cursor.at -= 1
             raise cursor.failure("',' or ')' (FIRST and AFTER are for ALTER TABLE)")
         columns.append(
-            ColumnDefinition(
+            st.ColumnDefinition(
                 found.path[0],
                 found.type,
                 found.nullable,
@@ -302,7 +292,7 @@ def read_distribution(cursor: Cursor) -> tuple[tuple[str, ...], str | None]:
 
 
 def taken_keys(
-    cursor: Cursor, columns: Sequence[ColumnDefinition], clauses: dict[str, Any]
+    cursor: Cursor, columns: Sequence[st.ColumnDefinition], clauses: dict[str, Any]
 ) -> KeySpec | None:
     """Take what is said of keys out of the clauses; return the model that it means.
 
@@ -338,7 +328,7 @@ def taken_keys(
     )
 
 
-def _keys_of_words(columns: Sequence[ColumnDefinition]) -> KeySpec | None:
+def _keys_of_words(columns: Sequence[st.ColumnDefinition]) -> KeySpec | None:
     if any(c.aggregation is not None for c in columns):
         keys = (c.name for c in columns if c.key or c.aggregation is None)
         return KeySpec(KeyModel.AGGREGATE, tuple(keys))

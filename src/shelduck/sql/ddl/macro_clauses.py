@@ -5,11 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from shelduck.model.tables.view import UNKNOWN, MacroKind, MacroParameter
-from shelduck.sql.statements.statement_values import (
-    CreateMacroStatement,
-    DropMacroStatement,
-    MacroText,
-)
+from shelduck.sql.statements import statement_values as st
 from shelduck.sql.tokens.arguments import read_literal
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import TokenKind
@@ -34,7 +30,7 @@ _CHARACTERISTICS = (
 _DEFAULT = "a constant: a number, a string, TRUE, FALSE, DATE '...' or TIMESTAMP '...'"
 
 
-def read_create_macro(cursor: Cursor, or_replace: bool) -> CreateMacroStatement:
+def read_create_macro(cursor: Cursor, or_replace: bool) -> st.CreateMacroStatement:
     """Read the statement behind ``CREATE MACRO``."""
     if_not_exists = cursor.accept_if("NOT", "EXISTS")
     if if_not_exists and or_replace:
@@ -56,19 +52,19 @@ def read_create_macro(cursor: Cursor, or_replace: bool) -> CreateMacroStatement:
             raise cursor.failure("another number of parameters: calls choose a form by it")
         forms.append(form)
     cursor.end()
-    return CreateMacroStatement(name, kind, tuple(forms), if_not_exists, or_replace)
+    return st.CreateMacroStatement(name, kind, tuple(forms), if_not_exists, or_replace)
 
 
-def read_drop_macro(cursor: Cursor) -> DropMacroStatement:
+def read_drop_macro(cursor: Cursor) -> st.DropMacroStatement:
     """Read the statement behind ``DROP MACRO``."""
     kind = MacroKind.TABLE if cursor.accept("TABLE") else MacroKind.SCALAR
     if_exists = cursor.accept_if("EXISTS")
     name = cursor.table_name()
     cursor.end()
-    return DropMacroStatement(name, kind, if_exists)
+    return st.DropMacroStatement(name, kind, if_exists)
 
 
-def _form(cursor: Cursor) -> tuple[MacroKind, MacroText]:
+def _form(cursor: Cursor) -> tuple[MacroKind, st.MacroText]:
     """Take ``(parameters) AS expression`` or ``(parameters) AS TABLE query``.
 
     A function of Spark says RETURNS and its type, which its value gets, before it says RETURN.
@@ -88,12 +84,12 @@ def _form(cursor: Cursor) -> tuple[MacroKind, MacroText]:
             cursor.skip_group()
         else:
             cursor.take()
-    return kind, MacroText(parameters, cursor.text[start : cursor.tokens[cursor.at - 1].end])
+    return kind, st.MacroText(parameters, cursor.text[start : cursor.tokens[cursor.at - 1].end])
 
 
 def _function(
     cursor: Cursor, parameters: tuple[MacroParameter, ...]
-) -> tuple[MacroKind, MacroText]:
+) -> tuple[MacroKind, st.MacroText]:
     """Take the rest of a function of Spark behind RETURNS."""
     kind = MacroKind.SCALAR
     columns: tuple[tuple[str, str], ...] = ()
@@ -116,12 +112,12 @@ def _function(
         cursor.take()
     body = cursor.text[start : cursor.tokens[cursor.at - 1].end]
     if kind is MacroKind.SCALAR:
-        return kind, MacroText(parameters, f"CAST(({body}) AS {returned})")
+        return kind, st.MacroText(parameters, f"CAST(({body}) AS {returned})")
     if columns:
         names = ", ".join(name for name, _ in columns)
         cast = ", ".join(f"CAST({name} AS {of}) AS {name}" for name, of in columns)
         body = f"SELECT {cast} FROM ({body}) AS returned({names})"
-    return kind, MacroText(parameters, body)
+    return kind, st.MacroText(parameters, body)
 
 
 def _returned(cursor: Cursor) -> tuple[str, str]:

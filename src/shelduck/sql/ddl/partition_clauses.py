@@ -9,16 +9,7 @@ from shelduck.model.text.quoting import quote_name
 from shelduck.sql.ddl.computed_clauses import Beside
 from shelduck.sql.ddl.create_clauses import read_columns
 from shelduck.sql.ddl.partitioning import read_partition_field
-from shelduck.sql.statements.statement_values import (
-    AlterTableStatement,
-    Analyze,
-    DropPartitions,
-    NamedTable,
-    PartitionSpec,
-    ReplaceColumns,
-    Statement,
-    SyncIdentity,
-)
+from shelduck.sql.statements import statement_values as st
 from shelduck.sql.tokens.arguments import literal_text, text_of
 from shelduck.sql.tokens.cursor import Cursor
 
@@ -26,7 +17,7 @@ _EQUAL = ("=", "==")
 _COMPARISONS = (*_EQUAL, "<>", "!=", "<", "<=", ">", ">=")
 
 
-def read_partition_spec(cursor: Cursor) -> PartitionSpec:
+def read_partition_spec(cursor: Cursor) -> st.PartitionSpec:
     """Take ``PARTITION (key = value, …)``; a value is a literal, and NULL goes with ``=`` only."""
     cursor.expect("PARTITION")
     taken: set[str] = set()
@@ -44,7 +35,7 @@ def read_partition_spec(cursor: Cursor) -> PartitionSpec:
             raise cursor.refusal(what, "NULL is not compared; use = for the partition of NULL")
         return column, comparison, value
 
-    return PartitionSpec(cursor.in_brackets(item))
+    return st.PartitionSpec(cursor.in_brackets(item))
 
 
 def is_null_key(literal: str) -> bool:
@@ -52,7 +43,9 @@ def is_null_key(literal: str) -> bool:
     return literal.upper() == "NULL" or text_of(literal) == NULL_DIRECTORY
 
 
-def read_partition_change(cursor: Cursor, name: NamedTable, if_exists: bool) -> Statement | None:
+def read_partition_change(
+    cursor: Cursor, name: st.NamedTable, if_exists: bool
+) -> st.Statement | None:
     """Read a change of partitions, all columns, Iceberg's key or an identity; None for others."""
     if cursor.sees("ALTER") or cursor.sees("CHANGE"):
         begin = cursor.at + 1 + (cursor.peek(3).key == "SYNC")
@@ -62,7 +55,7 @@ def read_partition_change(cursor: Cursor, name: NamedTable, if_exists: bool) -> 
         column = cursor.name("a column")
         cursor.expect("SYNC", "IDENTITY")
         cursor.end()
-        return SyncIdentity(name, column, if_exists)
+        return st.SyncIdentity(name, column, if_exists)
     if any(cursor.sees(word, "PARTITION", "FIELD") for word in ("ADD", "DROP", "REPLACE")):
         return read_partition_field(cursor, name, if_exists)
     for words in (("DROP", "PARTITION", "("), ("DROP", "IF", "EXISTS", "PARTITION", "(")):
@@ -74,18 +67,18 @@ def read_partition_change(cursor: Cursor, name: NamedTable, if_exists: bool) -> 
         fields = tuple(cursor.listed(lambda c: c.name("a column")))
         cursor.end()
         key = AddConstraint(ConstraintKind.PRIMARY_KEY, "identifier_fields", columns=fields)
-        return AlterTableStatement(name, (key,), if_exists)
+        return st.AlterTableStatement(name, (key,), if_exists)
     if cursor.accept("REPLACE", "COLUMNS"):
         beside = Beside()
         columns = read_columns(cursor, beside)
         if beside.constraints:
             raise cursor.refusal("a constraint in REPLACE COLUMNS", "use ADD CONSTRAINT")
         cursor.end()
-        return ReplaceColumns(name, columns, if_exists)
+        return st.ReplaceColumns(name, columns, if_exists)
     return None
 
 
-def _drop_partitions(cursor: Cursor, name: NamedTable) -> DropPartitions:
+def _drop_partitions(cursor: Cursor, name: st.NamedTable) -> st.DropPartitions:
     if_exists = cursor.accept_if("EXISTS")
     specs = [read_partition_spec(cursor)]
     while cursor.accept(","):
@@ -95,10 +88,10 @@ def _drop_partitions(cursor: Cursor, name: NamedTable) -> DropPartitions:
             "DROP PARTITION ... PURGE", "files are kept for time travel; leave it out"
         )
     cursor.end()
-    return DropPartitions(name, tuple(specs), if_exists)
+    return st.DropPartitions(name, tuple(specs), if_exists)
 
 
-def read_analyze(cursor: Cursor) -> Analyze:
+def read_analyze(cursor: Cursor) -> st.Analyze:
     """Read the statement behind ``ANALYZE TABLE``."""
     name = cursor.table_name()
     of_partition = cursor.sees("PARTITION")
@@ -118,4 +111,4 @@ def read_analyze(cursor: Cursor) -> Analyze:
     else:
         cursor.accept("NOSCAN")
     cursor.end()
-    return Analyze(name, columns)
+    return st.Analyze(name, columns)

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from shelduck.sql.query.read_query import read_query
 from shelduck.sql.query.travel import read_version
-from shelduck.sql.statements.statement_values import (
-    AlterView,
-    CreateViewStatement,
-    DropViewStatement,
-    PinView,
-    RenameViewStatement,
-    ViewColumn,
-)
+from shelduck.sql.statements import statement_values as st
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.parts import Query
 
@@ -29,7 +22,7 @@ _ACTIONS = {
 }
 
 
-def read_create_view(cursor: Cursor, or_replace: bool) -> CreateViewStatement | PinView:
+def read_create_view(cursor: Cursor, or_replace: bool) -> st.CreateViewStatement | st.PinView:
     """Read the statement behind ``CREATE VIEW``."""
     if_not_exists = cursor.accept_if("NOT", "EXISTS")
     if if_not_exists and or_replace:
@@ -54,32 +47,32 @@ def read_create_view(cursor: Cursor, or_replace: bool) -> CreateViewStatement | 
         cursor.expect("OF")
         table = cursor.table_name()
         cursor.end()
-        return PinView(name, table, version, if_not_exists, or_replace, comment)
+        return st.PinView(name, table, version, if_not_exists, or_replace, comment)
     query, text = _query(cursor)
-    return CreateViewStatement(name, query, text, columns, if_not_exists, or_replace, comment)
+    return st.CreateViewStatement(name, query, text, columns, if_not_exists, or_replace, comment)
 
 
-def read_alter_view(cursor: Cursor) -> AlterView | RenameViewStatement:
+def read_alter_view(cursor: Cursor) -> st.AlterView | st.RenameViewStatement:
     """Read the statement behind ``ALTER VIEW``."""
     name = cursor.table_name()
     if cursor.accept("RENAME", "TO"):
         new_name = cursor.table_name()
         cursor.end()
-        return RenameViewStatement(name, new_name)
+        return st.RenameViewStatement(name, new_name)
     if cursor.accept("AS"):
-        return AlterView(name, *_query(cursor))
+        return st.AlterView(name, *_query(cursor))
     word = cursor.peek().key
     if word in _ACTIONS:
         raise cursor.refusal(f"ALTER VIEW ... {word}", _ACTIONS[word])
     raise cursor.failure("RENAME TO and a name, or AS and a query")
 
 
-def read_drop_view(cursor: Cursor) -> DropViewStatement:
+def read_drop_view(cursor: Cursor) -> st.DropViewStatement:
     """Read the statement behind ``DROP VIEW``."""
     if_exists = cursor.accept_if("EXISTS")
     name = cursor.table_name()
     cursor.end()
-    return DropViewStatement(name, if_exists)
+    return st.DropViewStatement(name, if_exists)
 
 
 def _query(cursor: Cursor) -> tuple[Query, str]:
@@ -89,12 +82,12 @@ def _query(cursor: Cursor) -> tuple[Query, str]:
     return query, cursor.text[start : cursor.tokens[-2].end]
 
 
-def _columns(cursor: Cursor) -> tuple[ViewColumn, ...]:
+def _columns(cursor: Cursor) -> tuple[st.ViewColumn, ...]:
     taken: set[str] = set()
 
-    def column(cursor: Cursor) -> ViewColumn:
+    def column(cursor: Cursor) -> st.ViewColumn:
         name = cursor.new_column(taken)
         comment = cursor.string("the comment as a string") if cursor.accept("COMMENT") else None
-        return ViewColumn(name, comment)
+        return st.ViewColumn(name, comment)
 
     return cursor.in_brackets(column)
