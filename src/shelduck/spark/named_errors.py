@@ -17,16 +17,6 @@ from pyspark.errors import (
 )
 
 from shelduck import errors
-from shelduck.errors import (
-    AlreadyExists,
-    CorruptLake,
-    InvalidRequest,
-    NotFound,
-    ShelduckError,
-    SparkFailed,
-    StorageUnavailable,
-    Unsupported,
-)
 from shelduck.model.tables.schema import is_reserved
 from shelduck.model.text.names import split_name
 
@@ -68,7 +58,7 @@ _UNABLE = (
 _UNKNOWN = ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION")
 
 
-class _Named(ShelduckError, PySparkException):
+class _Named(errors.ShelduckError, PySparkException):
     """Provides the condition by which Spark's users know an error."""
 
     condition = ""
@@ -91,119 +81,119 @@ class _Named(ShelduckError, PySparkException):
     getErrorClass = getCondition  # noqa: N815 - its older name
 
 
-class TableNotFound(_Named, NotFound, AnalysisException):
+class TableNotFound(_Named, errors.NotFound, AnalysisException):
     """A table, view or metadata table does not exist."""
 
     condition = "TABLE_OR_VIEW_NOT_FOUND"
 
 
-class SchemaNotFound(_Named, NotFound, AnalysisException):
+class SchemaNotFound(_Named, errors.NotFound, AnalysisException):
     """A schema does not exist."""
 
     condition = "SCHEMA_NOT_FOUND"
 
 
-class TableExpected(_Named, NotFound, AnalysisException):
+class TableExpected(_Named, errors.NotFound, AnalysisException):
     """A table is needed, but the name is that of a view."""
 
     condition = "EXPECT_TABLE_NOT_VIEW"
 
 
-class ColumnNotFound(_Named, NotFound, AnalysisException):
+class ColumnNotFound(_Named, errors.NotFound, AnalysisException):
     """A column does not exist."""
 
     condition = "UNRESOLVED_COLUMN"
 
 
-class TableExists(_Named, AlreadyExists, AnalysisException):
+class TableExists(_Named, errors.AlreadyExists, AnalysisException):
     """A table or view with that name already exists."""
 
     condition = "TABLE_OR_VIEW_ALREADY_EXISTS"
 
 
-class SchemaExists(_Named, AlreadyExists, AnalysisException):
+class SchemaExists(_Named, errors.AlreadyExists, AnalysisException):
     """A schema with that name already exists."""
 
     condition = "SCHEMA_ALREADY_EXISTS"
 
 
-class ColumnExists(_Named, AlreadyExists, AnalysisException):
+class ColumnExists(_Named, errors.AlreadyExists, AnalysisException):
     """A column with that name already exists."""
 
     condition = "FIELD_ALREADY_EXISTS"
 
 
-class NoStatement(_Named, InvalidRequest, ParseException):
+class NoStatement(_Named, errors.InvalidRequest, ParseException):
     """A statement cannot be parsed."""
 
     condition = "PARSE_SYNTAX_ERROR"
 
 
-class UnfitRows(_Named, InvalidRequest, AnalysisException):
+class UnfitRows(_Named, errors.InvalidRequest, AnalysisException):
     """Rows have other columns or types than their table takes."""
 
     condition = "INCOMPATIBLE_DATA_FOR_TABLE"
 
 
-class InvalidQuery(_Named, InvalidRequest, AnalysisException):
+class InvalidQuery(_Named, errors.InvalidRequest, AnalysisException):
     """Spark cannot plan a query."""
 
 
-class InvalidValue(_Named, InvalidRequest):
+class InvalidValue(_Named, errors.InvalidRequest):
     """Spark cannot compute with a value of the rows."""
 
 
-class DamagedFile(_Named, CorruptLake):
+class DamagedFile(_Named, errors.CorruptLake):
     """A query finds that a file of a lake and the catalog contradict each other."""
 
     condition = "FAILED_READ_FILE"
 
 
-class UnreachedFile(_Named, StorageUnavailable):
+class UnreachedFile(_Named, errors.StorageUnavailable):
     """A query cannot read a file of a lake from its storage."""
 
     condition = "FAILED_READ_FILE"
     about = "storage"
 
 
-class RefusedArgument(_Named, Unsupported, IllegalArgumentException):
+class RefusedArgument(_Named, errors.Unsupported, IllegalArgumentException):
     """A catalog of a lake cannot do what Spark asks it for."""
 
 
-class InvalidArgument(_Named, InvalidRequest, IllegalArgumentException):
+class InvalidArgument(_Named, errors.InvalidRequest, IllegalArgumentException):
     """Spark asks a catalog of a lake for something that has to be mended."""
 
 
-class MissingArgument(_Named, NotFound, IllegalArgumentException):
+class MissingArgument(_Named, errors.NotFound, IllegalArgumentException):
     """Spark asks a catalog of a lake about something that does not exist."""
 
 
-class TakenArgument(_Named, AlreadyExists, IllegalArgumentException):
+class TakenArgument(_Named, errors.AlreadyExists, IllegalArgumentException):
     """Spark asks a catalog of a lake for a name that is taken."""
 
 
-class NotOverConnect(_Named, Unsupported, AnalysisException):
+class NotOverConnect(_Named, errors.Unsupported, AnalysisException):
     """Spark Connect knows no catalogs of this process."""
 
     condition = "REQUIRES_SINGLE_PART_NAMESPACE"
 
 
-class FailedWork(_Named, SparkFailed):
+class FailedWork(_Named, errors.SparkFailed):
     """Spark could not end its work, for a reason that is neither in rows nor in files."""
 
 
-_NAMED: dict[tuple[type[ShelduckError], str], type[_Named]] = {
-    (NotFound, "schema"): SchemaNotFound,
-    (NotFound, "table"): TableNotFound,
-    (NotFound, "view"): TableNotFound,
-    (NotFound, "view instead of table"): TableExpected,
-    (NotFound, "column"): ColumnNotFound,
-    (AlreadyExists, "schema"): SchemaExists,
-    (AlreadyExists, "table"): TableExists,
-    (AlreadyExists, "view"): TableExists,
-    (AlreadyExists, "column"): ColumnExists,
-    (InvalidRequest, "text"): NoStatement,
-    (InvalidRequest, "rows"): UnfitRows,
+_NAMED: dict[tuple[type[errors.ShelduckError], str], type[_Named]] = {
+    (errors.NotFound, "schema"): SchemaNotFound,
+    (errors.NotFound, "table"): TableNotFound,
+    (errors.NotFound, "view"): TableNotFound,
+    (errors.NotFound, "view instead of table"): TableExpected,
+    (errors.NotFound, "column"): ColumnNotFound,
+    (errors.AlreadyExists, "schema"): SchemaExists,
+    (errors.AlreadyExists, "table"): TableExists,
+    (errors.AlreadyExists, "view"): TableExists,
+    (errors.AlreadyExists, "column"): ColumnExists,
+    (errors.InvalidRequest, "text"): NoStatement,
+    (errors.InvalidRequest, "rows"): UnfitRows,
 }
 
 
@@ -212,11 +202,11 @@ def told_as_sparks() -> Iterator[None]:
     """Raise a lake's errors in the form that Spark's users expect."""
     try:
         yield
-    except ShelduckError as error:
+    except errors.ShelduckError as error:
         raise as_sparks(error) from error
 
 
-def told_as_lakes(error: Exception) -> ShelduckError | None:
+def told_as_lakes(error: Exception) -> errors.ShelduckError | None:
     """Return an error of Spark's parser, analysis or values as a lake's users expect it.
 
     For Spark's users it stays the same error, with its condition, without the plan. None for other
@@ -237,7 +227,7 @@ def _with_condition(made: _Named, error: PySparkException) -> _Named:
     return made
 
 
-def as_sparks(error: ShelduckError) -> ShelduckError:
+def as_sparks(error: errors.ShelduckError) -> errors.ShelduckError:
     """Return an error of a lake as one of Spark's too, if Spark has such an error."""
     made = _named(error)
     return error if made is None else made(str(error))
@@ -249,7 +239,7 @@ def told_to_java(error: Exception) -> str:
     The class is one that callers know: modules have some of their own.
     """
     known = (errors.__name__, __name__)
-    kinds = (k for k in type(error).__mro__ if issubclass(k, ShelduckError))
+    kinds = (k for k in type(error).__mro__ if issubclass(k, errors.ShelduckError))
     public = next((k for k in kinds if k.__module__ in known), type(error))
     return f"{public.__name__}: {error}"
 
@@ -259,7 +249,7 @@ def condition_of(error: Exception) -> str:
     made = _named(error)
     if made is not None:
         return made.condition
-    return "INVALID" if isinstance(error, InvalidRequest | Unsupported) else "FAILED"
+    return "INVALID" if isinstance(error, errors.InvalidRequest | errors.Unsupported) else "FAILED"
 
 
 def first_line(error: Exception) -> str:
@@ -350,7 +340,7 @@ def was_unable(error: Exception) -> bool:
 
     Spark finds some of these cases so late in its planning that it takes them for a bug.
     """
-    if isinstance(error, UnsupportedOperationException | Unsupported):
+    if isinstance(error, UnsupportedOperationException | errors.Unsupported):
         return True
     text = str(error)
     known = any(f"[{condition}" in text for condition in _UNABLE)
@@ -358,7 +348,7 @@ def was_unable(error: Exception) -> bool:
 
 
 def _named(error: Exception) -> type[_Named] | None:
-    if not isinstance(error, ShelduckError):
+    if not isinstance(error, errors.ShelduckError):
         return None
     return _NAMED.get((type(error), error.about))
 
@@ -378,11 +368,11 @@ def unknown_columns() -> Iterator[None]:
         near = [parts for text in told.get("proposal", "").split(", ") if (parts := _parts(text))]
         known = [".".join(parts) for parts in near if not any(map(is_reserved, parts))]
         name = ".".join(_parts(told.get("objectName", ""))) or told.get("objectName", "")
-        raise NotFound.named("column", name, known) from error
+        raise errors.NotFound.named("column", name, known) from error
 
 
 def _parts(text: str) -> tuple[str, ...]:
     try:
         return split_name(text)
-    except InvalidRequest:
+    except errors.InvalidRequest:
         return ()

@@ -16,16 +16,6 @@ from py4j.protocol import Py4JError
 from pyspark.errors.exceptions import captured
 
 from shelduck import errors
-from shelduck.errors import (
-    AlreadyExists,
-    CorruptLake,
-    InvalidRequest,
-    NotFound,
-    ShelduckError,
-    SparkFailed,
-    StorageUnavailable,
-    Unsupported,
-)
 from shelduck.spark import named_errors
 from shelduck.spark.named_errors import (
     ColumnNotFound,
@@ -58,17 +48,17 @@ _IN_BATCH = re.compile(
 # More causes than any exception has; a chain may be a circle.
 _MOST_CAUSES = 20
 _installing = threading.Lock()
-_Kinds = Mapping[type[ShelduckError], type[ShelduckError]]
+_Kinds = Mapping[type[errors.ShelduckError], type[errors.ShelduckError]]
 _OF_QUERIES: _Kinds = {
-    CorruptLake: DamagedFile,
-    SparkFailed: FailedWork,
-    StorageUnavailable: UnreachedFile,
+    errors.CorruptLake: DamagedFile,
+    errors.SparkFailed: FailedWork,
+    errors.StorageUnavailable: UnreachedFile,
 }
 _OF_ARGUMENTS: _Kinds = {
-    AlreadyExists: TakenArgument,
-    InvalidRequest: InvalidArgument,
-    NotFound: MissingArgument,
-    Unsupported: RefusedArgument,
+    errors.AlreadyExists: TakenArgument,
+    errors.InvalidRequest: InvalidArgument,
+    errors.NotFound: MissingArgument,
+    errors.Unsupported: RefusedArgument,
 }
 _ANSWERS = {
     ".QueryExecutionException": _OF_QUERIES,
@@ -87,7 +77,7 @@ _TABLES = "a table of a lake is spark.table('lake.main.t') and df.writeTo('lake.
 # What Spark says, the class of the error, and a sentence that says what to write instead; it may
 # name the groups of the pattern. Spark says these things about other tables too, so a sentence must
 # be right for them as well.
-_MEANINGS: tuple[tuple[str, Callable[[str], ShelduckError], str], ...] = (
+_MEANINGS: tuple[tuple[str, Callable[[str], errors.ShelduckError], str], ...] = (
     (
         r"Failed to find the data source: (delta|iceberg|hudi)\b",
         RefusedArgument,
@@ -174,9 +164,13 @@ _MEANINGS: tuple[tuple[str, Callable[[str], ShelduckError], str], ...] = (
 )
 
 
-def file_fault(text: str) -> ShelduckError | None:
+def file_fault(text: str) -> errors.ShelduckError | None:
     """Return what a message of Spark says about a file of a lake, None if it is about others."""
-    for mark, make in ((DAMAGED, DamagedFile), (_UNREACHED, _unreached), (_TOO_NEW, Unsupported)):
+    for mark, make in (
+        (DAMAGED, DamagedFile),
+        (_UNREACHED, _unreached),
+        (_TOO_NEW, errors.Unsupported),
+    ):
         _, found, rest = text.partition(mark)
         if found:
             told = rest.split("\n", 1)[0].split(" SQLSTATE:", 1)[0]
@@ -215,7 +209,7 @@ def _in_short(original: Callable[..., None]) -> Callable[..., None]:
     return make
 
 
-def _fault_of(thrown: Any) -> ShelduckError | None:
+def _fault_of(thrown: Any) -> errors.ShelduckError | None:
     try:
         return _told(thrown)
     except (Py4JError, OSError):
@@ -223,7 +217,7 @@ def _fault_of(thrown: Any) -> ShelduckError | None:
         return None
 
 
-def _told(thrown: Any) -> ShelduckError | None:
+def _told(thrown: Any) -> errors.ShelduckError | None:
     kind = str(thrown.getClass().getName())
     if kind.endswith(".StreamingQueryException"):
         # Callers expect that class, and it has the message.
@@ -255,19 +249,19 @@ def _unreached(told: str) -> UnreachedFile:
     return UnreachedFile(told)
 
 
-def _named(told: str, known: _Kinds) -> ShelduckError | None:
+def _named(told: str, known: _Kinds) -> errors.ShelduckError | None:
     """Return the error of a text that begins with its class, None if that is not one of a lake.
 
     ``known`` are classes that have a name of Spark too.
     """
     name, _, text = told.partition(": ")
     kind = getattr(errors, name, None) or getattr(named_errors, name, None)
-    if not (isinstance(kind, type) and issubclass(kind, ShelduckError)):
+    if not (isinstance(kind, type) and issubclass(kind, errors.ShelduckError)):
         return None
     return known.get(kind, kind)(text)
 
 
-def _sentence_for(message: str) -> ShelduckError | None:
+def _sentence_for(message: str) -> errors.ShelduckError | None:
     """Return what a message of Spark means, None if nothing is known about it."""
     for pattern, kind, sentence in _MEANINGS:
         found = re.search(pattern, message[:1000])
@@ -300,7 +294,7 @@ def _telling_over_connect(original: Callable[..., Any]) -> Callable[..., Any]:
     return convert
 
 
-def _lakes_fault(message: str) -> ShelduckError | None:
+def _lakes_fault(message: str) -> errors.ShelduckError | None:
     condition = _NOT_FOUND.search(message) if _lakes else None
     name = None if condition is None else _name().search(message, condition.end())
     if condition is None or name is None:
