@@ -8,7 +8,7 @@ protocol, Iceberg's table spec (v3), and measurements of DuckDB 1.5.5 and Spark 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -105,10 +105,6 @@ class Rule:
     same_grain: bool = False
 
 
-def _has_more_bits(bits: int | None, wanted: int | None) -> bool:
-    return bits is not None and wanted is not None and bits < wanted <= 64
-
-
 def _is_finer_unit(source: Leaf, target: Leaf) -> bool:
     one, other = str(source), str(target)
     return one in _UNITS and other in _UNITS and _UNITS.index(one) < _UNITS.index(other)
@@ -143,29 +139,19 @@ def _is_convertible(source: Leaf, target: Leaf) -> bool:
     return {one, other} <= numbers or (str(source), str(target)) == ("int32", "date")
 
 
+def _wider_integer(name: str, sources: Mapping[str, int], targets: Mapping[str, int]) -> Rule:
+    def holds(source: Leaf, target: Leaf) -> bool:
+        bits, wanted = sources.get(str(source)), targets.get(str(target))
+        return bits is not None and wanted is not None and bits < wanted <= 64
+
+    return Rule(name, holds, Verdict.SAFE, "{target} holds every {source}", same_grain=True)
+
+
 _LOSSY = "{target} cannot hold every {source}"
 RULES = (
-    Rule(
-        "a wider signed integer",
-        lambda s, t: _has_more_bits(SIGNED.get(str(s)), SIGNED.get(str(t))),
-        Verdict.SAFE,
-        "{target} holds every {source}",
-        same_grain=True,
-    ),
-    Rule(
-        "a wider unsigned integer",
-        lambda s, t: _has_more_bits(UNSIGNED.get(str(s)), UNSIGNED.get(str(t))),
-        Verdict.SAFE,
-        "{target} holds every {source}",
-        same_grain=True,
-    ),
-    Rule(
-        "an unsigned integer to a wider signed one",
-        lambda s, t: _has_more_bits(UNSIGNED.get(str(s)), SIGNED.get(str(t))),
-        Verdict.SAFE,
-        "{target} holds every {source}",
-        same_grain=True,
-    ),
+    _wider_integer("a wider signed integer", SIGNED, SIGNED),
+    _wider_integer("a wider unsigned integer", UNSIGNED, UNSIGNED),
+    _wider_integer("an unsigned integer to a wider signed one", UNSIGNED, SIGNED),
     Rule("a finer unit of time", _is_finer_unit, Verdict.SAFE, "a finer unit holds every value"),
     Rule(
         "more digits before the point",
