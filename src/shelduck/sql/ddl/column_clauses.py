@@ -115,7 +115,7 @@ def take_default(cursor: Cursor) -> Default | None:
             cursor.take()
     if cursor.at == start:
         raise cursor.failure("a default")
-    return read_default(cursor.text[cursor.tokens[start].start : cursor.tokens[cursor.at - 1].end])
+    return read_default(cursor.since(start))
 
 
 def _refuse_aggregation(cursor: Cursor, ahead: int = 0) -> None:

@@ -58,7 +58,7 @@ def read_create(
         return _create_schema(cursor)
     or_replace = cursor.accept("OR", "REPLACE")
     if cursor.accept("TABLE"):
-        if_not_exists = _accept_if_not_exists(cursor, or_replace)
+        if_not_exists = cursor.accept_if_not_exists("table", or_replace=or_replace)
         name = cursor.table_name()
         # Files belong to one table, so a shallow clone is a deep one.
         is_clone = cursor.accept("DEEP", "CLONE") or cursor.accept("SHALLOW", "CLONE")
@@ -140,16 +140,6 @@ def _create_schema(cursor: Cursor) -> st.CreateSchemaStatement:
         raise cursor.refusal(f"CREATE SCHEMA ... {cursor.peek().key}", "leave it out")
     cursor.end()
     return st.CreateSchemaStatement(name, if_not_exists)
-
-
-def _accept_if_not_exists(cursor: Cursor, or_replace: bool) -> bool:
-    if_not_exists = cursor.accept_if("NOT", "EXISTS")
-    if if_not_exists and or_replace:
-        cursor.at -= 3
-        raise cursor.failure(
-            "the name of a table (OR REPLACE and IF NOT EXISTS cannot be used together)"
-        )
-    return if_not_exists
 
 
 def _copy(

@@ -32,12 +32,7 @@ _DEFAULT = "a constant: a number, a string, TRUE, FALSE, DATE '...' or TIMESTAMP
 
 def read_create_macro(cursor: Cursor, or_replace: bool) -> st.CreateMacroStatement:
     """Read the statement behind ``CREATE MACRO``."""
-    if_not_exists = cursor.accept_if("NOT", "EXISTS")
-    if if_not_exists and or_replace:
-        cursor.at -= 3
-        raise cursor.failure(
-            "the name of a macro (OR REPLACE and IF NOT EXISTS cannot be used together)"
-        )
+    if_not_exists = cursor.accept_if_not_exists("macro", or_replace=or_replace)
     name = cursor.table_name()
     kind, form = _form(cursor)
     forms = [form]
@@ -76,7 +71,7 @@ def _form(cursor: Cursor) -> tuple[MacroKind, st.MacroText]:
         raise cursor.failure("RETURNS and a type before RETURN")
     cursor.expect("AS")
     kind = MacroKind.TABLE if cursor.accept("TABLE") else MacroKind.SCALAR
-    start = cursor.peek().start
+    start = cursor.at
     if cursor.peek().kind is TokenKind.END or cursor.sees(","):
         raise cursor.failure("a query" if kind is MacroKind.TABLE else "an expression")
     while cursor.peek().kind is not TokenKind.END and not _another(cursor):
@@ -84,7 +79,7 @@ def _form(cursor: Cursor) -> tuple[MacroKind, st.MacroText]:
             cursor.skip_group()
         else:
             cursor.take()
-    return kind, st.MacroText(parameters, cursor.text[start : cursor.tokens[cursor.at - 1].end])
+    return kind, st.MacroText(parameters, cursor.since(start))
 
 
 def _function(
@@ -93,24 +88,24 @@ def _function(
     """Take the rest of a function of Spark behind RETURNS."""
     kind = MacroKind.SCALAR
     columns: tuple[tuple[str, str], ...] = ()
-    start = cursor.peek().start
+    start = cursor.at
     if cursor.accept("TABLE"):
         kind = MacroKind.TABLE
         columns = cursor.in_brackets(_returned) if cursor.sees("(") else ()
     else:
         cursor.type()
-    returned = cursor.text[start : cursor.tokens[cursor.at - 1].end]
+    returned = cursor.since(start)
     while not cursor.accept("RETURN"):
         if not any(cursor.accept(*words) for words in _CHARACTERISTICS):
             if cursor.sees("LANGUAGE"):
                 raise cursor.refusal("LANGUAGE", "use SQL, or register a function of Spark")
             raise cursor.failure("RETURN and an expression or a query")
-    start = cursor.peek().start
+    start = cursor.at
     if cursor.peek().kind is TokenKind.END:
         raise cursor.failure("an expression or a query")
     while cursor.peek().kind is not TokenKind.END:
         cursor.take()
-    body = cursor.text[start : cursor.tokens[cursor.at - 1].end]
+    body = cursor.since(start)
     if kind is MacroKind.SCALAR:
         return kind, st.MacroText(parameters, f"CAST(({body}) AS {returned})")
     if columns:
@@ -124,9 +119,9 @@ def _returned(cursor: Cursor) -> tuple[str, str]:
     """Take a column of RETURNS TABLE: its name and type, as written."""
     first = cursor.peek()
     cursor.name("a column")
-    start = cursor.peek().start
+    start = cursor.at
     cursor.type()
-    of = cursor.text[start : cursor.tokens[cursor.at - 1].end]
+    of = cursor.since(start)
     if cursor.accept("COMMENT"):
         cursor.string("the comment as a string")
     return cursor.text[first.start : first.end], of

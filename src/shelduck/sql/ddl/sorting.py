@@ -141,7 +141,7 @@ def _key(cursor: Cursor) -> SortKey:
             cursor.take()
     if cursor.at == start:
         raise cursor.failure("a column or an expression to sort by")
-    text = cursor.text[cursor.tokens[start].start : cursor.tokens[cursor.at - 1].end]
+    text = cursor.since(start)
     descending = cursor.accept_any("ASC", "DESC") == "DESC"
     nulls_first = cursor.accept("NULLS", "FIRST")
     if not nulls_first:

@@ -24,12 +24,7 @@ _ACTIONS = {
 
 def read_create_view(cursor: Cursor, or_replace: bool) -> st.CreateViewStatement | st.PinView:
     """Read the statement behind ``CREATE VIEW``."""
-    if_not_exists = cursor.accept_if("NOT", "EXISTS")
-    if if_not_exists and or_replace:
-        cursor.at -= 3
-        raise cursor.failure(
-            "the name of a view (OR REPLACE and IF NOT EXISTS cannot be used together)"
-        )
+    if_not_exists = cursor.accept_if_not_exists("view", or_replace=or_replace)
     name = cursor.table_name()
     columns = _columns(cursor) if cursor.sees("(") else ()
     comment = cursor.string("the comment as a string") if cursor.accept("COMMENT") else None

@@ -127,9 +127,9 @@ def _is_instant(cursor: Cursor, before: str) -> bool:
 
 def literal_text(cursor: Cursor) -> str:
     """Take a literal and return its SQL text."""
-    start = cursor.peek().start
+    start = cursor.at
     read_literal(cursor)
-    return cursor.text[start : cursor.tokens[cursor.at - 1].end]
+    return cursor.since(start)
 
 
 def text_of(literal: str) -> str | None:

@@ -83,6 +83,19 @@ class Cursor:
             raise self.failure(last)
         return False
 
+    def accept_if_not_exists(self, what: str, *, or_replace: bool) -> bool:
+        """Take IF NOT EXISTS if it comes next; InvalidRequest behind OR REPLACE.
+
+        ``what`` names the kind of what is created.
+        """
+        found = self.accept_if("NOT", "EXISTS")
+        if found and or_replace:
+            self.at -= 3
+            raise self.failure(
+                f"the name of a {what} (OR REPLACE and IF NOT EXISTS cannot be used together)"
+            )
+        return found
+
     def expect(self, *keys: str) -> None:
         """Take these keywords or symbols or raise InvalidRequest."""
         for key in keys:
@@ -253,6 +266,10 @@ class Cursor:
             self.at = start
             where = place(self.text, self.peek().start)
             raise self.error(f"{error} at {where}{self.spelling()}") from None
+
+    def since(self, start: int) -> str:
+        """Return the text from a token to the last one that was taken."""
+        return self.text[self.tokens[start].start : self.tokens[self.at - 1].end]
 
     def skip_group(self) -> None:
         """Go behind the bracket that closes the one that comes next."""
