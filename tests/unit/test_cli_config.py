@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.cli.config import lake_names, named_lake
-from shelduck.cli.lakes import wanted_lake
+from shelduck.cli.config import lake_names, named_lake, wanted_lake
 from shelduck.errors import InvalidRequest, NotFound
 
 

@@ -25,7 +25,7 @@ from shelduck.cli import (
     sql,
 )
 from shelduck.cli.command_options import console
-from shelduck.cli.lakes import config_file
+from shelduck.cli.config import config_file
 from shelduck.errors import ShelduckError
 
 EXAMPLE = """Example: shelduck sql "CREATE TABLE ducks (id INT)" -c sqlite:///lake.db -d files/

@@ -28,7 +28,7 @@ def _complete_lakes(ctx: typer.Context) -> list[str]:
 
 def _complete_tables(ctx: typer.Context) -> list[str]:
     """Return the tables of the lake that the options before them name, for the shell."""
-    from shelduck.cli.lakes import config_file
+    from shelduck.cli.config import config_file
     from shelduck.cli.reading import reading
 
     try:

@@ -1,4 +1,7 @@
-"""``shelduck.toml``: names for lakes, so that ``-c prod`` is enough."""
+"""Which lake a command means, and how it is opened; names for lakes are in ``shelduck.toml``.
+
+With such names, ``-c prod`` is enough.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,17 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shelduck.errors import InvalidRequest, NotFound
+
+if TYPE_CHECKING:
+    from shelduck.api.lake import Lake
+
 
 FILE = "shelduck.toml"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
@@ -191,3 +199,53 @@ class _Entry:
 
 def _setting(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# The command prints an error once, in words; Spark stays silent.
+_QUIET = {"spark.log.level": "OFF"}
+config_file: ContextVar[Path | None] = ContextVar("config_file", default=None)
+"""The file that ``--config`` gives, None without it."""
+
+
+def wanted_lake(catalog: str) -> NamedLake:
+    """Return the lake of an address, or of a name in ``shelduck.toml``."""
+    if re.search("[:/@]", catalog):
+        return NamedLake(catalog)
+    return named_lake(catalog, config_file.get())
+
+
+def connect(
+    catalog: str, data_path: str | None = None, conf: Sequence[str] = (), version: str | None = None
+) -> Lake:
+    """Return the lake of an address or a name, and create it if there is none.
+
+    ``conf`` are settings ``key=value`` for the Spark session that a command starts; ``version`` is
+    that of DuckLake for a lake that is made.
+    """
+    from shelduck.api import connect as api
+
+    wanted, how = _reached(catalog, conf)
+    place = data_path or wanted.data_path
+    return api.connect(wanted.catalog, place, ducklake_version=version, **how)
+
+
+def connect_existing(catalog: str, conf: Sequence[str] = ()) -> Lake:
+    """Return the lake of an address or a name; NotFound if there is none."""
+    from shelduck.api import connect as api
+
+    wanted, how = _reached(catalog, conf)
+    return api.connect_existing(wanted.catalog, **how)
+
+
+def _reached(catalog: str, conf: Sequence[str]) -> tuple[NamedLake, dict[str, Any]]:
+    """Return the lake that a command means, and the settings with which it is reached."""
+    found = {}
+    for text in conf:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise InvalidRequest(
+                f"--conf {text!r} is not a setting; write key=value, such as spark.driver.memory=4g"
+            )
+        found[key.strip()] = value.strip()
+    wanted = wanted_lake(catalog)
+    return wanted, {"config": _QUIET | wanted.conf | found, "storage": wanted.storage}

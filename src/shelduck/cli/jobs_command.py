@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shelduck.cli.command_options import Catalog, Conf, Json, console, print_rows
-from shelduck.cli.lakes import connect_existing
+from shelduck.cli.config import connect_existing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

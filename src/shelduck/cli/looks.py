@@ -11,7 +11,7 @@ from shelduck.cli.command_options import Catalog, Json, TableOrAll, print_rows
 if TYPE_CHECKING:
     from shelduck.model.tables.table_version import Snapshot
 from shelduck.cli.command_options import console
-from shelduck.cli.lakes import wanted_lake
+from shelduck.cli.config import wanted_lake
 from shelduck.errors import InvalidRequest, missing_extra
 
 TABLES_EXAMPLE = "Example: shelduck tables -c sqlite:///lake.db --schema sales"

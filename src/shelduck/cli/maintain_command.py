@@ -53,7 +53,7 @@ def maintain(
 
     You can run any number of processes: they share the tables.
     """
-    from shelduck.cli.lakes import connect_existing
+    from shelduck.cli.config import connect_existing
     from shelduck.work.instants import seconds_of
 
     pause = None if every is None else seconds_of("--every", every)
@@ -96,7 +96,7 @@ def migrate(
 
     Back up the catalog before: there is no way back.
     """
-    from shelduck.cli.lakes import connect_existing
+    from shelduck.cli.config import connect_existing
 
     with connect_existing(catalog) as lake:
         done = lake.migrate(to, plan=plan)
@@ -120,7 +120,7 @@ def check(
 
     The status is 0 if nothing is wrong, or if all of it was repaired.
     """
-    from shelduck.cli.lakes import connect_existing
+    from shelduck.cli.config import connect_existing
 
     with connect_existing(catalog) as lake:
         found = lake.check(table, rows=rows, repair=repair)

@@ -9,7 +9,7 @@ from shelduck.catalog.databases.store import Store, open_store
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.catalog.schema.lake_schema import LakeInfo, open_lake
-from shelduck.cli.lakes import wanted_lake
+from shelduck.cli.config import wanted_lake
 from shelduck.errors import NotFound
 from shelduck.model.changes.job import Job
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA, Snapshot, TableVersion

@@ -12,8 +12,7 @@ from typing import Annotated
 import typer
 
 from shelduck.cli.command_options import Catalog, DataPath
-from shelduck.cli.config import NamedLake
-from shelduck.cli.lakes import wanted_lake
+from shelduck.cli.config import NamedLake, wanted_lake
 from shelduck.errors import InvalidRequest
 
 JAR_EXAMPLE = "Example: shelduck jar | xargs cp -t /opt/spark/jars/"

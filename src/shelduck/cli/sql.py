@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from shelduck.cli.command_options import Catalog, Conf, DataPath, DuckLakeVersion, Json, print_told
-from shelduck.cli.lakes import connect
+from shelduck.cli.config import connect
 from shelduck.errors import InvalidRequest
 
 STDIN = "-"
