@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from shelduck.catalog.commit.follow_pins import shape_of
 from shelduck.catalog.read import read as catalog_read
-from shelduck.catalog.running.pinned_shapes import shape_of
 from shelduck.errors import AlreadyExists, NotFound, Unsupported
 from shelduck.model.tables.rollup import rollup_of
 from shelduck.model.tables.schema import Schema, SnapshotId

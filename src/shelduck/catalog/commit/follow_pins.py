@@ -1,14 +1,16 @@
 """Pinned views follow their tables: a commit writes their queries again when a table changes.
 
 It runs behind everything else of the commit, under its lock, so it sees the tables as they will be.
+What a view shows are its columns under the ids that they have today.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import delete, update
+from sqlalchemy import Connection, delete, update
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.opening import pinned_views
@@ -16,12 +18,16 @@ from shelduck.catalog.commit.rows.versions import begin, end, renew
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read import read
 from shelduck.catalog.read.queries import live
-from shelduck.catalog.running.pinned_shapes import shape_of
+from shelduck.catalog.running.job_rows import jobs
+from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.traits import tag_rows
 from shelduck.errors import CorruptLake, NewerFormat, Unsupported
 from shelduck.model.changes.change import CreateView, Entry, Verb
+from shelduck.model.tables.schema import Field, FieldId, Schema, SnapshotId
+from shelduck.model.tables.table_version import Snapshot
 from shelduck.model.tables.view import SPARK_SQL, STORED_PIN, Pin
+from shelduck.planning.shadows import kept_parts
 from shelduck.sql.pins.pin_queries import pin_texts
 from shelduck.sql.query.translate import refusal_query
 
@@ -87,3 +93,37 @@ def _texts(draft: Draft, pin: Pin, view: str) -> tuple[str, str | None]:
     except Unsupported as error:
         return refusal_query(names, f"view {view}: {error}"), None
     return found.duckdb, found.spark
+
+
+def shape_of(connection: Connection, pin: Pin, at: Snapshot, lake: LakeInfo) -> Schema | None:
+    """Return the columns to which a view is pinned, None if the catalog has forgotten them.
+
+    A job that converts a column gives it new ids. The ids are those at the snapshot ``at``.
+    """
+    then = read.table_by_id(connection, pin.table_id, replace(at, id=pin.snapshot), lake)
+    if then is None:
+        return None
+    ids = {f.id: f.id for f in then.columns.walk()}
+    done = [j for j in jobs(connection) if j.table_id == pin.table_id and j.published is not None]
+    for job in reversed(done):
+        published = SnapshotId(job.published or 0)
+        if not job.is_understood or not pin.snapshot < published <= at.id:
+            continue
+        before = read.table_by_id(
+            connection, pin.table_id, replace(at, id=SnapshotId(published - 1)), lake
+        )
+        after = read.table_by_id(connection, pin.table_id, replace(at, id=published), lake)
+        if before is None or after is None:
+            continue
+        new: dict[FieldId, FieldId] = {}
+        for one in job.work.conversions:
+            old, shadow = before.columns.by_id(one.column_id), after.columns.by_id(one.shadow_id)
+            if old is not None and shadow is not None:
+                new |= {was.id: now.id for was, now in kept_parts(old, shadow)}
+        ids = {first: new.get(last, last) for first, last in ids.items()}
+    return Schema(tuple(_renumbered(f, ids) for f in then.columns))
+
+
+def _renumbered(field: Field, ids: Mapping[FieldId, FieldId]) -> Field:
+    children = tuple(_renumbered(c, ids) for c in field.children)
+    return replace(field, id=ids[field.id], children=children)
