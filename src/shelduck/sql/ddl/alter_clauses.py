@@ -29,12 +29,12 @@ from shelduck.model.tables.properties import SetProperties, refuse_doris
 from shelduck.model.tables.schema import Path
 from shelduck.sql.ddl.column_clauses import (
     CONSTRAINTS,
+    Beside,
     read_definition,
     refuse_option,
     take_default,
     take_position,
 )
-from shelduck.sql.ddl.computed_clauses import Beside
 from shelduck.sql.ddl.constraint_clauses import read_constraint_change, take_constraint
 from shelduck.sql.ddl.partition_clauses import read_partition_change
 from shelduck.sql.ddl.partitioning import read_partition_keys

@@ -1,14 +1,19 @@
-"""Column definitions, as CREATE TABLE and ALTER TABLE ADD share them."""
+"""Column definitions, as CREATE TABLE and ALTER TABLE ADD share them.
+
+CREATE TABLE writes computed columns as GENERATED … AS, with an expression or IDENTITY.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
+from shelduck.model.changes.constraining import AddConstraint
 from shelduck.model.changes.definition import Definition, Position
+from shelduck.model.tables.computed import Identity, WrittenComputed
 from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.schema import Default
-from shelduck.sql.ddl.computed_clauses import Beside, read_computed
-from shelduck.sql.ddl.constraint_clauses import read_column_constraint
+from shelduck.sql.ddl.constraint_clauses import read_column_constraint, read_expression
 from shelduck.sql.ddl.defaults import read_default
 from shelduck.sql.tokens.cursor import Cursor
 from shelduck.sql.tokens.lexer import TokenKind
@@ -141,3 +146,58 @@ def _default_ends(cursor: Cursor, start: int) -> bool:
     if cursor.sees("TO") and before in _INTERVAL_UNITS:
         return False
     return cursor.peek().key in _ENDS_DEFAULT or cursor.sees("PROPERTIES", "(")
+
+
+@dataclass
+class Beside:
+    """What stands behind types and among columns, and is of the table.
+
+    ``computed`` is None where a column cannot be computed, because rows are there.
+    """
+
+    constraints: list[AddConstraint] = field(default_factory=list)
+    computed: list[WrittenComputed] | None = None
+
+
+def read_computed(cursor: Cursor, column: str, into: list[WrittenComputed] | None) -> None:
+    """Take what stands behind GENERATED, of a column that is new with its table."""
+    how = "ALWAYS" if cursor.accept("ALWAYS") else "BY DEFAULT"
+    if how != "ALWAYS":
+        cursor.expect("BY", "DEFAULT")
+    cursor.expect("AS")
+    if into is None:
+        raise cursor.refusal(
+            "a computed column in a table that is there", "create it with the table"
+        )
+    if cursor.accept("IDENTITY"):
+        into.append(WrittenComputed(column, identity=_identity(cursor, always=how == "ALWAYS")))
+        return
+    if how != "ALWAYS":
+        raise cursor.failure("IDENTITY")
+    made = read_expression(cursor, "a generated value", may_tell_time=False)
+    into.append(WrittenComputed(column, made))
+
+
+def _identity(cursor: Cursor, *, always: bool) -> Identity:
+    start, step = 1, 1
+    if cursor.accept("("):
+        while not cursor.accept(")"):
+            if cursor.accept("START"):
+                cursor.expect("WITH")
+                start = _number(cursor)
+            else:
+                cursor.expect("INCREMENT", "BY")
+                step = _number(cursor)
+                if step == 0:
+                    cursor.at -= 1
+                    raise cursor.failure("a number other than 0")
+            cursor.accept(",")
+    return Identity(start, step, always)
+
+
+def _number(cursor: Cursor) -> int:
+    sign = -1 if cursor.accept("-") else 1
+    token = cursor.peek()
+    if token.kind is not TokenKind.NUMBER or not token.text.rstrip("lL").isdecimal():
+        raise cursor.failure("a whole number")
+    return sign * int(cursor.take().text.rstrip("lL"))

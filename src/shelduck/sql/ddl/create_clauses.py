@@ -10,8 +10,7 @@ from typing import Any
 from shelduck.model.tables.constraints import ConstraintKind
 from shelduck.model.tables.keys import KeyModel, KeySpec
 from shelduck.model.text.quoting import quote_name
-from shelduck.sql.ddl.column_clauses import read_definition
-from shelduck.sql.ddl.computed_clauses import Beside
+from shelduck.sql.ddl.column_clauses import Beside, read_definition
 from shelduck.sql.ddl.constraint_clauses import take_constraint
 from shelduck.sql.ddl.macro_clauses import MACRO_WORDS, read_create_macro, read_drop_macro
 from shelduck.sql.ddl.partitioning import read_doris_partitions, read_partition_keys

@@ -6,7 +6,7 @@ from shelduck.model.changes.constraining import AddConstraint
 from shelduck.model.tables.constraints import ConstraintKind
 from shelduck.model.tables.partition import NULL_DIRECTORY
 from shelduck.model.text.quoting import quote_name
-from shelduck.sql.ddl.computed_clauses import Beside
+from shelduck.sql.ddl.column_clauses import Beside
 from shelduck.sql.ddl.create_clauses import read_columns
 from shelduck.sql.ddl.partitioning import read_partition_field
 from shelduck.sql.statements import statement_values as st
