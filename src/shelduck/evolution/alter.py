@@ -62,11 +62,11 @@ from shelduck.model.tables.schema import (
     Field,
     FieldId,
     Kind,
-    Path,
     Schema,
     comments_below,
     new_field,
     path_text,
+    with_paths,
 )
 from shelduck.model.tables.table_version import Feature, PartitionColumn, TableVersion
 from shelduck.model.tables.writable import Conversion, require_writable
@@ -457,7 +457,7 @@ class WaitingNames:
     def freed(self, columns: Schema) -> RenameColumn | None:
         """Return the rename of a column whose new name has become free, None if there is none."""
         for number, name in self.names.items():
-            path = _path_of(number, columns.fields)
+            path = next((path for path, f in with_paths(columns) if f.id == number), None)
             if path is None or columns.find((*path[:-1], name)) is None:
                 del self.names[number]
                 return None if path is None else RenameColumn(path, name)
@@ -467,16 +467,6 @@ class WaitingNames:
         """Raise AlreadyExists for a name that is still taken."""
         for name in self.names.values():
             raise AlreadyExists.named("column", name, self.table)
-
-
-def _path_of(number: FieldId, fields: Iterable[Field]) -> Path | None:
-    for one in fields:
-        if one.id == number:
-            return (one.name,)
-        below = _path_of(number, one.children)
-        if below is not None:
-            return (one.name, *below)
-    return None
 
 
 def names_rollup(changes: Iterable[object]) -> bool:

@@ -10,7 +10,7 @@ from shelduck.catalog.running.job_rows import jobs
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.model.changes.change import AlterTable, alteration
 from shelduck.model.files.data_file import DataFile, InlinedRows
-from shelduck.model.files.layout import ROW_ID_FIELD, PhysicalField
+from shelduck.model.files.layout import ROW_ID_FIELD
 from shelduck.model.tables.computed import (
     ComputedColumns,
     computed_of,
@@ -151,21 +151,16 @@ def _lacking(rows: TableRows, dropped: Dropped) -> TableRows:
     A file that was there before reads as it did.
     """
     files = [f for f in rows.files if f.begin_snapshot >= dropped.end and not _has(f, dropped.id)]
-    kept = [part for part in rows.inlined if not _is_in(part.columns, dropped.id)]
+    kept = [part for part in rows.inlined if part.columns.by_id(dropped.id) is None]
     inlined = [_since(part, dropped.end) for part in kept]
     some = tuple(part for part in inlined if part.rows)
     return replace(rows, files=tuple(files), inlined=some)
 
 
 def _has(file: DataFile, number: FieldId) -> bool:
-    def within(fields: Iterable[PhysicalField]) -> bool:
-        return any(f.id == number or within(f.children) for f in fields)
-
-    return file.mapping_id is None and file.layout is not None and within(file.layout.fields)
-
-
-def _is_in(columns: Iterable[Field], number: FieldId) -> bool:
-    return any(f.id == number for column in columns for f in column.walk())
+    if file.mapping_id is not None or file.layout is None:
+        return False
+    return any(f.id == number for f in file.layout.walk())
 
 
 def _since(part: InlinedRows, snapshot: int) -> InlinedRows:
