@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal
 
 from pyiceberg.avro.file import AvroOutputFile
@@ -87,7 +87,7 @@ def write_manifests(
     written: list[ManifestFile] = []
     while first := list(islice(left, 1)):
         name = f"{'deletes' if deletes else 'data'}-{len(written)}"
-        found = _chain(first, islice(left, _ENTRIES - 1))
+        found = chain(first, islice(left, _ENTRIES - 1))
         written.append(_write_manifest(commit, found, f"{commit.prefix}-{name}.avro", deletes))
     return written
 
@@ -188,11 +188,6 @@ def _row(commit: IcebergCommit, entry: ManifestRow) -> ManifestEntry:
         file_sequence_number=before.file_sequence_number,
         data_file=file,
     )
-
-
-def _chain(first: list[ManifestRow], rest: Iterable[ManifestRow]) -> Iterator[ManifestRow]:
-    yield from first
-    yield from rest
 
 
 def _file(location: str) -> PyArrowFile:
