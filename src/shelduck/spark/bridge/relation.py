@@ -12,18 +12,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
-from pyspark.sql.types import (
-    BinaryType,
-    BooleanType,
-    ByteType,
-    DateType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.spark.bridge.classes import PACKAGE, loaded, tell_lost
@@ -56,15 +45,15 @@ Measurer = Callable[[list[list[str]]], list[str | None] | None]
 Statistics = Callable[[], list[list[str | None]]]
 
 _CONSTANT_TYPES = (
-    *(BinaryType, BooleanType, ByteType, DateType, IntegerType, LongType),
-    *(ShortType, StringType),
+    *(T.BinaryType, T.BooleanType, T.ByteType, T.DateType, T.IntegerType, T.LongType),
+    *(T.ShortType, T.StringType),
 )
 # LakeParquet finds the deletes of a file by these names and this order.
-_DELETES = StructType(
+_DELETES = T.StructType(
     [
-        StructField("__shelduck_delete_file", StringType()),
-        StructField("__shelduck_delete_bound", LongType()),
-        StructField("__shelduck_deleted", BinaryType()),
+        T.StructField("__shelduck_delete_file", T.StringType()),
+        T.StructField("__shelduck_delete_bound", T.LongType()),
+        T.StructField("__shelduck_deleted", T.BinaryType()),
     ]
 )
 # The first row of a request for measures; a filter is never null.
@@ -123,8 +112,8 @@ class FileRelation:
     cost-based optimizer wants to know, as rows of ``LakeFileIndex.statistics``.
     """
 
-    read_schema: StructType
-    constants: StructType
+    read_schema: T.StructType
+    constants: T.StructType
     lister: Lister
     with_deletes: bool = False
     size_in_bytes: int = 1
@@ -237,11 +226,11 @@ class Bridge:
         """Return a DataFrame of the columns and constants of a relation over its files."""
         columns_read = _checked(self.spark, asked.read_schema, asked.constants)
         self._prepare_session(asked)
-        hidden = _DELETES if asked.with_deletes else StructType()
+        hidden = _DELETES if asked.with_deletes else T.StructType()
         options = READER_OPTIONS | spark_options(asked.places) | asked.options
         found = self.plans.relation(
             java_session(self.spark),
-            StructType(asked.constants.fields + hidden.fields).json(),
+            T.StructType(asked.constants.fields + hidden.fields).json(),
             columns_read,
             rows_of(options.items()),
             rows_of([hidden.names] if asked.with_deletes else []),
@@ -368,7 +357,7 @@ def let_java_call(gateway: Any) -> None:
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
 
 
-def _checked(spark: SparkSession, read_schema: StructType, constants: StructType) -> str:
+def _checked(spark: SparkSession, read_schema: T.StructType, constants: T.StructType) -> str:
     """Return the columns to read as JSON, or raise an error if Spark cannot read them."""
     for field in constants:
         if not isinstance(field.dataType, _CONSTANT_TYPES):
