@@ -16,14 +16,8 @@ from shelduck.model.text.shown import Shown, html_table
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Committed(Shown):
-    """A successful commit, and what it changed.
-
-    ``snapshot`` is the id for time travel. ``rows`` counts the inserted, updated and deleted rows;
-    the last three fields count each kind. ``files`` and ``bytes`` count what was written. For a
-    change of metadata all counts are 0. ``note`` says what was left undone, or done in another way,
-    and why.
-    """
+class _Counted(Shown):
+    """A snapshot, and what a call counts."""
 
     snapshot: int
     rows: int = 0
@@ -36,17 +30,19 @@ class Committed(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Unchanged(Shown):
-    """Nothing was done and no snapshot was made; ``note`` says why if something was left undone."""
+class Committed(_Counted):
+    """A successful commit, and what it changed.
 
-    snapshot: int
-    rows: int = 0
-    files: int = 0
-    bytes: int = 0
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
-    note: str = ""
+    ``snapshot`` is the id for time travel. ``rows`` counts the inserted, updated and deleted rows;
+    the last three fields count each kind. ``files`` and ``bytes`` count what was written. For a
+    change of metadata all counts are 0. ``note`` says what was left undone, or done in another way,
+    and why.
+    """
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Unchanged(_Counted):
+    """Nothing was done and no snapshot was made; ``note`` says why if something was left undone."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
