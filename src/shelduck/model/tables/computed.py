@@ -146,10 +146,7 @@ def identity_of(table: TableVersion) -> tuple[Field, Identity] | None:
 
 def with_computed(properties: Mapping[str, str], found: ComputedColumns) -> dict[str, str]:
     """Return the properties of a table with these computed columns."""
-    rest = {k: v for k, v in properties.items() if k != COMPUTED}
-    if not found.all:
-        return rest
-    return rest | {COMPUTED: _STORED.write(found, properties.get(COMPUTED))}
+    return _STORED.put(properties, COMPUTED, found if found.all else None)
 
 
 def declared(

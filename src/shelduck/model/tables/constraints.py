@@ -129,10 +129,7 @@ def constraints_of(properties: Mapping[str, str], table: str) -> Constraints:
 
 def with_constraints(properties: Mapping[str, str], found: Constraints) -> dict[str, str]:
     """Return the properties of a table with these constraints."""
-    rest = {k: v for k, v in properties.items() if k != CONSTRAINTS}
-    if not found.all:
-        return rest
-    return rest | {CONSTRAINTS: _STORED.write(found, properties.get(CONSTRAINTS))}
+    return _STORED.put(properties, CONSTRAINTS, found if found.all else None)
 
 
 def shown_checks(properties: Mapping[str, str], columns: Schema, table: str) -> dict[str, str]:

@@ -153,8 +153,7 @@ def folds(table: TableVersion) -> bool:
 
 def with_keys(properties: Mapping[str, str], keys: TableKeys | None) -> dict[str, str]:
     """Return the properties of a table with this key model."""
-    rest = {k: v for k, v in properties.items() if k != KEYS}
-    return rest if keys is None else rest | {KEYS: _STORED.write(keys, properties.get(KEYS))}
+    return _STORED.put(properties, KEYS, keys)
 
 
 def resolve_keys(spec: KeySpec, columns: Schema, table: str) -> TableKeys:

@@ -57,11 +57,10 @@ _read = lru_cache(maxsize=256)(_STORED.read)
 
 def with_lengths(properties: Mapping[str, str], columns: Schema) -> dict[str, str]:
     """Return the properties of a table with the lengths that its columns have."""
-    rest = {k: v for k, v in properties.items() if k != LENGTHS}
     if not columns.index.limited or ROLLUP in properties:
-        return rest
+        return _STORED.put(properties, LENGTHS, None)
     found = tuple((f.id, f.shape.length) for f in columns.leaves() if isinstance(f.shape, Text))
-    return rest | {LENGTHS: _STORED.write(Lengths(found), properties.get(LENGTHS))}
+    return _STORED.put(properties, LENGTHS, Lengths(found))
 
 
 def limited(columns: Schema, properties: Mapping[str, str], table: str) -> Schema:

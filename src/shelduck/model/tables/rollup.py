@@ -182,9 +182,7 @@ def with_rollup(properties: Mapping[str, str], rollup: Rollup) -> dict[str, str]
 
 def with_rollup_names(properties: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
     """Return the properties of a base with these rollups."""
-    rest = {k: v for k, v in properties.items() if k != ROLLUPS}
-    before = properties.get(ROLLUPS)
-    return rest | {ROLLUPS: _STORED_NAMES.write(_Listed(names), before)} if names else rest
+    return _STORED_NAMES.put(properties, ROLLUPS, _Listed(names) if names else None)
 
 
 def rollup_table(base: str, name: str) -> str:

@@ -203,6 +203,11 @@ class Stored(Generic[Value]):
             told = self.form.keep(told, old)
         return json.dumps(told, separators=(",", ":"))
 
+    def put(self, properties: Mapping[str, str], key: str, value: Value | None) -> dict[str, str]:
+        """Return properties that hold a value under a key; without the key if there is none."""
+        rest = {k: v for k, v in properties.items() if k != key}
+        return rest if value is None else rest | {key: self.write(value, properties.get(key))}
+
     def read(self, text: str, of: str) -> Value:
         """Return the value that a text means; ``of`` names the object to which it belongs.
 
