@@ -244,17 +244,12 @@ def comments_below(made: Field, data_type: DataType) -> dict[FieldId | None, str
 
     Fields that only one of them has are left out.
     """
-    found: dict[FieldId | None, str] = {}
-    for member in _parts(data_type):
-        child = made.child(member.name)
-        if child is not None:
-            if member.comment is not None:
-                found[child.id] = member.comment
-            found |= comments_below(child, member.type)
-    return found
+    pairs = [(made.child(member.name), member) for member in _parts(data_type)]
+    both = [(child, member) for child, member in pairs if child is not None]
+    return comments_of([child for child, _ in both], [member for _, member in both])
 
 
-def comments_of(columns: Schema, members: Sequence[Member]) -> dict[FieldId | None, str]:
+def comments_of(columns: Iterable[Field], members: Sequence[Member]) -> dict[FieldId | None, str]:
     """Return the comments of new columns, and of all fields in them."""
     found: dict[FieldId | None, str] = {}
     for made, member in zip(columns, members, strict=True):
