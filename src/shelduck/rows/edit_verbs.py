@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
@@ -142,17 +143,10 @@ class EditVerbs(TableHandle):
                 message says how many); the table is unchanged.
             Conflict: another commit touched the same files or added rows; run it again.
         """
-        chosen = None if where is None else Where(where)
-
-        def prepare(unit: UnitOfWork) -> Done:
-            rows = settled_rows(unit, self.name)
-            how = self._replacing(rows, by_position=by_position)
-            if chosen is None:
-                return overwrite_table(self._state.spark, rows, df, how)
-            return overwrite_where(self._state.spark, rows, df, chosen, how)
-
-        self._require_frame(df, "overwrite")
-        return carry_out_rows(self._state, self._unit, prepare)
+        if where is None:
+            return self._overwrite(overwrite_table, df, by_position)
+        chosen = partial(overwrite_where, where=Where(where))
+        return self._overwrite(chosen, df, by_position)
 
     def overwrite_partitions(self, df: DataFrame, *, by_position: bool = False) -> Result:
         """Replace the partitions that the rows of ``df`` are in, and keep the others.
@@ -165,18 +159,19 @@ class EditVerbs(TableHandle):
 
         Raises what `overwrite` raises.
         """
+        return self._overwrite(overwrite_partitions, df, by_position)
+
+    def _overwrite(self, replaced: Callable[..., Done], df: DataFrame, by_position: bool) -> Result:
+        """Replace rows by those of ``df``; ``replaced`` is one of the ways to overwrite."""
 
         def prepare(unit: UnitOfWork) -> Done:
             rows = settled_rows(unit, self.name)
-            how = self._replacing(rows, by_position=by_position)
-            return overwrite_partitions(self._state.spark, rows, df, how)
+            limits = limits_of(self._state.store, rows.table)
+            how = Replacing(by_position, limits, self._state.show_progress)
+            return replaced(self._state.spark, rows, df, how=how)
 
         self._require_frame(df, "overwrite")
         return carry_out_rows(self._state, self._unit, prepare)
-
-    def _replacing(self, rows: TableRows, *, by_position: bool) -> Replacing:
-        limits = limits_of(self._state.store, rows.table)
-        return Replacing(by_position, limits, self._state.show_progress)
 
     def truncate(self) -> Result:
         """Delete all rows; no file is read. Older snapshots still show them."""
