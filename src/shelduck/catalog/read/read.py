@@ -346,15 +346,7 @@ def table_history(
 
 def was_table(connection: Connection, schema: str, name: str) -> bool:
     """Return whether a remaining snapshot may have a table of that name; one statement."""
-    schemas = schemas_of(connection)
-    t, s = tables.table.c, schemas.c
-    query = (
-        select(t.table_id)
-        .join(schemas, s.schema_id == t.schema_id)
-        .where(func.lower(t.table_name) == name.lower())
-        .where(func.lower(s.schema_name) == schema.lower())
-        .limit(1)
-    )
+    query = _of_name(connection, tables.table.c.table_id, schema, name).limit(1)
     return connection.execute(query).first() is not None
 
 
@@ -363,18 +355,25 @@ def dropped_at(connection: Connection, schema: str, name: str) -> int | None:
 
     One that was renamed lives on.
     """
+    t = tables.table.c
+    living = select(t.table_id).where(t.end_snapshot.is_(None))
+    query = _of_name(connection, func.max(t.end_snapshot), schema, name)
+    found: int | None = connection.execute(query.where(t.table_id.not_in(living))).scalar()
+    return found
+
+
+def _of_name(
+    connection: Connection, asked: ColumnElement[Any], schema: str, name: str
+) -> Select[Any]:
+    """Ask about all tables that ever had a name, whatever the case."""
     schemas = schemas_of(connection)
     t, s = tables.table.c, schemas.c
-    living = select(t.table_id).where(t.end_snapshot.is_(None))
-    query = (
-        select(func.max(t.end_snapshot))
+    return (
+        select(asked)
         .join(schemas, s.schema_id == t.schema_id)
         .where(func.lower(t.table_name) == name.lower())
         .where(func.lower(s.schema_name) == schema.lower())
-        .where(t.table_id.not_in(living))
     )
-    found: int | None = connection.execute(query).scalar()
-    return found
 
 
 def _touches(found: Snapshot, table_id: int, name: tuple[str, ...] | None) -> bool:
