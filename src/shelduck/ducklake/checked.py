@@ -18,30 +18,7 @@ from functools import cache, lru_cache, partial
 from typing import Any, NoReturn
 from uuid import UUID
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    ColumnClause,
-    ColumnElement,
-    Connection,
-    Dialect,
-    FromClause,
-    Integer,
-    MetaData,
-    Select,
-    String,
-    Table,
-    TableClause,
-    case,
-    cast,
-    column,
-    func,
-    literal_column,
-    or_,
-    select,
-    type_coerce,
-)
-from sqlalchemy import table as sql_table
+import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -84,7 +61,7 @@ class BrokenValue(CorruptLake):
         self.value, self.expected = value, expected
         super().__init__(self._told({}))
 
-    def locate(self, connection: Connection) -> None:
+    def locate(self, connection: sa.Connection) -> None:
         """Add to the message which row has the value; one statement."""
         try:
             row = connection.execute(self._wrong_row()).mappings().first()
@@ -100,10 +77,10 @@ class BrokenValue(CorruptLake):
         """Add to the message which row has the value."""
         self.args = (self._told(row),)
 
-    def _wrong_row(self) -> Select[Any]:
-        value: ColumnElement[Any] = column(self.column)
+    def _wrong_row(self) -> sa.Select[Any]:
+        value: sa.ColumnElement[Any] = sa.column(self.column)
         is_it = value.is_(None) if self.value is None else value == self.value
-        return select(literal_column("*")).select_from(sql_table(self.table)).where(is_it)
+        return sa.select(sa.literal_column("*")).select_from(sa.table(self.table)).where(is_it)
 
     def _told(self, row: Mapping[str, Any]) -> str:
         shown = "NULL" if self.value is None else f"{self.value!r:.60}"
@@ -119,9 +96,9 @@ class BrokenInterval(BrokenValue):
     def __init__(self, table: str) -> None:
         super().__init__((table, "begin_snapshot"), None, "a snapshot before end_snapshot")
 
-    def _wrong_row(self) -> Select[Any]:
-        source = sql_table(self.table, column("begin_snapshot"), column("end_snapshot"))
-        return select(literal_column("*")).select_from(source).where(is_broken(source))
+    def _wrong_row(self) -> sa.Select[Any]:
+        source = sa.table(self.table, sa.column("begin_snapshot"), sa.column("end_snapshot"))
+        return sa.select(sa.literal_column("*")).select_from(source).where(is_broken(source))
 
     def _told(self, row: Mapping[str, Any]) -> str:
         if not row:
@@ -131,7 +108,7 @@ class BrokenInterval(BrokenValue):
         return f"{told}, which is not an interval; {RESTORE}"
 
 
-def two_rows(source: Table, what: str, snapshot: int) -> CorruptLake:
+def two_rows(source: sa.Table, what: str, snapshot: int) -> CorruptLake:
     """Return the error for rows of which a snapshot must have one (`rules.ONCE_IN_A_SNAPSHOT`)."""
     return CorruptLake(
         f"{source.name} has two rows of {what} for snapshot {snapshot}; end one of them"
@@ -150,7 +127,7 @@ class Checked(TypeDecorator[Any]):
     Raises `BrokenValue` for any other value that a statement returns.
     """
 
-    impl = String
+    impl = sa.String
     cache_ok = True
     # `IS FALSE` has no parameters in PostgreSQL.
     coerce_to_is_types = (type(None), bool)
@@ -166,7 +143,7 @@ class Checked(TypeDecorator[Any]):
     def coerce_compared_value(self, op: Any, value: Any) -> TypeEngine[Any]:  # noqa: ARG002
         return compared_timestamp(op) if self.kind is datetime else self
 
-    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
+    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Callable[[Any], Any]:
         decode = self.impl_instance.result_processor(dialect, coltype)
         if decode is None and self.kind in (int, str):
             return _checking(self.kind, self.rule)(self.refuse)
@@ -221,7 +198,7 @@ def _checking(
 
 @lru_cache(1024)
 def guard(
-    columns: tuple[ColumnElement[Any], ...], *, more: bool = False
+    columns: tuple[sa.ColumnElement[Any], ...], *, more: bool = False
 ) -> Callable[[Iterable[Any]], None]:
     """Return what raises `BrokenValue` for the first of many rows with a wrong value or interval.
 
@@ -243,7 +220,7 @@ def guard(
     return known["guard"]  # type: ignore[no-any-return]
 
 
-def require_row(columns: Sequence[ColumnElement[Any]], row: Iterable[Any]) -> None:
+def require_row(columns: Sequence[sa.ColumnElement[Any]], row: Iterable[Any]) -> None:
     """Raise `BrokenValue` for a wrong value or interval in a row of these columns, as stored."""
     kinds = [_kind_of(each) for each in columns]
     values = {str(each.key): value for each, value in zip(columns, row, strict=False)}
@@ -285,45 +262,45 @@ class _BrokenSum(BrokenValue):
         super().__init__(kind.column, "no number", _words(kind))
         self._kind = kind
 
-    def locate(self, connection: Connection) -> None:
+    def locate(self, connection: sa.Connection) -> None:
         """Find the value, then as for any other; one or two statements."""
-        source = sql_table(self.table, column(self.column, self._kind.stored))
-        value = type_coerce(source.c[self.column], self._kind)
-        row = connection.execute(select(source).where(is_wrong(value)).limit(1)).first()
+        source = sa.table(self.table, sa.column(self.column, self._kind.stored))
+        value = sa.type_coerce(source.c[self.column], self._kind)
+        row = connection.execute(sa.select(source).where(is_wrong(value)).limit(1)).first()
         if row is not None:
             self.value = row[0]
             super().locate(connection)
 
 
-def sum_of(value: Column[Any]) -> ColumnElement[Any]:
+def sum_of(value: sa.Column[Any]) -> sa.ColumnElement[Any]:
     """Return the sum of a column of numbers, 0 without any.
 
     Fetching it raises `BrokenValue` if one of them is wrong.
     """
-    wrong = func.count(case((is_wrong(value), 1)))
-    total = case((wrong == 0, cast(func.coalesce(func.sum(value), 0), BigInteger)))
+    wrong = sa.func.count(sa.case((is_wrong(value), 1)))
+    total = sa.case((wrong == 0, sa.cast(sa.func.coalesce(sa.func.sum(value), 0), sa.BigInteger)))
     rule = ValueRule((0, 2**63 - 1), optional=False)
-    return type_coerce(total, _Sum(BigInteger(), _kind_of(value).column, int, rule))
+    return sa.type_coerce(total, _Sum(sa.BigInteger(), _kind_of(value).column, int, rule))
 
 
-def is_wrong(value: ColumnElement[Any]) -> ColumnElement[bool]:
+def is_wrong(value: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """Return the condition that a column of numbers has a value that it cannot hold."""
     rule = _kind_of(value).rule
     # SQLite may hold a text, which is greater than all numbers.
     least, most = rule.limits
-    beyond = or_(value < least, value > most)
-    return beyond if rule.optional else or_(value.is_(None), beyond)
+    beyond = sa.or_(value < least, value > most)
+    return beyond if rule.optional else sa.or_(value.is_(None), beyond)
 
 
-def _kind_of(value: ColumnElement[Any]) -> Checked:
+def _kind_of(value: sa.ColumnElement[Any]) -> Checked:
     assert isinstance(value.type, Checked)
     return value.type
 
 
-def is_broken(source: FromClause) -> ColumnElement[bool]:
+def is_broken(source: sa.FromClause) -> sa.ColumnElement[bool]:
     """Return the condition that a versioned row has no valid interval."""
     begin, end = source.c.begin_snapshot, source.c.end_snapshot
-    return or_(begin.is_(None), begin < 0, begin > MOST, end < begin, end > MOST)
+    return sa.or_(begin.is_(None), begin < 0, begin > MOST, end < begin, end > MOST)
 
 
 class _Begin(Checked):
@@ -335,35 +312,35 @@ class _Begin(Checked):
         raise BrokenInterval(self.column[0])
 
 
-def begin_of(source: FromClause) -> ColumnElement[Any]:
+def begin_of(source: sa.FromClause) -> sa.ColumnElement[Any]:
     """Return where a versioned row begins; fetching it raises `BrokenInterval` for a broken row."""
     kind = _kind_of(source.c.begin_snapshot)
-    begin = case((is_broken(source), None), else_=source.c.begin_snapshot)
+    begin = sa.case((is_broken(source), None), else_=source.c.begin_snapshot)
     typed = _Begin(kind.stored, kind.column, kind.kind, kind.rule)
-    return type_coerce(begin, typed).label("begin_snapshot")
+    return sa.type_coerce(begin, typed).label("begin_snapshot")
 
 
-def or_null(value: ColumnElement[Any]) -> ColumnElement[Any]:
+def or_null(value: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """Return a column, or an aggregate of one, that is NULL if no row exists."""
     kind = _kind_of(value)
     rule = replace(kind.rule, optional=True)
-    return type_coerce(value, Checked(kind.stored, kind.column, kind.kind, rule))
+    return sa.type_coerce(value, Checked(kind.stored, kind.column, kind.kind, rule))
 
 
-class StoredFlag(Integer):
+class StoredFlag(sa.Integer):
     """A flag as the database returns it: a number or a boolean."""
 
 
-def unchecked(column: ColumnElement[Any]) -> ColumnElement[Any]:
+def unchecked(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """Return a column whose reader checks the values itself (`guard`), because there are many.
 
     Values come as the database stores them.
     """
     kind = _kind_of(column)
-    return type_coerce(column, StoredFlag() if kind.kind is bool else kind.stored)
+    return sa.type_coerce(column, StoredFlag() if kind.kind is bool else kind.stored)
 
 
-def check_columns(metadata: MetaData) -> None:
+def check_columns(metadata: sa.MetaData) -> None:
     """Give each column of these tables the type that checks what statements return."""
     for table in metadata.tables.values():
         for each in table.c:
@@ -377,7 +354,7 @@ def _checked(stored: TypeEngine[Any], place: tuple[str, str], kind: type) -> Che
 
 
 @lru_cache(1024)
-def checked_numbers(table: str, *names: tuple[str, str]) -> TableClause:
+def checked_numbers(table: str, *names: tuple[str, str]) -> sa.TableClause:
     """Return a table of numbers outside of a catalog's own: its columns by key, as they are stored.
 
     Rules go by the keys.
@@ -385,7 +362,7 @@ def checked_numbers(table: str, *names: tuple[str, str]) -> TableClause:
     made = []
     for key, stored in names:
         kind = Checked(BIGINT, (table, stored), int, rule_of(table, key))
-        each: ColumnClause[Any] = column(stored, kind)
+        each: sa.ColumnClause[Any] = sa.column(stored, kind)
         each.key = key
         made.append(each)
-    return sql_table(table, *made)
+    return sa.table(table, *made)

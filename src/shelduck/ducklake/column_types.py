@@ -14,7 +14,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, ColumnElement, DateTime, Dialect, String, Uuid, func
+import sqlalchemy as sa
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -47,59 +47,59 @@ def greatest_text(value: datetime) -> str:
 class TimestampAsText(TypeDecorator[datetime]):
     """Stored as the text that DuckDB writes, or bound as another one."""
 
-    impl = String
+    impl = sa.String
     cache_ok = True
 
     def __init__(self, text_of: Callable[[datetime], str] = timestamp_text) -> None:
         super().__init__()
         self.text_of = text_of
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002
         return None if value is None else self.text_of(value)
 
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+    def process_result_value(self, value: Any | None, dialect: sa.Dialect) -> datetime | None:  # noqa: ARG002
         return None if value is None else timestamp_from_text(value)
 
 
 class TimestampAsMicros(TypeDecorator[datetime]):
     """Fetched as microseconds: DuckDB's driver needs pytz to return a TIMESTAMPTZ."""
 
-    impl = DateTime(timezone=True)
+    impl = sa.DateTime(timezone=True)
     cache_ok = True
 
-    def column_expression(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
-        return func.epoch_us(column, type_=self)
+    def column_expression(self, column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        return sa.func.epoch_us(column, type_=self)
 
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+    def process_result_value(self, value: Any | None, dialect: sa.Dialect) -> datetime | None:  # noqa: ARG002
         return None if value is None else EPOCH + timedelta(microseconds=int(value))
 
 
 def _timestamp(text_of: Callable[[datetime], str]) -> TypeEngine[datetime]:
-    native = DateTime(timezone=True).with_variant(TimestampAsMicros(), "duckdb")
+    native = sa.DateTime(timezone=True).with_variant(TimestampAsMicros(), "duckdb")
     return native.with_variant(TimestampAsText(text_of), "sqlite")
 
 
 class BooleanAsBigint(TypeDecorator[bool]):
     """Stored as 0 and 1."""
 
-    impl = BigInteger
+    impl = sa.BigInteger
     cache_ok = True
 
-    def process_bind_param(self, value: bool | None, dialect: Dialect) -> int | None:  # noqa: ARG002
+    def process_bind_param(self, value: bool | None, dialect: sa.Dialect) -> int | None:  # noqa: ARG002
         return None if value is None else int(value)
 
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> bool | None:  # noqa: ARG002
+    def process_result_value(self, value: Any | None, dialect: sa.Dialect) -> bool | None:  # noqa: ARG002
         if value not in (None, 0, 1):
             raise ValueError(value)
         return None if value is None else bool(value)
 
 
-TEXT: TypeEngine[str] = String()
-KEY_TEXT: TypeEngine[str] = String()
+TEXT: TypeEngine[str] = sa.String()
+KEY_TEXT: TypeEngine[str] = sa.String()
 """A short text that is part of a primary key."""
-BIGINT: TypeEngine[int] = BigInteger()
-BOOLEAN: TypeEngine[bool] = Boolean().with_variant(BooleanAsBigint(), "sqlite")
-UUID: TypeEngine[str] = Uuid(as_uuid=False).with_variant(String(), "sqlite")
+BIGINT: TypeEngine[int] = sa.BigInteger()
+BOOLEAN: TypeEngine[bool] = sa.Boolean().with_variant(BooleanAsBigint(), "sqlite")
+UUID: TypeEngine[str] = sa.Uuid(as_uuid=False).with_variant(sa.String(), "sqlite")
 TIMESTAMP = _timestamp(timestamp_text)
 _LEAST, _GREATEST = _timestamp(least_text), _timestamp(greatest_text)
 _COMPARED = dict.fromkeys((operator.lt, operator.ge), _LEAST)

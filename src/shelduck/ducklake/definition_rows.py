@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Table
+import sqlalchemy as sa
 
 from shelduck.ducklake import tables
 from shelduck.ducklake.traits import Row, Rows, tag_rows
@@ -55,7 +55,7 @@ def view_rows(number: int, schema: SchemaId, name: str, unique: str, made: ViewD
 
 
 def column_comment_rows(
-    source: Table, view: int, comments: Iterable[tuple[str, str | None]]
+    source: sa.Table, view: int, comments: Iterable[tuple[str, str | None]]
 ) -> Rows:
     """Return the rows of comments on columns of a view; one without a text has a row too."""
     for name, text in comments:

@@ -11,27 +11,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from sqlalchemy import (
-    CTE,
-    Column,
-    ColumnElement,
-    Connection,
-    Engine,
-    FromClause,
-    Insert,
-    MetaData,
-    Select,
-    Table,
-    TableClause,
-    case,
-    cast,
-    insert,
-    literal,
-    null,
-    or_,
-    select,
-    type_coerce,
-)
+import sqlalchemy as sa
 
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import check_columns, checked_numbers
@@ -71,9 +51,9 @@ class Format:
     """Repairs of a migration to it: names of `shelduck.catalog.upkeep.migrate`, in their order."""
 
     @cached_property
-    def metadata(self) -> MetaData:
+    def metadata(self) -> sa.MetaData:
         """All tables of a catalog, in the order in which DuckDB makes them."""
-        made = MetaData()
+        made = sa.MetaData()
         for known in tables.DUCKLAKE.tables.values():
             copy = known.to_metadata(made)
             for each in columns_of(self.added[known.name]) if known.name in self.added else ():
@@ -83,17 +63,17 @@ class Format:
         check_columns(made)
         return made
 
-    def table(self, known: Table | str) -> Table:
+    def table(self, known: sa.Table | str) -> sa.Table:
         """Return a table with the columns of this version."""
         return self.metadata.tables[known if isinstance(known, str) else known.name]
 
-    def has(self, table: Table | str, name: str) -> bool:
+    def has(self, table: sa.Table | str, name: str) -> bool:
         """Return whether this version has a table, and the column in it."""
         known = self.metadata.tables.get(table if isinstance(table, str) else table.name)
         return known is not None and name in known.c
 
     @property
-    def view_column_tag(self) -> Table | None:
+    def view_column_tag(self) -> sa.Table | None:
         """The table with comments on columns of views, None if there is none."""
         return self.metadata.tables.get(VIEW_COLUMN_TAG)
 
@@ -107,37 +87,39 @@ class Format:
         return self.has(tables.schema, "parent_schema_id")
 
     @cached_property
-    def schemas(self) -> FromClause:
+    def schemas(self) -> sa.FromClause:
         """The schemas by whole name: ``ducklake_schema``, or what `_nested_schemas` makes of it."""
         return _nested_schemas(self.table(tables.schema)) if self.nests else tables.schema
 
     @cache  # noqa: B019 - versions live as long as the process
-    def insertion(self, table: Table) -> Insert:
+    def insertion(self, table: sa.Table) -> sa.Insert:
         """Return the statement that inserts rows of this version into a table."""
-        return insert(self.table(table))
+        return sa.insert(self.table(table))
 
     @cache  # noqa: B019
     def _lacking(self, table: str) -> frozenset[str]:
         """The columns of other versions that a table of this one does not have."""
         return frozenset(_EVERY[table].difference(self.table(table).c.keys()))
 
-    def fitting(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def fitting(
+        self, table: sa.Table, rows: Iterable[Mapping[str, Any]]
+    ) -> list[Mapping[str, Any]]:
         """Return rows without the columns that this version does not have."""
         lacking = self._lacking(table.name)
         if not lacking:
             return list(rows)
         return [{name: row[name] for name in row if name not in lacking} for row in rows]
 
-    def asked(self, query: Asked) -> Select[Any]:
+    def asked(self, query: Asked) -> sa.Select[Any]:
         """Return a question as one asks it in this version."""
-        return query if isinstance(query, Select) else query(self)
+        return query if isinstance(query, sa.Select) else query(self)
 
-    def or_null(self, table: Table | str, name: str) -> ColumnElement[Any]:
+    def or_null(self, table: sa.Table | str, name: str) -> sa.ColumnElement[Any]:
         """Return a column of `table`, or NULL by its name if this version does not have it."""
         known = self.table(table).c
-        return known[name] if name in known else null().label(name)
+        return known[name] if name in known else sa.null().label(name)
 
-    def inlined(self, name: str) -> TableClause:
+    def inlined(self, name: str) -> sa.TableClause:
         """Return a table for inlined rows; its columns have the keys of `_KEYS` in any version."""
         return checked_numbers(name, *zip(_KEYS, self.system_columns, strict=True))
 
@@ -187,12 +169,12 @@ class Format:
                 found[name] = wanted
         return found
 
-    def beyond(self, present: Mapping[str, Collection[str]]) -> list[Table | Column[Any]]:
+    def beyond(self, present: Mapping[str, Collection[str]]) -> list[sa.Table | sa.Column[Any]]:
         """Return the tables, and columns of other tables, that a catalog of this version has more.
 
         ``present`` are the columns of the tables that are there.
         """
-        found: list[Table | Column[Any]] = []
+        found: list[sa.Table | sa.Column[Any]] = []
         for table in self.metadata.tables.values():
             known = present.get(table.name)
             if known is None:
@@ -207,7 +189,7 @@ class Format:
         return every[every.index(older) + 1 : every.index(self) + 1]
 
 
-Asked = Select[Any] | Callable[[Format], Select[Any]]
+Asked = sa.Select[Any] | Callable[[Format], sa.Select[Any]]
 """A question, or what makes it for a version."""
 
 
@@ -256,7 +238,7 @@ def first_with(table: str, name: str) -> str:
     return next(f"DuckLake {each.version}" for each in FORMATS.values() if each.has(table, name))
 
 
-def format_of(connection: Connection | Engine) -> Format:
+def format_of(connection: sa.Connection | sa.Engine) -> Format:
     """Return the format of the lake of a connection; no statement."""
     return FORMATS[connection.get_execution_options().get(_OPTION, OLDEST.version)]
 
@@ -268,7 +250,7 @@ def known_format(version: str) -> Format:
     return FORMATS[version]
 
 
-def follow(connection: Connection, version: str | None) -> bool:
+def follow(connection: sa.Connection, version: str | None) -> bool:
     """Work in the version that the catalog has, and return whether somebody has migrated the lake.
 
     The connection and later ones of its engine know it from then on. Raises Unsupported for a
@@ -288,7 +270,7 @@ def follow(connection: Connection, version: str | None) -> bool:
     return True
 
 
-def schemas_of(connection: Connection) -> FromClause:
+def schemas_of(connection: sa.Connection) -> sa.FromClause:
     """Return the schemas of the lake of a connection by whole name, as `Format.schemas` does."""
     return format_of(connection).schemas
 
@@ -298,7 +280,7 @@ def options_of(known: Format) -> Mapping[str, str]:
     return {_OPTION: known.version}
 
 
-def _nested_schemas(source: Table) -> CTE:
+def _nested_schemas(source: sa.Table) -> sa.CTE:
     """Return the rows of ``ducklake_schema`` with ``schema_name`` as `schema_word` has it.
 
     ``begin_snapshot`` and ``end_snapshot`` are those of the schema and of all schemas around it
@@ -306,31 +288,31 @@ def _nested_schemas(source: Table) -> CTE:
     """
     s, kind = source.c, source.c.schema_name.type
 
-    def named(name: ColumnElement[Any]) -> ColumnElement[Any]:
-        return type_coerce(cast(name, TEXT), kind).label("schema_name")
+    def named(name: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        return sa.type_coerce(sa.cast(name, TEXT), kind).label("schema_name")
 
     top = (
-        select(s.schema_id, s.begin_snapshot, s.end_snapshot, named(s.schema_name))
+        sa.select(s.schema_id, s.begin_snapshot, s.end_snapshot, named(s.schema_name))
         .add_columns(*(s[name] for name in _OF_SCHEMA))
         .where(s.parent_schema_id.is_(None))
         .cte("ducklake_schemas", recursive=True)
     )
     inside = source.alias("inside")
     inner = inside.c
-    begin = case(
+    begin = sa.case(
         (inner.begin_snapshot < top.c.begin_snapshot, top.c.begin_snapshot),
         else_=inner.begin_snapshot,
     )
-    outlives = or_(inner.end_snapshot.is_(None), inner.end_snapshot > top.c.end_snapshot)
+    outlives = sa.or_(inner.end_snapshot.is_(None), inner.end_snapshot > top.c.end_snapshot)
     # A schema that begins after the end of the one around it is never there.
-    end = case(
+    end = sa.case(
         (outlives & (top.c.end_snapshot < begin), begin),
         (outlives, top.c.end_snapshot),
         else_=inner.end_snapshot,
     )
     below = (
-        select(inner.schema_id, begin, end)
-        .add_columns(named(top.c.schema_name + literal(INSIDE, TEXT) + inner.schema_name))
+        sa.select(inner.schema_id, begin, end)
+        .add_columns(named(top.c.schema_name + sa.literal(INSIDE, TEXT) + inner.schema_name))
         .add_columns(*(inner[name] for name in _OF_SCHEMA))
         .join_from(inside, top, inner.parent_schema_id == top.c.schema_id)
     )

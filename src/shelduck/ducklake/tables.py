@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, MetaData, Table, and_
+import sqlalchemy as sa
 from sqlalchemy.types import TypeEngine
 
 from shelduck.ducklake.checked import check_columns
 from shelduck.ducklake.column_types import BIGINT, BOOLEAN, KEY_TEXT, TEXT, TIMESTAMP, UUID
 
-DUCKLAKE = MetaData()
+DUCKLAKE = sa.MetaData()
 _TYPES: dict[str, TypeEngine[Any]] = {
     "text": TEXT,
     "bool": BOOLEAN,
@@ -23,36 +23,36 @@ _TYPES: dict[str, TypeEngine[Any]] = {
 }
 
 
-def table_of(metadata: MetaData, name: str, columns: str, *, is_open: bool = False) -> Table:
+def table_of(metadata: sa.MetaData, name: str, columns: str, *, is_open: bool = False) -> sa.Table:
     """Return a table, given its columns in order: each a name, and words unless it is a number.
 
     ``key`` is part of the primary key, and ``needed`` is never NULL. ``is_open``: the database does
     not declare that keys are not NULL.
     """
-    return Table(name, metadata, *columns_of(columns, is_open=is_open))
+    return sa.Table(name, metadata, *columns_of(columns, is_open=is_open))
 
 
-def columns_of(text: str, *, is_open: bool = False) -> list[Column[Any]]:
+def columns_of(text: str, *, is_open: bool = False) -> list[sa.Column[Any]]:
     """Return the columns of a text, as `table_of` does."""
     return [_column(each.split(), is_open=is_open) for each in text.split(",")]
 
 
-def _table(name: str, columns: str) -> Table:
+def _table(name: str, columns: str) -> sa.Table:
     # The extension declares no NOT NULL for keys; PostgreSQL and DuckDB imply it.
     return table_of(DUCKLAKE, f"ducklake_{name}", columns, is_open=True)
 
 
-def _column(said: list[str], *, is_open: bool) -> Column[Any]:
+def _column(said: list[str], *, is_open: bool) -> sa.Column[Any]:
     name, *words = said
     stored: TypeEngine[Any] = next((_TYPES[word] for word in words if word in _TYPES), BIGINT)
     if "key" not in words:
-        return Column(name, stored, nullable="needed" not in words)
+        return sa.Column(name, stored, nullable="needed" not in words)
     stored = KEY_TEXT if stored is TEXT else stored
-    return Column(name, stored, primary_key=True, autoincrement=False, nullable=is_open)
+    return sa.Column(name, stored, primary_key=True, autoincrement=False, nullable=is_open)
 
 
 metadata = _table("metadata", "key text needed, value text needed, scope text, scope_id")
-IS_VERSION = and_(metadata.c.key == "version", metadata.c.scope.is_(None))
+IS_VERSION = sa.and_(metadata.c.key == "version", metadata.c.scope.is_(None))
 """The condition of the row of `metadata` with the version of the lake."""
 snapshot = _table(
     "snapshot", "snapshot_id key, snapshot_time time, schema_version, next_catalog_id, next_file_id"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from sqlalchemy import Table
+import sqlalchemy as sa
 
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import RESTORE, two_rows
@@ -22,7 +22,7 @@ from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import PartitionColumn
 
 Row = Mapping[str, Any]
-Rows = Iterator[tuple[Table, Row]]
+Rows = Iterator[tuple[sa.Table, Row]]
 """The rows of an object, each with its table; of those with snapshots, without them."""
 _Key = TypeVar("_Key")
 _SCOPES: Mapping[str | None, Scope] = {one.value: one for one in Scope}
@@ -106,7 +106,7 @@ def traits_of(found: Mapping[str, Sequence[Any]], snapshot: int, table: str) -> 
 
 
 def _distinct(
-    pairs: Iterable[tuple[_Key, str | None]], source: Table, table: str, snapshot: int
+    pairs: Iterable[tuple[_Key, str | None]], source: sa.Table, table: str, snapshot: int
 ) -> dict[_Key, str]:
     """Return the values of tags that have one, by their keys or what has them."""
     found: dict[_Key, str | None] = {}
@@ -117,7 +117,7 @@ def _distinct(
     return {key: value for key, value in found.items() if value is not None}
 
 
-def _in_order(rows: Iterable[Any], info: Table, table: str, snapshot: int) -> list[Any]:
+def _in_order(rows: Iterable[Any], info: sa.Table, table: str, snapshot: int) -> list[Any]:
     """Return the keys of a table's partitioning or sort order in their order."""
     keys, number, at = next(rule for rule in COUNTED if rule[1] in info.c)
     place = attrgetter(at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, false, select, true
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.work import TableWork
@@ -22,28 +22,28 @@ from shelduck.planning.adoption import same_names
 Names = tuple[MappedName, ...]
 
 _file, _mapping = tables.data_file.c, tables.column_mapping.c
-_MAPPINGS_OF = select(_mapping.mapping_id).where(_mapping.table_id == bindparam("of_table"))
-_ADOPTED = select(_file.path).where(
-    _file.table_id == bindparam("of_table"),
-    _file.path_is_relative.is_(false()),
+_MAPPINGS_OF = sa.select(_mapping.mapping_id).where(_mapping.table_id == sa.bindparam("of_table"))
+_ADOPTED = sa.select(_file.path).where(
+    _file.table_id == sa.bindparam("of_table"),
+    _file.path_is_relative.is_(sa.false()),
     live(tables.data_file),
 )
 
 _OF_PATHS = (
-    select(tables.name_mapping.c.target_field_id)
+    sa.select(tables.name_mapping.c.target_field_id)
     .join_from(
         tables.name_mapping, tables.data_file, tables.name_mapping.c.mapping_id == _file.mapping_id
     )
     .where(
-        _file.table_id == bindparam("of_table"),
+        _file.table_id == sa.bindparam("of_table"),
         live(tables.data_file),
-        tables.name_mapping.c.is_partition.is_(true()),
-        tables.name_mapping.c.target_field_id.in_(bindparam("ids", expanding=True)),
+        tables.name_mapping.c.is_partition.is_(sa.true()),
+        tables.name_mapping.c.target_field_id.in_(sa.bindparam("ids", expanding=True)),
     )
     .limit(1)
 )
-_PATHS = select(_file.path, _file.path_is_relative).where(
-    _file.table_id == bindparam("of_table"), live(tables.data_file)
+_PATHS = sa.select(_file.path, _file.path_is_relative).where(
+    _file.table_id == sa.bindparam("of_table"), live(tables.data_file)
 )
 
 
@@ -79,7 +79,7 @@ def refuse_other_numbers(draft: Draft, work: TableWork, doubled: Mapping[FieldId
         )
 
 
-def live_paths(connection: Connection, table: TableVersion) -> set[str]:
+def live_paths(connection: sa.Connection, table: TableVersion) -> set[str]:
     """Return the absolute paths of the table's data files; one statement."""
     rows = connection.execute(_PATHS, {"of_table": table.id})
     return {resolve(table.path, path, relative) for path, relative in rows}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import Connection, delete, insert, select
+import sqlalchemy as sa
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.schema import own_tables
@@ -17,7 +17,7 @@ _c = _TABLE.c
 
 
 def landed_in(
-    connection: Connection, batch: Batch, present: Collection[str] | None = None
+    connection: sa.Connection, batch: Batch, present: Collection[str] | None = None
 ) -> SnapshotId | None:
     """Return the snapshot that committed a batch, None if there is none; two statements at most.
 
@@ -31,7 +31,7 @@ def landed_in(
     if _TABLE.name not in present:
         return None
     row = connection.execute(
-        select(_c.batch_id, _c.snapshot_id).where(
+        sa.select(_c.batch_id, _c.snapshot_id).where(
             _c.table_id == batch.table_id, _c.query_id == batch.query_id
         )
     ).first()
@@ -52,24 +52,24 @@ def _way_out(batch: Batch) -> str:
     return "if it has not landed, pass a larger number, or another series, to once=(series, number)"
 
 
-def newest_landed(connection: Connection, series: str) -> int | None:
+def newest_landed(connection: sa.Connection, series: str) -> int | None:
     """Return the number of the newest committed batch of a series; two statements."""
     if not queries.present_tables(connection, [_TABLE.name]):
         return None
-    query = select(_c.batch_id).where(_c.table_id == ANY_TABLE, _c.query_id == series)
+    query = sa.select(_c.batch_id).where(_c.table_id == ANY_TABLE, _c.query_id == series)
     return connection.execute(query).scalar_one_or_none()
 
 
-def record_batch(connection: Connection, batch: Batch, snapshot: SnapshotId) -> None:
+def record_batch(connection: sa.Connection, batch: Batch, snapshot: SnapshotId) -> None:
     """Record a batch as committed, in place of those before it; two statements.
 
     All tables of Shelduck exist.
     """
     connection.execute(
-        delete(_TABLE).where(_c.table_id == batch.table_id, _c.query_id == batch.query_id)
+        sa.delete(_TABLE).where(_c.table_id == batch.table_id, _c.query_id == batch.query_id)
     )
     connection.execute(
-        insert(_TABLE),
+        sa.insert(_TABLE),
         {
             "table_id": batch.table_id,
             "query_id": batch.query_id,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from sqlalchemy import Connection
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.batches import landed_in, record_batch
 from shelduck.catalog.commit.draft import ChangeKind, Draft
@@ -154,7 +154,7 @@ class _Making:
         return write_with_retries(self.store, partial(self._attempt, asked=asked, kinds=kinds))
 
     def _attempt(
-        self, connection: Connection, *, asked: OpeningQuestions, kinds: Sequence[ChangeKind]
+        self, connection: sa.Connection, *, asked: OpeningQuestions, kinds: Sequence[ChangeKind]
     ) -> Landed:
         changes, beside = self.changes, self.beside
         opening = asked.ask(connection)
@@ -202,7 +202,7 @@ class _Beside:
         )
 
     def recorded(
-        self, store: Store, connection: Connection, opening: Opening, done: Landed
+        self, store: Store, connection: sa.Connection, opening: Opening, done: Landed
     ) -> Landed:
         """Write all of it, and return what the commit has done."""
         is_new_job = isinstance(self.job, NewJob)
@@ -224,7 +224,7 @@ class _Beside:
 
 
 def _check_others(
-    connection: Connection, changes: Sequence[Change], others: Sequence[tuple[SnapshotId, Entry]]
+    connection: sa.Connection, changes: Sequence[Change], others: Sequence[tuple[SnapshotId, Entry]]
 ) -> None:
     """Raise Conflict if something that others did since the changes were made excludes them."""
     found = find_conflict(changes, others)
@@ -274,7 +274,7 @@ def _altered(draft: Draft, table: TableWork) -> Altered | None:
     return Altered(table.id, made, table.new_name)
 
 
-def _check_options(connection: Connection, options: Mapping[str, str], info: CommitInfo) -> None:
+def _check_options(connection: sa.Connection, options: Mapping[str, str], info: CommitInfo) -> None:
     """Refuse a commit without the message that the lake requires.
 
     If the lake has another version than this connection knows, the work runs again in that one.
@@ -329,7 +329,7 @@ def fold(changes: Iterable[Change]) -> Work:
 
 
 def rebased(
-    connection: Connection,
+    connection: sa.Connection,
     lake: LakeInfo,
     changes: Sequence[Change],
     others: Sequence[tuple[SnapshotId, Entry]],

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, select
+import sqlalchemy as sa
 
 from shelduck import clock
 from shelduck.catalog.commit.opening import Opening
@@ -26,8 +26,8 @@ from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table_version import Snapshot
 
 _column = tables.column.c
-_PARENTS = select(_column.column_id, _column.parent_column).where(
-    _column.table_id == bindparam("of_table"), _column.parent_column.is_not(None)
+_PARENTS = sa.select(_column.column_id, _column.parent_column).where(
+    _column.table_id == sa.bindparam("of_table"), _column.parent_column.is_not(None)
 )
 
 
@@ -37,7 +37,7 @@ class Draft:
 
     store: Store
     lake: LakeInfo
-    connection: Connection
+    connection: sa.Connection
     opening: Opening
     found: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     """Live rows of tables and views by id, which a check has read and which are needed for writing.
@@ -112,7 +112,7 @@ class Draft:
         """Return the schema version that this snapshot gets if it changes any schema."""
         return self.head.schema_version + 1
 
-    def insert(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    def insert(self, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert rows with the columns that any version has; at most one statement."""
         if rows:
             statement = self.format.insertion(table)

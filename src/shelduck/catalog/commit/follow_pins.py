@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, delete, update
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.opening import pinned_views
@@ -67,13 +67,15 @@ def _follow(draft: Draft, row: dict[str, Any], pin: Pin) -> None:
         return
     number = row["view_id"]
     if row["begin_snapshot"] == draft.id:
-        draft.connection.execute(update(_v).where(_v.c.view_id == number, live(_v)).values(sql=sql))
+        draft.connection.execute(
+            sa.update(_v).where(_v.c.view_id == number, live(_v)).values(sql=sql)
+        )
     else:
         renew(draft, _v, "view_id", [(row, {"sql": sql})])
         draft.entries.append(Entry(Verb.ALTERED_VIEW, number))
         draft.has_schema_change = True
     mine = (_t.c.object_id == number, _t.c.key == SPARK_SQL, live(_t))
-    draft.connection.execute(delete(_t).where(*mine, _t.c.begin_snapshot == draft.id))
+    draft.connection.execute(sa.delete(_t).where(*mine, _t.c.begin_snapshot == draft.id))
     end(draft, _t, object_id=[number], key=[SPARK_SQL])
     if spark_sql is not None:
         begin(draft, tag_rows(number, {SPARK_SQL: spark_sql}))
@@ -95,7 +97,7 @@ def _texts(draft: Draft, pin: Pin, view: str) -> tuple[str, str | None]:
     return found.duckdb, found.spark
 
 
-def shape_of(connection: Connection, pin: Pin, at: Snapshot, lake: LakeInfo) -> Schema | None:
+def shape_of(connection: sa.Connection, pin: Pin, at: Snapshot, lake: LakeInfo) -> Schema | None:
     """Return the columns to which a view is pinned, None if the catalog has forgotten them.
 
     A job that converts a column gives it new ids. The ids are those at the snapshot ``at``.

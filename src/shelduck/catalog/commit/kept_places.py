@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, bindparam, delete, select, text, update
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.databases.known import dialect_of
@@ -29,21 +29,21 @@ HELD = "shelduck_inlining_row_limit"
 """The option's value while Shelduck's value replaces it, empty if none was set."""
 
 _c, _column = tables.metadata.c, tables.column.c
-_OF_TABLE = (_c.scope == Scope.TABLE.value, _c.scope_id == bindparam("of_table"))
-_FIND = select(_c.value).where(_c.key == bindparam("wanted"), *_OF_TABLE)
-_RENAME = update(tables.metadata).where(_c.key == bindparam("was"), *_OF_TABLE)
-_RENAME = _RENAME.values(key=bindparam("now", type_=TEXT))
-_REMOVE = delete(tables.metadata).where(_c.key == bindparam("gone"), *_OF_TABLE)
-_OPTIONS = select(_c.scope_id.label("table_id"), _c.key, _c.value).where(
+_OF_TABLE = (_c.scope == Scope.TABLE.value, _c.scope_id == sa.bindparam("of_table"))
+_FIND = sa.select(_c.value).where(_c.key == sa.bindparam("wanted"), *_OF_TABLE)
+_RENAME = sa.update(tables.metadata).where(_c.key == sa.bindparam("was"), *_OF_TABLE)
+_RENAME = _RENAME.values(key=sa.bindparam("now", type_=TEXT))
+_REMOVE = sa.delete(tables.metadata).where(_c.key == sa.bindparam("gone"), *_OF_TABLE)
+_OPTIONS = sa.select(_c.scope_id.label("table_id"), _c.key, _c.value).where(
     _c.scope == Scope.TABLE.value, _c.scope_id.in_(OF_TABLES), _c.key.in_([LIMIT, HELD])
 )
 ASK_PLACES: Questions = (("places", _OPTIONS),)
 _PUT_BACK = (
-    update(tables.column)
+    sa.update(tables.column)
     .where(
-        _column.table_id == bindparam("of_table"),
-        _column.column_id.in_(bindparam("ids", expanding=True)),
-        _column.begin_snapshot == bindparam("begun"),
+        _column.table_id == sa.bindparam("of_table"),
+        _column.column_id.in_(sa.bindparam("ids", expanding=True)),
+        _column.begin_snapshot == sa.bindparam("begun"),
     )
     .values(column_order=_column.column_id)
 )
@@ -63,7 +63,7 @@ def keep_places(draft: Draft, table: TableId, columns: Schema, *, is_renewed: bo
         elif is_renewed:
             _release(draft, table)
     elif is_moved:
-        draft.connection.execute(text(trigger))
+        draft.connection.execute(sa.text(trigger))
 
 
 def put_back(
@@ -83,7 +83,7 @@ def put_back(
         draft.connection.execute(_PUT_BACK, {"of_table": table, "ids": ids, "begun": draft.id})
 
 
-def name_to_set(connection: Connection, setting: OptionSetting) -> str:
+def name_to_set(connection: sa.Connection, setting: OptionSetting) -> str:
     """Return the name under which the catalog stores an option that somebody sets.
 
     One statement if the option may be held in a DuckDB file.

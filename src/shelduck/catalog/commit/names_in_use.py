@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import Connection, func, literal, select, true, union_all
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read.queries import has_columns, live
@@ -19,7 +19,7 @@ from shelduck.model.tables.table_version import SchemaInfo
 from shelduck.model.text.names import require_storable
 
 
-def check_names(connection: Connection, work: Work) -> None:
+def check_names(connection: sa.Connection, work: Work) -> None:
     """Raise AlreadyExists, Conflict or InvalidRequest unless the names fit the catalog.
 
     Two statements if there are new names, one more if a schema ends.
@@ -72,13 +72,13 @@ def _require_unique(given: Sequence[tuple[SchemaInfo, str]]) -> None:
 
 
 def _check_schemas(
-    connection: Connection,
+    connection: sa.Connection,
     used: Collection[SchemaInfo],
     new: Sequence[SchemaInfo],
     dropped: Sequence[SchemaInfo],
 ) -> None:
     every = schemas_of(connection)
-    rows = connection.execute(select(every.c.schema_id, every.c.schema_name).where(live(every)))
+    rows = connection.execute(sa.select(every.c.schema_id, every.c.schema_name).where(live(every)))
     alive = {row.schema_id: row.schema_name for row in rows}
     created = {schema.id for schema in new}
     for schema in {*used, *dropped}:
@@ -101,23 +101,25 @@ def _check_schemas(
 
 
 def _check_given(
-    connection: Connection, names: Sequence[tuple[SchemaInfo, str]], work: Work
+    connection: sa.Connection, names: Sequence[tuple[SchemaInfo, str]], work: Work
 ) -> None:
     schema_ids = {schema.id for schema, _ in names if schema.id >= 0}
     if not schema_ids:
         return
-    wanted = [func.lower(name) for _, name in names]
+    wanted = [sa.func.lower(name) for _, name in names]
     t, v = tables.table.c, tables.view.c
     taken = connection.execute(
-        union_all(
-            select(literal("table"), t.table_id, t.schema_id, t.table_name).where(
+        sa.union_all(
+            sa.select(sa.literal("table"), t.table_id, t.schema_id, t.table_name).where(
                 live(tables.table),
                 has_columns(),
                 t.schema_id.in_(schema_ids),
-                func.lower(t.table_name).in_(wanted),
+                sa.func.lower(t.table_name).in_(wanted),
             ),
-            select(literal("view"), v.view_id, v.schema_id, v.view_name).where(
-                live(tables.view), v.schema_id.in_(schema_ids), func.lower(v.view_name).in_(wanted)
+            sa.select(sa.literal("view"), v.view_id, v.schema_id, v.view_name).where(
+                live(tables.view),
+                v.schema_id.in_(schema_ids),
+                sa.func.lower(v.view_name).in_(wanted),
             ),
         )
     ).all()
@@ -135,25 +137,25 @@ def _check_given(
             )
 
 
-def _check_emptiness(connection: Connection, dropped: Sequence[SchemaInfo], work: Work) -> None:
+def _check_emptiness(connection: sa.Connection, dropped: Sequence[SchemaInfo], work: Work) -> None:
     ids = [schema.id for schema in dropped]
     parts = [
-        select(
-            literal(kind), source.c[f"{kind}_id"], source.c.schema_id, source.c[f"{kind}_name"]
+        sa.select(
+            sa.literal(kind), source.c[f"{kind}_id"], source.c.schema_id, source.c[f"{kind}_name"]
         ).where(live(source), source.c.schema_id.in_(ids), is_there)
         for kind, source, is_there in (
             ("table", tables.table, has_columns()),
-            ("view", tables.view, true()),
-            ("macro", tables.macro, true()),
+            ("view", tables.view, sa.true()),
+            ("macro", tables.macro, sa.true()),
         )
     ]
     if format_of(connection).nests:
         every = schemas_of(connection)
         s = every.c
-        inside = select(literal("schema"), s.schema_id, s.parent_schema_id, s.schema_name)
+        inside = sa.select(sa.literal("schema"), s.schema_id, s.parent_schema_id, s.schema_name)
         parts.append(inside.where(live(every), s.parent_schema_id.in_(ids)))
     ended = _ended(work) | {("schema", number) for number in ids}
-    for kind, number, _, name in connection.execute(union_all(*parts)):
+    for kind, number, _, name in connection.execute(sa.union_all(*parts)):
         if (kind, number) not in ended:
             raise InvalidRequest(
                 f"a schema cannot be dropped while {kind} {name!r} is in it; drop that first"

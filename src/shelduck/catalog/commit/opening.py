@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, or_, select
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.recorded_layouts import ASK_LAYOUTS, layouts_of
 from shelduck.catalog.commit.work import Work
@@ -41,10 +41,10 @@ from shelduck.model.tables.view import PINNED
 # More files than that are asked for in parts.
 _MOST_FILES = 5_000
 _option = tables.metadata.c
-_OPTIONS = select(_option.scope_id.label("table_id"), _option.key, _option.value).where(
-    or_(
-        and_(_option.scope.is_(None), _option.key.in_(["version", "require_commit_message"])),
-        and_(
+_OPTIONS = sa.select(_option.scope_id.label("table_id"), _option.key, _option.value).where(
+    sa.or_(
+        sa.and_(_option.scope.is_(None), _option.key.in_(["version", "require_commit_message"])),
+        sa.and_(
             *(_option.scope == Scope.TABLE.value, _option.scope_id.in_(OF_TABLES)),
             _option.key == SKIPPED,
         ),
@@ -102,7 +102,7 @@ class Opening:
         self.files = self.files.difference(ids)
         return is_true
 
-    def ensure_own_tables(self, store: Store, connection: Connection) -> None:
+    def ensure_own_tables(self, store: Store, connection: sa.Connection) -> None:
         """Create the tables of Shelduck that are missing; no statement if there are none."""
         if not self.present >= _OWN:
             ensure_own_tables(store, connection)
@@ -132,7 +132,7 @@ class OpeningQuestions:
             given["of_table"] = job.table_id
         return replace(self, questions=tuple(questions), parameters={**self.parameters, **given})
 
-    def ask(self, connection: Connection) -> Opening:
+    def ask(self, connection: sa.Connection) -> Opening:
         """Return what a commit needs to know of the catalog that it has locked; one statement.
 
         Raises InvalidRequest for changes of a snapshot that the catalog does not have.
@@ -193,10 +193,10 @@ def _together(questions: Questions, dialect: str, of: Format) -> Together:
     )
 
 
-def _live_tables(of: Format) -> Select[Any]:
+def _live_tables(of: Format) -> sa.Select[Any]:
     """Ask for whole rows: a rename writes each column again that the version has."""
     source = of.table(tables.table)
-    return select(source).where(source.c.table_id.in_(OF_TABLES), queries.live(source))
+    return sa.select(source).where(source.c.table_id.in_(OF_TABLES), queries.live(source))
 
 
 def _files_of(changes: Iterable[Change]) -> frozenset[int]:
@@ -210,11 +210,11 @@ def _files_of(changes: Iterable[Change]) -> frozenset[int]:
     return frozenset(found)
 
 
-def pinned_views(of: Format) -> Select[Any]:
+def pinned_views(of: Format) -> sa.Select[Any]:
     """Ask for the pinned views as whole rows, and what they are pinned to."""
     view, tag = of.table(tables.view), tables.tag
     return (
-        select(view, tag.c.value.label("pin"))
+        sa.select(view, tag.c.value.label("pin"))
         .join(tag, tag.c.object_id == view.c.view_id)
         .where(tag.c.key == PINNED, queries.live(tag), queries.live(view))
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, bindparam, cast, exists, func, insert, select
+import sqlalchemy as sa
 
 from shelduck.catalog.read.together import Answers, Selects, Together
 from shelduck.catalog.schema import own_tables
@@ -14,19 +14,19 @@ from shelduck.model.changes.change import AppendFiles, Change, FlushInlined, Rew
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.files.layout import Layout
 
-_KNOWN = select(own_tables.layout.c.layout_id, own_tables.layout.c.digest).where(
-    own_tables.layout.c.digest.in_(bindparam("digests", expanding=True))
+_KNOWN = sa.select(own_tables.layout.c.layout_id, own_tables.layout.c.digest).where(
+    own_tables.layout.c.digest.in_(sa.bindparam("digests", expanding=True))
 )
-_NEWEST = select(or_null(func.max(own_tables.layout.c.layout_id)).label("layout_id"))
+_NEWEST = sa.select(or_null(sa.func.max(own_tables.layout.c.layout_id)).label("layout_id"))
 ASK_LAYOUTS: Selects = (("known_layouts", _KNOWN), ("newest_layout", _NEWEST))
 _LAYOUTS = Together(dict(ASK_LAYOUTS))
-_INSERT_LAYOUTS = insert(own_tables.layout)
+_INSERT_LAYOUTS = sa.insert(own_tables.layout)
 # Two processes may have read the layout of the same file; the first one to record it wins.
-_FILE = bindparam("file", type_=BIGINT)
-_INSERT_FILES = insert(own_tables.file_layout).from_select(
+_FILE = sa.bindparam("file", type_=BIGINT)
+_INSERT_FILES = sa.insert(own_tables.file_layout).from_select(
     ["data_file_id", "layout_id"],
-    select(cast(_FILE, BIGINT), cast(bindparam("layout"), BIGINT)).where(
-        ~exists().where(own_tables.file_layout.c.data_file_id == _FILE)
+    sa.select(sa.cast(_FILE, BIGINT), sa.cast(sa.bindparam("layout"), BIGINT)).where(
+        ~sa.exists().where(own_tables.file_layout.c.data_file_id == _FILE)
     ),
 )
 
@@ -48,7 +48,7 @@ def _new_files(change: Change) -> Sequence[NewDataFile]:
 
 
 def record_layouts(
-    connection: Connection, layouts: Mapping[int, Layout], known: Answers | None = None
+    connection: sa.Connection, layouts: Mapping[int, Layout], known: Answers | None = None
 ) -> None:
     """Record layouts by data file id; two statements, three if a layout is new.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, or_, select
+import sqlalchemy as sa
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.queries import chunks, present_tables
@@ -22,15 +22,15 @@ from shelduck.model.tables.rollup import rollup_table
 from shelduck.model.text.names import directory
 
 _s, _r = tables.files_scheduled_for_deletion.c, own_tables.released_file.c
-_INSERT = insert(tables.files_scheduled_for_deletion)
-_RELEASE = insert(own_tables.released_file)
-_SCHEDULED = select(_s.data_file_id, _s.path, _s.path_is_relative, _s.schedule_start)
-_RELEASED = select(_r.data_file_id, _r.path, _r.released)
-_DELETE_SCHEDULED = delete(tables.files_scheduled_for_deletion).where(
-    _s.data_file_id.in_(bindparam("ids", expanding=True))
+_INSERT = sa.insert(tables.files_scheduled_for_deletion)
+_RELEASE = sa.insert(own_tables.released_file)
+_SCHEDULED = sa.select(_s.data_file_id, _s.path, _s.path_is_relative, _s.schedule_start)
+_RELEASED = sa.select(_r.data_file_id, _r.path, _r.released)
+_DELETE_SCHEDULED = sa.delete(tables.files_scheduled_for_deletion).where(
+    _s.data_file_id.in_(sa.bindparam("ids", expanding=True))
 )
-_DELETE_RELEASED = delete(own_tables.released_file).where(
-    _r.data_file_id.in_(bindparam("ids", expanding=True))
+_DELETE_RELEASED = sa.delete(own_tables.released_file).where(
+    _r.data_file_id.in_(sa.bindparam("ids", expanding=True))
 )
 
 
@@ -68,7 +68,7 @@ class ScheduledFile:
 
 
 def schedule(
-    store: Store, connection: Connection, lake: LakeInfo, gone: Iterable[GoneFile], now: datetime
+    store: Store, connection: sa.Connection, lake: LakeInfo, gone: Iterable[GoneFile], now: datetime
 ) -> None:
     """Record that files are no longer needed; two statements at most."""
     schedule_placed(store, connection, [(f, place_of(lake, f)) for f in gone], now)
@@ -81,7 +81,7 @@ def place_of(lake: LakeInfo, gone: GoneFile) -> Place | None:
 
 def schedule_placed(
     store: Store,
-    connection: Connection,
+    connection: sa.Connection,
     gone: Iterable[tuple[GoneFile, Place | None]],
     now: datetime,
 ) -> None:
@@ -103,7 +103,7 @@ def schedule_placed(
 
 
 def scheduled_files(
-    connection: Connection,
+    connection: sa.Connection,
     lake: LakeInfo,
     before: datetime | None,
     *,
@@ -145,7 +145,7 @@ def _scheduled(lake: LakeInfo, row: Any) -> ScheduledFile:
     return ScheduledFile(row.data_file_id, str(place), row.schedule_start, place)
 
 
-def forget_scheduled(connection: Connection, files: Sequence[ScheduledFile]) -> None:
+def forget_scheduled(connection: sa.Connection, files: Sequence[ScheduledFile]) -> None:
     """Delete the rows of files that are gone; two statements."""
     for ids in chunks(f.id for f in files if not f.is_released):
         connection.execute(_DELETE_SCHEDULED, {"ids": ids})
@@ -153,17 +153,17 @@ def forget_scheduled(connection: Connection, files: Sequence[ScheduledFile]) -> 
         connection.execute(_DELETE_RELEASED, {"ids": ids})
 
 
-def table_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[int]]:
+def table_directories(connection: sa.Connection, lake: LakeInfo) -> dict[str, set[int]]:
     """Return the directories of all tables that any snapshot shows, with the ids of the tables."""
     s, t = tables.schema.c, tables.table.c
     query = (
-        select(
+        sa.select(
             *(t.table_id, t.path, t.path_is_relative),
             s.path.label("schema_path"),
             s.path_is_relative.label("schema_is_relative"),
         )
         .join_from(tables.table, tables.schema, t.schema_id == s.schema_id)
-        .where(or_(t.path.is_not(None), s.path.is_not(None)))
+        .where(sa.or_(t.path.is_not(None), s.path.is_not(None)))
         .distinct()
     )
     found: dict[str, set[int]] = {}
@@ -182,13 +182,13 @@ def directory_by_table(directories: Mapping[str, Iterable[int]]) -> dict[int, st
     return {number: place for place, ids in directories.items() for number in ids}
 
 
-def owned_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[str]]:
+def owned_directories(connection: sa.Connection, lake: LakeInfo) -> dict[str, set[str]]:
     """Return the directories of all tables that the catalog knows, with the tables' uuids.
 
     Also those of rollups that may have been written, and never landed.
     """
     t = tables.table.c
-    rows = connection.execute(select(t.table_id, t.table_uuid).distinct())
+    rows = connection.execute(sa.select(t.table_id, t.table_uuid).distinct())
     uuids = {row.table_id: str(row.table_uuid) for row in rows}
     directories = table_directories(connection, lake)
     found = {place: {uuids[n] for n in ids} for place, ids in directories.items()}
@@ -200,11 +200,11 @@ def owned_directories(connection: Connection, lake: LakeInfo) -> dict[str, set[s
     return found
 
 
-def _schemas_of_tables(connection: Connection, lake: LakeInfo) -> dict[str, set[str]]:
+def _schemas_of_tables(connection: sa.Connection, lake: LakeInfo) -> dict[str, set[str]]:
     """Return the directories of the schemas in which each table was, by the table's uuid."""
     s, t = tables.schema.c, tables.table.c
     query = (
-        select(t.table_uuid, s.path, s.path_is_relative)
+        sa.select(t.table_uuid, s.path, s.path_is_relative)
         .join_from(tables.table, tables.schema, t.schema_id == s.schema_id)
         .where(s.path.is_not(None))
         .distinct()

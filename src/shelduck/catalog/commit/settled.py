@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+import sqlalchemy as sa
 
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.queries import chunks
@@ -32,30 +32,30 @@ _c = _TABLE.c
 _NEVER = SnapshotId(-1)
 
 
-def settled_at(connection: Connection, table: TableId) -> SnapshotId:
+def settled_at(connection: sa.Connection, table: TableId) -> SnapshotId:
     """Return the snapshot that left a table settled, -1 if there is none; two statements."""
     if table < 0 or not queries.present_tables(connection, [_TABLE.name]):
         return _NEVER
-    found = connection.execute(select(_c.snapshot_id).where(_c.table_id == table))
+    found = connection.execute(sa.select(_c.snapshot_id).where(_c.table_id == table))
     number = found.scalar_one_or_none()
     return _NEVER if number is None else SnapshotId(number)
 
 
-def settled_ahead(connection: Connection) -> dict[TableId, SnapshotId]:
+def settled_ahead(connection: sa.Connection) -> dict[TableId, SnapshotId]:
     """Return the tables that are settled as of a snapshot after the newest one; two statements."""
     if not queries.present_tables(connection, [_TABLE.name]):
         return {}
-    newest = select(func.max(tables.snapshot.c.snapshot_id)).scalar_subquery()
-    rows = connection.execute(select(_c.table_id, _c.snapshot_id).where(_c.snapshot_id > newest))
+    newest = sa.select(sa.func.max(tables.snapshot.c.snapshot_id)).scalar_subquery()
+    rows = connection.execute(sa.select(_c.table_id, _c.snapshot_id).where(_c.snapshot_id > newest))
     return {TableId(table): SnapshotId(at) for table, at in rows}
 
 
-def forget_settled(connection: Connection, wanted: Collection[TableId]) -> None:
+def forget_settled(connection: sa.Connection, wanted: Collection[TableId]) -> None:
     """Forget as of which snapshot tables are settled: their next write settles them again."""
-    connection.execute(delete(_TABLE).where(_c.table_id.in_(wanted)))
+    connection.execute(sa.delete(_TABLE).where(_c.table_id.in_(wanted)))
 
 
-def is_settled(connection: Connection, wanted: Settling, at: Snapshot) -> bool:
+def is_settled(connection: sa.Connection, wanted: Settling, at: Snapshot) -> bool:
     """Return whether a table is settled on the snapshot ``at``; False if nobody knows.
 
     ``wanted.since`` is ignored.
@@ -74,7 +74,7 @@ def is_settled(connection: Connection, wanted: Settling, at: Snapshot) -> bool:
 
 
 def settle(
-    connection: Connection,
+    connection: sa.Connection,
     wanted: Sequence[Settling],
     others: Sequence[tuple[SnapshotId, Entry]],
     done: Settled,
@@ -88,7 +88,7 @@ def settle(
     Raises Conflict if a required table is not settled.
     """
     ids = {s.table: done.table_ids.get(s.table, s.table) for s in wanted}
-    known = select(_c.table_id, _c.snapshot_id).where(_c.table_id.in_(ids.values()))
+    known = sa.select(_c.table_id, _c.snapshot_id).where(_c.table_id.in_(ids.values()))
     before = {TableId(table): SnapshotId(at) for table, at in connection.execute(known)}
     found = []
     for each in wanted:
@@ -102,11 +102,11 @@ def settle(
             )
     if found:
         rows = [{"table_id": table, "snapshot_id": done.snapshot} for table in found]
-        connection.execute(delete(_TABLE).where(_c.table_id.in_(found)))
-        connection.execute(insert(_TABLE), rows)
+        connection.execute(sa.delete(_TABLE).where(_c.table_id.in_(found)))
+        connection.execute(sa.insert(_TABLE), rows)
 
 
-def carry_over(connection: Connection, last: SnapshotId) -> None:
+def carry_over(connection: sa.Connection, last: SnapshotId) -> None:
     """Keep what is known about tables before the log up to the snapshot ``last`` is removed.
 
     Only the log between the oldest mark and ``last`` is read. A mark that does not hold any more
@@ -114,7 +114,7 @@ def carry_over(connection: Connection, last: SnapshotId) -> None:
     """
     if not queries.present_tables(connection, [_TABLE.name]):
         return
-    rows = connection.execute(select(_c.table_id, _c.snapshot_id).where(_c.snapshot_id < last))
+    rows = connection.execute(sa.select(_c.table_id, _c.snapshot_id).where(_c.snapshot_id < last))
     marks = {TableId(table): SnapshotId(at) for table, at in rows}
     if not marks:
         return
@@ -137,20 +137,20 @@ def carry_over(connection: Connection, last: SnapshotId) -> None:
         entries = [entry for source in sources for entry in by_table.get(source, ())]
         (kept if at >= gap and wanted.holds(entries) else lost).append(table)
     for ids in chunks(kept):
-        connection.execute(update(_TABLE).where(_c.table_id.in_(ids)).values(snapshot_id=last))
+        connection.execute(sa.update(_TABLE).where(_c.table_id.in_(ids)).values(snapshot_id=last))
     for ids in chunks(lost):
-        connection.execute(delete(_TABLE).where(_c.table_id.in_(ids)))
+        connection.execute(sa.delete(_TABLE).where(_c.table_id.in_(ids)))
 
 
-def _bases(connection: Connection) -> tuple[dict[TableId, TableId], set[TableId]]:
+def _bases(connection: sa.Connection) -> tuple[dict[TableId, TableId], set[TableId]]:
     """Return the base tables of rollups, by the ids of the rollups.
 
     Also return the rollups whose base only a newer Shelduck knows.
     """
     t, tag = tables.table.c, tables.tag.c
-    ids = select(t.table_uuid, t.table_id).where(t.end_snapshot.is_(None))
+    ids = sa.select(t.table_uuid, t.table_id).where(t.end_snapshot.is_(None))
     by_uuid = {uuid: TableId(number) for uuid, number in connection.execute(ids)}
-    rollups = select(tag.object_id, tag.value).where(
+    rollups = sa.select(tag.object_id, tag.value).where(
         tag.key == ROLLUP, tag.value.is_not(None), tag.end_snapshot.is_(None)
     )
     found: dict[TableId, TableId] = {}

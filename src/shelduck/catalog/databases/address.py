@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote, quote_plus
 
-from sqlalchemy import URL, make_url
+import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError
 
 from shelduck.catalog.databases.known import DATABASES, EXPECTED
@@ -29,7 +29,7 @@ _PORTS = 65536
 class Address:
     """The address of a catalog; its text is the one that may be printed."""
 
-    url: URL = field(repr=False)
+    url: sa.URL = field(repr=False)
 
     @property
     def kind(self) -> str:
@@ -89,7 +89,7 @@ def parse_address(text: str) -> Address:
     if NUL_OR_SURROGATE.search(text):
         raise InvalidRequest("the catalog address has a character that no address has; check it")
     try:
-        url = make_url(text)
+        url = sa.make_url(text)
         kind = url.get_backend_name()
     except (ArgumentError, ValueError):
         # The errors of the parser show parts of the address.
@@ -113,7 +113,7 @@ def _hint(text: str) -> str:
     return f"{EXPECTED}; {_ESCAPES}, and use a number as the port" if "://" in text else EXPECTED
 
 
-def _is_ambiguous(text: str, url: URL) -> bool:
+def _is_ambiguous(text: str, url: sa.URL) -> bool:
     """Return whether a part of the password may have been parsed as something that is printed."""
     if "@" in (url.host or "") or "@" in (url.database or ""):
         return True

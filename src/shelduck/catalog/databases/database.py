@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
-from sqlalchemy import URL, Engine
+import sqlalchemy as sa
 
 from shelduck.errors import CatalogUnavailable, InvalidRequest
 
@@ -49,7 +49,7 @@ class Database(Protocol):
     """The characters that its texts cannot have."""
     duckdb_extension: str | None
     """The extension that DuckDB loads to use the database, None if it needs none."""
-    url: URL
+    url: sa.URL
     begin_read: str
     begin_write: str
     indexed: bool = True
@@ -58,11 +58,11 @@ class Database(Protocol):
     has_savepoints: bool = True
     """Whether a part of a transaction can be rolled back, so that several commits can share one."""
 
-    def make_engine(self) -> Engine:
+    def make_engine(self) -> sa.Engine:
         """Return an engine whose driver does not begin transactions by itself."""
 
     @staticmethod
-    def duckdb_address(url: URL) -> str:
+    def duckdb_address(url: sa.URL) -> str:
         """Return what DuckDB attaches, after ``ducklake:``."""
 
     def pipeline(self, driver: Any) -> AbstractContextManager[Any]:
@@ -84,7 +84,7 @@ class Database(Protocol):
         """Return what to do about an error with that text, '' if that is not known."""
 
 
-def refuse_settings(url: URL, known: Collection[str]) -> None:
+def refuse_settings(url: sa.URL, known: Collection[str]) -> None:
     """Raise InvalidRequest for a setting that the database does not know, and name it."""
     for name in url.query:
         if name not in known:
@@ -95,7 +95,7 @@ def refuse_settings(url: URL, known: Collection[str]) -> None:
             )
 
 
-def file_at(url: URL) -> Path:
+def file_at(url: sa.URL) -> Path:
     """Return the absolute path of a catalog's file, which need not exist.
 
     Raises InvalidRequest if it is a folder, or if its folder does not exist.

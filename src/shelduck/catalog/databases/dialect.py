@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Table
+import sqlalchemy as sa
 
 from shelduck.errors import Unsupported
 from shelduck.model.files.duckdb_text import TEXT_FORM, nested_text
@@ -31,7 +31,7 @@ class Dialect:
     """The same for indexes."""
     columns: str
     """The columns of DuckLake's tables in their order: ``table_name``, ``name`` and ``kind``."""
-    insert: Callable[[Table], Any]
+    insert: Callable[[sa.Table], Any]
     """Its INSERT that knows ON CONFLICT."""
     whole_number: str
     """An expression over ``{0}``, a text: its number if it is an integer, otherwise NULL."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import URL, Engine, create_engine, event
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Dialect as EngineDialect
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
@@ -62,7 +62,7 @@ class DuckDB(Database):
     indexed = False
     has_savepoints = False
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: sa.URL) -> None:
         if not url.database or url.database == ":memory:":
             raise InvalidRequest(
                 "a DuckDB catalog needs a file; use duckdb:////absolute/path.ducklake"
@@ -71,20 +71,22 @@ class DuckDB(Database):
         seconds = seconds_to_keep(url)
         self.path = file_at(url)
         self._lease = None if seconds is None else Lease(self.path, seconds)
-        self.url = URL.create("duckdb", database=str(self.path))
+        self.url = sa.URL.create("duckdb", database=str(self.path))
         self.default_data_path: str | None = f"{self.path}.files/"
 
-    def make_engine(self) -> Engine:
-        engine = create_engine(URL.create(SCHEME, database=str(self.path)), poolclass=NullPool)
+    def make_engine(self) -> sa.Engine:
+        engine = sa.create_engine(
+            sa.URL.create(SCHEME, database=str(self.path)), poolclass=NullPool
+        )
         self._driver = engine.dialect.loaded_dbapi
-        event.listen(engine, "do_connect", self._wait_for_file)
+        sa.event.listen(engine, "do_connect", self._wait_for_file)
         if self._lease is not None:
-            event.listen(engine, "close", self._lease.rest)
-            event.listen(engine, "engine_disposed", self._lease.give_up)
+            sa.event.listen(engine, "close", self._lease.rest)
+            sa.event.listen(engine, "engine_disposed", self._lease.give_up)
         return engine
 
     @staticmethod
-    def duckdb_address(url: URL) -> str:
+    def duckdb_address(url: sa.URL) -> str:
         return str(url.database)
 
     def pipeline(self, driver: Any) -> AbstractContextManager[Any]:  # noqa: ARG002

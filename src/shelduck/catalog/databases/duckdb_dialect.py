@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
-from sqlalchemy import URL
+import sqlalchemy as sa
 from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.postgresql.base import PGDialect
 
@@ -42,7 +42,7 @@ class DuckDBDialect(PGDialect):
     def import_dbapi(cls) -> ModuleType:
         return importlib.import_module("duckdb")
 
-    def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
+    def create_connect_args(self, url: sa.URL) -> tuple[list[Any], dict[str, Any]]:
         return [url.database], {}
 
     def connect(self, *cargs: Any, **_cparams: Any) -> Any:

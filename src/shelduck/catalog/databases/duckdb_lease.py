@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from sqlalchemy import URL
+import sqlalchemy as sa
 
 from shelduck.errors import InvalidRequest
 
@@ -33,7 +33,7 @@ _TURN_SECONDS = 0.2
 opening = threading.RLock()
 
 
-def seconds_to_keep(url: URL) -> float | None:
+def seconds_to_keep(url: sa.URL) -> float | None:
     """Return how long a file that rests stays open by an address, None if it is not kept."""
     value = url.query.get(SETTING)
     if value is None:

@@ -18,7 +18,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from sqlalchemy import Connection
+import sqlalchemy as sa
 
 from shelduck.catalog.databases.database import Contention
 from shelduck.errors import OutcomeUnknown
@@ -32,10 +32,10 @@ _PART = "SAVEPOINT shelduck_part"
 class Writes(Protocol):
     """A store as a group needs it."""
 
-    def write(self) -> AbstractContextManager[Connection]:
+    def write(self) -> AbstractContextManager[sa.Connection]:
         """Provide a transaction that is committed at the end."""
 
-    def translated(self, connection: Connection, error: Exception) -> Exception:
+    def translated(self, connection: sa.Connection, error: Exception) -> Exception:
         """Return the error that a caller should see."""
 
 
@@ -43,7 +43,7 @@ class Writes(Protocol):
 class _Member:
     """One unit of work, and its outcome."""
 
-    act: Callable[[Connection], Any]
+    act: Callable[[sa.Connection], Any]
     result: Any = None
     error: BaseException | None = None
     is_settled: bool = False
@@ -73,7 +73,7 @@ class Group:
         """True in the thread that leads: work inside of work would wait for itself."""
         return self._leader == threading.get_ident()
 
-    def run(self, act: Callable[[Connection], T]) -> T:
+    def run(self, act: Callable[[sa.Connection], T]) -> T:
         """Return what ``act`` returns; any thread that waits at the same time may call it."""
         member = _Member(act)
         try:
@@ -147,7 +147,7 @@ def _carry_out(store: Writes, members: Sequence[_Member]) -> None:
 
 
 def _carry_out_part(
-    store: Writes, connection: Connection, member: _Member, found: dict[_Member, Any]
+    store: Writes, connection: sa.Connection, member: _Member, found: dict[_Member, Any]
 ) -> None:
     driver: Any = connection.connection.dbapi_connection
     driver.execute(_PART)

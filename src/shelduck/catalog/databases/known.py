@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, TextClause, text
+import sqlalchemy as sa
 
 from shelduck.catalog.databases.dialect import Dialect
 from shelduck.catalog.databases.duckdb import DUCKDB, DuckDB
@@ -21,18 +21,18 @@ INLINED_TABLE = re.compile(r"ducklake_inlined_data_\d+_\d+")
 DIALECTS = {dialect.name: dialect for dialect in (SQLITE, POSTGRESQL, DUCKDB)}
 
 
-def dialect_of(connection: Connection) -> Dialect:
+def dialect_of(connection: sa.Connection) -> Dialect:
     """Return the dialect of a connection."""
     return DIALECTS[connection.dialect.name]
 
 
-def stored_columns(connection: Connection) -> dict[str, dict[str, str]]:
+def stored_columns(connection: sa.Connection) -> dict[str, dict[str, str]]:
     """Return the columns of each of DuckLake's tables, in their order, with their stored types.
 
     One statement.
     """
     found: dict[str, dict[str, str]] = {}
-    for table, name, kind in connection.execute(text(dialect_of(connection).columns)):
+    for table, name, kind in connection.execute(sa.text(dialect_of(connection).columns)):
         found.setdefault(table, {})[name] = kind
     return found
 
@@ -48,7 +48,7 @@ class Misnamed:
     """The first of the latter that a column of the lake's table has already."""
 
 
-def misnamed_tables(connection: Connection) -> list[Misnamed]:
+def misnamed_tables(connection: sa.Connection) -> list[Misnamed]:
     """Return the tables that somebody made who had not heard of a migration; one statement."""
     known, found = format_of(connection), []
     for table, columns in stored_columns(connection).items():
@@ -61,6 +61,8 @@ def misnamed_tables(connection: Connection) -> list[Misnamed]:
     return found
 
 
-def renaming(table: str, names: Mapping[str, str]) -> list[TextClause]:
+def renaming(table: str, names: Mapping[str, str]) -> list[sa.TextClause]:
     """Return the statements that give columns of a table for inlined rows other names."""
-    return [text(f"ALTER TABLE {table} RENAME COLUMN {old} TO {new}") for old, new in names.items()]
+    return [
+        sa.text(f"ALTER TABLE {table} RENAME COLUMN {old} TO {new}") for old, new in names.items()
+    ]

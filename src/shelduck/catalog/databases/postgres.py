@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any
 
-from sqlalchemy import URL, Engine, create_engine, event
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from shelduck.catalog.databases.database import Database, Failure, refuse_settings
@@ -86,7 +86,7 @@ class PostgreSQL(Database):
         "LOCK TABLE ducklake_snapshot IN SHARE ROW EXCLUSIVE MODE; END IF; END $$"
     )
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: sa.URL) -> None:
         # The driver is installed with a separate extra.
         pq = import_module("psycopg.pq")
         known = [option.keyword.decode() for option in pq.Conninfo.get_defaults()]
@@ -95,17 +95,17 @@ class PostgreSQL(Database):
         self._has_pipeline = import_module("psycopg").Pipeline.is_supported()
         self.url = url.set(drivername="postgresql+psycopg")
 
-    def make_engine(self) -> Engine:
+    def make_engine(self) -> sa.Engine:
         arguments: dict[str, Any] = {}
         if "connect_timeout" not in self.url.query:
             arguments["connect_timeout"] = CONNECT_SECONDS
-        engine = create_engine(self.url, connect_args=arguments, pool_use_lifo=True)
+        engine = sa.create_engine(self.url, connect_args=arguments, pool_use_lifo=True)
         # First, so that SQLAlchemy's own check of a new connection leaves no transaction open.
-        event.listen(engine, "connect", _prepare, insert=True)
+        sa.event.listen(engine, "connect", _prepare, insert=True)
         return engine
 
     @staticmethod
-    def duckdb_address(url: URL) -> str:
+    def duckdb_address(url: sa.URL) -> str:
         parts = {
             "dbname": url.database,
             "host": url.query.get("host", url.host),

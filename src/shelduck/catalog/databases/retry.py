@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sqlalchemy import Connection
+import sqlalchemy as sa
 
 from shelduck import clock
 from shelduck.catalog.databases.database import Contention
@@ -21,7 +21,7 @@ GROWTH = 1.6
 T = TypeVar("T")
 
 
-def write_with_retries(store: Store, act: Callable[[Connection], T]) -> T:
+def write_with_retries(store: Store, act: Callable[[sa.Connection], T]) -> T:
     """Return what ``act`` returns in a transaction of `Store.write_together`.
 
     All of it runs again while it raises Contention.

@@ -12,7 +12,7 @@ import sqlite3
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from sqlalchemy import URL, Engine, create_engine, event
+import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
 from shelduck.catalog.databases.database import Database, Failure, file_at, refuse_settings
@@ -59,7 +59,7 @@ class SQLite(Database):
     begin_read = "BEGIN"
     begin_write = "BEGIN IMMEDIATE"
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: sa.URL) -> None:
         if not url.database or url.database == ":memory:":
             raise InvalidRequest(
                 "a SQLite catalog needs a file; use sqlite:////absolute/path.db or"
@@ -69,16 +69,16 @@ class SQLite(Database):
         self.path = file_at(url)
         self.url = url.set(drivername="sqlite+pysqlite", database=str(self.path))
 
-    def make_engine(self) -> Engine:
+    def make_engine(self) -> sa.Engine:
         arguments: dict[str, Any] = {"check_same_thread": False}
         if "timeout" not in self.url.query:
             arguments["timeout"] = BUSY_SECONDS
-        engine = create_engine(self.url, connect_args=arguments, pool_use_lifo=True)
-        event.listen(engine, "connect", _take_over_transactions)
+        engine = sa.create_engine(self.url, connect_args=arguments, pool_use_lifo=True)
+        sa.event.listen(engine, "connect", _take_over_transactions)
         return engine
 
     @staticmethod
-    def duckdb_address(url: URL) -> str:
+    def duckdb_address(url: sa.URL) -> str:
         return f"sqlite:{url.database}"
 
     def pipeline(self, driver: Any) -> AbstractContextManager[Any]:  # noqa: ARG002

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, event, select, text
+import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from shelduck.catalog.databases.address import Address, parse_address
@@ -63,7 +63,7 @@ class Store:
         self._driver_error = self._engine.dialect.loaded_dbapi.Error
         # Reentrant: a write inside a write must end with an error of the database, not hang.
         self._writer = threading.RLock()
-        event.listen(self._engine, "before_cursor_execute", self._before)
+        sa.event.listen(self._engine, "before_cursor_execute", self._before)
         self._group = Group(self)
         self.use(OLDEST)
 
@@ -77,13 +77,13 @@ class Store:
         self._engine.update_execution_options(**options_of(known))
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def read(self) -> Iterator[sa.Connection]:
         """Provide a connection whose statements all see one state of the catalog."""
         with self._transaction(self.database.begin_read) as connection:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self) -> Iterator[sa.Connection]:
         """Provide a connection that holds the catalog's write lock; commit at the end.
 
         If there is an exception, roll back: nothing was written. `OutcomeUnknown` says that the
@@ -93,7 +93,7 @@ class Store:
         with self._writer, self._transaction(self.database.begin_write) as connection:
             yield connection
 
-    def write_together(self, act: Callable[[Connection], T]) -> T:
+    def write_together(self, act: Callable[[sa.Connection], T]) -> T:
         """Return what ``act`` returns in a transaction as `write` provides it, which is committed.
 
         Threads that call this at the same time may share the transaction, each with its own
@@ -104,14 +104,14 @@ class Store:
                 return act(connection)
         return self._group.run(act)
 
-    def pipelined(self, connection: Connection) -> AbstractContextManager[Any]:
+    def pipelined(self, connection: sa.Connection) -> AbstractContextManager[Any]:
         """Send INSERTs and CREATEs in one round trip to a server; errors come at the end.
 
         Nothing may ask for rows or their number inside.
         """
         return self.database.pipeline(_driver_connection(connection))
 
-    def translated(self, connection: Connection, error: Exception) -> Exception:
+    def translated(self, connection: sa.Connection, error: Exception) -> Exception:
         """Return the error of `shelduck.errors` for one that was raised inside a transaction."""
         if isinstance(error, BrokenValue):
             error.locate(connection)
@@ -133,20 +133,20 @@ class Store:
         """Return whether the database file exists, without creating it."""
         return self.database.exists()
 
-    def table_names(self, connection: Connection) -> set[str]:
+    def table_names(self, connection: sa.Connection) -> set[str]:
         """Return the names of all tables in the lake's schema of the database."""
-        return set(connection.execute(text(dialect_of(connection).tables)).scalars())
+        return set(connection.execute(sa.text(dialect_of(connection).tables)).scalars())
 
-    def index_names(self, connection: Connection) -> set[str]:
+    def index_names(self, connection: sa.Connection) -> set[str]:
         """Return the names of all indexes in the lake's schema of the database."""
-        return set(connection.execute(text(dialect_of(connection).indexes)).scalars())
+        return set(connection.execute(sa.text(dialect_of(connection).indexes)).scalars())
 
     def close(self) -> None:
         """Close pooled connections; the store opens new ones on its next use."""
         self._engine.dispose()
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[Connection]:
+    def _transaction(self, begin: str) -> Iterator[sa.Connection]:
         connection = self._begin(begin)
         writes = begin == self.database.begin_write
         try:
@@ -173,7 +173,7 @@ class Store:
                 raise
             raise self._unknown("the connection did not close") from error
 
-    def _begin(self, begin: str) -> Connection:
+    def _begin(self, begin: str) -> sa.Connection:
         try:
             return self._try_to_begin(begin)
         except (DBAPIError, self._driver_error) as error:
@@ -188,7 +188,7 @@ class Store:
             self._translate(error)
             raise self._unusable(error) from error
 
-    def _try_to_begin(self, begin: str) -> Connection:
+    def _try_to_begin(self, begin: str) -> sa.Connection:
         try:
             connection = self._engine.connect()
         except (TypeError, ValueError, SQLAlchemyError) as error:
@@ -205,7 +205,7 @@ class Store:
             raise
         return connection
 
-    def _commit(self, connection: Connection) -> None:
+    def _commit(self, connection: sa.Connection) -> None:
         if not self.database.is_transaction_open(_driver_connection(connection)):
             self._roll_back(connection)
             raise CatalogUnavailable(
@@ -223,7 +223,7 @@ class Store:
             connection.invalidate()
             raise self._unknown("it was interrupted") from interrupted
 
-    def _end_read(self, connection: Connection) -> None:
+    def _end_read(self, connection: sa.Connection) -> None:
         """End a transaction that has only read; nothing of it can be lost."""
         try:
             # After ROLLBACK, psycopg would forget the statements that the server has prepared.
@@ -237,7 +237,7 @@ class Store:
             " snapshot before you repeat it"
         )
 
-    def _roll_back(self, connection: Connection, error: BaseException | None = None) -> None:
+    def _roll_back(self, connection: sa.Connection, error: BaseException | None = None) -> None:
         try:
             if not connection.invalidated:
                 connection.rollback()
@@ -308,7 +308,7 @@ class Store:
         ) from error
 
     def _before(
-        self, _connection: Connection, _cursor: object, _statement: str, values: Any, *_: object
+        self, _connection: sa.Connection, _cursor: object, _statement: str, values: Any, *_: object
     ) -> None:
         """Count a statement, and refuse texts that the database cannot hold."""
         self.statements += 1
@@ -317,7 +317,7 @@ class Store:
             require_characters(value, "the text", refused, by)
 
 
-_VERSION = select(tables.metadata.c.value).where(tables.IS_VERSION)
+_VERSION = sa.select(tables.metadata.c.value).where(tables.IS_VERSION)
 _ERRORS: dict[Failure, type[ShelduckError]] = {
     Failure.RETRYABLE: Contention,
     Failure.UNAVAILABLE: CatalogUnavailable,
@@ -359,5 +359,5 @@ def _texts(values: Any) -> Iterator[str]:
             yield from _texts(value)
 
 
-def _driver_connection(connection: Connection) -> Any:
+def _driver_connection(connection: sa.Connection) -> Any:
     return connection.connection.dbapi_connection

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, or_, select, union
+import sqlalchemy as sa
 
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.files.data_files import data_files_of, delete_format
@@ -50,7 +50,7 @@ class FeedRange:
         return Span(self.snapshots[0][0].id, self.last.id, self.next_file_id)
 
 
-def feed_range(connection: Connection, start: Bound, end: Bound) -> FeedRange:
+def feed_range(connection: sa.Connection, start: Bound, end: Bound) -> FeedRange:
     """Return the snapshots from ``start`` to ``end``, both included; about four statements.
 
     A time as ``start`` means the first snapshot at or after it, and as ``end`` the last one at or
@@ -81,21 +81,21 @@ def feed_range(connection: Connection, start: Bound, end: Bound) -> FeedRange:
     )
 
 
-def _bound(connection: Connection, end: Bound) -> Snapshot:
+def _bound(connection: sa.Connection, end: Bound) -> Snapshot:
     if isinstance(end, datetime):
         return read.snapshot(connection, timestamp=end)
     return read.snapshot(connection, version=end)
 
 
-def _first_since(connection: Connection, start: datetime) -> int:
-    query = select(_s.snapshot_id).where(_s.snapshot_time >= start).order_by(_s.snapshot_id)
+def _first_since(connection: sa.Connection, start: datetime) -> int:
+    query = sa.select(_s.snapshot_id).where(_s.snapshot_time >= start).order_by(_s.snapshot_id)
     found = connection.execute(query.limit(1)).scalar()
     if found is None:
         raise NotFound(f"the lake has no snapshot at or after {start}", about="snapshot")
     return int(found)
 
 
-def feed_files(connection: Connection, table: TableVersion, span: Span) -> list[FeedFile]:
+def feed_files(connection: sa.Connection, table: TableVersion, span: Span) -> list[FeedFile]:
     """Return data files whose rows were inserted or deleted in a span; about six statements."""
     first, last = span.first, span.last
     inlined = queries.inlined_delete_table(table.id)
@@ -154,30 +154,30 @@ _MANY = 10_000
 def _touched(table: TableVersion, span: Span) -> Any:
     """Ask for files that were written in the range, ended in it, or got deletes in it."""
     first, last = span.first, span.last
-    written = select(_f.data_file_id).where(
+    written = sa.select(_f.data_file_id).where(
         _f.table_id == table.id,
-        or_(
+        sa.or_(
             _f.data_file_id >= span.next_file_id,
-            and_(_f.end_snapshot >= first, _f.end_snapshot <= last),
+            sa.and_(_f.end_snapshot >= first, _f.end_snapshot <= last),
         ),
     )
-    deleted = select(_d.data_file_id).where(
+    deleted = sa.select(_d.data_file_id).where(
         _d.table_id == table.id, _d.delete_file_id >= span.next_file_id
     )
-    return union(written, deleted).subquery()
+    return sa.union(written, deleted).subquery()
 
 
 def _ends(
-    connection: Connection, table: TableVersion, touched: Any, more: set[int], span: Span
+    connection: sa.Connection, table: TableVersion, touched: Any, more: set[int], span: Span
 ) -> dict[int, int | None]:
     """Return the last snapshot, excluded, of each file that the range may see."""
-    known = select(_f.data_file_id, _f.end_snapshot).where(
+    known = sa.select(_f.data_file_id, _f.end_snapshot).where(
         _f.table_id == table.id,
         _f.begin_snapshot <= span.last,
-        or_(_f.end_snapshot.is_(None), _f.end_snapshot >= span.first),
+        sa.or_(_f.end_snapshot.is_(None), _f.end_snapshot >= span.first),
     )
     rows = connection.execute(
-        known.where(_f.data_file_id.in_(select(touched.c.data_file_id)))
+        known.where(_f.data_file_id.in_(sa.select(touched.c.data_file_id)))
     ).all()
     ends: dict[int, int | None] = {row[0]: row[1] for row in rows}
     for missing in chunks(sorted(more - set(ends)), _MANY):
@@ -187,15 +187,15 @@ def _ends(
 
 
 def _deletes(
-    connection: Connection, table: TableVersion, ends: Mapping[int, int | None], span: Span
+    connection: sa.Connection, table: TableVersion, ends: Mapping[int, int | None], span: Span
 ) -> dict[int, tuple[FeedDeletes, ...]]:
-    query: Select[Any] = select(
+    query: sa.Select[Any] = sa.select(
         *(_d.data_file_id, _d.path, _d.path_is_relative, _d.format),
         *(_d.delete_count, _d.encryption_key, _d.delete_file_id, _d.begin_snapshot),
     ).where(
         _d.table_id == table.id,
         _d.begin_snapshot <= span.last,
-        or_(_d.end_snapshot.is_(None), _d.end_snapshot >= span.first),
+        sa.or_(_d.end_snapshot.is_(None), _d.end_snapshot >= span.first),
     )
     if len(ends) <= _MANY:
         query = query.where(_d.data_file_id.in_(sorted(ends)))
@@ -209,7 +209,7 @@ def _deletes(
 
 
 def _positions(
-    connection: Connection, name: str, last: int
+    connection: sa.Connection, name: str, last: int
 ) -> dict[int, tuple[tuple[int, int], ...]]:
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for number, position, at in connection.execute(queries.inlined_deletes_at(name, last)):

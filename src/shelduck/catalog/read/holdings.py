@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, func, literal_column, or_, select
+import sqlalchemy as sa
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.together import Answers, Together
@@ -20,8 +20,8 @@ from shelduck.model.tables.table_version import Mark
 
 _r, _d = tables.inlined_data_tables.c, tables.delete_file.c
 _s = tables.snapshot.c
-_TABLE = bindparam("table", type_=BIGINT)
-_SEEN = bindparam("seen", type_=BIGINT)
+_TABLE = sa.bindparam("table", type_=BIGINT)
+_SEEN = sa.bindparam("seen", type_=BIGINT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Holdings:
         return max(self.marks, key=lambda mark: mark[0], default=None)
 
 
-def holdings_of(connection: Connection, table: TableId, seen: int = -1) -> Holdings:
+def holdings_of(connection: sa.Connection, table: TableId, seen: int = -1) -> Holdings:
     """Return where the rows of a table may be, and where their deletes; one statement.
 
     It also tells the newest snapshot, and whether the catalog still has the snapshot ``seen``.
@@ -54,7 +54,7 @@ def holdings_of(connection: Connection, table: TableId, seen: int = -1) -> Holdi
 
 
 def holdings_with_files(
-    connection: Connection, table: TableId, at: int, *, most: int, seen: int
+    connection: sa.Connection, table: TableId, at: int, *, most: int, seen: int
 ) -> tuple[Holdings, Answers]:
     """Return `holdings_of`, and the ``files`` at a snapshot with their ``deletes`` and ``layouts``.
 
@@ -88,30 +88,30 @@ def _where(dialect: str) -> Together:
 
 @cache
 def _with_files(dialect: str) -> Together:
-    at, most = bindparam("at", type_=BIGINT), bindparam("most", type_=BIGINT)
+    at, most = sa.bindparam("at", type_=BIGINT), sa.bindparam("most", type_=BIGINT)
     files = queries.data_files_at(_TABLE, at, with_layouts=True).limit(most)
     return Together(
         {
             **_questions(dialect),
             "files": files,
             "deletes": queries.delete_files_at(_TABLE, at).limit(most),
-            "layouts": queries.layouts_of(select(files.subquery().c.layout_id)),
+            "layouts": queries.layouts_of(sa.select(files.subquery().c.layout_id)),
         }
     )
 
 
-def _questions(dialect: str) -> Mapping[str, Select[Any]]:
-    registered = select(_r.table_name, _r.schema_version).where(_r.table_id == _TABLE)
-    newest = select(or_null(func.max(_s.snapshot_id)))
-    of_rows = select(_r.table_name).where(_r.table_id == _TABLE)
+def _questions(dialect: str) -> Mapping[str, sa.Select[Any]]:
+    registered = sa.select(_r.table_name, _r.schema_version).where(_r.table_id == _TABLE)
+    newest = sa.select(or_null(sa.func.max(_s.snapshot_id)))
+    of_rows = sa.select(_r.table_name).where(_r.table_id == _TABLE)
     return {
         "present": queries.present_of(dialect, of_rows),
         "registered": registered,
-        "delete_files": select(literal_column("1", BIGINT).label("one"))
+        "delete_files": sa.select(sa.literal_column("1", BIGINT).label("one"))
         .select_from(tables.delete_file)
         .where(_d.table_id == _TABLE)
         .limit(1),
-        "snapshots": select(tables.snapshot).where(
-            or_(_s.snapshot_id == _SEEN, _s.snapshot_id == newest.scalar_subquery())
+        "snapshots": sa.select(tables.snapshot).where(
+            sa.or_(_s.snapshot_id == _SEEN, _s.snapshot_id == newest.scalar_subquery())
         ),
     }

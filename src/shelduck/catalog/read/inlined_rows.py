@@ -14,21 +14,7 @@ from decimal import Decimal as Number
 from functools import partial
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Select,
-    TableClause,
-    and_,
-    cast,
-    column,
-    exists,
-    literal,
-    literal_column,
-    or_,
-    select,
-    union_all,
-)
-from sqlalchemy import table as sql_table
+import sqlalchemy as sa
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
@@ -59,7 +45,7 @@ _SYSTEM = 3
 
 
 def inlined_rows(
-    connection: Connection, table: TableVersion, known: Holdings | None = None
+    connection: sa.Connection, table: TableVersion, known: Holdings | None = None
 ) -> list[InlinedRows]:
     """Return the rows that the catalog holds for a table at its snapshot, per schema version.
 
@@ -74,7 +60,7 @@ def inlined_rows(
 
 
 def inlined_changes(
-    connection: Connection, table: TableVersion, first: int, last: int
+    connection: sa.Connection, table: TableVersion, first: int, last: int
 ) -> tuple[list[InlinedRows], list[InlinedRows]]:
     """Return rows that snapshots ``first`` to ``last`` added to the catalog, and that they deleted.
 
@@ -82,11 +68,11 @@ def inlined_changes(
     ever saw are left out. Statements are those of `inlined_rows`, twice.
     """
 
-    def came(source: TableClause) -> Conditions:
+    def came(source: sa.TableClause) -> Conditions:
         begin, end = source.c.begin_snapshot, source.c.end_snapshot
-        return begin >= first, begin <= last, or_(end.is_(None), end > begin)
+        return begin >= first, begin <= last, sa.or_(end.is_(None), end > begin)
 
-    def went(source: TableClause) -> Conditions:
+    def went(source: sa.TableClause) -> Conditions:
         begin, end = source.c.begin_snapshot, source.c.end_snapshot
         return end >= first, end <= last, end > begin
 
@@ -104,9 +90,9 @@ def require_once(table: TableVersion, row_ids: Sequence[int]) -> None:
 
 
 def _find(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
-    chosen: Callable[[TableClause], Conditions],
+    chosen: Callable[[sa.TableClause], Conditions],
     known: Holdings | None = None,
     *,
     by_end: bool = False,
@@ -120,7 +106,7 @@ def _find(
 
 
 def inlined_history(
-    connection: Connection, table: TableVersion, known: Holdings | None = None
+    connection: sa.Connection, table: TableVersion, known: Holdings | None = None
 ) -> list[InlinedHistory]:
     """Return all rows that the catalog held at the table's snapshot, including deleted ones.
 
@@ -128,7 +114,7 @@ def inlined_history(
     """
     snapshot = table.snapshot.id
 
-    def came(source: TableClause) -> Conditions:
+    def came(source: sa.TableClause) -> Conditions:
         return (source.c.begin_snapshot <= snapshot,)
 
     found = stored_rows(connection, table, came, known)
@@ -143,9 +129,9 @@ def inlined_history(
 
 
 def stored_rows(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
-    chosen: Callable[[TableClause], Conditions],
+    chosen: Callable[[sa.TableClause], Conditions],
     known: Holdings | None,
 ) -> list[tuple[str, Schema, list[Any]]]:
     """Return chosen rows as they are stored, with their table's name and columns."""
@@ -181,7 +167,7 @@ def stored_rows(
 
 
 def _places(
-    connection: Connection, name: str, columns: Schema, versions: Sequence[Any]
+    connection: sa.Connection, name: str, columns: Schema, versions: Sequence[Any]
 ) -> tuple[int, ...]:
     """Return the ids of the columns in their order in a table for inlined rows.
 
@@ -190,7 +176,7 @@ def _places(
     ids = {f.name.lower(): int(f.id) for f in columns}
     if all(row.column_order == row.column_id for row in versions):
         return tuple(ids.values())
-    every: Select[Any] = select(literal_column("*")).select_from(sql_table(name)).limit(0)
+    every: sa.Select[Any] = sa.select(sa.literal_column("*")).select_from(sa.table(name)).limit(0)
     keys = tuple(connection.execute(every).keys())
     return tuple(ids[key.lower()] for key in keys[_SYSTEM:])
 
@@ -227,37 +213,39 @@ def _require_in_place(
 
 
 def tables_with_rows(
-    connection: Connection, names: Sequence[str], chosen: Callable[[TableClause], Conditions]
+    connection: sa.Connection, names: Sequence[str], chosen: Callable[[sa.TableClause], Conditions]
 ) -> set[str]:
     """Return which tables have such rows: an ALTER or a flush leaves most of them empty."""
     found: set[str] = set()
     for some in chunks(names, AT_ONCE):
         questions = [
-            select(literal(name)).where(exists().select_from(source).where(*chosen(source)))
+            sa.select(sa.literal(name)).where(
+                sa.exists().select_from(source).where(*chosen(source))
+            )
             for name, source in ((name, source_of(connection, name)) for name in some)
         ]
-        found.update(connection.execute(union_all(*questions)).scalars())
+        found.update(connection.execute(sa.union_all(*questions)).scalars())
     return found
 
 
-def source_of(connection: Connection, name: str) -> TableClause:
+def source_of(connection: sa.Connection, name: str) -> sa.TableClause:
     """Return a table for inlined rows, with the columns that each has."""
     return format_of(connection).inlined(name)
 
 
-def is_shown(source: TableClause, snapshot: int) -> Conditions:
+def is_shown(source: sa.TableClause, snapshot: int) -> Conditions:
     """Return the condition that a snapshot sees a row, or that its interval is broken."""
     end = source.c.end_snapshot
-    shown = and_(source.c.begin_snapshot <= snapshot, or_(end.is_(None), end > snapshot))
-    return (or_(shown, is_broken(source)),)
+    shown = sa.and_(source.c.begin_snapshot <= snapshot, sa.or_(end.is_(None), end > snapshot))
+    return (sa.or_(shown, is_broken(source)),)
 
 
 def _fetch(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
     name: str,
     columns: Schema,
-    chosen: Callable[[TableClause], Conditions],
+    chosen: Callable[[sa.TableClause], Conditions],
 ) -> list[Any]:
     """Return the chosen rows: row id, begin snapshot, end snapshot, one value per column."""
     try:
@@ -292,18 +280,21 @@ def require_inlined_tables(table_id: int, names: Sequence[str]) -> None:
 
 
 def _query(
-    connection: Connection, name: str, columns: Schema, chosen: Callable[[TableClause], Conditions]
-) -> Select[Any]:
+    connection: sa.Connection,
+    name: str,
+    columns: Schema,
+    chosen: Callable[[sa.TableClause], Conditions],
+) -> sa.Select[Any]:
     dialect, source = dialect_of(connection), source_of(connection, name)
     values: list[ColumnElement[Any]] = list(map(unchecked, source.c))
     if not dialect.knows_columns:
-        values = [literal_column("*")]
+        values = [sa.literal_column("*")]
     else:
         for field in columns:
             # Always quoted: SQLAlchemy does not know every word that a database reserves.
-            value: ColumnElement[Any] = column(quoted_name(field.name, quote=True))
-            values.append(cast(value, TEXT) if dialect.read_as_text(field) else value)
-    return select(*values).select_from(source).where(*chosen(source)).order_by(source.c.row_id)
+            value: ColumnElement[Any] = sa.column(quoted_name(field.name, quote=True))
+            values.append(sa.cast(value, TEXT) if dialect.read_as_text(field) else value)
+    return sa.select(*values).select_from(source).where(*chosen(source)).order_by(source.c.row_id)
 
 
 def converted(dialect: Dialect, columns: Schema, rows: list[Any], *, by_end: bool) -> InlinedRows:

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
-from sqlalchemy import Connection, bindparam, select
+import sqlalchemy as sa
 
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.read import OPTIONS
@@ -43,8 +43,8 @@ _MOST = 500
 _STILL = Together(
     {
         "newest": queries.newest_snapshot(),
-        "seen": select(tables.snapshot).where(
-            tables.snapshot.c.snapshot_id == bindparam("seen", type_=BIGINT)
+        "seen": sa.select(tables.snapshot).where(
+            tables.snapshot.c.snapshot_id == sa.bindparam("seen", type_=BIGINT)
         ),
         "options": OPTIONS,
     }
@@ -78,7 +78,7 @@ class KeptTables:
         self._by_name: dict[tuple[str, str], TableVersion] = {}
 
     def table(
-        self, connection: Connection, schema: str, name: str, at: Snapshot | None = None
+        self, connection: sa.Connection, schema: str, name: str, at: Snapshot | None = None
     ) -> TableVersion:
         """Return a table by its name at a snapshot, by default the newest.
 
@@ -98,7 +98,7 @@ class KeptTables:
         self._keep(schema, name, found)
         return found
 
-    def newest_of(self, connection: Connection, number: TableId) -> TableVersion | None:
+    def newest_of(self, connection: sa.Connection, number: TableId) -> TableVersion | None:
         """Return the newest version of a table by its id, None if it does not exist.
 
         One statement if it is kept and unchanged.
@@ -128,7 +128,7 @@ class KeptTables:
                 self._keep(schema, name if is_called else after.name, after)
 
     def _named(
-        self, connection: Connection, schema: str, name: str, at: Snapshot | None
+        self, connection: sa.Connection, schema: str, name: str, at: Snapshot | None
     ) -> TableVersion | None:
         try:
             return self.table(connection, schema, name, at)
@@ -155,7 +155,7 @@ def _as_read(before: TableVersion, after: TableVersion, *, reserves: bool) -> Ta
 
 
 def _unchanged(
-    connection: Connection, kept: TableVersion, at: Snapshot | None
+    connection: sa.Connection, kept: TableVersion, at: Snapshot | None
 ) -> tuple[TableVersion | None, Snapshot | None]:
     """Return a kept table at a snapshot, None if it may have changed; and the snapshot."""
     wanted = {"seen": kept.snapshot.id, "table": kept.id, "schema": kept.schema.id}

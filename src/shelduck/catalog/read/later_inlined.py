@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import Connection, TableClause, func, or_, select, union_all
+import sqlalchemy as sa
 
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read.holdings import Holdings
@@ -25,7 +25,7 @@ from shelduck.model.tables.table_version import TableVersion
 
 
 def inlined_since(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
     known: Holdings,
     before: Sequence[InlinedRows],
@@ -37,9 +37,9 @@ def inlined_since(
     such rows. None if the catalog no longer holds the rows of the older snapshot ``since``.
     """
 
-    def changed(source: TableClause) -> Conditions:
+    def changed(source: sa.TableClause) -> Conditions:
         end = source.c.end_snapshot
-        return (or_(source.c.begin_snapshot > since, end > since, is_broken(source)),)
+        return (sa.or_(source.c.begin_snapshot > since, end > since, is_broken(source)),)
 
     at = table.snapshot.id
     shown = _count(connection, [name for name, _ in known.inlined], at)
@@ -57,15 +57,15 @@ def inlined_since(
     return found
 
 
-def _count(connection: Connection, names: Sequence[str], snapshot: int) -> int:
+def _count(connection: sa.Connection, names: Sequence[str], snapshot: int) -> int:
     """Return how many rows a snapshot sees in tables of inlined rows."""
     total = 0
     for some in chunks(names, AT_ONCE):
         counts = [
-            select(func.count()).select_from(source).where(*is_shown(source, snapshot))
+            sa.select(sa.func.count()).select_from(source).where(*is_shown(source, snapshot))
             for source in (source_of(connection, name) for name in some)
         ]
-        total += sum(connection.execute(union_all(*counts)).scalars())
+        total += sum(connection.execute(sa.union_all(*counts)).scalars())
     return total
 
 

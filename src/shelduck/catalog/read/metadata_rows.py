@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, and_, func, select
+import sqlalchemy as sa
 
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.inlined_rows import inlined_rows
@@ -76,7 +76,7 @@ _CALLED = {
 }
 
 
-def file_rows(connection: Connection, table: TableVersion) -> Iterator[tuple[Any, ...]]:
+def file_rows(connection: sa.Connection, table: TableVersion) -> Iterator[tuple[Any, ...]]:
     """Yield a tuple of `FILE_COLUMNS` for each data file of the table at its snapshot.
 
     A partition is pairs of a key, as DDL writes it, and the value's text. Three statements,
@@ -110,10 +110,10 @@ def _file_row(
     )
 
 
-def _files_at(table_id: int, at: int) -> Select[Any]:
+def _files_at(table_id: int, at: int) -> sa.Select[Any]:
     f, d = _file.c, _delete.c
     return with_deletes(
-        select(
+        sa.select(
             *(f.data_file_id, f.path, f.file_format, f.record_count, f.file_size_bytes),
             *(f.partition_id, or_null(d.path), or_null(d.delete_count)),
             *(f.path_is_relative, d.path_is_relative),
@@ -124,7 +124,7 @@ def _files_at(table_id: int, at: int) -> Select[Any]:
     )
 
 
-def with_deletes(columns: Select[Any], table_id: int, at: int) -> Select[Any]:
+def with_deletes(columns: sa.Select[Any], table_id: int, at: int) -> sa.Select[Any]:
     """Return columns of a table's data files at a snapshot and of their delete files, by id."""
     f = _file.c
     return (
@@ -134,12 +134,12 @@ def with_deletes(columns: Select[Any], table_id: int, at: int) -> Select[Any]:
     )
 
 
-def partition_keys(connection: Connection, table: TableVersion) -> dict[int, dict[int, str]]:
+def partition_keys(connection: sa.Connection, table: TableVersion) -> dict[int, dict[int, str]]:
     """Return the keys of each partitioning by place, named as at the snapshot; one statement."""
     info = tables.partition_info
     specs: dict[int, dict[int, str]] = defaultdict(dict)
     keys = (
-        select(_key.partition_id, _key.partition_key_index, _key.column_id, _key.transform)
+        sa.select(_key.partition_id, _key.partition_key_index, _key.column_id, _key.transform)
         .join_from(info, tables.partition_column, info.c.partition_id == _key.partition_id)
         .where(info.c.table_id == table.id, _key.table_id == table.id)
     )
@@ -149,7 +149,7 @@ def partition_keys(connection: Connection, table: TableVersion) -> dict[int, dic
 
 
 def _partitions(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
     specs: Mapping[int, Mapping[int, str]],
     page: tuple[int, int],
@@ -157,7 +157,7 @@ def _partitions(
     """Return the partition of each file by id, behind the first id of the page to its last."""
     number = _value.data_file_id
     values = (
-        select(number, _file.c.partition_id, _value.partition_key_index, _value.partition_value)
+        sa.select(number, _file.c.partition_id, _value.partition_key_index, _value.partition_value)
         .join_from(tables.file_partition_value, _file, number == _file.c.data_file_id)
         .where(_value.table_id == table.id, visible(_file, table.snapshot.id))
         .where(number > page[0], number <= page[1])
@@ -181,7 +181,7 @@ def key_text(table: TableVersion, column_id: int, transform: str) -> str:
     return f"{kind}({count}, {name})" if count else f"{kind}({name})"
 
 
-def _inlined_deletes(connection: Connection, table: TableVersion) -> Mapping[int, int]:
+def _inlined_deletes(connection: sa.Connection, table: TableVersion) -> Mapping[int, int]:
     name = queries.inlined_delete_table(table.id)
     if name not in queries.present_tables(connection, [name]):
         return {}
@@ -207,7 +207,7 @@ class ChangedSnapshot(NamedTuple):
 
 
 def changed_snapshots(
-    connection: Connection, table: TableVersion, limit: int | None = None
+    connection: sa.Connection, table: TableVersion, limit: int | None = None
 ) -> list[ChangedSnapshot]:
     """Return the snapshots up to the table's own that changed it, newest first, at most ``limit``.
 
@@ -250,15 +250,17 @@ def changed_snapshots(
     return changed
 
 
-def _first_columns(table_id: int) -> Select[Any]:
+def _first_columns(table_id: int) -> sa.Select[Any]:
     c = tables.column.c
-    return select(or_null(func.min(c.begin_snapshot))).where(c.table_id == table_id)
+    return sa.select(or_null(sa.func.min(c.begin_snapshot))).where(c.table_id == table_id)
 
 
-def _sums(table_id: int, edge: str, since: int) -> Select[Any]:
+def _sums(table_id: int, edge: str, since: int) -> sa.Select[Any]:
     at = _file.c[edge]
     return (
-        select(at, func.count(), sum_of(_file.c.record_count), sum_of(_file.c.file_size_bytes))
+        sa.select(
+            at, sa.func.count(), sum_of(_file.c.record_count), sum_of(_file.c.file_size_bytes)
+        )
         .where(_file.c.table_id == table_id, at >= since)
         .group_by(at)
     )
@@ -286,7 +288,7 @@ def operation_words(verbs: Collection[Verb], *, is_made: bool, is_named: bool) -
     return ", ".join(words)
 
 
-def column_stats_rows(connection: Connection, table: TableVersion) -> list[tuple[Any, ...]]:
+def column_stats_rows(connection: sa.Connection, table: TableVersion) -> list[tuple[Any, ...]]:
     """Return a tuple of `STATS_COLUMNS` for each leaf column at the table's snapshot.
 
     Counts are sums over its files and the rows that the catalog keeps; ``file_count`` counts the
@@ -295,9 +297,9 @@ def column_stats_rows(connection: Connection, table: TableVersion) -> list[tuple
     """
     s = tables.file_column_stats.c
     sums = (
-        select(
+        sa.select(
             s.column_id,
-            func.count(),
+            sa.func.count(),
             *map(sum_of, (s.column_size_bytes, s.value_count, s.null_count)),
         )
         .join_from(_file, tables.file_column_stats, _file.c.data_file_id == s.data_file_id)
@@ -321,28 +323,28 @@ def column_stats_rows(connection: Connection, table: TableVersion) -> list[tuple
     ]
 
 
-def table_bounds(connection: Connection, table: TableVersion) -> dict[int, tuple[Any, ...]]:
+def table_bounds(connection: sa.Connection, table: TableVersion) -> dict[int, tuple[Any, ...]]:
     """Return the least and the greatest value, as texts, and whether there are NULL and NaN.
 
     By column; they hold for every row that the table ever had. One statement.
     """
     t = tables.table_column_stats.c
-    query = select(t.column_id, t.min_value, t.max_value, t.contains_null, t.contains_nan)
+    query = sa.select(t.column_id, t.min_value, t.max_value, t.contains_null, t.contains_nan)
     rows = connection.execute(query.where(t.table_id == table.id))
     return {row[0]: tuple(row[1:]) for row in rows}
 
 
 def null_counts(
-    connection: Connection, table: TableVersion, columns: Collection[int]
+    connection: sa.Connection, table: TableVersion, columns: Collection[int]
 ) -> dict[int, int]:
     """Return how many NULLs files have in each of these columns; one statement.
 
     A column is left out if some file does not say.
     """
     s = tables.file_column_stats.c
-    files, known = func.count(), func.count(s.null_count)
+    files, known = sa.func.count(), sa.func.count(s.null_count)
     query = (
-        select(s.column_id, sum_of(s.null_count))
+        sa.select(s.column_id, sum_of(s.null_count))
         .join_from(_file, tables.file_column_stats, _file.c.data_file_id == s.data_file_id)
         .where(_file.c.table_id == table.id, visible(_file, table.snapshot.id))
         .where(s.table_id == table.id, s.column_id.in_(columns))
@@ -352,7 +354,7 @@ def null_counts(
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
-def _inlined_stats(connection: Connection, table: TableVersion) -> dict[int, tuple[int, int]]:
+def _inlined_stats(connection: sa.Connection, table: TableVersion) -> dict[int, tuple[int, int]]:
     """Return the values and NULLs of each leaf in the rows that the catalog keeps."""
     found: dict[int, tuple[int, int]] = {}
     for part in inlined_rows(connection, table):
@@ -398,7 +400,7 @@ def _called(verb: Verb) -> str:
 
 
 def table_rows(
-    connection: Connection, at: Snapshot, table: int | None = None
+    connection: sa.Connection, at: Snapshot, table: int | None = None
 ) -> list[tuple[Any, ...]]:
     """Return name, schema id, id, UUID, and the count and bytes of files and delete files.
 
@@ -406,7 +408,7 @@ def table_rows(
     """
     t = tables.table.c
     query = (
-        select(t.table_name, t.schema_id, t.table_id, t.table_uuid)
+        sa.select(t.table_name, t.schema_id, t.table_id, t.table_uuid)
         .add_columns(*_files_in_sum(_file, at), *_files_in_sum(_delete, at))
         .where(visible(tables.table, at.id))
         .order_by(t.table_id)
@@ -416,13 +418,13 @@ def table_rows(
     return [tuple(row) for row in connection.execute(query)]
 
 
-def _files_in_sum(files: Table, at: Snapshot) -> list[ColumnElement[Any]]:
-    mine = and_(files.c.table_id == tables.table.c.table_id, visible(files, at.id))
-    counted: list[ColumnElement[Any]] = [func.count(), sum_of(files.c.file_size_bytes)]
-    return [select(c).select_from(files).where(mine).scalar_subquery() for c in counted]
+def _files_in_sum(files: sa.Table, at: Snapshot) -> list[sa.ColumnElement[Any]]:
+    mine = sa.and_(files.c.table_id == tables.table.c.table_id, visible(files, at.id))
+    counted: list[sa.ColumnElement[Any]] = [sa.func.count(), sum_of(files.c.file_size_bytes)]
+    return [sa.select(c).select_from(files).where(mine).scalar_subquery() for c in counted]
 
 
-def listed_files(connection: Connection, table: TableVersion) -> list[tuple[Any, ...]]:
+def listed_files(connection: sa.Connection, table: TableVersion) -> list[tuple[Any, ...]]:
     """Return path, size, footer size and key of each data file and of its delete file.
 
     The table's files at its snapshot, by id; one statement.
@@ -435,9 +437,9 @@ def listed_files(connection: Connection, table: TableVersion) -> list[tuple[Any,
     return found
 
 
-def _files(table_id: int, at: int) -> Select[Any]:
+def _files(table_id: int, at: int) -> sa.Select[Any]:
     f, d = _file.c, _delete.c
     of_file = (f.path, f.path_is_relative, f.file_size_bytes, f.footer_size, f.encryption_key)
     of_deletes = (or_null(d.path), d.path_is_relative, or_null(d.file_size_bytes), d.footer_size)
-    columns = select(*of_file, *of_deletes, d.encryption_key)
+    columns = sa.select(*of_file, *of_deletes, d.encryption_key)
     return with_deletes(columns, table_id, at)

@@ -13,18 +13,8 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
-    Connection,
-    Select,
-    Table,
-    and_,
-    bindparam,
-    func,
-    or_,
-    select,
-)
+import sqlalchemy as sa
+from sqlalchemy import Connection
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.files.data_files import (
@@ -80,21 +70,21 @@ NO_NESTING = (
 )
 # A look at the newest snapshots should be fast, and a look at all should take few statements.
 _FIRST_PAGE, _NEXT_PAGES = 200, 5_000
-_TABLE: BindParameter[Any] = bindparam("table", type_=BIGINT)
-_SCHEMA: BindParameter[Any] = bindparam("schema", type_=BIGINT)
+_TABLE: sa.BindParameter[Any] = sa.bindparam("table", type_=BIGINT)
+_SCHEMA: sa.BindParameter[Any] = sa.bindparam("schema", type_=BIGINT)
 _option = tables.metadata.c
-OPTIONS = select(_option.key, _option.value, _option.scope, _option.scope_id).where(
+OPTIONS = sa.select(_option.key, _option.value, _option.scope, _option.scope_id).where(
     _option.key.in_(OPTION_NAMES),
-    or_(
+    sa.or_(
         _option.scope.is_(None),
-        and_(_option.scope == "table", _option.scope_id == _TABLE),
-        and_(_option.scope == "schema", _option.scope_id == _SCHEMA),
+        sa.and_(_option.scope == "table", _option.scope_id == _TABLE),
+        sa.and_(_option.scope == "schema", _option.scope_id == _SCHEMA),
     ),
 )
 """The options that apply to :table in :schema."""
 _tag, _column_tag = tables.tag.c, tables.column_tag.c
-_tags = and_(_tag.object_id == _TABLE, _tag.key.is_not(None))
-_comments = and_(_column_tag.table_id == _TABLE, _column_tag.key == "comment")
+_tags = sa.and_(_tag.object_id == _TABLE, _tag.key.is_not(None))
+_comments = sa.and_(_column_tag.table_id == _TABLE, _column_tag.key == "comment")
 
 
 def snapshot(
@@ -162,7 +152,7 @@ def snapshots(
 
 
 def newest_first(
-    connection: Connection, query: Select[Any], before: int | None = None
+    connection: Connection, query: sa.Select[Any], before: int | None = None
 ) -> Iterator[Snapshot]:
     """Yield what a query like `queries.every_snapshot` finds, newest first, page by page.
 
@@ -356,23 +346,23 @@ def dropped_at(connection: Connection, schema: str, name: str) -> int | None:
     One that was renamed lives on.
     """
     t = tables.table.c
-    living = select(t.table_id).where(t.end_snapshot.is_(None))
-    query = _of_name(connection, func.max(t.end_snapshot), schema, name)
+    living = sa.select(t.table_id).where(t.end_snapshot.is_(None))
+    query = _of_name(connection, sa.func.max(t.end_snapshot), schema, name)
     found: int | None = connection.execute(query.where(t.table_id.not_in(living))).scalar()
     return found
 
 
 def _of_name(
-    connection: Connection, asked: ColumnElement[Any], schema: str, name: str
-) -> Select[Any]:
+    connection: Connection, asked: sa.ColumnElement[Any], schema: str, name: str
+) -> sa.Select[Any]:
     """Ask about all tables that ever had a name, whatever the case."""
     schemas = schemas_of(connection)
     t, s = tables.table.c, schemas.c
     return (
-        select(asked)
+        sa.select(asked)
         .join(schemas, s.schema_id == t.schema_id)
-        .where(func.lower(t.table_name) == name.lower())
-        .where(func.lower(s.schema_name) == schema.lower())
+        .where(sa.func.lower(t.table_name) == name.lower())
+        .where(sa.func.lower(s.schema_name) == schema.lower())
     )
 
 
@@ -438,20 +428,20 @@ def no_such_schema(known_format: Format, word: str, known: Sequence[SchemaInfo])
     return NotFound.named("schema", shown_schema(word), [s.text for s in known])
 
 
-def _shown(source: Table, owner: ColumnElement[bool], *names: str) -> Select[Any]:
+def _shown(source: sa.Table, owner: sa.ColumnElement[bool], *names: str) -> sa.Select[Any]:
     """Ask for columns of what :snapshot shows of an owner; fetching refuses broken rows."""
-    seen = shown_or_broken(source, bindparam("snapshot", type_=BIGINT))
-    return select(begin_of(source), *(source.c[name] for name in names)).where(owner, seen)
+    seen = shown_or_broken(source, sa.bindparam("snapshot", type_=BIGINT))
+    return sa.select(begin_of(source), *(source.c[name] for name in names)).where(owner, seen)
 
 
-def _keys(info: Table, keys: Table, number: str) -> Select[Any]:
+def _keys(info: sa.Table, keys: sa.Table, number: str) -> sa.Select[Any]:
     found = _shown(info, info.c.table_id == _TABLE)
     named = [c for c in keys.c if c.name not in ("table_id", "dialect")]
-    of_table = and_(keys.c.table_id == _TABLE, info.c[number] == keys.c[number])
+    of_table = sa.and_(keys.c.table_id == _TABLE, info.c[number] == keys.c[number])
     return found.add_columns(*named).join_from(info, keys, of_table)
 
 
-TRAITS: Mapping[str, Select[Any]] = {
+TRAITS: Mapping[str, sa.Select[Any]] = {
     "tags": _shown(tables.tag, _tags, "key", "value"),
     "comments": _shown(tables.column_tag, _comments, "column_id", "value"),
     "partition": _keys(tables.partition_info, tables.partition_column, "partition_id"),

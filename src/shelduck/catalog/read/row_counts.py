@@ -7,20 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    FromClause,
-    Select,
-    Subquery,
-    TableClause,
-    and_,
-    case,
-    func,
-    literal,
-    or_,
-    select,
-    union_all,
-)
+import sqlalchemy as sa
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.inlined_rows import AT_ONCE, source_of
@@ -33,7 +20,7 @@ _ADDED, _DELETED = 1, -1
 
 
 def inlined_counts(
-    connection: Connection, table: int, since: int
+    connection: sa.Connection, table: int, since: int
 ) -> tuple[Counter[int], Counter[int]]:
     """Return how many rows of the catalog itself each snapshot from ``since`` on added and ended.
 
@@ -47,13 +34,13 @@ def inlined_counts(
     ]
     found = {_ADDED: Counter[int](), _DELETED: Counter[int]()}
     for some in chunks(asked, AT_ONCE):
-        for sign, snapshot, count in connection.execute(union_all(*some)):
+        for sign, snapshot, count in connection.execute(sa.union_all(*some)):
             found[sign][snapshot] += count
     return found[_ADDED], found[_DELETED]
 
 
 def tables_of_rows(
-    connection: Connection, ids: Collection[int]
+    connection: sa.Connection, ids: Collection[int]
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Return the tables with rows of these tables, and those with deleted positions of their files.
 
@@ -62,7 +49,7 @@ def tables_of_rows(
     c = tables.inlined_data_tables.c
     rows: dict[str, int] = {}
     for lot in chunks(ids, AT_ONCE * 10):
-        query = select(c.table_name, c.table_id).where(c.table_id.in_(lot))
+        query = sa.select(c.table_name, c.table_id).where(c.table_id.in_(lot))
         rows.update((row[0], row[1]) for row in connection.execute(query))
     deletes = {queries.inlined_delete_table(number): number for number in ids}
     present: set[str] = set()
@@ -74,18 +61,18 @@ def tables_of_rows(
     )
 
 
-def _edges(source: TableClause, since: int) -> list[Select[Any]]:
+def _edges(source: sa.TableClause, since: int) -> list[sa.Select[Any]]:
     begin, end = source.c.begin_snapshot, source.c.end_snapshot
-    shown = or_(end.is_(None), end > begin)
+    shown = sa.or_(end.is_(None), end > begin)
     # A snapshot begins or ends a row once, also where a damaged table has it twice.
-    count = func.count(source.c.row_id.distinct())
+    count = sa.func.count(source.c.row_id.distinct())
     return [
-        select(literal(sign, BIGINT), edge, count).where(shown, edge >= since).group_by(edge)
+        sa.select(sa.literal(sign, BIGINT), edge, count).where(shown, edge >= since).group_by(edge)
         for sign, edge in ((_ADDED, begin), (_DELETED, end))
     ]
 
 
-def deleted_from_files(connection: Connection, table: int, since: int) -> Counter[int]:
+def deleted_from_files(connection: sa.Connection, table: int, since: int) -> Counter[int]:
     """Return how many rows of files each snapshot from ``since`` on deleted.
 
     A compaction, which ends files too, deletes none of the rows that it counts here. Four
@@ -100,7 +87,7 @@ def deleted_from_files(connection: Connection, table: int, since: int) -> Counte
         (-1, _delete, d.end_snapshot, d.delete_count),
     )
     for sign, source, edge, count in edges:
-        query = select(edge, total(count)).where(source.c.table_id == table, edge >= since)
+        query = sa.select(edge, total(count)).where(source.c.table_id == table, edge >= since)
         for snapshot, rows in connection.execute(query.group_by(edge)):
             found[snapshot] += sign * rows
     name = queries.inlined_delete_table(table)
@@ -110,38 +97,42 @@ def deleted_from_files(connection: Connection, table: int, since: int) -> Counte
     return found
 
 
-def _positions(name: str, since: int) -> Select[Any]:
+def _positions(name: str, since: int) -> sa.Select[Any]:
     """Count the positions that each snapshot deleted, less those of the files that it ended."""
     once = _once(name)
-    ended = and_(_file.c.data_file_id == once.c.file_id, once.c.begin < _file.c.end_snapshot)
-    both = union_all(
-        select(once.c.begin.label("at"), literal(1, BIGINT).label("sign")),
-        select(_file.c.end_snapshot, literal(-1, BIGINT)).join_from(_file, once, ended),
+    ended = sa.and_(_file.c.data_file_id == once.c.file_id, once.c.begin < _file.c.end_snapshot)
+    both = sa.union_all(
+        sa.select(once.c.begin.label("at"), sa.literal(1, BIGINT).label("sign")),
+        sa.select(_file.c.end_snapshot, sa.literal(-1, BIGINT)).join_from(_file, once, ended),
     ).subquery()
-    return select(both.c.at, total(both.c.sign)).where(both.c.at >= since).group_by(both.c.at)
+    return sa.select(both.c.at, total(both.c.sign)).where(both.c.at >= since).group_by(both.c.at)
 
 
-def _once(name: str) -> Subquery:
+def _once(name: str) -> sa.Subquery:
     """Select each deleted position once, with the snapshot that deleted it."""
     source = queries.inlined_deletes(name)
     # A position may be there twice: two processes may have written it.
     key = (source.c.file_id, source.c.row_id)
-    return select(*key, func.min(source.c.begin_snapshot).label("begin")).group_by(*key).subquery()
+    return (
+        sa.select(*key, sa.func.min(source.c.begin_snapshot).label("begin"))
+        .group_by(*key)
+        .subquery()
+    )
 
 
-def dead_positions(name: str) -> Subquery:
+def dead_positions(name: str) -> sa.Subquery:
     """Select when each deleted position of the catalog begins to count, and when its file ends."""
     once, begin = _once(name), _file.c.begin_snapshot
-    later = case((once.c.begin > begin, once.c.begin), else_=begin)
+    later = sa.case((once.c.begin > begin, once.c.begin), else_=begin)
     return (
-        select(later.label("begin_snapshot"), _file.c.end_snapshot)
+        sa.select(later.label("begin_snapshot"), _file.c.end_snapshot)
         .join_from(_file, once, _file.c.data_file_id == once.c.file_id)
         .subquery()
     )
 
 
 def inlined_changes(
-    connection: Connection, ids: Collection[int], first: int, second: int
+    connection: sa.Connection, ids: Collection[int], first: int, second: int
 ) -> dict[int, int]:
     """Return by how many rows tables differ between two snapshots in what the catalog keeps.
 
@@ -159,20 +150,20 @@ def inlined_changes(
     return found
 
 
-def _spans(source: FromClause, number: int, rows: int = 1) -> Select[Any]:
-    told = (literal(number, BIGINT).label("number"), literal(rows, BIGINT).label("rows"))
-    return select(*told, source.c.begin_snapshot, source.c.end_snapshot)
+def _spans(source: sa.FromClause, number: int, rows: int = 1) -> sa.Select[Any]:
+    told = (sa.literal(number, BIGINT).label("number"), sa.literal(rows, BIGINT).label("rows"))
+    return sa.select(*told, source.c.begin_snapshot, source.c.end_snapshot)
 
 
-def _differences(spans: Sequence[Select[Any]], first: int, second: int) -> Select[Any]:
+def _differences(spans: Sequence[sa.Select[Any]], first: int, second: int) -> sa.Select[Any]:
     """Select the tables that differ; with conditions in each span, Python would take longer."""
-    kept = union_all(*spans).subquery()
+    kept = sa.union_all(*spans).subquery()
     one, other = (queries.visible(kept, at) for at in (first, second))
-    rows = case((other, kept.c.rows), else_=-kept.c.rows)
-    return select(kept.c.number, total(rows)).where(one != other).group_by(kept.c.number)
+    rows = sa.case((other, kept.c.rows), else_=-kept.c.rows)
+    return sa.select(kept.c.number, total(rows)).where(one != other).group_by(kept.c.number)
 
 
-def uncertain_snapshots(connection: Connection, table: int, since: int) -> Spans:
+def uncertain_snapshots(connection: sa.Connection, table: int, since: int) -> Spans:
     """Return the snapshots whose rows are merged with those of others, which no number tells apart.
 
     Two statements.
@@ -180,7 +171,9 @@ def uncertain_snapshots(connection: Connection, table: int, since: int) -> Spans
     found: list[tuple[int, int]] = []
     for source in (_file, _delete):
         begin, last = source.c.begin_snapshot, source.c.partial_max
-        query = select(begin, last).where(source.c.table_id == table, last >= since, last > begin)
+        query = sa.select(begin, last).where(
+            source.c.table_id == table, last >= since, last > begin
+        )
         found += [(row[0], row[1]) for row in connection.execute(query.distinct())]
     return Spans(found)
 

@@ -8,21 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Float,
-    Select,
-    Table,
-    and_,
-    bindparam,
-    case,
-    exists,
-    func,
-    literal,
-    not_,
-    select,
-)
+import sqlalchemy as sa
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.metadata_rows import partition_keys
@@ -47,8 +33,8 @@ from shelduck.planning.compaction import MIN_FILES, NO_PARTITION, ColumnVersion,
 
 _file, _delete = tables.data_file.c, tables.delete_file.c
 _value, _snapshot = tables.file_partition_value.c, tables.snapshot.c
-_IDS: Any = bindparam("ids", expanding=True)
-_TABLE: Any = bindparam("of_table")
+_IDS: Any = sa.bindparam("ids", expanding=True)
+_TABLE: Any = sa.bindparam("of_table")
 _Footer = tuple[Any, ...]
 _FOOTERS = ("footer_size", "row_group_count")
 _d = tables.delete_file.c
@@ -67,7 +53,7 @@ class FileCounts(NamedTuple):
 
 
 def small_files(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
     sizes: tuple[int, int],
     *,
@@ -80,20 +66,20 @@ def small_files(
     One statement.
     """
     at = table.snapshot.id
-    has_deletes = exists().where(queries.deletes_of_file(at))
-    query = select(_file.data_file_id).where(
+    has_deletes = sa.exists().where(queries.deletes_of_file(at))
+    query = sa.select(_file.data_file_id).where(
         _file.table_id == table.id,
         _file.data_file_id > after,
         visible(tables.data_file, at),
         _is_within(sizes),
-        not_(has_deletes),
+        sa.not_(has_deletes),
     )
     rows = connection.execute(query.order_by(_file.data_file_id).limit(most))
     return list(rows.scalars())
 
 
 def small_sums(
-    connection: Connection, table: TableVersion, sizes: tuple[int, int], target: int
+    connection: sa.Connection, table: TableVersion, sizes: tuple[int, int], target: int
 ) -> FileCounts:
     """Return how many small files without deleted rows are in partitions with several of them.
 
@@ -101,8 +87,8 @@ def small_sums(
     """
     specs = partition_keys(connection, table)
     files = files_at(connection, table, specs)
-    counted, size = total(literal(1)).label("files"), total(_file.file_size_bytes).label("bytes")
-    query = select(counted, size).select_from(files.source)
+    counted, size = total(sa.literal(1)).label("files"), total(_file.file_size_bytes).label("bytes")
+    query = sa.select(counted, size).select_from(files.source)
     query = query.where(files.is_there, _is_within(sizes), files.dead == 0)
     if specs:
         values = (value.c.partition_value for value in files.values)
@@ -112,64 +98,64 @@ def small_sums(
     is_several = c.files >= MIN_FILES
     # Rounded up to whole files here, and divided in Python: databases divide integers differently.
     filled = c.bytes + (target - c.bytes % target) % target
-    sums = (total(case((is_several, what), else_=0)) for what in (c.files, c.bytes, filled))
-    row = connection.execute(select(total(c.files), *sums)).one()
+    sums = (total(sa.case((is_several, what), else_=0)) for what in (c.files, c.bytes, filled))
+    row = connection.execute(sa.select(total(c.files), *sums)).one()
     return FileCounts(row[0], row[1], row[2], row[3] // target)
 
 
-def worn_files(connection: Connection, table: TableVersion, threshold: float) -> list[int]:
+def worn_files(connection: sa.Connection, table: TableVersion, threshold: float) -> list[int]:
     """Return files with at least the part ``threshold`` of their rows deleted, by id.
 
     Two statements.
     """
     files = files_at(connection, table)
-    query = select(_file.data_file_id).select_from(files.source)
+    query = sa.select(_file.data_file_id).select_from(files.source)
     query = query.where(files.is_there, _is_worn(files, threshold))
     return list(connection.execute(query.order_by(_file.data_file_id)).scalars())
 
 
-def worn_sums(connection: Connection, table: TableVersion, threshold: float) -> FileCounts:
+def worn_sums(connection: sa.Connection, table: TableVersion, threshold: float) -> FileCounts:
     """Return the sums of `worn_files`, each of which becomes a file; two statements."""
     files = files_at(connection, table)
-    query = select(total(literal(1)), total(_file.file_size_bytes)).select_from(files.source)
+    query = sa.select(total(sa.literal(1)), total(_file.file_size_bytes)).select_from(files.source)
     row = connection.execute(query.where(files.is_there, _is_worn(files, threshold))).one()
     return FileCounts(row[0], row[0], row[1], row[0])
 
 
-def know_layouts(connection: Connection, ids: Collection[int]) -> bool:
+def know_layouts(connection: sa.Connection, ids: Collection[int]) -> bool:
     """Return whether the catalog has the layouts of files; one statement and one for each chunk."""
     known = own_tables.file_layout
     if not present_tables(connection, [known.name]):
         return not ids
-    counted: ColumnElement[Any] = func.count(known.c.data_file_id.distinct())
+    counted: sa.ColumnElement[Any] = sa.func.count(known.c.data_file_id.distinct())
     return all(
-        connection.execute(select(counted).where(known.c.data_file_id.in_(some))).scalar()
+        connection.execute(sa.select(counted).where(known.c.data_file_id.in_(some))).scalar()
         == len(some)
         for some in chunks(ids)
     )
 
 
-def _is_within(sizes: tuple[int, int]) -> ColumnElement[bool]:
-    return and_(_file.file_size_bytes >= sizes[0], _file.file_size_bytes < sizes[1])
+def _is_within(sizes: tuple[int, int]) -> sa.ColumnElement[bool]:
+    return sa.and_(_file.file_size_bytes >= sizes[0], _file.file_size_bytes < sizes[1])
 
 
-def _is_worn(files: FilesAt, threshold: float) -> ColumnElement[bool]:
-    records = func.coalesce(_file.record_count, files.dead)
-    return and_(files.dead > 0, files.dead >= literal(threshold, Float()) * records)
+def _is_worn(files: FilesAt, threshold: float) -> sa.ColumnElement[bool]:
+    records = sa.func.coalesce(_file.record_count, files.dead)
+    return sa.and_(files.dead > 0, files.dead >= sa.literal(threshold, sa.Float()) * records)
 
 
 def partitions(
-    connection: Connection, table: TableVersion, ids: Collection[int] | None = None
+    connection: sa.Connection, table: TableVersion, ids: Collection[int] | None = None
 ) -> dict[int, Partition]:
     """Return the partitions of live files that have one, by data file id; two statements.
 
     ``ids`` are the files that matter, few enough for one statement; None for all of them.
     """
-    specs = select(_file.data_file_id, _file.partition_id).where(
+    specs = sa.select(_file.data_file_id, _file.partition_id).where(
         _file.table_id == table.id, live(tables.data_file), _file.partition_id.is_not(None)
     )
     rows = (
-        select(_value.data_file_id, _value.partition_value)
+        sa.select(_value.data_file_id, _value.partition_value)
         .where(_value.table_id == table.id)
         .order_by(_value.data_file_id, _value.partition_key_index)
     )
@@ -185,7 +171,7 @@ def partitions(
     return {n: Partition(spec, tuple(values.get(n, ()))) for n, spec in found.items()}
 
 
-def column_versions(connection: Connection, table: TableId) -> list[ColumnVersion]:
+def column_versions(connection: sa.Connection, table: TableId) -> list[ColumnVersion]:
     """Return every version of every column of a table; one statement."""
     return [
         ColumnVersion(
@@ -200,49 +186,51 @@ def column_versions(connection: Connection, table: TableId) -> list[ColumnVersio
     ]
 
 
-def snapshot_ids(connection: Connection) -> list[int]:
+def snapshot_ids(connection: sa.Connection) -> list[int]:
     """Return the ids of all snapshots, in order; one statement."""
-    query = select(_snapshot.snapshot_id).order_by(_snapshot.snapshot_id)
+    query = sa.select(_snapshot.snapshot_id).order_by(_snapshot.snapshot_id)
     return list(connection.execute(query).scalars())
 
 
-def ended_in(connection: Connection, table: TableId, snapshots: Iterable[int]) -> int:
+def ended_in(connection: sa.Connection, table: TableId, snapshots: Iterable[int]) -> int:
     """Return how many data files of a table ended in some snapshots; one statement."""
-    ended = select(func.count()).where(_file.table_id == table)
+    ended = sa.select(sa.func.count()).where(_file.table_id == table)
     return sum(
         connection.execute(ended.where(_file.end_snapshot.in_(some))).scalar() or 0
         for some in chunks(sorted(snapshots))
     )
 
 
-def next_row_id(connection: Connection, table: TableId) -> int:
+def next_row_id(connection: sa.Connection, table: TableId) -> int:
     """Return the row id that the next row of a table gets; one statement."""
-    query = select(tables.table_stats.c.next_row_id).where(tables.table_stats.c.table_id == table)
+    query = sa.select(tables.table_stats.c.next_row_id).where(
+        tables.table_stats.c.table_id == table
+    )
     return connection.execute(query).scalar() or 0
 
 
-def deleted_from(connection: Connection, table: TableId) -> set[int]:
+def deleted_from(connection: sa.Connection, table: TableId) -> set[int]:
     """Return the data files some of whose rows a snapshot does not show; three statements."""
-    query = select(_delete.data_file_id).where(_delete.table_id == table).distinct()
+    query = sa.select(_delete.data_file_id).where(_delete.table_id == table).distinct()
     found = set(connection.execute(query).scalars())
     return found | set(_inlined(connection, table))
 
 
-def _inlined(connection: Connection, table: TableId) -> dict[int, int]:
+def _inlined(connection: sa.Connection, table: TableId) -> dict[int, int]:
     name = inlined_delete_table(table)
     if not present_tables(connection, [name]):
         return {}
     return {row[0]: row[1] for row in connection.execute(queries.inlined_delete_counts(name))}
 
 
-def _of_ids(of: Format, known: Table, *names: str) -> Select[Any]:
+def _of_ids(of: Format, known: sa.Table, *names: str) -> sa.Select[Any]:
     """Ask for columns of the rows with the ids :ids, the first column; NULL for unknown columns."""
     columns = [of.or_null(known, name) for name in names]
-    return select(*columns).where(columns[0].in_(_IDS))
+    return sa.select(*columns).where(columns[0].in_(_IDS))
 
 
 @cache
-def _questions(of: Format) -> tuple[Select[Any], Select[Any], Select[Any]]:
+def _questions(of: Format) -> tuple[sa.Select[Any], sa.Select[Any], sa.Select[Any]]:
     return (
         _of_ids(of, tables.data_file, "data_file_id", *_FOOTERS),
         _of_ids(of, tables.file_column_stats, "data_file_id", *ColumnStats._fields).where(
@@ -253,7 +241,7 @@ def _questions(of: Format) -> tuple[Select[Any], Select[Any], Select[Any]]:
 
 
 def described(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableId,
     files: Sequence[DataFile],
     partitions: Mapping[int, Partition],
@@ -323,7 +311,7 @@ class DeleteFileVersion:
 
 
 def inlined_positions(
-    connection: Connection, table: TableVersion, files: Collection[int]
+    connection: sa.Connection, table: TableVersion, files: Collection[int]
 ) -> dict[int, dict[int, int]]:
     """Return the snapshot in which each position was deleted, by data file id.
 
@@ -333,7 +321,7 @@ def inlined_positions(
     found: dict[int, dict[int, int]] = defaultdict(dict)
     source = inlined_deletes(inlined_delete_table(table.id))
     for part in chunks(sorted(files)):
-        chosen = select(*source.c).where(
+        chosen = sa.select(*source.c).where(
             source.c.file_id.in_(part), source.c.begin_snapshot <= table.snapshot.id
         )
         for number, position, snapshot in connection.execute(chosen):
@@ -343,12 +331,14 @@ def inlined_positions(
 
 
 def delete_file_versions(
-    connection: Connection, table: TableVersion, files: Collection[int]
+    connection: sa.Connection, table: TableVersion, files: Collection[int]
 ) -> dict[int, list[DeleteFileVersion]]:
     """Return all delete files of data files, including ended ones, by data file id."""
     found: dict[int, list[DeleteFileVersion]] = defaultdict(list)
     for part in chunks(sorted(files)):
-        for row in connection.execute(select(tables.delete_file).where(_d.data_file_id.in_(part))):
+        for row in connection.execute(
+            sa.select(tables.delete_file).where(_d.data_file_id.in_(part))
+        ):
             found[row.data_file_id].append(
                 DeleteFileVersion(
                     row.delete_file_id,

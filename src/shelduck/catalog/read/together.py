@@ -12,28 +12,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
-    CompoundSelect,
-    Connection,
-    Dialect,
-    Select,
-    bindparam,
-    cast,
-    literal_column,
-    null,
-    select,
-    type_coerce,
-    union_all,
-)
+import sqlalchemy as sa
 from sqlalchemy.types import NullType, TypeEngine
 
 from shelduck.ducklake.checked import Checked, StoredFlag
 from shelduck.ducklake.column_types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, UUID
 from shelduck.ducklake.format import Asked
 
-Selects = tuple[tuple[str, Select[Any]], ...]
+Selects = tuple[tuple[str, sa.Select[Any]], ...]
 """SELECTs by name."""
 Questions = tuple[tuple[str, Asked], ...]
 """SELECTs by name, or what makes them for a version.
@@ -41,9 +27,9 @@ Questions = tuple[tuple[str, Asked], ...]
 A commit asks about :of_tables, the tables that exist, :of_converted, those that get converted
 columns, or :of_files, the data files whose rows it deletes or moves.
 """
-OF_TABLES: BindParameter[Any] = bindparam("of_tables", type_=BIGINT, expanding=True)
-OF_CONVERTED: BindParameter[Any] = bindparam("of_converted", type_=BIGINT, expanding=True)
-OF_FILES: BindParameter[Any] = bindparam("of_files", type_=BIGINT, expanding=True)
+OF_TABLES: sa.BindParameter[Any] = sa.bindparam("of_tables", type_=BIGINT, expanding=True)
+OF_CONVERTED: sa.BindParameter[Any] = sa.bindparam("of_converted", type_=BIGINT, expanding=True)
+OF_FILES: sa.BindParameter[Any] = sa.bindparam("of_files", type_=BIGINT, expanding=True)
 
 Answers = Mapping[str, list[Any]]
 """The rows that each question found, by its name; their columns are attributes."""
@@ -51,7 +37,7 @@ Answers = Mapping[str, list[Any]]
 _Decoder = Callable[[Any], Any] | None
 # Without a type, SQLAlchemy returns what the driver does.
 _RAW = NullType()
-_NULL: ColumnElement[Any] = literal_column("NULL", _RAW)
+_NULL: sa.ColumnElement[Any] = sa.literal_column("NULL", _RAW)
 _SLOTS: Mapping[type, TypeEngine[Any]] = {
     int: BIGINT,
     str: TEXT,
@@ -73,10 +59,10 @@ class _Part:
 class Together:
     """SELECTs by name, which share their parameters. Rows of one SELECT come in any order."""
 
-    questions: Mapping[str, Select[Any] | CompoundSelect[Any]]
-    _built: dict[str, tuple[CompoundSelect[Any], list[_Part]]] = field(default_factory=dict)
+    questions: Mapping[str, sa.Select[Any] | sa.CompoundSelect[Any]]
+    _built: dict[str, tuple[sa.CompoundSelect[Any], list[_Part]]] = field(default_factory=dict)
 
-    def ask(self, connection: Connection, parameters: Mapping[str, Any]) -> Answers:
+    def ask(self, connection: sa.Connection, parameters: Mapping[str, Any]) -> Answers:
         """Return the rows of each question; one statement."""
         dialect = connection.dialect
         if dialect.name not in self._built:
@@ -91,8 +77,8 @@ class Together:
 
 
 def _build(
-    questions: Mapping[str, Select[Any] | CompoundSelect[Any]], dialect: Dialect
-) -> tuple[CompoundSelect[Any], list[_Part]]:
+    questions: Mapping[str, sa.Select[Any] | sa.CompoundSelect[Any]], dialect: sa.Dialect
+) -> tuple[sa.CompoundSelect[Any], list[_Part]]:
     sources = {name: query.subquery() for name, query in questions.items()}
     kinds = {name: [_kind_of(c, dialect) for c in source.c] for name, source in sources.items()}
     width: Counter[TypeEngine[Any]] = Counter()
@@ -104,29 +90,29 @@ def _build(
     for number, (name, source) in enumerate(sources.items()):
         free = list(enumerate(slots))
         # The first SELECT gives each slot its type. A shorter text takes less of everybody's time.
-        shown: list[ColumnElement[Any]] = [_NULL] * len(slots)
+        shown: list[sa.ColumnElement[Any]] = [_NULL] * len(slots)
         if not selects:
-            shown = [type_coerce(cast(null(), kind), _RAW) for kind in slots]
+            shown = [sa.type_coerce(sa.cast(sa.null(), kind), _RAW) for kind in slots]
         read: list[tuple[int, _Decoder]] = []
         for column, kind in zip(source.c, kinds[name], strict=True):
             at, _ = place = next(slot for slot in free if slot[1] is kind)
             free.remove(place)
             impl = column.type.dialect_impl(dialect)
-            shown[at] = type_coerce(_fetched(column, dialect), _RAW)
+            shown[at] = sa.type_coerce(_fetched(column, dialect), _RAW)
             read.append((at + 1, impl.result_processor(dialect, None)))
-        selects.append(select(literal_column(str(number)), *shown).select_from(source))
+        selects.append(sa.select(sa.literal_column(str(number)), *shown).select_from(source))
         made = namedtuple(name, source.c.keys(), rename=True)  # type: ignore[misc] # noqa: PYI024
         parts.append(_Part(name, made._make, tuple(read)))
-    return union_all(*selects), parts
+    return sa.union_all(*selects), parts
 
 
-def _fetched(column: ColumnElement[Any], dialect: Dialect) -> ColumnElement[Any]:
+def _fetched(column: sa.ColumnElement[Any], dialect: sa.Dialect) -> sa.ColumnElement[Any]:
     """Return a column as the driver can return it."""
     converted = column.type.dialect_impl(dialect).column_expression(column)
     return column if converted is None else converted
 
 
-def _kind_of(column: ColumnElement[Any], dialect: Dialect) -> TypeEngine[Any]:
+def _kind_of(column: sa.ColumnElement[Any], dialect: sa.Dialect) -> TypeEngine[Any]:
     """Return the kind of value that is fetched for a column, which decides its slots."""
     if _fetched(column, dialect) is not column:
         return BIGINT

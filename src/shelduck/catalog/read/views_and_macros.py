@@ -8,21 +8,7 @@ from itertools import groupby, pairwise
 from typing import Any
 from urllib.parse import unquote
 
-from sqlalchemy import (
-    CompoundSelect,
-    Connection,
-    FromClause,
-    Row,
-    Select,
-    Table,
-    and_,
-    bindparam,
-    cast,
-    func,
-    null,
-    select,
-    union_all,
-)
+import sqlalchemy as sa
 
 from shelduck.catalog.read.queries import about_schema, shown_or_broken, visible
 from shelduck.catalog.schema.lake_schema import LakeInfo
@@ -44,7 +30,7 @@ _SERVERS = ("http", "https", "ftp", "ftps")
 
 
 def view(
-    connection: Connection, at: Snapshot, schema: str, name: str, lake: LakeInfo
+    connection: sa.Connection, at: Snapshot, schema: str, name: str, lake: LakeInfo
 ) -> ViewVersion | None:
     """Return a view at a snapshot by its name in any case, None if there is none.
 
@@ -60,7 +46,7 @@ def view(
 
 
 def views(
-    connection: Connection, at: Snapshot, ids: Sequence[int], lake: LakeInfo
+    connection: sa.Connection, at: Snapshot, ids: Sequence[int], lake: LakeInfo
 ) -> list[ViewVersion]:
     """Return those of these views that a snapshot has, in their order; two statements."""
     asked = _any_view(schemas_of(connection)).where(tables.view.c.view_id.in_(ids))
@@ -69,7 +55,7 @@ def views(
 
 
 def _views(
-    connection: Connection, at: Snapshot, rows: Sequence[Row[Any]], lake: LakeInfo
+    connection: sa.Connection, at: Snapshot, rows: Sequence[sa.Row[Any]], lake: LakeInfo
 ) -> list[ViewVersion]:
     asked = _view_tags(format_of(connection).view_column_tag)
     wanted = {"views": [row.view_id for row in rows], "snapshot": at.id}
@@ -89,11 +75,11 @@ def _views(
     ]
 
 
-def view_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list[str]:
+def view_names(connection: sa.Connection, at: Snapshot, schema: SchemaInfo) -> list[str]:
     """Return the names of a schema's views at a snapshot, sorted; one statement."""
     v = tables.view.c
     query = (
-        select(v.view_name, begin_of(tables.view))
+        sa.select(v.view_name, begin_of(tables.view))
         .where(v.schema_id == schema.id, shown_or_broken(tables.view, at.id))
         .order_by(v.view_name)
     )
@@ -102,14 +88,16 @@ def view_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list
     return found
 
 
-def require_distinct(source: Table, schema: SchemaInfo, at: Snapshot, names: Sequence[str]) -> None:
+def require_distinct(
+    source: sa.Table, schema: SchemaInfo, at: Snapshot, names: Sequence[str]
+) -> None:
     """Raise CorruptLake if two tables or views of a schema have one name."""
     for one, other in pairwise(sorted(names, key=str.lower)):
         if one.lower() == other.lower():
             raise two_rows(source, f"{schema.text}.{one}", at.id)
 
 
-def macros(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[MacroVersion]:
+def macros(connection: sa.Connection, at: Snapshot, lake: LakeInfo) -> list[MacroVersion]:
     """Return all macros at a snapshot, by id; one statement, two if there are any."""
     asked = _bodies(schemas_of(connection))
     rows = connection.execute(asked, {"snapshot": at.id}).all()
@@ -122,7 +110,7 @@ def macros(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[MacroVe
     ]
 
 
-def _macro(rows: Sequence[Row[Any]], texts: dict[Any, str], lake: LakeInfo) -> MacroVersion:
+def _macro(rows: Sequence[sa.Row[Any]], texts: dict[Any, str], lake: LakeInfo) -> MacroVersion:
     first = rows[0]
     return MacroVersion(
         first.macro_id,
@@ -135,21 +123,21 @@ def _macro(rows: Sequence[Row[Any]], texts: dict[Any, str], lake: LakeInfo) -> M
 
 
 @cache
-def _view_called(schemas: FromClause) -> Select[Any]:
+def _view_called(schemas: sa.FromClause) -> sa.Select[Any]:
     s, v = schemas.c, tables.view.c
     return (
         _any_view(schemas)
-        .where(func.lower(s.schema_name) == func.lower(bindparam("schema", type_=TEXT)))
-        .where(func.lower(v.view_name) == func.lower(bindparam("name", type_=TEXT)))
+        .where(sa.func.lower(s.schema_name) == sa.func.lower(sa.bindparam("schema", type_=TEXT)))
+        .where(sa.func.lower(v.view_name) == sa.func.lower(sa.bindparam("name", type_=TEXT)))
     )
 
 
 @cache
-def _any_view(schemas: FromClause) -> Select[Any]:
-    snapshot = bindparam("snapshot", type_=BIGINT)
+def _any_view(schemas: sa.FromClause) -> sa.Select[Any]:
+    snapshot = sa.bindparam("snapshot", type_=BIGINT)
     s, v = schemas.c, tables.view.c
     return (
-        select(
+        sa.select(
             *(v.view_id, v.view_uuid, v.view_name, v.dialect, v.sql, v.column_aliases),
             *(begin_of(tables.view), *about_schema(schemas)),
         )
@@ -159,30 +147,30 @@ def _any_view(schemas: FromClause) -> Select[Any]:
 
 
 @cache
-def _view_tags(of_columns: Table | None) -> Select[Any] | CompoundSelect[Any]:
+def _view_tags(of_columns: sa.Table | None) -> sa.Select[Any] | sa.CompoundSelect[Any]:
     """Ask for the tags of :views, each with None, and for the comments on their columns."""
-    t, ids = tables.tag, bindparam("views", type_=BIGINT, expanding=True)
-    snapshot = bindparam("snapshot", type_=BIGINT)
-    own = select(
+    t, ids = tables.tag, sa.bindparam("views", type_=BIGINT, expanding=True)
+    snapshot = sa.bindparam("snapshot", type_=BIGINT)
+    own = sa.select(
         *(t.c.object_id.label("view_id"), t.c.key, t.c.value),
-        cast(null(), TEXT).label("column_name"),
+        sa.cast(sa.null(), TEXT).label("column_name"),
     ).where(t.c.object_id.in_(ids), t.c.key.in_(VIEW_TAGS), visible(t, snapshot))
     if of_columns is None:
         return own
     c = of_columns.c
-    comments = select(c.view_id, c.key, c.value, or_null(c.column_name)).where(
+    comments = sa.select(c.view_id, c.key, c.value, or_null(c.column_name)).where(
         c.view_id.in_(ids), c.key == "comment", visible(of_columns, snapshot)
     )
-    return union_all(own, comments)
+    return sa.union_all(own, comments)
 
 
 @cache
-def _bodies(schemas: FromClause) -> Select[Any]:
-    snapshot = bindparam("snapshot", type_=BIGINT)
+def _bodies(schemas: sa.FromClause) -> sa.Select[Any]:
+    snapshot = sa.bindparam("snapshot", type_=BIGINT)
     m, s = tables.macro.c, schemas.c
     i, p = tables.macro_impl.c, tables.macro_parameters.c
     return (
-        select(
+        sa.select(
             *(m.macro_id, m.macro_name, begin_of(tables.macro)),
             *about_schema(schemas),
             *(i.impl_id, i.dialect, i.sql, i.type),
@@ -190,18 +178,20 @@ def _bodies(schemas: FromClause) -> Select[Any]:
         )
         .join_from(tables.macro, schemas, m.schema_id == s.schema_id)
         .join(tables.macro_impl, i.macro_id == m.macro_id)
-        .outerjoin(tables.macro_parameters, and_(p.macro_id == i.macro_id, p.impl_id == i.impl_id))
+        .outerjoin(
+            tables.macro_parameters, sa.and_(p.macro_id == i.macro_id, p.impl_id == i.impl_id)
+        )
         .where(shown_or_broken(tables.macro, snapshot), visible(schemas, snapshot))
         .order_by(m.macro_id, i.impl_id, p.column_id)
     )
 
 
 @cache
-def _macro_texts() -> Select[Any]:
+def _macro_texts() -> sa.Select[Any]:
     t, m = tables.tag.c, tables.macro.c
-    snapshot = bindparam("snapshot", type_=BIGINT)
+    snapshot = sa.bindparam("snapshot", type_=BIGINT)
     return (
-        select(t.object_id, t.key, t.value)
+        sa.select(t.object_id, t.key, t.value)
         .join_from(tables.tag, tables.macro, t.object_id == m.macro_id)
         .where(visible(tables.tag, snapshot), visible(tables.macro, snapshot))
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, insert, select, update
+import sqlalchemy as sa
 
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
@@ -34,7 +34,7 @@ def reserve_numbers(
     assert found is not None
     identity = found[1]
 
-    def take(connection: Connection) -> int:
+    def take(connection: sa.Connection) -> int:
         taken = max(_taken(store, connection, table), *map(identity.taken_with, given), 0)
         first = identity.next(taken, count)
         if first is None:
@@ -54,15 +54,15 @@ def copy_numbers(store: Store, source: TableVersion, made: TableVersion) -> None
         write_with_retries(store, lambda c: _take(c, made, _taken(store, c, source)))
 
 
-def _taken(store: Store, connection: Connection, table: TableVersion) -> int:
+def _taken(store: Store, connection: sa.Connection, table: TableVersion) -> int:
     """Return how many numbers are taken: by reservations, and by values that the table had."""
     if not store.has_own_tables:
         own_tables.ensure_own_tables(store, connection)
     found = identity_of(table)
     assert found is not None
     column, identity = found
-    reserved = select(_c.taken).where(_c.table_uuid == table.uuid)
-    bounds = select(_stats.min_value, _stats.max_value).where(
+    reserved = sa.select(_c.taken).where(_c.table_uuid == table.uuid)
+    bounds = sa.select(_stats.min_value, _stats.max_value).where(
         _stats.table_id == table.id, _stats.column_id == column.id
     )
     texts = [text for row in connection.execute(bounds) for text in row]
@@ -71,9 +71,9 @@ def _taken(store: Store, connection: Connection, table: TableVersion) -> int:
     return max([0, *map(int, taken), *map(identity.taken_with, ends)])
 
 
-def _take(connection: Connection, table: TableVersion, taken: int) -> None:
+def _take(connection: sa.Connection, table: TableVersion, taken: int) -> None:
     """Record how many numbers of a table are taken."""
-    row = update(own_tables.identity).where(_c.table_uuid == table.uuid).values(taken=taken)
+    row = sa.update(own_tables.identity).where(_c.table_uuid == table.uuid).values(taken=taken)
     if not connection.execute(row).rowcount:
         values = {"table_uuid": table.uuid, "taken": taken}
-        connection.execute(insert(own_tables.identity).values(values))
+        connection.execute(sa.insert(own_tables.identity).values(values))

@@ -12,18 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    Table,
-    bindparam,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from shelduck import clock
 from shelduck.catalog.databases.known import dialect_of
@@ -70,17 +59,19 @@ _CLAIMED = tuple(sorted(s.value for s in OPEN_STATES if s is not JobState.PAUSED
 _ENDED = tuple(sorted(state.value for state in JobState if state not in OPEN_STATES))
 
 
-OPEN_JOB = select(_TABLE).where(
-    _c.table_id == bindparam("of_table", type_=BIGINT), _c.state.not_in(_ENDED)
+OPEN_JOB = sa.select(_TABLE).where(
+    _c.table_id == sa.bindparam("of_table", type_=BIGINT), _c.state.not_in(_ENDED)
 )
 """Asks for the unfinished job of :of_table."""
 _w = own_tables.writer.c
 ASK_BEFORE: Selects = (
     ("open_job", OPEN_JOB),
-    ("newest_job", select(or_null(func.max(_c.job_id)).label("job_id"))),
+    ("newest_job", sa.select(or_null(sa.func.max(_c.job_id)).label("job_id"))),
     (
         "writers",
-        select(_w.writer_id).where(_w.table_id == bindparam("of_table", type_=BIGINT)).limit(1),
+        sa.select(_w.writer_id)
+        .where(_w.table_id == sa.bindparam("of_table", type_=BIGINT))
+        .limit(1),
     ),
 )
 """Asks what `record_job` must know."""
@@ -89,38 +80,38 @@ _SPEED = own_tables.job_speed
 _speed = _SPEED.c
 
 
-def jobs(connection: Connection) -> list[Job]:
+def jobs(connection: sa.Connection) -> list[Job]:
     """Return all jobs, the newest first; two statements at most."""
-    return _read(connection, select(_TABLE).order_by(_c.job_id.desc()))
+    return _read(connection, sa.select(_TABLE).order_by(_c.job_id.desc()))
 
 
-def job(connection: Connection, number: int, *, is_there: bool | None = None) -> Job:
+def job(connection: sa.Connection, number: int, *, is_there: bool | None = None) -> Job:
     """Return a job by its id; raise NotFound, naming the existing jobs.
 
     ``is_there`` is as for `open_job`.
     """
-    found = _read(connection, select(_TABLE).where(_c.job_id == number), is_there=is_there)
+    found = _read(connection, sa.select(_TABLE).where(_c.job_id == number), is_there=is_there)
     if not found:
         raise NotFound.named("job", str(number), [str(j.id) for j in jobs(connection)])
     return found[0]
 
 
-def open_job(connection: Connection, table: TableId) -> Job | None:
+def open_job(connection: sa.Connection, table: TableId) -> Job | None:
     """Return the unfinished job of a table; there is at most one."""
-    query = select(_TABLE).where(_c.table_id == table, _c.state.not_in(_ENDED))
+    query = sa.select(_TABLE).where(_c.table_id == table, _c.state.not_in(_ENDED))
     return next(iter(_read(connection, query)), None)
 
 
-def tables_at_work(connection: Connection) -> set[int]:
+def tables_at_work(connection: sa.Connection) -> set[int]:
     """Return the tables of open jobs that a worker runs now; two statements at most."""
     if not queries.present_tables(connection, [_TABLE.name]):
         return set()
     alive = (_c.worker.is_not(None), _c.heartbeat >= clock.now() - LEASE)
-    query = select(_c.table_id).where(_c.state.not_in(_ENDED), *alive)
+    query = sa.select(_c.table_id).where(_c.state.not_in(_ENDED), *alive)
     return set(connection.execute(query).scalars())
 
 
-def working_since(connection: Connection, now: datetime) -> list[tuple[str, datetime]]:
+def working_since(connection: sa.Connection, now: datetime) -> list[tuple[str, datetime]]:
     """Return the tables, by uuid, of open jobs that a worker runs, and when these were made.
 
     The catalog has a table of jobs. One statement.
@@ -128,30 +119,32 @@ def working_since(connection: Connection, now: datetime) -> list[tuple[str, date
     t = tables.table.c
     alive = (_c.worker.is_not(None), _c.heartbeat >= now - LEASE)
     query = (
-        select(t.table_uuid, _c.created)
+        sa.select(t.table_uuid, _c.created)
         .join_from(_TABLE, tables.table, _c.table_id == t.table_id)
         .where(_c.state.not_in(_ENDED), *alive)
     )
     return [(str(uuid), created) for uuid, created in connection.execute(query)]
 
 
-def release_dead_workers(connection: Connection, now: datetime) -> None:
+def release_dead_workers(connection: sa.Connection, now: datetime) -> None:
     """Release the jobs whose worker's lease has ended, so that it cannot go on; one statement."""
     dead = (_c.worker.is_not(None), _c.heartbeat < now - LEASE)
-    released = update(_TABLE).where(_c.state.in_(_CLAIMED), *dead).values(worker=None)
+    released = sa.update(_TABLE).where(_c.state.in_(_CLAIMED), *dead).values(worker=None)
     connection.execute(released)
 
 
-def first_conversion(connection: Connection, table: TableId, first: int, last: int) -> Job | None:
+def first_conversion(
+    connection: sa.Connection, table: TableId, first: int, last: int
+) -> Job | None:
     """Return the job that first showed converted columns after ``first``, by ``last``."""
-    query = select(_TABLE).where(
+    query = sa.select(_TABLE).where(
         _c.table_id == table, _c.published_snapshot.between(first + 1, last)
     )
     found = _read(connection, query.order_by(_c.published_snapshot))
     return next((job for job in found if job.work.conversions), None)
 
 
-def reservations(connection: Connection) -> set[tuple[int, int]]:
+def reservations(connection: sa.Connection) -> set[tuple[int, int]]:
     """Return the snapshots that only took ids for a job's columns, with the table."""
     known = [j for j in jobs(connection) if j.is_understood]
     return {(j.base, j.table_id) for j in known if j.work.conversions}
@@ -170,12 +163,12 @@ class LightChange:
     is_rollup: bool = False
 
 
-def light_changes(connection: Connection, known: Iterable[Job]) -> list[LightChange]:
+def light_changes(connection: sa.Connection, known: Iterable[Job]) -> list[LightChange]:
     """Return the alterations that snapshots logged and that do not belong to ``known`` jobs.
 
     The newest first. Two statements, and one for each table that was altered.
     """
-    tagged = select(tables.tag.c.object_id).where(tables.tag.c.key == ROLLUP)
+    tagged = sa.select(tables.tag.c.object_id).where(tables.tag.c.key == ROLLUP)
     rollups = set(connection.execute(tagged).scalars())
     of_jobs = {number for j in known for number in _snapshots_of(j)}
     names: dict[int, list[tuple[int, tuple[str, str]]]] = {}
@@ -208,7 +201,7 @@ def _snapshots_of(job: Job) -> tuple[int | None, ...]:
 
 
 def record_job(
-    connection: Connection, new: NewJob, snapshot: Snapshot, known: Answers | None = None
+    connection: sa.Connection, new: NewJob, snapshot: Snapshot, known: Answers | None = None
 ) -> Job:
     """Record a job in the transaction that reserves its columns, and return it.
 
@@ -246,7 +239,7 @@ def record_job(
         worker=new.worker,
         heartbeat=None if new.worker is None else now,
     )
-    connection.execute(insert(_TABLE), _row_of(made))
+    connection.execute(sa.insert(_TABLE), _row_of(made))
     return made
 
 
@@ -296,13 +289,13 @@ def resume_job(store: Store, number: int) -> None:
     Conflict if it is not paused.
     """
 
-    def resume(connection: Connection) -> None:
+    def resume(connection: sa.Connection) -> None:
         now = job(connection, number)
         state = JobState.PENDING if now.last_file is None else JobState.RUNNING
         step_job(connection, JobStep(number, frozenset({JobState.PAUSED}), state, ""))
         paused = timedelta() if now.heartbeat is None else clock.now() - now.heartbeat
         longer = now.timeout + math.ceil(paused.total_seconds())
-        resumed = update(_TABLE).where(_c.job_id == number)
+        resumed = sa.update(_TABLE).where(_c.job_id == number)
         connection.execute(resumed.values(timeout=longer, heartbeat=None))
 
     write_with_retries(store, resume)
@@ -311,19 +304,19 @@ def resume_job(store: Store, number: int) -> None:
 def pace_job(store: Store, number: int, pace: JobPace) -> None:
     """Give an open job another pace; Conflict if it has ended."""
 
-    def change(connection: Connection) -> None:
+    def change(connection: sa.Connection) -> None:
         now = job(connection, number)
         if not now.is_open:
             raise Conflict(f"job {number} is already {now.state.value}")
-        old = connection.execute(select(_c.work).where(_c.job_id == number)).scalar_one()
+        old = connection.execute(sa.select(_c.work).where(_c.job_id == number)).scalar_one()
         text = STORED_WORK.write(replace(now.work, pace=pace), old)
-        connection.execute(update(_TABLE).where(_c.job_id == number).values(work=text))
+        connection.execute(sa.update(_TABLE).where(_c.job_id == number).values(work=text))
 
     write_with_retries(store, change)
 
 
 def step_job(
-    connection: Connection,
+    connection: sa.Connection,
     step: JobStep,
     snapshot: SnapshotId | None = None,
     present: Collection[str] | None = None,
@@ -351,7 +344,7 @@ def step_job(
     condition = [_c.job_id == step.job_id, _c.state.in_(sorted(s.value for s in step.expected))]
     if step.worker is not None:
         condition.append(_c.worker == step.worker)
-    if connection.execute(update(_TABLE).where(*condition).values(values)).rowcount != 1:
+    if connection.execute(sa.update(_TABLE).where(*condition).values(values)).rowcount != 1:
         now = job(connection, step.job_id)
         raise Conflict(f"job {now.id} is already {now.state.value}: {now.message or 'no message'}")
     if step.speed is not None:
@@ -364,36 +357,38 @@ def claim_job(store: Store, number: int, worker: str, gone: str | None = None) -
     ``gone`` is a worker that is known to be dead.
     """
     claimed = (
-        update(_TABLE)
+        sa.update(_TABLE)
         .where(_c.job_id == number, _c.state.in_(_CLAIMED), may_claim(_TABLE, worker, gone))
         .values(worker=worker, heartbeat=clock.now())
     )
     return write_with_retries(store, lambda connection: connection.execute(claimed).rowcount == 1)
 
 
-def may_claim(source: Table, worker: str, gone: str | None) -> ColumnElement[bool]:
+def may_claim(source: sa.Table, worker: str, gone: str | None) -> sa.ColumnElement[bool]:
     """Return the condition that a worker may claim a row with a worker and its heartbeat.
 
     Nobody has it, the worker itself has it, ``gone`` is dead, or the lease has ended.
     """
     c = source.c
     expired = c.heartbeat < clock.now() - LEASE
-    return or_(c.worker.is_(None), c.worker.in_([worker, gone]), expired)
+    return sa.or_(c.worker.is_(None), c.worker.in_([worker, gone]), expired)
 
 
 def release_job(store: Store, number: int, worker: str) -> None:
     """Release a job, so that another worker need not wait until its lease ends."""
-    released = update(_TABLE).where(_c.job_id == number, _c.worker == worker).values(worker=None)
+    released = sa.update(_TABLE).where(_c.job_id == number, _c.worker == worker).values(worker=None)
     write_with_retries(store, lambda connection: connection.execute(released))
 
 
-def renew_workers(connection: Connection, workers: Collection[str]) -> None:
+def renew_workers(connection: sa.Connection, workers: Collection[str]) -> None:
     """Renew the leases of workers; one statement."""
-    mine = update(_TABLE).where(_c.worker.in_(workers), _c.state.in_(_CLAIMED))
+    mine = sa.update(_TABLE).where(_c.worker.in_(workers), _c.state.in_(_CLAIMED))
     connection.execute(mine.values(heartbeat=clock.now()))
 
 
-def _read(connection: Connection, query: Select[Any], *, is_there: bool | None = None) -> list[Job]:
+def _read(
+    connection: sa.Connection, query: sa.Select[Any], *, is_there: bool | None = None
+) -> list[Job]:
     if is_there is None:
         is_there = bool(queries.present_tables(connection, [_TABLE.name]))
     if not is_there:
@@ -440,7 +435,7 @@ def published_conversions(known: Iterable[Job], table: int, since: int = 0) -> l
     return [c for *_, job in done for c in job.work.conversions]
 
 
-def followed_by(connection: Connection, table: int) -> list[tuple[int, int]]:
+def followed_by(connection: sa.Connection, table: int) -> list[tuple[int, int]]:
     """Return the id of each column that jobs of a table converted, with that of its successor.
 
     In the order of the jobs: after an undo, a column has two successors, or is one of its own.
@@ -450,7 +445,7 @@ def followed_by(connection: Connection, table: int) -> list[tuple[int, int]]:
 
 
 def add_speed(
-    connection: Connection, number: int, more: JobSpeed, present: Collection[str] | None
+    connection: sa.Connection, number: int, more: JobSpeed, present: Collection[str] | None
 ) -> None:
     """Add to what a job has rewritten; older catalogs do not record it.
 
@@ -474,11 +469,11 @@ def add_speed(
     )
 
 
-def speeds(connection: Connection) -> dict[int, JobSpeed]:
+def speeds(connection: sa.Connection) -> dict[int, JobSpeed]:
     """Return what the newest twenty jobs that rewrote files did, by job id; two statements."""
     if not present_tables(connection, [_SPEED.name]):
         return {}
-    newest = select(_SPEED).order_by(_speed.job_id.desc()).limit(20)
+    newest = sa.select(_SPEED).order_by(_speed.job_id.desc()).limit(20)
     return {
         row.job_id: JobSpeed(row.bytes, row.milliseconds, row.cores)
         for row in connection.execute(newest)

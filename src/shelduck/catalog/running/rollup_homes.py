@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+import sqlalchemy as sa
 
 from shelduck.catalog.running.job_rows import jobs
 from shelduck.ducklake import tables
@@ -20,7 +20,7 @@ class RollupHome:
     base: str
 
 
-def rollup_homes(connection: Connection) -> list[RollupHome]:
+def rollup_homes(connection: sa.Connection) -> list[RollupHome]:
     """Return the rollups of all snapshots, those that replace them, and those that jobs make.
 
     Rollups that only a newer Shelduck understands are left out. Four statements at most.
@@ -29,10 +29,10 @@ def rollup_homes(connection: Connection) -> list[RollupHome]:
     return [*known, *(RollupHome(uuid_of_next(k.uuid), k.base) for k in known), *_made(connection)]
 
 
-def _known(connection: Connection) -> list[RollupHome]:
+def _known(connection: sa.Connection) -> list[RollupHome]:
     t, tag = tables.table.c, tables.tag.c
     query = (
-        select(t.table_uuid, tag.object_id, tag.value)
+        sa.select(t.table_uuid, tag.object_id, tag.value)
         .join_from(tables.table, tables.tag, t.table_id == tag.object_id)
         .where(tag.key == ROLLUP, tag.value.is_not(None))
         .distinct()
@@ -47,12 +47,14 @@ def _known(connection: Connection) -> list[RollupHome]:
     return found
 
 
-def _made(connection: Connection) -> list[RollupHome]:
+def _made(connection: sa.Connection) -> list[RollupHome]:
     made = [job for job in jobs(connection) if job.is_understood and job.work.rollups]
     if not made:
         return []
     t = tables.table.c
-    query = select(t.table_id, t.table_uuid).where(t.table_id.in_({job.table_id for job in made}))
+    query = sa.select(t.table_id, t.table_uuid).where(
+        t.table_id.in_({job.table_id for job in made})
+    )
     bases = {number: str(uuid) for number, uuid in connection.execute(query.distinct())}
     return [
         RollupHome(uuid_of_job(bases[job.table_id], job.id, spec.name), bases[job.table_id])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from sqlalchemy import Connection, delete, func, insert, or_, select, update
+import sqlalchemy as sa
 
 from shelduck import clock
 from shelduck.catalog.databases.retry import write_with_retries
@@ -40,8 +40,8 @@ _c = _TABLE.c
 
 
 _JOB = Together({"head": queries.newest_snapshot(), "open_job": OPEN_JOB})
-_NEWEST = select(or_null(func.max(tables.snapshot.c.snapshot_id))).scalar_subquery()
-_ASKING = insert(_TABLE).values(snapshot_id=_NEWEST).returning(OPEN_JOB.exists())
+_NEWEST = sa.select(or_null(sa.func.max(tables.snapshot.c.snapshot_id))).scalar_subquery()
+_ASKING = sa.insert(_TABLE).values(snapshot_id=_NEWEST).returning(OPEN_JOB.exists())
 """Registers a writer of :of_table, and tells whether this has an unfinished job."""
 _CLAIMS = own_tables.upkeep
 _held = _CLAIMS.c
@@ -55,7 +55,7 @@ def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
     begin at the same time, one always sees the other.
     """
 
-    def register(connection: Connection, *, is_known: bool) -> Job | None:
+    def register(connection: sa.Connection, *, is_known: bool) -> Job | None:
         if not is_known:
             _require_own_tables(store, connection)
         row = {"writer_id": writer, "table_id": table, "expires": clock.now() + LEASE}
@@ -66,7 +66,7 @@ def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
         answers = _JOB.ask(connection, of_table)
         if not asks:
             row["snapshot_id"] = read.newest(answers["head"]).id
-            connection.execute(insert(_TABLE), row)
+            connection.execute(sa.insert(_TABLE), row)
         return next(map(as_job, answers["open_job"]), None)
 
     def attempt(is_known: bool) -> Job | None:
@@ -75,7 +75,7 @@ def register_writer(store: Store, writer: str, table: TableId) -> Job | None:
     return own_tables.if_known(store, attempt)
 
 
-def _require_own_tables(store: Store, connection: Connection) -> None:
+def _require_own_tables(store: Store, connection: sa.Connection) -> None:
     needed = own_tables.OWN.tables
     if len(queries.present_tables(connection, needed)) < len(needed):
         own_tables.ensure_own_tables(store, connection)
@@ -86,7 +86,9 @@ class LeaseLost(Conflict):
     """A writer was taken for dead, so its files may be gone, or lack the columns of a job."""
 
 
-def end_writers(connection: Connection, writers: Mapping[str, int], *, stay: bool = False) -> None:
+def end_writers(
+    connection: sa.Connection, writers: Mapping[str, int], *, stay: bool = False
+) -> None:
     """Remove writers in the transaction that publishes what they wrote; one statement.
 
     ``writers`` says for how many tables each of them has registered. With ``stay``, they publish
@@ -94,7 +96,7 @@ def end_writers(connection: Connection, writers: Mapping[str, int], *, stay: boo
     them.
     """
     mine = _c.writer_id.in_(writers)
-    renewal, end = update(_TABLE).values(expires=clock.now() + LEASE), delete(_TABLE)
+    renewal, end = sa.update(_TABLE).values(expires=clock.now() + LEASE), sa.delete(_TABLE)
     ended = connection.execute((renewal if stay else end).where(mine))
     if ended.rowcount < sum(writers.values()):
         raise LeaseLost(
@@ -103,9 +105,9 @@ def end_writers(connection: Connection, writers: Mapping[str, int], *, stay: boo
         )
 
 
-def forget_writers(connection: Connection, writers: Collection[str]) -> None:
+def forget_writers(connection: sa.Connection, writers: Collection[str]) -> None:
     """Remove writers that commit nothing; one statement."""
-    connection.execute(delete(_TABLE).where(_c.writer_id.in_(writers)))
+    connection.execute(sa.delete(_TABLE).where(_c.writer_id.in_(writers)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +119,15 @@ class Registered:
     expires: datetime
 
 
-def registered_writers(connection: Connection) -> list[Registered]:
+def registered_writers(connection: sa.Connection) -> list[Registered]:
     """Return the registered writers, those whose lease has ended too; two statements."""
     if not queries.present_tables(connection, [_TABLE.name]):
         return []
-    query = select(_c.writer_id, _c.table_id, _c.expires).order_by(_c.expires, _c.writer_id)
+    query = sa.select(_c.writer_id, _c.table_id, _c.expires).order_by(_c.expires, _c.writer_id)
     return [Registered(*row) for row in connection.execute(query)]
 
 
-def remove_dead(connection: Connection, now: datetime, gone: Collection[str] = ()) -> None:
+def remove_dead(connection: sa.Connection, now: datetime, gone: Collection[str] = ()) -> None:
     """Remove whoever writes files and whose lease has ended by ``now``, so that he cannot commit.
 
     These are writers, and workers of jobs. ``gone`` are writers that are known to be dead. Three
@@ -133,28 +135,28 @@ def remove_dead(connection: Connection, now: datetime, gone: Collection[str] = (
     """
     present = queries.present_tables(connection, [_TABLE.name, own_tables.job.name])
     if _TABLE.name in present:
-        dead = or_(_c.expires <= now, _c.writer_id.in_(gone))
-        connection.execute(delete(_TABLE).where(dead))
+        dead = sa.or_(_c.expires <= now, _c.writer_id.in_(gone))
+        connection.execute(sa.delete(_TABLE).where(dead))
     if own_tables.job.name in present:
         release_dead_workers(connection, now)
 
 
-def renew_writers(connection: Connection, writers: Collection[str]) -> None:
+def renew_writers(connection: sa.Connection, writers: Collection[str]) -> None:
     """Renew the leases of writers; one statement."""
     later = clock.now() + LEASE
-    connection.execute(update(_TABLE).where(_c.writer_id.in_(writers)).values(expires=later))
+    connection.execute(sa.update(_TABLE).where(_c.writer_id.in_(writers)).values(expires=later))
 
 
-def writers_before(connection: Connection, table: TableId, snapshot: int) -> list[str]:
+def writers_before(connection: sa.Connection, table: TableId, snapshot: int) -> list[str]:
     """Return the writers of a table that began before a snapshot and whose lease still runs.
 
     For a job: since it is recorded, all tables of Shelduck exist. One statement.
     """
     alive = (_c.table_id == table, _c.snapshot_id < snapshot, _c.expires > clock.now())
-    return list(connection.execute(select(_c.writer_id).where(*alive)).scalars())
+    return list(connection.execute(sa.select(_c.writer_id).where(*alive)).scalars())
 
 
-def at_work_since(connection: Connection, now: datetime) -> dict[str, datetime]:
+def at_work_since(connection: sa.Connection, now: datetime) -> dict[str, datetime]:
     """Return the tables, by uuid, that have writers whose lease runs at ``now``, and since when.
 
     Whoever has removed the dead, and wants to know who may still commit, gives the same moment: a
@@ -176,10 +178,10 @@ def at_work_since(connection: Connection, now: datetime) -> dict[str, datetime]:
     return found
 
 
-def _writing_since(connection: Connection, now: datetime) -> dict[str, datetime]:
+def _writing_since(connection: sa.Connection, now: datetime) -> dict[str, datetime]:
     snapshot, table = tables.snapshot.c, tables.table.c
     query = (
-        select(table.table_uuid, or_null(snapshot.snapshot_time))
+        sa.select(table.table_uuid, or_null(snapshot.snapshot_time))
         .join_from(_TABLE, tables.table, _c.table_id == table.table_id)
         .outerjoin(tables.snapshot, _c.snapshot_id == snapshot.snapshot_id)
         .where(_c.expires > now)
@@ -196,9 +198,9 @@ def begin_running(store: Store, step: JobStep, job: Job) -> None:
 
     Writers for which it would have waited are dead, and are removed so that they cannot commit.
     """
-    waited = delete(_TABLE).where(_c.table_id == job.table_id, _c.snapshot_id < job.base)
+    waited = sa.delete(_TABLE).where(_c.table_id == job.table_id, _c.snapshot_id < job.base)
 
-    def begin(connection: Connection) -> None:
+    def begin(connection: sa.Connection) -> None:
         connection.execute(waited)
         last = read.snapshot(connection).next_file_id - 1
         step_job(connection, replace(step, last_file=last))
@@ -206,11 +208,11 @@ def begin_running(store: Store, step: JobStep, job: Job) -> None:
     write_with_retries(store, begin)
 
 
-def last_finished(connection: Connection, subject: str) -> datetime | None:
+def last_finished(connection: sa.Connection, subject: str) -> datetime | None:
     """Return when a subject was last maintained; at most two statements."""
     if not present_tables(connection, [_CLAIMS.name]):
         return None
-    found = connection.execute(select(_held.finished).where(_held.subject == subject)).first()
+    found = connection.execute(sa.select(_held.finished).where(_held.subject == subject)).first()
     return None if found is None else found.finished
 
 
@@ -219,7 +221,7 @@ def maintainer(store: Store, subject: str) -> str | None:
     with store.read() as connection:
         if not present_tables(connection, [_CLAIMS.name]):
             return None
-        found = connection.execute(select(_held.worker).where(_held.subject == subject)).first()
+        found = connection.execute(sa.select(_held.worker).where(_held.subject == subject)).first()
     return None if found is None else found.worker
 
 
@@ -236,20 +238,20 @@ class HeldClaim:
         return self.heartbeat < now - LEASE
 
 
-def held_claims(connection: Connection) -> list[HeldClaim]:
+def held_claims(connection: sa.Connection) -> list[HeldClaim]:
     """Return the claims that nobody has released; at most two statements."""
     if not present_tables(connection, [_CLAIMS.name]):
         return []
-    query = select(_held.subject, _held.worker, _held.heartbeat).where(_held.worker.is_not(None))
+    query = sa.select(_held.subject, _held.worker, _held.heartbeat).where(_held.worker.is_not(None))
     return [HeldClaim(*row) for row in connection.execute(query.order_by(_held.subject))]
 
 
-def drop_claims(connection: Connection, claims: Collection[HeldClaim]) -> None:
+def drop_claims(connection: sa.Connection, claims: Collection[HeldClaim]) -> None:
     """Release claims of dead maintainers, unless they were renewed since; a statement each."""
     for claim in claims:
         same = (_held.subject == claim.subject, _held.worker == claim.worker)
         seen = _held.heartbeat == claim.heartbeat
-        connection.execute(update(_CLAIMS).where(*same, seen).values(worker=None))
+        connection.execute(sa.update(_CLAIMS).where(*same, seen).values(worker=None))
 
 
 def claim_upkeep(store: Store, subject: str, worker: str, gone: str | None = None) -> bool:
@@ -258,17 +260,17 @@ def claim_upkeep(store: Store, subject: str, worker: str, gone: str | None = Non
     ``gone`` is a worker that is known to be dead.
     """
 
-    def claim(connection: Connection) -> bool:
+    def claim(connection: sa.Connection) -> bool:
         if not present_tables(connection, [_CLAIMS.name]):
             own_tables.ensure_own_tables(store, connection)
         now = clock.now()
-        mine = update(_CLAIMS).where(_held.subject == subject, may_claim(_CLAIMS, worker, gone))
+        mine = sa.update(_CLAIMS).where(_held.subject == subject, may_claim(_CLAIMS, worker, gone))
         if connection.execute(mine.values(worker=worker, heartbeat=now)).rowcount:
             return True
-        if connection.execute(select(_held.subject).where(_held.subject == subject)).first():
+        if connection.execute(sa.select(_held.subject).where(_held.subject == subject)).first():
             return False
         connection.execute(
-            insert(_CLAIMS), {"subject": subject, "worker": worker, "heartbeat": now}
+            sa.insert(_CLAIMS), {"subject": subject, "worker": worker, "heartbeat": now}
         )
         return True
 
@@ -278,17 +280,19 @@ def claim_upkeep(store: Store, subject: str, worker: str, gone: str | None = Non
 def release_upkeep(store: Store, subject: str, worker: str, *, is_done: bool) -> None:
     """Release a subject, and note the time if it is maintained."""
     values = {"worker": None} | ({"finished": clock.now()} if is_done else {})
-    mine = update(_CLAIMS).where(_held.subject == subject, _held.worker == worker).values(**values)
+    mine = (
+        sa.update(_CLAIMS).where(_held.subject == subject, _held.worker == worker).values(**values)
+    )
     write_with_retries(store, lambda connection: connection.execute(mine))
 
 
 def forget_upkeep(store: Store, subject: str, worker: str) -> None:
     """Release a subject that nobody claims again."""
-    mine = delete(_CLAIMS).where(_held.subject == subject, _held.worker == worker)
+    mine = sa.delete(_CLAIMS).where(_held.subject == subject, _held.worker == worker)
     write_with_retries(store, lambda connection: connection.execute(mine))
 
 
-def renew_upkeep(connection: Connection, workers: Collection[str]) -> None:
+def renew_upkeep(connection: sa.Connection, workers: Collection[str]) -> None:
     """Renew the claims of workers; one statement."""
-    mine = update(_CLAIMS).where(_held.worker.in_(workers))
+    mine = sa.update(_CLAIMS).where(_held.worker.in_(workers))
     connection.execute(mine.values(heartbeat=clock.now()))

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from importlib import metadata as distributions
 
-from sqlalchemy import Connection, insert, select
+import sqlalchemy as sa
 from sqlalchemy.schema import CreateTable
 
 from shelduck import clock
@@ -155,7 +155,7 @@ def _refuse_half_a_lake(store: Store, present: set[str]) -> None:
         )
 
 
-def _insert_first_rows(connection: Connection, data_path: str, version: str) -> None:
+def _insert_first_rows(connection: sa.Connection, data_path: str, version: str) -> None:
     options = {
         "version": version,
         "created_by": CREATED_BY,
@@ -163,16 +163,17 @@ def _insert_first_rows(connection: Connection, data_path: str, version: str) -> 
         "encrypted": "false",
     }
     connection.execute(
-        insert(tables.metadata), [{"key": key, "value": value} for key, value in options.items()]
+        sa.insert(tables.metadata), [{"key": key, "value": value} for key, value in options.items()]
     )
     first = {"snapshot_id": 0, "schema_version": 0, "next_catalog_id": 1, "next_file_id": 0}
-    connection.execute(insert(tables.snapshot), {**first, "snapshot_time": clock.now()})
+    connection.execute(sa.insert(tables.snapshot), {**first, "snapshot_time": clock.now()})
     connection.execute(
-        insert(tables.snapshot_changes), {"snapshot_id": 0, "changes_made": 'created_schema:"main"'}
+        sa.insert(tables.snapshot_changes),
+        {"snapshot_id": 0, "changes_made": 'created_schema:"main"'},
     )
     main = {"schema_id": 0, "schema_uuid": str(uuid.uuid4()), "begin_snapshot": 0}
     where = {"schema_name": "main", "path": "main/", "path_is_relative": True}
-    connection.execute(insert(tables.schema), {**main, **where})
+    connection.execute(sa.insert(tables.schema), {**main, **where})
 
 
 def _has_lake(store: Store) -> bool:
@@ -189,7 +190,7 @@ def _read_options(store: Store) -> dict[str, str]:
                 about="lake",
             )
         found: dict[str, str] = {}
-        for row in connection.execute(select(t.key, t.value).where(t.scope.is_(None))):
+        for row in connection.execute(sa.select(t.key, t.value).where(t.scope.is_(None))):
             if found.setdefault(row.key, row.value) != row.value:
                 raise CorruptLake(
                     f"ducklake_metadata in {store.where} has two values of {row.key!r},"

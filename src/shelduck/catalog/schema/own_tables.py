@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from sqlalchemy import Connection, Index, MetaData, Table, quoted_name, text
+import sqlalchemy as sa
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from shelduck.catalog.databases.dialect import Dialect
@@ -20,10 +20,10 @@ from shelduck.errors import CorruptLake
 
 T = TypeVar("T")
 
-OWN = MetaData()
+OWN = sa.MetaData()
 
 
-def _table(name: str, columns: str) -> Table:
+def _table(name: str, columns: str) -> sa.Table:
     return tables.table_of(OWN, f"shelduck_{name}", columns)
 
 
@@ -85,11 +85,13 @@ _RENAMED = {
 }
 
 
-def _index(source: Table, columns: tuple[str, ...], what: str = "") -> Index:
+def _index(source: sa.Table, columns: tuple[str, ...], what: str = "") -> sa.Index:
     # A copy of the table has the index, so that creating a lake does not create indexes.
-    copy = source.to_metadata(MetaData())
+    copy = source.to_metadata(sa.MetaData())
     name = f"shelduck_ix_{what or source.name.partition('_')[2]}"
-    return Index(quoted_name(_RENAMED.get(name, name), quote=None), *(copy.c[c] for c in columns))
+    return sa.Index(
+        sa.quoted_name(_RENAMED.get(name, name), quote=None), *(copy.c[c] for c in columns)
+    )
 
 
 _INDEXES = (
@@ -98,15 +100,15 @@ _INDEXES = (
 )
 
 
-def indexes(dialect: Dialect) -> tuple[Index, ...]:
+def indexes(dialect: Dialect) -> tuple[sa.Index, ...]:
     """Return the indexes that Shelduck gives to a lake in such a database."""
     if not dialect.indexes_bounds:
         return _INDEXES
-    stats = tables.file_column_stats.to_metadata(MetaData())
-    bounds = Index(
+    stats = tables.file_column_stats.to_metadata(sa.MetaData())
+    bounds = sa.Index(
         "shelduck_ix_column_bounds",
         *(stats.c.table_id, stats.c.column_id),
-        *map(text, (dialect.high_bound, dialect.low_bound)),
+        *map(sa.text, (dialect.high_bound, dialect.low_bound)),
         stats.c.data_file_id,
     )
     return (*_INDEXES, bounds)
@@ -126,7 +128,7 @@ def if_known(store: Store, act: Callable[[bool], T]) -> T:
     return act(False)
 
 
-def ensure_own_tables(store: Store, connection: Connection) -> None:
+def ensure_own_tables(store: Store, connection: sa.Connection) -> None:
     """Create missing tables and indexes of Shelduck; ``connection`` comes from `Store.write`.
 
     Idempotent. One statement (two if indexes help) if nothing is missing.
@@ -143,4 +145,4 @@ def ensure_own_tables(store: Store, connection: Connection) -> None:
         if index.name not in present:
             connection.execute(CreateIndex(index))
     for name in present & _RENAMED.keys():
-        connection.execute(text(f"DROP INDEX {name}"))
+        connection.execute(sa.text(f"DROP INDEX {name}"))

@@ -7,21 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    FromClause,
-    Table,
-    TableClause,
-    and_,
-    exists,
-    func,
-    not_,
-    or_,
-    select,
-    text,
-)
-from sqlalchemy import table as sql_table
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.kinds.repairs import equal_rows, low_counters
 from shelduck.catalog.commit.schedule import directory_by_table, table_directories
@@ -49,14 +35,14 @@ _SHOWN = 20
 """How many rows with one fault are listed."""
 
 
-def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
+def audit_rows(connection: sa.Connection, *, every: bool = False) -> list[Problem]:
     """Return what is wrong in the rows of a catalog, in all snapshots: `shelduck.ducklake.rules`.
 
     With ``every``, all rows that a repair mends are listed, otherwise the first ones. A few
     statements for each table of the catalog; all rows are read.
     """
-    ducklake: list[Table] = list(format_of(connection).metadata.tables.values())
-    names = set(connection.execute(text(dialect_of(connection).tables)).scalars())
+    ducklake: list[sa.Table] = list(format_of(connection).metadata.tables.values())
+    names = set(connection.execute(sa.text(dialect_of(connection).tables)).scalars())
     missing = [t.name for t in ducklake if t.name not in names]
     if missing:
         remedy = "restore the catalog from a backup"
@@ -66,7 +52,7 @@ def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
     if found:
         # Statements that compare values need numbers where numbers belong.
         return found
-    registered = set(connection.execute(select(_inlined.c.table_name)).scalars())
+    registered = set(connection.execute(sa.select(_inlined.c.table_name)).scalars())
     misnamed = [each for each in misnamed_tables(connection) if each.table in registered]
     kept = _kept(connection, names - {each.table for each in misnamed}, registered)
     found = [_misnamed(each, format_of(connection).version) for each in misnamed]
@@ -81,7 +67,7 @@ def audit_rows(connection: Connection, *, every: bool = False) -> list[Problem]:
     return found + list(_unregistered(connection, names - registered))
 
 
-def _kept(connection: Connection, names: set[str], registered: set[str]) -> list[TableClause]:
+def _kept(connection: sa.Connection, names: set[str], registered: set[str]) -> list[sa.TableClause]:
     """Return the tables of inlined rows, and those of deleted positions, that are there."""
     known = format_of(connection)
     rows = [known.inlined(n) for n in sorted(names & registered) if INLINED_TABLE.fullmatch(n)]
@@ -89,15 +75,15 @@ def _kept(connection: Connection, names: set[str], registered: set[str]) -> list
     return rows + [queries.inlined_deletes(name) for name in deletes]
 
 
-def _values(connection: Connection, source: FromClause) -> Iterator[Problem]:
+def _values(connection: sa.Connection, source: sa.FromClause) -> Iterator[Problem]:
     """Return one problem for each column with a wrong value."""
     try:
-        for _ in connection.execute(select(source)):
+        for _ in connection.execute(sa.select(source)):
             pass
     except BrokenValue:
         for column in source.c:
             try:
-                for _ in connection.execute(select(column)):
+                for _ in connection.execute(sa.select(column)):
                     pass
             except BrokenValue as error:
                 error.locate(connection)
@@ -105,83 +91,83 @@ def _values(connection: Connection, source: FromClause) -> Iterator[Problem]:
                 yield Problem("", "value", f"{error.table}.{error.column}", wrong, remedy)
 
 
-def _equal(connection: Connection, most: int | None) -> Iterator[Problem]:
+def _equal(connection: sa.Connection, most: int | None) -> Iterator[Problem]:
     """Find rows that are equal in every column; the other checks take them for one."""
     for equal in equal_rows(connection, most):
         wrong = f"there are {equal.count} rows"
         yield _problem("row", equal.source, equal.row, wrong, "keeps one of the equal rows")
 
 
-def _intervals(connection: Connection, source: FromClause) -> Iterator[Problem]:
+def _intervals(connection: sa.Connection, source: sa.FromClause) -> Iterator[Problem]:
     """Find rows without an interval, and those of snapshots that do not exist yet."""
-    newest = select(func.max(tables.snapshot.c.snapshot_id)).scalar_subquery()
+    newest = sa.select(sa.func.max(tables.snapshot.c.snapshot_id)).scalar_subquery()
     named = [source.c[name] for name in rules.SNAPSHOTS if name in source.c]
     lost = [each > newest for each in named]
     if {"begin_snapshot", "end_snapshot"} <= set(source.c.keys()):
         lost.append(is_broken(source))
-    for row in _rows(connection, source, or_(*lost)) if lost else ():
+    for row in _rows(connection, source, sa.or_(*lost)) if lost else ():
         wrong = f"it goes from snapshot {' to '.join(str(row[each.name]) for each in named[:2])}"
         if row.get("partial_max") is not None:
             wrong += f", with rows up to snapshot {row['partial_max']}"
         yield _problem("interval", source, row, wrong)
 
 
-def _versions(connection: Connection) -> Iterator[Problem]:
+def _versions(connection: sa.Connection) -> Iterator[Problem]:
     """Find rows of which a snapshot must have one, and has two."""
     for source, names in _ruled(connection, rules.ONCE_IN_A_SNAPSHOT):
         c = _distinct(source)
         begin, end = c["begin_snapshot"], c["end_snapshot"]
-        same = [func.lower(c[n]) if n.endswith("_name") else c[n] for n in names]
-        after = func.lead(begin).over(partition_by=same, order_by=(begin, end))
-        shown = or_(end.is_(None), end > begin)
-        known = select(*c.values(), after.label("next_begins")).where(shown).subquery()
+        same = [sa.func.lower(c[n]) if n.endswith("_name") else c[n] for n in names]
+        after = sa.func.lead(begin).over(partition_by=same, order_by=(begin, end))
+        shown = sa.or_(end.is_(None), end > begin)
+        known = sa.select(*c.values(), after.label("next_begins")).where(shown).subquery()
         ends, then = known.c.end_snapshot, known.c.next_begins
-        twice = and_(then.is_not(None), or_(ends.is_(None), ends > then))
+        twice = sa.and_(then.is_not(None), sa.or_(ends.is_(None), ends > then))
         for row in _rows(connection, known, twice):
             wrong = f"another row has the same {', '.join(names)} in the same snapshots"
             yield _problem("interval", source, row, wrong)
 
 
-def _twice(connection: Connection) -> Iterator[Problem]:
+def _twice(connection: sa.Connection) -> Iterator[Problem]:
     """Find rows that must be the only one of their kind, and keys of a place that have another."""
     for source, names in _ruled(connection, rules.ONCE.items()):
         own = _distinct(source)
         keys = [own[n] for n in names]
-        count = func.count().label("rows")
-        query = select(*keys, count).group_by(*keys).having(func.count() > 1).limit(_SHOWN)
+        count = sa.func.count().label("rows")
+        query = sa.select(*keys, count).group_by(*keys).having(sa.func.count() > 1).limit(_SHOWN)
         for row in connection.execute(query).mappings():
             yield _problem("row", source, dict(row), f"there are {row['rows']} rows")
     for source, (owner, place) in _ruled(connection, rules.COUNTED):
         own = _distinct(source)
-        number, last = own[owner], func.max(own[place])
-        gaps = select(number).group_by(number).having(last != func.count() - 1).limit(_SHOWN)
+        number, last = own[owner], sa.func.max(own[place])
+        gaps = sa.select(number).group_by(number).having(last != sa.func.count() - 1).limit(_SHOWN)
         for row in connection.execute(gaps).mappings():
             yield _problem("row", source, dict(row), f"{place} does not count from 0 on")
 
 
-def _dangling(connection: Connection) -> Iterator[Problem]:
+def _dangling(connection: sa.Connection) -> Iterator[Problem]:
     for columns, sources, others in rules.REFERENCES:
         targets = list(_ruled(connection, others.items()))
         for source, names in _ruled(connection, ((name, columns) for name in sources.split())):
             values = [source.c[name] for name in names]
-            known = or_(*(_is_in(values, target, of) for target, of in targets))
-            given = and_(*(value.is_not(None) for value in values))
-            for row in _rows(connection, source, and_(given, not_(known))):
+            known = sa.or_(*(_is_in(values, target, of) for target, of in targets))
+            given = sa.and_(*(value.is_not(None) for value in values))
+            for row in _rows(connection, source, sa.and_(given, sa.not_(known))):
                 wrong = " of ".join(f"{n} {row[n]}" for n in reversed(names))
                 yield _problem("reference", source, row, f"{wrong} does not exist")
 
 
 def _is_in(
-    values: Sequence[ColumnElement[Any]], target: Table, names: Sequence[str]
-) -> ColumnElement[bool]:
+    values: Sequence[sa.ColumnElement[Any]], target: sa.Table, names: Sequence[str]
+) -> sa.ColumnElement[bool]:
     """Return the condition that a row of a table, which may be their own, has these values."""
     known = target.alias("known").c
-    return exists().where(*(known[n] == value for n, value in zip(names, values, strict=True)))
+    return sa.exists().where(*(known[n] == value for n, value in zip(names, values, strict=True)))
 
 
 def _ruled(
-    connection: Connection, ruled: Iterable[tuple[str, ...]]
-) -> Iterator[tuple[Table, list[str]]]:
+    connection: sa.Connection, ruled: Iterable[tuple[str, ...]]
+) -> Iterator[tuple[sa.Table, list[str]]]:
     """Return the tables of rules that this version has, each with the columns that it has."""
     known = format_of(connection).metadata.tables
     for name, *columns in ruled:
@@ -190,12 +176,12 @@ def _ruled(
             yield source, [each for each in " ".join(columns).split() if each in source.c]
 
 
-def _homeless(connection: Connection) -> Iterator[Problem]:
+def _homeless(connection: sa.Connection) -> Iterator[Problem]:
     """Find schemas in schemas that do not exist or that are inside each other."""
     known = format_of(connection)
     if known.nests:
         source = known.table(tables.schema)
-        lost = source.c.schema_id.not_in(select(known.schemas.c.schema_id))
+        lost = source.c.schema_id.not_in(sa.select(known.schemas.c.schema_id))
         for row in _rows(connection, source, lost):
             wrong = f"parent_schema_id {row['parent_schema_id']} leads to no schema of the lake"
             yield _problem("reference", source, row, wrong)
@@ -210,9 +196,9 @@ def _misnamed(found: Misnamed, version: str) -> Problem:
     return Problem("", "names", found.table, wrong, RESTORE)
 
 
-def _numbers(connection: Connection) -> Iterator[Problem]:
+def _numbers(connection: sa.Connection) -> Iterator[Problem]:
     """Find counters that would give an id or a row id a second time."""
-    if connection.execute(select(tables.snapshot.c.snapshot_id).limit(1)).first() is None:
+    if connection.execute(sa.select(tables.snapshot.c.snapshot_id).limit(1)).first() is None:
         yield Problem("", "number", "ducklake_snapshot", "the lake has no snapshot", RESTORE)
         return
     for low in low_counters(connection):
@@ -224,37 +210,41 @@ def _numbers(connection: Connection) -> Iterator[Problem]:
         yield Problem("", "number", name, wrong, RESTORE, repair)
 
 
-def _unregistered(connection: Connection, names: Iterable[str]) -> Iterator[Problem]:
+def _unregistered(connection: sa.Connection, names: Iterable[str]) -> Iterator[Problem]:
     """Find tables of inlined rows that hold rows, of those that no row registers."""
     for name in sorted(names):
         if INLINED_TABLE.fullmatch(name):
-            count = connection.execute(select(func.count()).select_from(sql_table(name))).scalar()
+            count = connection.execute(
+                sa.select(sa.func.count()).select_from(sa.table(name))
+            ).scalar()
             if count:
                 wrong = f"it has {count} row(s), and ducklake_inlined_data_tables has no row of it"
                 yield Problem("", "reference", name, wrong, RESTORE)
 
 
-def _early(connection: Connection) -> Iterator[Problem]:
+def _early(connection: sa.Connection) -> Iterator[Problem]:
     """Find rows of a table that begin before the table."""
     table = tables.table.c
     for source in (tables.data_file, tables.delete_file, tables.column):
-        made = select(func.min(table.begin_snapshot)).where(table.table_id == source.c.table_id)
+        made = sa.select(sa.func.min(table.begin_snapshot)).where(
+            table.table_id == source.c.table_id
+        )
         before = source.c.begin_snapshot < made.scalar_subquery()
         for row in _rows(connection, source, before):
             yield _problem("interval", source, row, "it begins before its table")
 
 
-def _logs(connection: Connection) -> Iterator[Problem]:
+def _logs(connection: sa.Connection) -> Iterator[Problem]:
     c = tables.snapshot_changes.c
-    told = exists().where(c.snapshot_id == tables.snapshot.c.snapshot_id)
-    for row in _rows(connection, tables.snapshot, not_(told)):
+    told = sa.exists().where(c.snapshot_id == tables.snapshot.c.snapshot_id)
+    for row in _rows(connection, tables.snapshot, sa.not_(told)):
         yield _problem("log", tables.snapshot, row, "ducklake_snapshot_changes has no row of it")
 
 
-def _texts(connection: Connection) -> Iterator[Problem]:
+def _texts(connection: sa.Connection) -> Iterator[Problem]:
     """Find rows with a text that cannot be read, or with values that contradict each other."""
     for source, kind, read in _READ:
-        for row in connection.execute(select(source)):
+        for row in connection.execute(sa.select(source)):
             try:
                 read(row)
             except CorruptLake as error:
@@ -268,7 +258,7 @@ def _option(row: Any) -> None:
     table_options([setting], schema_id=setting.scope_id, table_id=setting.scope_id)
 
 
-_READ: tuple[tuple[Table, str, Callable[[Any], object]], ...] = (
+_READ: tuple[tuple[sa.Table, str, Callable[[Any], object]], ...] = (
     (tables.snapshot_changes, "log", lambda row: parse_entries(row.changes_made)),
     (tables.column, "value", lambda row: column_of(row, f"table {row.table_id}")),
     (tables.sort_expression, "value", lambda row: parse_sort_key(sort_key_of(row))),
@@ -278,33 +268,33 @@ _READ: tuple[tuple[Table, str, Callable[[Any], object]], ...] = (
 )
 
 
-def _distinct(source: Table) -> Mapping[str, ColumnElement[Any]]:
+def _distinct(source: sa.Table) -> Mapping[str, sa.ColumnElement[Any]]:
     """Return the columns of a table without rows that are equal to others."""
-    columns = select(source).distinct().subquery().c
+    columns = sa.select(source).distinct().subquery().c
     return {column.name: column for column in columns}
 
 
 def _rows(
-    connection: Connection, source: FromClause, condition: ColumnElement[bool]
+    connection: sa.Connection, source: sa.FromClause, condition: sa.ColumnElement[bool]
 ) -> list[dict[str, object]]:
-    query = select(source).where(condition).limit(_SHOWN)
+    query = sa.select(source).where(condition).limit(_SHOWN)
     return [dict(row) for row in connection.execute(query).mappings()]
 
 
 def _problem(
-    kind: str, source: FromClause, row: Mapping[str, object], wrong: str, repair: str = ""
+    kind: str, source: sa.FromClause, row: Mapping[str, object], wrong: str, repair: str = ""
 ) -> Problem:
     return Problem("", kind, f"{source} ({row_text(row)})", wrong, RESTORE, repair)
 
 
-def older_files(connection: Connection, lake: LakeInfo) -> dict[int, list[tuple[str, int]]]:
+def older_files(connection: sa.Connection, lake: LakeInfo) -> dict[int, list[tuple[str, int]]]:
     """Return path and size of files of older snapshots, by table id, of dropped tables too."""
     by_table = directory_by_table(table_directories(connection, lake))
     found: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for source in (tables.data_file, tables.delete_file):
         c = source.c
         columns = (c.table_id, c.path, c.path_is_relative, c.file_size_bytes)
-        query = select(*columns).where(c.end_snapshot.is_not(None))
+        query = sa.select(*columns).where(c.end_snapshot.is_not(None))
         for number, path, relative, size in connection.execute(query):
             found[number].append((resolve(by_table.get(number, ""), path, relative), size))
     return found

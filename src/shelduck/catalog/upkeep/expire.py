@@ -15,7 +15,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, text
+import sqlalchemy as sa
 
 from shelduck import clock
 from shelduck.catalog.commit.rows.inlined_tables import empty_tables, forget_empty_tables
@@ -96,7 +96,7 @@ def choose(store: Store, request: ExpiryRequest) -> ExpiryChoice:
 
 def _snapshots(store: Store) -> Iterator[tuple[int, datetime]]:
     c = _snapshot.c
-    query = select(c.snapshot_id, c.snapshot_time).order_by(c.snapshot_id).limit(_PAGE)
+    query = sa.select(c.snapshot_id, c.snapshot_time).order_by(c.snapshot_id).limit(_PAGE)
     last = -1
     while True:
         with store.read() as connection:
@@ -129,11 +129,11 @@ def remove_snapshots(store: Store, ids: Iterable[int], pace: LotPace) -> None:
         pace.write(store, partial(_remove, lot))
 
 
-def _remove(ids: Sequence[int], connection: Connection) -> None:
+def _remove(ids: Sequence[int], connection: sa.Connection) -> None:
     carry_over(connection, SnapshotId(max(ids)))
     for some in chunks(ids):
         for source in (_snapshot, _changes):
-            connection.execute(delete(source).where(source.c.snapshot_id.in_(some)))
+            connection.execute(sa.delete(source).where(source.c.snapshot_id.in_(some)))
 
 
 def remove_empty_tables(store: Store, pace: LotPace) -> None:
@@ -151,31 +151,31 @@ def remove_empty_tables(store: Store, pace: LotPace) -> None:
         pace.write(store, partial(_forget, store))
 
 
-def _subject(connection: Connection) -> str:
-    newest = select(func.max(_snapshot.c.schema_version))
+def _subject(connection: sa.Connection) -> str:
+    newest = sa.select(sa.func.max(_snapshot.c.schema_version))
     return f"{_SUBJECT}{connection.execute(newest).scalar()}"
 
 
-def _forget(store: Store, connection: Connection) -> None:
+def _forget(store: Store, connection: sa.Connection) -> None:
     ensure_own_tables(store, connection)
-    connection.execute(delete(upkeep).where(upkeep.c.subject.startswith(_SUBJECT)))
+    connection.execute(sa.delete(upkeep).where(upkeep.c.subject.startswith(_SUBJECT)))
     noted = {"subject": _subject(connection), "heartbeat": clock.now(), "finished": clock.now()}
-    connection.execute(insert(upkeep), noted)
+    connection.execute(sa.insert(upkeep), noted)
     forget_empty_tables(connection)
 
 
-def _unlisted(connection: Connection) -> list[str]:
+def _unlisted(connection: sa.Connection) -> list[str]:
     """Return empty tables for inlined rows that are not listed, and that nobody reads."""
-    listed = set(connection.execute(select(_r.table_name)).scalars())
+    listed = set(connection.execute(sa.select(_r.table_name)).scalars())
     dialect = dialect_of(connection)
     if dialect.in_use is not None:
-        listed.update(connection.execute(text(dialect.in_use)).scalars())
-    present = set(connection.execute(text(dialect.tables)).scalars())
+        listed.update(connection.execute(sa.text(dialect.in_use)).scalars())
+    present = set(connection.execute(sa.text(dialect.tables)).scalars())
     names = [n for n in present - listed if INLINED_TABLE.fullmatch(n)]
     return sorted({*names} - tables_with_rows(connection, names, lambda _: ()))
 
 
-def _drop(names: Sequence[str], connection: Connection) -> None:
+def _drop(names: Sequence[str], connection: sa.Connection) -> None:
     # Another expiry may have been faster.
     for name in sorted({*names}.intersection(_unlisted(connection))):
-        connection.execute(text(f"DROP TABLE {name}"))
+        connection.execute(sa.text(f"DROP TABLE {name}"))

@@ -6,18 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Connection,
-    Table,
-    and_,
-    delete,
-    func,
-    literal_column,
-    select,
-    true,
-)
+import sqlalchemy as sa
 
 from shelduck import clock
 from shelduck.catalog.databases.known import dialect_of
@@ -45,11 +34,11 @@ class LotPace:
         """Begin with `ROWS`."""
         self.rows = ROWS
 
-    def write(self, store: Store, act: Callable[[Connection], T]) -> T:
+    def write(self, store: Store, act: Callable[[sa.Connection], T]) -> T:
         """Run ``act`` in a transaction that holds the lock, and learn from its time."""
         began = 0.0
 
-        def timed(connection: Connection) -> T:
+        def timed(connection: sa.Connection) -> T:
             nonlocal began
             began = clock.monotonic()
             return act(connection)
@@ -75,14 +64,16 @@ class RowBudget:
         """Whether none is left, so that another transaction must continue."""
         return self._left <= 0
 
-    def remove(self, connection: Connection, source: Table, *wanted: ColumnElement[Any]) -> None:
+    def remove(
+        self, connection: sa.Connection, source: sa.Table, *wanted: sa.ColumnElement[Any]
+    ) -> None:
         """Delete rows that meet all conditions, as many as may be; one statement."""
         if self.is_spent:
             return
         name = f"{source.name}.{dialect_of(connection).row_address}"
-        address: ColumnElement[Any] = literal_column(name)
-        some = select(address).select_from(source).where(*wanted).limit(self._left)
-        statement = delete(source).where(address.in_(some.correlate(None)))
+        address: sa.ColumnElement[Any] = sa.literal_column(name)
+        some = sa.select(address).select_from(source).where(*wanted).limit(self._left)
+        statement = sa.delete(source).where(address.in_(some.correlate(None)))
         self._left -= connection.execute(statement).rowcount
 
 
@@ -92,11 +83,11 @@ class KeyPage:
 
     rows: int
     last: int
-    chosen: ColumnElement[bool]
+    chosen: sa.ColumnElement[bool]
 
 
 def pages(
-    store: Store, key: Column[int], size: int, ask: Callable[[Connection, KeyPage], R]
+    store: Store, key: sa.Column[int], size: int, ask: Callable[[sa.Connection, KeyPage], R]
 ) -> Iterator[tuple[KeyPage, R]]:
     """Yield each page of a table, of at most ``size`` rows, with what ``ask`` returns about it.
 
@@ -117,11 +108,11 @@ def pages(
 
 
 def _next_page(
-    connection: Connection, key: Column[int], last: int | None, size: int
+    connection: sa.Connection, key: sa.Column[int], last: int | None, size: int
 ) -> KeyPage | None:
     """Return the page behind the key ``last``, None if there are no more rows; one statement."""
-    behind = true() if last is None else key > last
-    keys = select(key.label("number")).where(behind).order_by(key).limit(size).subquery()
-    bounds = select(func.count(), or_null(func.max(keys.c.number)))
+    behind = sa.true() if last is None else key > last
+    keys = sa.select(key.label("number")).where(behind).order_by(key).limit(size).subquery()
+    bounds = sa.select(sa.func.count(), or_null(sa.func.max(keys.c.number)))
     rows, upto = connection.execute(bounds).one()
-    return None if upto is None else KeyPage(rows, upto, and_(behind, key <= upto))
+    return None if upto is None else KeyPage(rows, upto, sa.and_(behind, key <= upto))

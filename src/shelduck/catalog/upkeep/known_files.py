@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import sqlalchemy as sa
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, select
 
 from shelduck.catalog.commit.schedule import directory_by_table, scheduled_files, table_directories
 from shelduck.catalog.databases.store import Store
@@ -67,14 +67,14 @@ class KnownFiles:
         if self._hashes:
             np.frombuffer(self._hashes, np.int64).sort()
 
-    def read_newer(self, connection: Connection) -> None:
+    def read_newer(self, connection: sa.Connection) -> None:
         """Read the rows of files that are newer than at the last call."""
         first = self._next
         self._next = read.snapshot(connection).next_file_id
         homes = self._homes(connection)
         for source, key in _SOURCES:
             c = source.c
-            query = select(c.table_id, c.path, c.path_is_relative).where(key >= first)
+            query = sa.select(c.table_id, c.path, c.path_is_relative).where(key >= first)
             self._newer.update(map(hash, _paths(homes, connection.execute(query))))
         if self._with_waiting:
             waiting = scheduled_files(connection, self._lake, None, after=first - 1)
@@ -96,7 +96,7 @@ class KnownFiles:
         known = np.frombuffer(self._hashes, np.int64)
         return np.searchsorted(known, hashes, "right") > np.searchsorted(known, hashes)
 
-    def _homes(self, connection: Connection) -> dict[int, str]:
+    def _homes(self, connection: sa.Connection) -> dict[int, str]:
         directories = directory_by_table(table_directories(connection, self._lake))
         return {number: storage_path(place) for number, place in directories.items()}
 
@@ -104,12 +104,12 @@ class KnownFiles:
 def _pages(store: Store) -> Iterator[list[Any]]:
     for source, key in _SOURCES:
         c = source.c
-        ask = partial(_rows, select(c.table_id, c.path, c.path_is_relative))
+        ask = partial(_rows, sa.select(c.table_id, c.path, c.path_is_relative))
         for _, rows in pages(store, key, _ROWS, ask):
             yield rows
 
 
-def _rows(query: Select[Any], connection: Connection, page: KeyPage) -> list[Any]:
+def _rows(query: sa.Select[Any], connection: sa.Connection, page: KeyPage) -> list[Any]:
     return list(connection.execute(query.where(page.chosen)))
 
 

@@ -8,25 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    BindParameter,
-    ColumnElement,
-    Connection,
-    Float,
-    RowMapping,
-    Select,
-    Subquery,
-    and_,
-    bindparam,
-    case,
-    func,
-    literal,
-    or_,
-    select,
-    true,
-    type_coerce,
-)
+import sqlalchemy as sa
 
 from shelduck.catalog.read.overview.lake_tables import RowsInCatalog, kept_rows, with_schemas
 from shelduck.catalog.read.overview.partitions import with_values
@@ -57,7 +39,7 @@ _own, _snapshot = own_tables.file_layout.c, tables.snapshot.c
 _waits = tables.files_scheduled_for_deletion.c
 
 
-def lake_facts(connection: Connection, now: datetime, searches: str) -> LakeFacts:
+def lake_facts(connection: sa.Connection, now: datetime, searches: str) -> LakeFacts:
     """Return what is known of a lake apart from its tables; up to five statements.
 
     ``searches`` is the subject under which a search for orphans is noted.
@@ -71,7 +53,7 @@ def lake_facts(connection: Connection, now: datetime, searches: str) -> LakeFact
     return LakeFacts(expired, scheduled, last_finished(connection, searches))
 
 
-def table_facts(connection: Connection, only: TableId | None = None) -> list[TableFacts]:
+def table_facts(connection: sa.Connection, only: TableId | None = None) -> list[TableFacts]:
     """Return what is known of the tables of the newest snapshot, or of one of them.
 
     Ten statements, and two for each two hundred tables; none for each file.
@@ -88,20 +70,20 @@ def table_facts(connection: Connection, only: TableId | None = None) -> list[Tab
     return [replace(table, is_changing=table.id in changing) for table in found]
 
 
-def _expired(connection: Connection, before: datetime) -> int:
-    newest = select(func.max(_snapshot.snapshot_id)).scalar_subquery()
-    old = and_(_snapshot.snapshot_time < before, _snapshot.snapshot_id < newest)
-    return connection.execute(select(func.count()).where(old)).scalar() or 0
+def _expired(connection: sa.Connection, before: datetime) -> int:
+    newest = sa.select(sa.func.max(_snapshot.snapshot_id)).scalar_subquery()
+    old = sa.and_(_snapshot.snapshot_time < before, _snapshot.snapshot_id < newest)
+    return connection.execute(sa.select(sa.func.count()).where(old)).scalar() or 0
 
 
-def _scheduled(connection: Connection, before: datetime) -> int:
+def _scheduled(connection: sa.Connection, before: datetime) -> int:
     # A cleanup leaves the other ones alone: the lake did not write them.
-    ours = and_(_waits.schedule_start < before, _waits.path_is_relative == true())
-    return connection.execute(select(func.count()).where(ours)).scalar() or 0
+    ours = sa.and_(_waits.schedule_start < before, _waits.path_is_relative == sa.true())
+    return connection.execute(sa.select(sa.func.count()).where(ours)).scalar() or 0
 
 
 def _named(
-    connection: Connection, settings: Sequence[OptionSetting], only: TableId | None
+    connection: sa.Connection, settings: Sequence[OptionSetting], only: TableId | None
 ) -> list[TableFacts]:
     schemas = schemas_of(connection)
     query = with_schemas(schemas, None).add_columns(schemas.c.schema_id)
@@ -123,7 +105,10 @@ def _named(
 
 
 def _with_files(
-    table: TableFacts, kept: RowsInCatalog, files: RowMapping | None, layouts: Sequence[LayoutFiles]
+    table: TableFacts,
+    kept: RowsInCatalog,
+    files: sa.RowMapping | None,
+    layouts: Sequence[LayoutFiles],
 ) -> TableFacts:
     found = replace(table, kept=kept.versions, kept_deletes=kept.deleted, layouts=tuple(layouts))
     if files is None:
@@ -148,49 +133,49 @@ def _with_files(
 
 
 def _files(
-    connection: Connection, known: Sequence[TableFacts], only: TableId | None
-) -> dict[int, RowMapping]:
+    connection: sa.Connection, known: Sequence[TableFacts], only: TableId | None
+) -> dict[int, sa.RowMapping]:
     """Return the counts of files of each table that has any; two statements.
 
     Files count by partition first: only those of one partition are combined.
     """
     keys = _value.partition_key_index
     of_table = [] if only is None else [_value.table_id == only]
-    last = connection.execute(select(or_null(func.max(keys))).where(*of_table)).scalar()
+    last = connection.execute(sa.select(or_null(sa.func.max(keys))).where(*of_table)).scalar()
     width = 0 if last is None else last + 1
     groups = _groups(_each_file(known, width, only), width)
     rows = connection.execute(_tables(groups)).mappings()
     return {row["table_id"]: row for row in rows}
 
 
-def _each_file(known: Sequence[TableFacts], width: int, only: TableId | None) -> Subquery:
+def _each_file(known: Sequence[TableFacts], width: int, only: TableId | None) -> sa.Subquery:
     """Return the live files that are small or have deletes, with what their tables want."""
     source = tables.data_file.outerjoin(
         tables.delete_file,
-        and_(_delete.data_file_id == _file.data_file_id, live(tables.delete_file)),
+        sa.and_(_delete.data_file_id == _file.data_file_id, live(tables.delete_file)),
     )
     source, values = with_values(source, range(width))
     target = _option(known, lambda options: float(options.target_file_size))
     is_small = _file.file_size_bytes * float(TIERS[-1]) < target
-    query = select(
+    query = sa.select(
         _file.table_id,
         _file.partition_id,
         *(v.c.partition_value.label(f"value{n}") for n, v in enumerate(values)),
         _file.file_size_bytes.label("size"),
-        func.coalesce(_file.record_count, 0).label("records"),
-        func.coalesce(_delete.delete_count, 0).label("dead"),
+        sa.func.coalesce(_file.record_count, 0).label("records"),
+        sa.func.coalesce(_delete.delete_count, 0).label("dead"),
         target.label("target"),
         _option(known, lambda options: options.rewrite_delete_threshold).label("threshold"),
     )
     if only is not None:
         query = query.where(_file.table_id == only)
-    chosen = or_(is_small, _delete.data_file_id.is_not(None))
+    chosen = sa.or_(is_small, _delete.data_file_id.is_not(None))
     return query.select_from(source).where(live(tables.data_file), chosen).subquery()
 
 
 def _option(
     known: Sequence[TableFacts], read: Callable[[TableOptions], float]
-) -> ColumnElement[float]:
+) -> sa.ColumnElement[float]:
     """Return the value of an option for the table of a file."""
     by_value: dict[float, list[int]] = defaultdict(list)
     for table in known:
@@ -199,34 +184,36 @@ def _option(
     usual = values.pop() if values else 0.0
     # The ids are part of the text, because a statement can have few parameters.
     chosen = [(_file.table_id.in_(_literals(by_value[value])), _number(value)) for value in values]
-    return case(*chosen, else_=_number(usual)) if chosen else _number(usual)
+    return sa.case(*chosen, else_=_number(usual)) if chosen else _number(usual)
 
 
-def _literals(ids: Sequence[int]) -> BindParameter[Any]:
-    return bindparam(None, ids, BigInteger(), expanding=True, literal_execute=True, unique=True)
+def _literals(ids: Sequence[int]) -> sa.BindParameter[Any]:
+    return sa.bindparam(
+        None, ids, sa.BigInteger(), expanding=True, literal_execute=True, unique=True
+    )
 
 
-def _number(value: float) -> ColumnElement[float]:
-    return literal(value, Float())
+def _number(value: float) -> sa.ColumnElement[float]:
+    return sa.literal(value, sa.Float())
 
 
-def _groups(each: Subquery, width: int) -> Subquery:
+def _groups(each: sa.Subquery, width: int) -> sa.Subquery:
     """Return the files of each partition, counted for each tier together with smaller ones."""
     c = each.c
     groups = [c.table_id, c.partition_id, *(c[f"value{n}"] for n in range(width))]
-    is_worn = and_(c.dead > 0, c.dead >= c.threshold * c.records)
+    is_worn = sa.and_(c.dead > 0, c.dead >= c.threshold * c.records)
     counts = [_sum(is_worn, 1).label("worn"), _sum(is_worn, c.size).label("worn_bytes")]
     for kind, matches in (("clean", c.dead == 0), ("dead", c.dead > 0)):
         for n, part in enumerate(TIERS):
-            is_small = and_(matches, c.size * float(part) < c.target)
+            is_small = sa.and_(matches, c.size * float(part) < c.target)
             counts.append(_sum(is_small, 1).label(f"files_{kind}{n}"))
             counts.append(_sum(is_small, c.size).label(f"bytes_{kind}{n}"))
-    return select(c.table_id, *counts).group_by(*groups).subquery()
+    return sa.select(c.table_id, *counts).group_by(*groups).subquery()
 
 
-def _tables(groups: Subquery) -> Select[Any]:
+def _tables(groups: sa.Subquery) -> sa.Select[Any]:
     c = groups.c
-    counts = [_sum(true(), c[name]).label(name) for name in ("worn", "worn_bytes")]
+    counts = [_sum(sa.true(), c[name]).label(name) for name in ("worn", "worn_bytes")]
     for kind in ("clean", "dead"):
         for n in range(len(TIERS)):
             files, size = c[f"files_{kind}{n}"], c[f"bytes_{kind}{n}"]
@@ -234,16 +221,16 @@ def _tables(groups: Subquery) -> Select[Any]:
             counts.append(_sum(files - smaller >= FULL, 1).label(f"full_{kind}{n}"))
             counts.append(_sum(files >= MIN_FILES, files).label(f"files_{kind}{n}"))
             counts.append(_sum(files >= MIN_FILES, size).label(f"bytes_{kind}{n}"))
-    return select(type_coerce(c.table_id, BigInteger()).label("table_id"), *counts).group_by(
-        c.table_id
-    )
+    return sa.select(
+        sa.type_coerce(c.table_id, sa.BigInteger()).label("table_id"), *counts
+    ).group_by(c.table_id)
 
 
-def _sum(which: ColumnElement[bool], what: Any) -> ColumnElement[Any]:
-    return total(case((which, what), else_=0))
+def _sum(which: sa.ColumnElement[bool], what: Any) -> sa.ColumnElement[Any]:
+    return total(sa.case((which, what), else_=0))
 
 
-def _layouts(connection: Connection, only: TableId | None) -> dict[int, list[LayoutFiles]]:
+def _layouts(connection: sa.Connection, only: TableId | None) -> dict[int, list[LayoutFiles]]:
     """Return the layouts of tables that have too many; two statements."""
     found: dict[int, list[LayoutFiles]] = defaultdict(list)
     if not present_tables(connection, [own_tables.file_layout.name]):
@@ -252,16 +239,16 @@ def _layouts(connection: Connection, only: TableId | None) -> dict[int, list[Lay
     where = [live(tables.data_file)]
     if only is not None:
         where.append(_file.table_id == only)
-    many = func.count(_own.layout_id.distinct()) > LAYOUTS
-    chosen = select(_file.table_id).select_from(joined).where(*where)
+    many = sa.func.count(_own.layout_id.distinct()) > LAYOUTS
+    chosen = sa.select(_file.table_id).select_from(joined).where(*where)
     chosen = chosen.group_by(_file.table_id).having(many)
     query = (
-        select(
+        sa.select(
             _file.table_id,
             _own.layout_id,
-            total(literal(1)).label("files"),
+            total(sa.literal(1)).label("files"),
             total(_file.file_size_bytes).label("bytes"),
-            func.max(_file.data_file_id).label("newest"),
+            sa.func.max(_file.data_file_id).label("newest"),
         )
         .select_from(joined)
         .where(*where, _file.table_id.in_(chosen))
@@ -273,14 +260,14 @@ def _layouts(connection: Connection, only: TableId | None) -> dict[int, list[Lay
 
 
 def files_of_layouts(
-    connection: Connection, table: TableId, layouts: Iterable[int]
+    connection: sa.Connection, table: TableId, layouts: Iterable[int]
 ) -> list[tuple[int, int]]:
     """Return the live files of a table that have one of these layouts, with their bytes.
 
     Oldest first; one statement.
     """
     query = (
-        select(_file.data_file_id, _file.file_size_bytes)
+        sa.select(_file.data_file_id, _file.file_size_bytes)
         .join(own_tables.file_layout, _own.data_file_id == _file.data_file_id)
         .where(
             _file.table_id == table,

@@ -12,21 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Executable,
-    MetaData,
-    Table,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    text,
-    update,
-)
-from sqlalchemy import table as sql_table
+import sqlalchemy as sa
 from sqlalchemy.schema import CreateColumn, CreateTable, DropTable
 
 from shelduck import clock
@@ -73,7 +59,7 @@ class _Act:
     """A step with its statements, or with the error that a refusal raises."""
 
     step: MigrationStep
-    statements: Sequence[tuple[Executable, Any]] = ()
+    statements: Sequence[tuple[sa.Executable, Any]] = ()
     refusal: ShelduckError | None = None
 
 
@@ -104,7 +90,7 @@ class _Migration:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: sa.Connection,
         target: Format,
         is_gone: Callable[[str], bool],
         *,
@@ -116,7 +102,7 @@ class _Migration:
 
     def all(self) -> tuple[str, list[MigrationStep]]:
         """Do every step, and return them with the version before."""
-        known = select(tables.metadata.c.value).where(tables.IS_VERSION)
+        known = sa.select(tables.metadata.c.value).where(tables.IS_VERSION)
         version = self.connection.execute(known).scalar_one()
         if version not in FORMATS:
             raise Unsupported(
@@ -167,7 +153,7 @@ class _Migration:
 
     def _inlined_tables(self) -> Iterator[_Act]:
         """Give the columns of each registered table for inlined rows their names."""
-        query = select(_inlined.table_id, _inlined.table_name).order_by(*_inlined)
+        query = sa.select(_inlined.table_id, _inlined.table_name).order_by(*_inlined)
         for number, name in self.connection.execute(query).all():
             columns = list(self.present.get(name, ()))
             found = self.target.renames(columns)
@@ -186,8 +172,8 @@ class _Migration:
 
     def _taken(self, number: int, name: str, column: str) -> _Act:
         """Drop a table without rows whose column has a name of DuckLake, or refuse."""
-        rows = sql_table(name)
-        if self.connection.execute(select(func.count()).select_from(rows)).scalar_one():
+        rows = sa.table(name)
+        if self.connection.execute(sa.select(sa.func.count()).select_from(rows)).scalar_one():
             told = (
                 f"DuckLake {self.target.version} uses the name of the column {column} of"
                 f" {self._name(number)} for rows in the catalog; rename the column, then CALL"
@@ -195,18 +181,18 @@ class _Migration:
             )
             return self._refused(name, told, InvalidRequest)
         told = f"it has no rows, and DuckLake {self.target.version} uses the name of {column}"
-        registered = delete(tables.inlined_data_tables).where(_inlined.table_name == name)
-        drop = DropTable(Table(name, MetaData()))
+        registered = sa.delete(tables.inlined_data_tables).where(_inlined.table_name == name)
+        drop = DropTable(sa.Table(name, sa.MetaData()))
         return _Act(MigrationStep("drop", name, told), [(registered, None), (drop, None)])
 
     def versions_of_inlined(self) -> Iterator[_Act]:
         """Record in which snapshots tables of inlined rows began, where older DuckDBs did not."""
         known: dict[int, dict[int, int]] = defaultdict(dict)
         for row in self.connection.execute(
-            select(*_versions).where(_versions.table_id.is_not(None))
+            sa.select(*_versions).where(_versions.table_id.is_not(None))
         ):
             known[row.table_id][row.schema_version] = row.begin_snapshot
-        query = select(_snapshot.snapshot_id, _snapshot.schema_version)
+        query = sa.select(_snapshot.snapshot_id, _snapshot.schema_version)
         snapshots = self.connection.execute(query.order_by(_snapshot.snapshot_id)).all()
         began = {
             version: after.snapshot_id
@@ -214,14 +200,14 @@ class _Migration:
             if before.snapshot_id == after.snapshot_id - 1
             for version in range(before.schema_version + 1, after.schema_version + 1)
         }
-        for row in self.connection.execute(select(*_inlined).order_by(*_inlined)).all():
+        for row in self.connection.execute(sa.select(*_inlined).order_by(*_inlined)).all():
             begins, at = known[row.table_id], began.get(row.schema_version)
             if at is None or row.schema_version in begins:
                 continue
             # The first version of a table begins with the table.
             if sum(begin <= at for begin in begins.values()) > 1:
                 added = {"begin_snapshot": at, "schema_version": row.schema_version}
-                statement = insert(tables.schema_versions).values(
+                statement = sa.insert(tables.schema_versions).values(
                     added | {"table_id": row.table_id}
                 )
                 what = f"{tables.schema_versions.name} (table_id {row.table_id})"
@@ -230,7 +216,7 @@ class _Migration:
 
     def defaults_of_fields(self) -> Iterator[_Act]:
         """Give fields of structs the defaults back that a rename of older DuckDBs dropped."""
-        query = select(*_column).where(_column.parent_column.is_not(None))
+        query = sa.select(*_column).where(_column.parent_column.is_not(None))
         order = (_column.table_id, _column.column_id, _column.begin_snapshot)
         last: Any = None
         for row in self.connection.execute(query.order_by(*order)).all():
@@ -250,7 +236,7 @@ class _Migration:
                     f"{tables.column.name} (table_id {row.table_id}, column_id {row.column_id})",
                     f"{row.column_name} gets the default {last.initial_default} back, which a"
                     f" rename in snapshot {row.begin_snapshot} dropped",
-                    [(update(tables.column).where(*mine).values(values), None)],
+                    [(sa.update(tables.column).where(*mine).values(values), None)],
                 )
 
     def types_of_inlined_rows(self) -> Iterator[_Act]:
@@ -258,7 +244,7 @@ class _Migration:
         dialect = dialect_of(self.connection)
         if dialect.older_value is as_it_is:
             return
-        for row in self.connection.execute(select(*_inlined).order_by(*_inlined)).all():
+        for row in self.connection.execute(sa.select(*_inlined).order_by(*_inlined)).all():
             changed = [
                 f"ALTER COLUMN {double_quoted(field.name)} TYPE {dialect.inlined_type(field)}"
                 f" USING {value}"
@@ -269,17 +255,17 @@ class _Migration:
                 alter = f"ALTER TABLE {row.table_name} {', '.join(changed)}".replace(":", "\\:")
                 texts = ("SET LOCAL TimeZone = 'UTC'", "SET LOCAL DateStyle = 'ISO'", alter)
                 told = f"{len(changed)} column(s) get the types that DuckLake stores now"
-                yield self._repair(row.table_name, told, [(text(each), None) for each in texts])
+                yield self._repair(row.table_name, told, [(sa.text(each), None) for each in texts])
 
     def bounds(self) -> Iterator[_Act]:
         """Clear bounds that may be those of another type."""
         several = (
-            select(_column.table_id, _column.column_id)
+            sa.select(_column.table_id, _column.column_id)
             .group_by(_column.table_id, _column.column_id)
-            .having(func.count(_column.column_type.distinct()) > 1)
+            .having(sa.func.count(_column.column_type.distinct()) > 1)
             .subquery()
         )
-        query = select(_column.table_id, _column.column_id, _column.column_type)
+        query = sa.select(_column.table_id, _column.column_id, _column.column_type)
         query = query.add_columns(_column.begin_snapshot).join(
             several,
             (several.c.table_id == _column.table_id) & (several.c.column_id == _column.column_id),
@@ -295,40 +281,44 @@ class _Migration:
     def _clear(self, table: int, column: int, since: int) -> Iterator[_Act]:
         """Clear bounds of a column in files from before a snapshot, and in the table."""
         file = tables.data_file.c
-        older = select(file.data_file_id).where(file.table_id == table, file.begin_snapshot < since)
+        older = sa.select(file.data_file_id).where(
+            file.table_id == table, file.begin_snapshot < since
+        )
         in_files, in_table = tables.file_column_stats, tables.table_column_stats
         for source, more in ((in_files, [in_files.c.data_file_id.in_(older)]), (in_table, [])):
             c = source.c
-            has_bounds = or_(c.min_value.is_not(None), c.max_value.is_not(None))
+            has_bounds = sa.or_(c.min_value.is_not(None), c.max_value.is_not(None))
             mine = (c.table_id == table, c.column_id == column, has_bounds, *more)
-            count = self.connection.execute(select(func.count()).where(*mine)).scalar_one()
+            count = self.connection.execute(sa.select(sa.func.count()).where(*mine)).scalar_one()
             if count:
                 yield self._repair(
                     f"{source.name} (table_id {table}, column_id {column})",
                     f"{count} row(s) lose bounds: the column got its type in snapshot {since}",
-                    [(update(source).where(*mine).values(min_value=None, max_value=None), None)],
+                    [(sa.update(source).where(*mine).values(min_value=None, max_value=None), None)],
                 )
 
     def _additions(self) -> Iterator[_Act]:
         for more in self.target.beyond(self.present):
-            if isinstance(more, Table):
+            if isinstance(more, sa.Table):
                 step = MigrationStep("add", more.name, "a new table")
                 yield _Act(step, [(CreateTable(more), None)])
             else:
                 yield self._added_column(more)
 
-    def _added_column(self, column: Column[Any]) -> _Act:
+    def _added_column(self, column: sa.Column[Any]) -> _Act:
         table = column.table.name
         made = CreateColumn(column).compile(dialect=self.connection.dialect)
         step = MigrationStep("add", f"{table}.{column.name}", "NULL for rows that exist")
-        return _Act(step, [(text(f"ALTER TABLE {table} ADD COLUMN {made}"), None)])
+        return _Act(step, [(sa.text(f"ALTER TABLE {table} ADD COLUMN {made}"), None)])
 
     def _version(self, older: Format) -> _Act:
         told = (
             f"{older.version} becomes {self.target.version}: every client needs {self.target.needs}"
             " or its like from then on, and only a backup of the catalog leads back"
         )
-        changed = update(tables.metadata).where(tables.IS_VERSION).values(value=self.target.version)
+        changed = (
+            sa.update(tables.metadata).where(tables.IS_VERSION).values(value=self.target.version)
+        )
         return _Act(MigrationStep("version", tables.metadata.name, told), [(changed, None)])
 
     def _fields(self, row: Any) -> list[tuple[Field, str]]:
@@ -350,14 +340,16 @@ class _Migration:
     def _name(self, number: int) -> str:
         """Return what a table is called now."""
         query = (
-            select(_s.schema_name, _t.table_name)
+            sa.select(_s.schema_name, _t.table_name)
             .join_from(tables.table, tables.schema, _s.schema_id == _t.schema_id)
             .where(_t.table_id == number, queries.live(tables.table))
         )
         found = self.connection.execute(query).first()
         return f"the dropped table {number}" if found is None else ".".join(found)
 
-    def _repair(self, what: str, told: str, statements: Sequence[tuple[Executable, Any]]) -> _Act:
+    def _repair(
+        self, what: str, told: str, statements: Sequence[tuple[sa.Executable, Any]]
+    ) -> _Act:
         return _Act(MigrationStep("repair", what, told), statements)
 
     def _refused(self, what: str, told: str, error: type[ShelduckError]) -> _Act:

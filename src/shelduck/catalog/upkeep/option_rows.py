@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.kept_places import name_to_set
 from shelduck.catalog.read.queries import live
@@ -22,26 +22,26 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import shown_schema
 
 _c = tables.metadata.c
-_SETTINGS = select(_c.key, _c.value, _c.scope, _c.scope_id)
-_INSERT = insert(tables.metadata)
-_UPDATE = update(tables.metadata).values(value=bindparam("new", type_=TEXT))
+_SETTINGS = sa.select(_c.key, _c.value, _c.scope, _c.scope_id)
+_INSERT = sa.insert(tables.metadata)
+_UPDATE = sa.update(tables.metadata).values(value=sa.bindparam("new", type_=TEXT))
 
 
-def read_settings(connection: Connection) -> list[OptionSetting]:
+def read_settings(connection: sa.Connection) -> list[OptionSetting]:
     """Return every option that is set, in any scope; one statement."""
     known = _SETTINGS.where(_c.key.in_(OPTION_NAMES)).order_by(_c.key, _c.scope, _c.scope_id)
     rows = connection.execute(known)
     return [setting_of(row) for row in rows]
 
 
-def read_table_options(connection: Connection, table: TableVersion) -> TableOptions:
+def read_table_options(connection: sa.Connection, table: TableVersion) -> TableOptions:
     """Return what applies to a table; one statement."""
     rows = connection.execute(OPTIONS, {"schema": table.schema.id, "table": table.id})
     settings = [setting_of(row) for row in rows]
     return table_options(settings, schema_id=table.schema.id, table_id=table.id)
 
 
-def write_setting(connection: Connection, setting: OptionSetting) -> None:
+def write_setting(connection: sa.Connection, setting: OptionSetting) -> None:
     """Set an option, as DuckDB does: at most three statements, and no snapshot."""
     name = name_to_set(connection, setting)
     same_scope = _c.scope.is_not_distinct_from(setting.scope.value)
@@ -59,14 +59,14 @@ def write_setting(connection: Connection, setting: OptionSetting) -> None:
         )
 
 
-def owner_names(connection: Connection) -> dict[tuple[Scope, int | None], str]:
+def owner_names(connection: sa.Connection) -> dict[tuple[Scope, int | None], str]:
     """Return the names of live schemas and tables, by scope and id; two statements."""
     every, t = schemas_of(connection), tables.table.c
-    named = select(every.c.schema_id, every.c.schema_name).where(live(every))
+    named = sa.select(every.c.schema_id, every.c.schema_name).where(live(every))
     schemas = {n: shown_schema(word) for n, word in connection.execute(named)}
     found: dict[tuple[Scope, int | None], str] = {(Scope.SCHEMA, i): n for i, n in schemas.items()}
     for number, schema, name in connection.execute(
-        select(t.table_id, t.schema_id, t.table_name).where(live(tables.table))
+        sa.select(t.table_id, t.schema_id, t.table_name).where(live(tables.table))
     ):
         if schema in schemas:
             found[Scope.TABLE, number] = f"{schemas[schema]}.{name}"

@@ -15,24 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from sqlalchemy import (
-    BindParameter,
-    Column,
-    ColumnElement,
-    Connection,
-    Select,
-    Table,
-    and_,
-    bindparam,
-    delete,
-    exists,
-    func,
-    not_,
-    or_,
-    select,
-    text,
-    tuple_,
-)
+import sqlalchemy as sa
 
 from shelduck import clock
 from shelduck.catalog.commit.rows.file_rows import columns_of, remove_file_rows
@@ -59,10 +42,10 @@ from shelduck.model.tables.schema import TableId
 PAGE, TABLES = 2_000, 20
 
 _f, _d = tables.data_file.c, tables.delete_file.c
-_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
-_DATA = select(_f.data_file_id, _f.table_id, _f.begin_snapshot, _f.end_snapshot)
+_IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
+_DATA = sa.select(_f.data_file_id, _f.table_id, _f.begin_snapshot, _f.end_snapshot)
 # A delete file goes with its data file.
-_DELETES = select(
+_DELETES = sa.select(
     *(_d.delete_file_id, _d.table_id, _d.begin_snapshot, _d.end_snapshot),
     _f.begin_snapshot.label("data_begin"),
     _f.end_snapshot.label("data_end"),
@@ -115,7 +98,7 @@ class Sweep:
         """Return how many rows of files there are to look at; one statement for each kind."""
         with self._store.read() as connection:
             return sum(
-                int(connection.execute(select(func.count()).select_from(source)).scalar_one())
+                int(connection.execute(sa.select(sa.func.count()).select_from(source)).scalar_one())
                 for source in (tables.delete_file, tables.data_file)
             )
 
@@ -142,8 +125,8 @@ class Sweep:
     def _purged(self) -> Sequence[int]:
         """The tables that no snapshot sees under any name; one statement."""
         t = tables.table.c
-        lives = select(t.table_id).where(t.end_snapshot.is_(None))
-        query = select(t.table_id, t.begin_snapshot, t.end_snapshot).where(
+        lives = sa.select(t.table_id).where(t.end_snapshot.is_(None))
+        query = sa.select(t.table_id, t.begin_snapshot, t.end_snapshot).where(
             t.end_snapshot.is_not(None), t.table_id.not_in(lives)
         )
         with self._store.read() as connection:
@@ -156,7 +139,9 @@ class Sweep:
         with self._store.read() as connection:
             return directory_by_table(table_directories(connection, self._lake))
 
-    def _pages(self, source: Table, key: Column[int], query: Select[Any]) -> Iterator[Page]:
+    def _pages(
+        self, source: sa.Table, key: sa.Column[int], query: sa.Select[Any]
+    ) -> Iterator[Page]:
         lot = _Lot()
         for page, doomed in pages(self._store, key, PAGE, partial(self._doomed, query)):
             gone = 0
@@ -170,7 +155,7 @@ class Sweep:
         yield Page(0, self._remove(source, lot))
 
     def _doomed(
-        self, query: Select[Any], connection: Connection, page: KeyPage
+        self, query: sa.Select[Any], connection: sa.Connection, page: KeyPage
     ) -> dict[int, list[int]]:
         """Return the ids of the files of a page that nobody sees, by table.
 
@@ -180,7 +165,7 @@ class Sweep:
         found = query.where(page.chosen)
         if not purged:
             ends = list(query.selected_columns)[3::2]
-            found = found.where(or_(*(c.is_not(None) for c in ends)))
+            found = found.where(sa.or_(*(c.is_not(None) for c in ends)))
         doomed: dict[int, list[int]] = {}
         for number, table, *intervals in connection.execute(found):
             pairs = zip(intervals[::2], intervals[1::2], strict=True)
@@ -192,7 +177,7 @@ class Sweep:
             self._widths[table] = len(columns_of(connection, TableId(table)))
         return doomed
 
-    def _remove(self, source: Table, lot: _Lot) -> int:
+    def _remove(self, source: sa.Table, lot: _Lot) -> int:
         """Remove a lot in one transaction; return how many files were left of it."""
         ids = [number for some in lot.files.values() for number in some]
         if not ids or not self._removes:
@@ -202,8 +187,8 @@ class Sweep:
         # Places take most of the time, so they are computed before anybody has to wait.
         places = self._places(_OF_DATA if is_data else _OF_DELETES, ids)
 
-        def remove(connection: Connection) -> int:
-            rows = connection.execute(select(key).where(key.in_(_IDS)), {"ids": ids})
+        def remove(connection: sa.Connection) -> int:
+            rows = connection.execute(sa.select(key).where(key.in_(_IDS)), {"ids": ids})
             left = set(rows.scalars()) & places.keys()
             gone = [places[number] for number in sorted(left)]
             schedule_placed(self._store, connection, gone, clock.now())
@@ -213,13 +198,13 @@ class Sweep:
                     if mine:
                         remove_file_rows(connection, TableId(table), mine)
             elif gone:
-                connection.execute(delete(source).where(key.in_(_IDS)), {"ids": sorted(left)})
+                connection.execute(sa.delete(source).where(key.in_(_IDS)), {"ids": sorted(left)})
             return len(gone)
 
         return self._pace.write(self._store, remove)
 
     def _places(
-        self, query: Select[Any], ids: Sequence[int]
+        self, query: sa.Select[Any], ids: Sequence[int]
     ) -> dict[int, tuple[GoneFile, Place | None]]:
         """Return files that nobody sees, and where the lake put them, by id; one statement."""
         directories = self._directories
@@ -232,11 +217,11 @@ class Sweep:
             found[number] = gone, place_of(self._lake, gone)
         return found
 
-    def _in_steps(self, act: Callable[[Connection, RowBudget], None]) -> None:
+    def _in_steps(self, act: Callable[[sa.Connection, RowBudget], None]) -> None:
         """Run ``act`` in transactions of their own until it does not use up its budget."""
         while self._removes:
 
-            def step(connection: Connection) -> bool:
+            def step(connection: sa.Connection) -> bool:
                 budget = RowBudget(self._pace.rows)
                 act(connection, budget)
                 return budget.is_spent
@@ -244,23 +229,23 @@ class Sweep:
             if not self._pace.write(self._store, step):
                 return
 
-    def _unseen_pairs(self, source: Table) -> list[tuple[int, int]]:
+    def _unseen_pairs(self, source: sa.Table) -> list[tuple[int, int]]:
         c = source.c
-        query = select(c.begin_snapshot, c.end_snapshot).where(c.end_snapshot.is_not(None))
+        query = sa.select(c.begin_snapshot, c.end_snapshot).where(c.end_snapshot.is_not(None))
         with self._store.read() as connection:
             rows = connection.execute(query.distinct()).all()
         return [(begin, end) for begin, end in rows if not self._remaining.see(begin, end)]
 
     def _remove_layouts(self) -> None:
         own, of_files = own_tables.layout, own_tables.file_layout
-        unused = not_(exists().where(of_files.c.layout_id == own.c.layout_id))
+        unused = sa.not_(sa.exists().where(of_files.c.layout_id == own.c.layout_id))
         with self._store.read() as connection:
             names = {own.name, of_files.name}
             if present_tables(connection, names) != names:
                 return
-            found = list(connection.execute(select(own.c.layout_id).where(unused)).scalars())
+            found = list(connection.execute(sa.select(own.c.layout_id).where(unused)).scalars())
         for ids in chunks(found, PAGE):
-            self._in_steps(partial(_remove_rows, own, and_(own.c.layout_id.in_(ids), unused)))
+            self._in_steps(partial(_remove_rows, own, sa.and_(own.c.layout_id.in_(ids), unused)))
 
 
 class _Lot:
@@ -283,34 +268,34 @@ class _Lot:
         self._rows += 4 + width
 
 
-_OF_DATA = select(
+_OF_DATA = sa.select(
     *(_f.data_file_id, _f.table_id, _f.path, _f.path_is_relative, _f.mapping_id)
 ).where(_f.data_file_id.in_(_IDS))
-_OF_DELETES = select(
-    *(_d.delete_file_id, _d.table_id, _d.path, _d.path_is_relative), text("NULL")
+_OF_DELETES = sa.select(
+    *(_d.delete_file_id, _d.table_id, _d.path, _d.path_is_relative), sa.text("NULL")
 ).where(_d.delete_file_id.in_(_IDS))
 
 
 def _remove_rows(
-    source: Table, wanted: ColumnElement[bool], connection: Connection, budget: RowBudget
+    source: sa.Table, wanted: sa.ColumnElement[bool], connection: sa.Connection, budget: RowBudget
 ) -> None:
     budget.remove(connection, source, wanted)
 
 
-def _purge(ids: Sequence[int], connection: Connection, budget: RowBudget) -> None:
+def _purge(ids: Sequence[int], connection: sa.Connection, budget: RowBudget) -> None:
     """Remove all rows about tables, and their tables of inlined rows."""
     registered = tables.inlined_data_tables.c
     names = []
-    query = select(registered.table_id, registered.table_name)
+    query = sa.select(registered.table_id, registered.table_name)
     for table, name in connection.execute(query.where(registered.table_id.in_(ids))):
         require_inlined_tables(table, [name])
         names.append(name)
     names += [inlined_delete_table(TableId(n)) for n in ids]
     quote = connection.dialect.identifier_preparer.quote
     for name in sorted(present_tables(connection, names)):
-        connection.execute(text(f"DROP TABLE {quote(name)}"))
+        connection.execute(sa.text(f"DROP TABLE {quote(name)}"))
     mapping, name_mapping = tables.column_mapping, tables.name_mapping
-    mappings = select(mapping.c.mapping_id).where(mapping.c.table_id.in_(ids))
+    mappings = sa.select(mapping.c.mapping_id).where(mapping.c.table_id.in_(ids))
     budget.remove(connection, name_mapping, name_mapping.c.mapping_id.in_(mappings))
     budget.remove(connection, mapping, mapping.c.table_id.in_(ids))
     budget.remove(connection, tables.tag, tables.tag.c.object_id.in_(ids))
@@ -319,13 +304,13 @@ def _purge(ids: Sequence[int], connection: Connection, budget: RowBudget) -> Non
 
 
 def _end(
-    source: Table, pairs: Sequence[tuple[int, int]], connection: Connection, budget: RowBudget
+    source: sa.Table, pairs: Sequence[tuple[int, int]], connection: sa.Connection, budget: RowBudget
 ) -> None:
     """Remove the rows of these intervals, and what belongs to them."""
     c = source.c
-    is_gone = tuple_(c.begin_snapshot, c.end_snapshot).in_(pairs)
+    is_gone = sa.tuple_(c.begin_snapshot, c.end_snapshot).in_(pairs)
     if source is tables.macro:
-        macros = select(c.macro_id).where(is_gone)
+        macros = sa.select(c.macro_id).where(is_gone)
         for part in (tables.macro_impl, tables.macro_parameters):
             budget.remove(connection, part, part.c.macro_id.in_(macros))
     budget.remove(connection, source, is_gone)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BindParameter, Table, Update, bindparam, delete, select, union_all, update
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.adoptions import refuse_other_numbers
 from shelduck.catalog.commit.draft import ChangeKind, Draft
@@ -47,33 +47,33 @@ from shelduck.planning.proof import Fitting, fitting, is_narrower
 
 # No data file has this id.
 _IN_CATALOG = -1
-_LIVE_FILES = select(unchecked(tables.data_file.c.data_file_id)).where(
-    tables.data_file.c.table_id == bindparam("of_table"), live(tables.data_file)
+_LIVE_FILES = sa.select(unchecked(tables.data_file.c.data_file_id)).where(
+    tables.data_file.c.table_id == sa.bindparam("of_table"), live(tables.data_file)
 )
 
 _BOUNDS = ("min_value", "max_value", "min_is_exact", "max_is_exact")
 _table_stats = tables.table_column_stats
 # A row without bounds would say "no values yet", and DuckDB's next insert would narrow it.
-_DELETE_TABLE_BOUNDS = delete(_table_stats).where(
-    _table_stats.c.table_id == bindparam("of_table"),
-    _table_stats.c.column_id.in_(bindparam("ids", expanding=True)),
+_DELETE_TABLE_BOUNDS = sa.delete(_table_stats).where(
+    _table_stats.c.table_id == sa.bindparam("of_table"),
+    _table_stats.c.column_id.in_(sa.bindparam("ids", expanding=True)),
 )
-_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
 _BEGIN_LATER = (
-    update(tables.data_file)
+    sa.update(tables.data_file)
     .where(tables.data_file.c.data_file_id.in_(_IDS))
-    .values(begin_snapshot=bindparam("moved_to"))
+    .values(begin_snapshot=sa.bindparam("moved_to"))
 )
 
 
 @cache
-def _clear_file_bounds(of: Format) -> Update:
+def _clear_file_bounds(of: Format) -> sa.Update:
     known = of.table(tables.file_column_stats)
     return (
-        update(known)
+        sa.update(known)
         .where(
-            known.c.table_id == bindparam("of_table"),
-            known.c.column_id.in_(bindparam("ids", expanding=True)),
+            known.c.table_id == sa.bindparam("of_table"),
+            known.c.column_id.in_(sa.bindparam("ids", expanding=True)),
         )
         .values({name: None for name in _BOUNDS if name in known.c})
     )
@@ -181,7 +181,7 @@ def _narrowed(was: Sequence[Field], new: Schema) -> dict[FieldId, Fitting]:
 
 def _forget_wider_totals(draft: Draft, table: TableId, narrowed: Mapping[FieldId, Fitting]) -> None:
     """Drop bounds of a table that are values of deleted rows, which its columns no longer hold."""
-    query = select(_table_stats.c.column_id, _table_stats.c.min_value, _table_stats.c.max_value)
+    query = sa.select(_table_stats.c.column_id, _table_stats.c.min_value, _table_stats.c.max_value)
     query = query.where(_table_stats.c.table_id == table, _table_stats.c.column_id.in_(narrowed))
     gone = [
         number
@@ -203,18 +203,18 @@ def _require_only_files(draft: Draft, work: TableWork, known: frozenset[int]) ->
     for some in chunks(
         [_LIVE_FILES, *(rows_in(draft.format.inlined(n), _IN_CATALOG) for n in names)], AT_ONCE
     ):
-        found.update(draft.connection.execute(union_all(*some), {"of_table": work.id}).scalars())
+        found.update(draft.connection.execute(sa.union_all(*some), {"of_table": work.id}).scalars())
     if _IN_CATALOG in found:
         raise Conflict(f"another commit wrote inlined rows to {work.name}")
     if others := found - known:
         raise Conflict(f"another commit wrote {len(others)} data file(s) of {work.name}")
 
 
-def _ending_later(source: Table) -> Update:
+def _ending_later(source: sa.Table) -> sa.Update:
     return (
-        update(source)
-        .where(source.c.table_id == bindparam("of_table"), source.c.end_snapshot.in_(_IDS))
-        .values(end_snapshot=bindparam("moved_to"))
+        sa.update(source)
+        .where(source.c.table_id == sa.bindparam("of_table"), source.c.end_snapshot.in_(_IDS))
+        .values(end_snapshot=sa.bindparam("moved_to"))
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Table, bindparam, func, select, update
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.rows.versions import begin, end, renew
@@ -30,20 +30,21 @@ _CREATED = {MacroKind.SCALAR: Verb.CREATED_SCALAR_MACRO, MacroKind.TABLE: Verb.C
 _DROPPED = {MacroKind.SCALAR: Verb.DROPPED_SCALAR_MACRO, MacroKind.TABLE: Verb.DROPPED_TABLE_MACRO}
 _macro, _impl = tables.macro.c, tables.macro_impl.c
 _LIVE_MACROS = (
-    select(
+    sa.select(
         *(_macro.macro_id, _macro.schema_id),
-        *(func.lower(_macro.macro_name).label("name"), _impl.type),
+        *(sa.func.lower(_macro.macro_name).label("name"), _impl.type),
     )
     .join_from(tables.macro, tables.macro_impl, _macro.macro_id == _impl.macro_id)
     .where(
-        live(tables.macro), func.lower(_macro.macro_name).in_(bindparam("names", expanding=True))
+        live(tables.macro),
+        sa.func.lower(_macro.macro_name).in_(sa.bindparam("names", expanding=True)),
     )
 )
 
 
 def _write_schemas(draft: Draft, work: Work) -> None:
     """Write new schemas and end dropped ones; one statement each, however many there are."""
-    rows: list[tuple[Table, Row]] = []
+    rows: list[tuple[sa.Table, Row]] = []
     for made in work.of(CreateSchema):
         schema = made.schema
         number = draft.schema_ids[schema.id] = SchemaId(draft.catalog_id())
@@ -68,7 +69,7 @@ def _check_views(draft: Draft, work: Work) -> None:
         return
     ids = [change.view.id for change in changes]
     source = draft.format.table(tables.view)
-    query = select(source).where(source.c.view_id.in_(ids), live(source))
+    query = sa.select(source).where(source.c.view_id.in_(ids), live(source))
     rows = draft.connection.execute(query).mappings()
     draft.found.update((row["view_id"], dict(row)) for row in rows)
     for each in changes:
@@ -93,7 +94,7 @@ def _write_views(draft: Draft, work: Work) -> None:
     renamed = {each.view.id: each for each in work.of(RenameView)}
     named = [(draft.found[n], {"view_name": each.new_name}) for n, each in renamed.items()]
     renew(draft, tables.view, "view_id", named)
-    rows: list[tuple[Table, Row]] = []
+    rows: list[tuple[sa.Table, Row]] = []
     # DuckLake logs a rename as the creation of the new name.
     names = [(each.view.schema.name, each.new_name) for each in renamed.values()]
     for made in work.of(CreateView):
@@ -114,14 +115,14 @@ def _comment(draft: Draft, change: CommentViewColumns) -> None:
     """Write comments on columns of one view; one without a text is a row too, as in DuckDB."""
     number, table = change.view.id, _tags_of_columns(draft)
     c = table.c
-    named = func.lower(c.column_name).in_([func.lower(name) for name, _ in change.comments])
+    named = sa.func.lower(c.column_name).in_([sa.func.lower(name) for name, _ in change.comments])
     mine = (c.view_id == number, c.key == "comment", named, live(table))
-    draft.connection.execute(update(table).where(*mine).values(end_snapshot=draft.id))
+    draft.connection.execute(sa.update(table).where(*mine).values(end_snapshot=draft.id))
     begin(draft, column_comment_rows(table, number, change.comments))
     draft.entries.append(Entry(Verb.ALTERED_VIEW, number))
 
 
-def _tags_of_columns(draft: Draft) -> Table:
+def _tags_of_columns(draft: Draft) -> sa.Table:
     table = draft.format.view_column_tag
     if table is None:
         raise Unsupported(draft.format.lacking("comments on columns of views"))
@@ -153,7 +154,7 @@ def _write_macros(draft: Draft, work: Work) -> None:
     end(draft, tables.macro, macro_id=dropped)
     end(draft, tables.tag, object_id=dropped)
     draft.entries.extend(Entry(_DROPPED[macro.kind], n) for n, macro in dropped.items())
-    rows: list[tuple[Table, Row]] = []
+    rows: list[tuple[sa.Table, Row]] = []
     for made in work.of(CreateMacro):
         macro = made.macro
         rows += macro_rows(draft.catalog_id(), draft.schema_id(macro.schema.id), macro)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, bindparam, case, delete, select, update
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.rows.delete_file_rows import (
@@ -23,9 +23,9 @@ from shelduck.model.changes.conflict import describe
 
 _total, _d = tables.table_stats.c, tables.delete_file.c
 _GROW = (
-    update(tables.table_stats)
-    .where(_total.table_id == bindparam("of_table"))
-    .values(file_size_bytes=_total.file_size_bytes + bindparam("added", type_=BIGINT))
+    sa.update(tables.table_stats)
+    .where(_total.table_id == sa.bindparam("of_table"))
+    .values(file_size_bytes=_total.file_size_bytes + sa.bindparam("added", type_=BIGINT))
 )
 
 
@@ -47,7 +47,7 @@ KIND = ChangeKind((FlushInlined,), Work.keep_of_rows, write)
 
 
 def _remove_rows(
-    connection: Connection, change: FlushInlined, part: FlushedRows
+    connection: sa.Connection, change: FlushInlined, part: FlushedRows
 ) -> tuple[int, int]:
     """Remove rows; return how many of them any snapshot saw, and how many of those were deleted."""
     rows = format_of(connection).inlined(part.table_name)
@@ -55,10 +55,10 @@ def _remove_rows(
     flushed = rows.c.begin_snapshot <= at
     end = rows.c.end_snapshot
     kinds = (end > at, end.is_(None) | (end > rows.c.begin_snapshot), end > rows.c.begin_snapshot)
-    counts = (total(case((kind, 1), else_=0)) for kind in kinds)
-    late, seen, dead = connection.execute(select(*counts).where(flushed)).one()
+    counts = (total(sa.case((kind, 1), else_=0)) for kind in kinds)
+    late, seen, dead = connection.execute(sa.select(*counts).where(flushed)).one()
     is_changed = late > 0
-    if is_changed or connection.execute(delete(rows).where(flushed)).rowcount != part.rows:
+    if is_changed or connection.execute(sa.delete(rows).where(flushed)).rowcount != part.rows:
         raise Conflict(
             f"cannot {describe(change)}: another commit changed rows that the catalog keeps;"
             " flush again"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import select
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.kept_places import keep_places
@@ -62,7 +62,7 @@ def check(draft: Draft, work: Work) -> None:
     if not stale:
         return
     tag = tables.tag.c
-    listed = select(tag.object_id, tag.value).where(
+    listed = sa.select(tag.object_id, tag.value).where(
         tag.object_id.in_([old.id for old in stale]), tag.key == ROLLUPS, live(tables.tag)
     )
     now = {row.object_id: row.value for row in draft.connection.execute(listed)}

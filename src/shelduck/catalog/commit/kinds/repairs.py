@@ -6,19 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Table,
-    and_,
-    case,
-    delete,
-    func,
-    insert,
-    select,
-    type_coerce,
-    update,
-)
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.rows.table_stats import widen_column_stats
@@ -72,20 +60,20 @@ def _names(draft: Draft) -> None:
 
 def _rows(draft: Draft) -> None:
     for equal in list(equal_rows(draft.connection)):
-        done = draft.connection.execute(delete(equal.source).where(equal.condition))
+        done = draft.connection.execute(sa.delete(equal.source).where(equal.condition))
         if done.rowcount != equal.count:
             raise Conflict(
                 f"cannot repair the catalog: {equal.count} equal rows of {equal.source.name} were"
                 f" found, and {done.rowcount} would be deleted; delete them by hand"
             )
-        draft.connection.execute(insert(equal.source), equal.row)
+        draft.connection.execute(sa.insert(equal.source), equal.row)
 
 
 def _counters(draft: Draft) -> None:
     total = tables.table_stats
     for low in [low for low in low_counters(draft.connection) if low.is_mendable]:
         if low.table is not None:
-            raised = update(total).where(total.c.table_id == low.table)
+            raised = sa.update(total).where(total.c.table_id == low.table)
             draft.connection.execute(raised.values(next_row_id=low.wanted))
         elif low.name == "next_file_id":
             draft.skip_ids(file=low.wanted)
@@ -105,7 +93,7 @@ def _statistics(draft: Draft, corrected: CorrectedStats) -> None:
         text, flag = getattr(true, f"{end}_value"), f"{end}_is_exact"
         if flag in c and text != getattr(seen, f"{end}_value"):
             values[flag] = exactness(corrected.leaf, text, None)
-    changed = update(known).where(*mine, *same).values(values)
+    changed = sa.update(known).where(*mine, *same).values(values)
     if draft.connection.execute(changed).rowcount:
         widen_column_stats(draft, corrected.table, corrected.leaf, true)
 
@@ -114,15 +102,15 @@ def _statistics(draft: Draft, corrected: CorrectedStats) -> None:
 class EqualRows:
     """Rows of a table of the catalog that are equal in every column."""
 
-    source: Table
+    source: sa.Table
     row: dict[str, Any]
     count: int
 
     @property
-    def condition(self) -> ColumnElement[bool]:
+    def condition(self) -> sa.ColumnElement[bool]:
         """The condition that a row is one of them."""
         pairs = self.row.items()
-        return and_(*(self.source.c[name].is_not_distinct_from(value) for name, value in pairs))
+        return sa.and_(*(self.source.c[name].is_not_distinct_from(value) for name, value in pairs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,34 +128,36 @@ class LowCounter:
         return self.wanted - self.now <= _MOST_SKIPPED
 
 
-def equal_rows(connection: Connection, most: int | None = None) -> Iterator[EqualRows]:
+def equal_rows(connection: sa.Connection, most: int | None = None) -> Iterator[EqualRows]:
     """Yield rows that are there several times, at most ``most`` of each table without a key."""
     every = format_of(connection).metadata.tables.values()
     for source in (each for each in every if not each.primary_key.columns):
-        count = func.count().label("equal_rows")
-        query = select(*source.c, count).group_by(*source.c).having(func.count() > 1).limit(most)
+        count = sa.func.count().label("equal_rows")
+        query = (
+            sa.select(*source.c, count).group_by(*source.c).having(sa.func.count() > 1).limit(most)
+        )
         for found in connection.execute(query).mappings().all():
             row = {c.name: found[c.name] for c in source.c}
             yield EqualRows(source, row, found["equal_rows"])
 
 
-def low_counters(connection: Connection) -> Iterator[LowCounter]:
+def low_counters(connection: sa.Connection) -> Iterator[LowCounter]:
     """Yield the counters that would give an id a second time."""
     s, f, total = tables.snapshot.c, tables.data_file.c, tables.table_stats.c
-    newest = select(s.next_catalog_id, s.next_file_id).order_by(s.snapshot_id.desc()).limit(1)
+    newest = sa.select(s.next_catalog_id, s.next_file_id).order_by(s.snapshot_id.desc()).limit(1)
     head = connection.execute(newest).first()
     if head is None:
         return
     for name, columns in (("next_catalog_id", _CATALOG_IDS), ("next_file_id", _FILE_IDS)):
-        used = [connection.execute(select(_greatest(c))).scalar_one() for c in columns]
+        used = [connection.execute(sa.select(_greatest(c))).scalar_one() for c in columns]
         counter = LowCounter(name, getattr(head, name), max(used) + 1)
         if counter.wanted > counter.now:
             yield counter
     # A file with rows of several snapshots may have versions of one row, which share their id.
     last = f.row_id_start + f.record_count - 1
-    greatest = _greatest(case((f.partial_max.is_(None), last), else_=f.row_id_start))
+    greatest = _greatest(sa.case((f.partial_max.is_(None), last), else_=f.row_id_start))
     query = (
-        select(total.table_id, total.next_row_id, greatest.label("last"))
+        sa.select(total.table_id, total.next_row_id, greatest.label("last"))
         .join_from(tables.table_stats, tables.data_file, total.table_id == f.table_id)
         .group_by(total.table_id, total.next_row_id)
     )
@@ -177,6 +167,6 @@ def low_counters(connection: Connection) -> Iterator[LowCounter]:
             yield counter
 
 
-def _greatest(value: ColumnElement[int]) -> ColumnElement[int]:
+def _greatest(value: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
     """Return the greatest value, -1 if there is none."""
-    return type_coerce(func.coalesce(func.max(value), -1), BIGINT)
+    return sa.type_coerce(sa.func.coalesce(sa.func.max(value), -1), BIGINT)

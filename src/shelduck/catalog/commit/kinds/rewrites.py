@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import BindParameter, bindparam, func, select
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.rows.delete_file_rows import (
@@ -35,12 +35,12 @@ from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
 
 _f, _d, _c = tables.data_file.c, tables.delete_file.c, tables.column.c
-_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
-_SOURCES = select(
+_IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
+_SOURCES = sa.select(
     *(_f.data_file_id, _f.path, _f.path_is_relative, _f.mapping_id, _f.begin_snapshot)
 ).where(_f.data_file_id.in_(_IDS))
-_DELETED_FROM = select(func.count()).where(_d.data_file_id.in_(_IDS))
-_LIVE_COLUMNS = select(
+_DELETED_FROM = sa.select(sa.func.count()).where(_d.data_file_id.in_(_IDS))
+_LIVE_COLUMNS = sa.select(
     *(_c.table_id, _c.column_id, _c.column_name, _c.column_type, _c.begin_snapshot)
 ).where(_c.table_id.in_(OF_TABLES), live(tables.column))
 _ASK_COLUMNS: Questions = (("columns", _LIVE_COLUMNS),)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from sqlalchemy import column, delete, select
-from sqlalchemy import table as sql_table
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.versions import end
@@ -27,12 +26,12 @@ from shelduck.planning.conservation import CountedFile
 # Each id is a parameter of two questions.
 _AT_ONCE = 5_000
 _file, _delete = tables.data_file.c, tables.delete_file.c
-_LIVE_FILES = select(_file.data_file_id, _file.path, _file.record_count).where(
+_LIVE_FILES = sa.select(_file.data_file_id, _file.path, _file.record_count).where(
     _file.data_file_id.in_(OF_FILES), live(tables.data_file)
 )
-_LIVE_DELETES = select(*(_delete.data_file_id, _delete.delete_file_id, _delete.delete_count)).where(
-    _delete.data_file_id.in_(OF_FILES), live(tables.delete_file)
-)
+_LIVE_DELETES = sa.select(
+    *(_delete.data_file_id, _delete.delete_file_id, _delete.delete_count)
+).where(_delete.data_file_id.in_(OF_FILES), live(tables.delete_file))
 ASK_FILES: Selects = (("files", _LIVE_FILES), ("deletes", _LIVE_DELETES))
 _SEEN = Together(dict(ASK_FILES))
 
@@ -133,16 +132,16 @@ def forget_merged(draft: Draft, table: TableVersion, merged: Sequence[MergedDele
 
     At most four statements.
     """
-    source = sql_table(inlined_delete_table(table.id), column("file_id", BIGINT))
+    source = sa.table(inlined_delete_table(table.id), sa.column("file_id", BIGINT))
     for part in chunks(sorted(d.data_file_id for d in merged)):
-        draft.connection.execute(delete(source).where(source.c.file_id.in_(part)))
+        draft.connection.execute(sa.delete(source).where(source.c.file_id.in_(part)))
     gone: list[GoneFile] = []
     for part in chunks(sorted(number for d in merged for number in d.replaced)):
         chosen = _delete.delete_file_id.in_(part)
-        for row in draft.connection.execute(select(*_delete).where(chosen)):
+        for row in draft.connection.execute(sa.select(*_delete).where(chosen)):
             path = resolve(table.path, row.path, row.path_is_relative)
             gone.append(GoneFile(row.delete_file_id, path))
-        draft.connection.execute(delete(tables.delete_file).where(chosen))
+        draft.connection.execute(sa.delete(tables.delete_file).where(chosen))
     schedule(draft.store, draft.connection, draft.lake, gone, draft.time)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from sqlalchemy import select
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kept_places import put_back
@@ -25,7 +25,7 @@ Comments = Mapping[FieldId | None, str]
 Properties = Mapping[str, str]
 
 _tag = tables.column_tag
-_TAGGED = select(_tag.c.table_id).where(_tag.c.table_id.in_(OF_TABLES), live(_tag)).distinct()
+_TAGGED = sa.select(_tag.c.table_id).where(_tag.c.table_id.in_(OF_TABLES), live(_tag)).distinct()
 ASK_TAGGED: Questions = (("tagged", _TAGGED),)
 
 

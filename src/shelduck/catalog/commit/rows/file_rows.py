@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, bindparam, column, delete, select
-from sqlalchemy import table as sql_table
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.read.queries import chunks, inlined_delete_table, present_tables
@@ -18,8 +17,8 @@ from shelduck.model.changes.change import Entry, Verb
 from shelduck.model.files.data_file import ColumnStats, NewDataFile
 from shelduck.model.tables.schema import TableId
 
-_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
-_COLUMNS: BindParameter[Any] = bindparam("columns", expanding=True)
+_IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
+_COLUMNS: sa.BindParameter[Any] = sa.bindparam("columns", expanding=True)
 _OF_COLUMNS = (tables.file_column_stats, tables.file_variant_stats)
 # With as many files, this is less than the 32,766 values that SQLite takes in one statement.
 _CHUNK = 10_000
@@ -76,14 +75,14 @@ def log_compaction(draft: Draft, verb: Verb, table: TableId) -> None:
     draft.entries += [Entry(verb, table), Entry(Verb.INLINE_FLUSH, table)]
 
 
-def columns_of(connection: Connection, table: TableId) -> list[int]:
+def columns_of(connection: sa.Connection, table: TableId) -> list[int]:
     """Return the ids of all columns that a table ever had; one statement."""
     c = tables.column.c
-    query = select(c.column_id).where(c.table_id == table).distinct()
+    query = sa.select(c.column_id).where(c.table_id == table).distinct()
     return list(connection.execute(query).scalars())
 
 
-def remove_file_rows(connection: Connection, table: TableId, ids: Sequence[int]) -> None:
+def remove_file_rows(connection: sa.Connection, table: TableId, ids: Sequence[int]) -> None:
     """Delete the rows of data files and all that belongs to them; eight statements at most.
 
     No statement reads rows of other files, where the indexes of Shelduck are there.
@@ -93,17 +92,17 @@ def remove_file_rows(connection: Connection, table: TableId, ids: Sequence[int])
     extra = present_tables(connection, [own_tables.file_layout.name, inlined])
     values = tables.file_partition_value.c
     statements = [
-        delete(tables.file_partition_value).where(
+        sa.delete(tables.file_partition_value).where(
             values.table_id == table, values.data_file_id.in_(_IDS)
         ),
-        delete(tables.data_file).where(tables.data_file.c.data_file_id.in_(_IDS)),
+        sa.delete(tables.data_file).where(tables.data_file.c.data_file_id.in_(_IDS)),
     ]
     if own_tables.file_layout.name in extra:
         known = own_tables.file_layout
-        statements.append(delete(known).where(known.c.data_file_id.in_(_IDS)))
+        statements.append(sa.delete(known).where(known.c.data_file_id.in_(_IDS)))
     if inlined in extra:
-        number = column("file_id", BIGINT)
-        statements.append(delete(sql_table(inlined, number)).where(number.in_(_IDS)))
+        number = sa.column("file_id", BIGINT)
+        statements.append(sa.delete(sa.table(inlined, number)).where(number.in_(_IDS)))
     for chunk in chunks(ids):
         _remove_stats(connection, table, columns, chunk)
         for statement in statements:
@@ -111,12 +110,12 @@ def remove_file_rows(connection: Connection, table: TableId, ids: Sequence[int])
 
 
 def _remove_stats(
-    connection: Connection, table: TableId, columns: Sequence[int], ids: Sequence[int]
+    connection: sa.Connection, table: TableId, columns: Sequence[int], ids: Sequence[int]
 ) -> None:
     for source in _OF_COLUMNS:
         c = source.c
         # The index begins with table and column.
-        statement = delete(source).where(
+        statement = sa.delete(source).where(
             c.table_id == table, c.column_id.in_(_COLUMNS), c.data_file_id.in_(_IDS)
         )
         for some in chunks(columns, _CHUNK):

@@ -9,26 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    MetaData,
-    Select,
-    Table,
-    TableClause,
-    Update,
-    and_,
-    bindparam,
-    cast,
-    delete,
-    exists,
-    func,
-    insert,
-    or_,
-    select,
-    text,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.schema import CreateTable
 
 from shelduck.catalog.commit.draft import Draft
@@ -57,35 +38,37 @@ from shelduck.model.types.data_types import Leaf
 _c = tables.inlined_data_tables.c
 _snapshot, _version = tables.snapshot.c, tables.schema_versions.c
 _is_recorded = (
-    exists()
+    sa.exists()
     .where(_version.table_id == _c.table_id, _version.schema_version == _c.schema_version)
     .correlate(tables.inlined_data_tables)
 )
 _of_newest = (
-    select(
+    sa.select(
         _c.table_id,
-        func.max(_c.schema_version).label("schema_version"),
-        func.count().label("listed"),
+        sa.func.max(_c.schema_version).label("schema_version"),
+        sa.func.count().label("listed"),
     )
     .where(_c.table_id.in_(OF_TABLES))
     .group_by(_c.table_id)
     .subquery()
 )
 _versions = (
-    select(_version.table_id, _version.schema_version)
+    sa.select(_version.table_id, _version.schema_version)
     .where(_version.table_id.in_(OF_TABLES))
     .distinct()
     .subquery()
 )
 _altered = (
-    select(_versions.c.table_id, or_null(func.max(_versions.c.schema_version)).label("altered"))
+    sa.select(
+        _versions.c.table_id, or_null(sa.func.max(_versions.c.schema_version)).label("altered")
+    )
     .group_by(_versions.c.table_id)
     .subquery()
 )
 # Each ALTER registers one, so only those that matter: the newest, and those without a version.
 # The joins group all versions once. A subquery for each row would take quadratic time.
 _REGISTERED = (
-    select(
+    sa.select(
         *(_c.table_id, _c.table_name, _c.schema_version, _of_newest.c.listed),
         _versions.c.table_id.is_not(None).label("is_recorded"),
         _altered.c.altered,
@@ -93,41 +76,43 @@ _REGISTERED = (
     .outerjoin_from(
         tables.inlined_data_tables,
         _versions,
-        and_(_versions.c.table_id == _c.table_id, _versions.c.schema_version == _c.schema_version),
+        sa.and_(
+            _versions.c.table_id == _c.table_id, _versions.c.schema_version == _c.schema_version
+        ),
     )
     .outerjoin(_of_newest, _of_newest.c.table_id == _c.table_id)
     .outerjoin(_altered, _altered.c.table_id == _c.table_id)
     .where(
         _c.table_id.in_(OF_TABLES),
-        or_(_versions.c.table_id.is_(None), _c.schema_version == _of_newest.c.schema_version),
+        sa.or_(_versions.c.table_id.is_(None), _c.schema_version == _of_newest.c.schema_version),
     )
 )
 ASK_INLINED: Questions = (("inlined", _REGISTERED),)
 ASK_OF_CONVERTED: Questions = (
     (
         "inlined_of_converted",
-        select(_c.table_id, _c.table_name).where(_c.table_id.in_(OF_CONVERTED)),
+        sa.select(_c.table_id, _c.table_name).where(_c.table_id.in_(OF_CONVERTED)),
     ),
 )
 
 # DuckDB 1.5.5 makes a table for inlined rows on demand and writes no row of schema_versions for it.
 # It reads such rows only until a newer table is registered, and then not at all.
-_RECORD_VERSIONS = insert(tables.schema_versions).from_select(
+_RECORD_VERSIONS = sa.insert(tables.schema_versions).from_select(
     ["begin_snapshot", "schema_version", "table_id"],
-    select(func.min(_snapshot.snapshot_id), _c.schema_version, _c.table_id)
+    sa.select(sa.func.min(_snapshot.snapshot_id), _c.schema_version, _c.table_id)
     .where(
-        _c.table_id.in_(bindparam("ids", expanding=True)),
+        _c.table_id.in_(sa.bindparam("ids", expanding=True)),
         _snapshot.schema_version == _c.schema_version,
         ~_is_recorded,
     )
     .group_by(_c.schema_version, _c.table_id),
 )
-_REMOVE_OPTION = delete(tables.metadata).where(
-    tables.metadata.c.key == bindparam("gone"),
+_REMOVE_OPTION = sa.delete(tables.metadata).where(
+    tables.metadata.c.key == sa.bindparam("gone"),
     tables.metadata.c.scope == Scope.TABLE.value,
-    tables.metadata.c.scope_id == bindparam("of_table"),
+    tables.metadata.c.scope_id == sa.bindparam("of_table"),
 )
-_NAMES = select(_c.table_name).where(_c.table_id == bindparam("of_table"))
+_NAMES = sa.select(_c.table_name).where(_c.table_id == sa.bindparam("of_table"))
 _AT_ONCE = 500
 # An ALTER looks for empty ones each time that a table has so many more.
 _MOST_LISTED = 8
@@ -158,10 +143,10 @@ def _make(draft: Draft, table: TableId, columns: Schema) -> str:
     return name
 
 
-def rows_in(rows: TableClause, told: int = 1) -> Select[Any]:
+def rows_in(rows: sa.TableClause, told: int = 1) -> sa.Select[Any]:
     """Ask for one row, ``told``, if a table of inlined rows has rows that no snapshot has ended."""
-    return select(cast(told, BIGINT)).where(
-        exists().select_from(rows).where(rows.c.end_snapshot.is_(None))
+    return sa.select(sa.cast(told, BIGINT)).where(
+        sa.exists().select_from(rows).where(rows.c.end_snapshot.is_(None))
     )
 
 
@@ -189,7 +174,7 @@ def renew_inlined_tables(draft: Draft, works: Sequence[TableWork]) -> None:
         forget_empty_tables(draft.connection, full)
 
 
-def forget_empty_tables(connection: Connection, of: Collection[int] | None = None) -> None:
+def forget_empty_tables(connection: sa.Connection, of: Collection[int] | None = None) -> None:
     """Take empty tables that others replaced off the list; a few statements.
 
     Whoever looks for rows asks each listed one. A session of DuckDB may still ask for one that it
@@ -197,19 +182,19 @@ def forget_empty_tables(connection: Connection, of: Collection[int] | None = Non
     """
     empty = empty_tables(connection, of)
     for some in chunks(empty):
-        connection.execute(delete(tables.inlined_data_tables).where(_c.table_name.in_(some)))
+        connection.execute(sa.delete(tables.inlined_data_tables).where(_c.table_name.in_(some)))
     for name in empty if dialect_of(connection).drops_at_once else ():
-        connection.execute(text(f"DROP TABLE {name}"))
+        connection.execute(sa.text(f"DROP TABLE {name}"))
 
 
-def empty_tables(connection: Connection, of: Collection[int] | None = None) -> list[str]:
+def empty_tables(connection: sa.Connection, of: Collection[int] | None = None) -> list[str]:
     """Return the empty tables that others replaced, those of some tables or all; two statements.
 
     Raises CorruptLake for a listed table whose name is not one of DuckLake's.
     """
-    newest = select(_c.table_id, func.max(_c.schema_version).label("newest"))
+    newest = sa.select(_c.table_id, sa.func.max(_c.schema_version).label("newest"))
     last = newest.group_by(_c.table_id).subquery()
-    query = select(_c.table_id, _c.table_name).join_from(
+    query = sa.select(_c.table_id, _c.table_name).join_from(
         tables.inlined_data_tables, last, last.c.table_id == _c.table_id
     )
     if of is not None:
@@ -358,7 +343,7 @@ def write_inlined_deletes(
     ]
     if not rows:
         return
-    known = Table(name, MetaData(), *(Column(c, BIGINT) for c in rows[0]))
+    known = sa.Table(name, sa.MetaData(), *(sa.Column(c, BIGINT) for c in rows[0]))
     if name not in draft.opening.present:
         draft.connection.execute(CreateTable(known))
         draft.opening.present.add(name)
@@ -373,11 +358,13 @@ def _insertion(dialect: Dialect, of: Format, name: str, columns: Iterable[str]) 
     return f"INSERT INTO {quote(name)} ({', '.join(names)}) VALUES ({marks})"
 
 
-def _ending(rows: TableClause) -> Update:
-    ended = bindparam("ended", type_=BIGINT)
+def _ending(rows: sa.TableClause) -> sa.Update:
+    ended = sa.bindparam("ended", type_=BIGINT)
     return (
-        update(rows)
-        .where(rows.c.row_id.in_(bindparam("ids", expanding=True)), rows.c.end_snapshot.is_(None))
+        sa.update(rows)
+        .where(
+            rows.c.row_id.in_(sa.bindparam("ids", expanding=True)), rows.c.end_snapshot.is_(None)
+        )
         # A row that this commit itself writes under the same id stays.
         .where(rows.c.begin_snapshot < ended)
         .values(end_snapshot=ended)

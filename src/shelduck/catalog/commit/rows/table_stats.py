@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Select, Update, bindparam, delete, func, select, type_coerce, update
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.file_rows import kept_stats
@@ -32,32 +32,34 @@ from shelduck.model.types.literals import canonical_text
 _file, _total, _column = tables.data_file.c, tables.table_stats.c, tables.table_column_stats.c
 
 _UPDATE_TOTALS = (
-    update(tables.table_stats)
-    .where(_total.table_id == bindparam("of_table"))
+    sa.update(tables.table_stats)
+    .where(_total.table_id == sa.bindparam("of_table"))
     .values(
-        record_count=bindparam("records"),
-        next_row_id=bindparam("next_row"),
-        file_size_bytes=bindparam("size"),
+        record_count=sa.bindparam("records"),
+        next_row_id=sa.bindparam("next_row"),
+        file_size_bytes=sa.bindparam("size"),
     )
 )
-_DELETE_COLUMN_STATS = delete(tables.table_column_stats).where(
-    _column.table_id == bindparam("of_table"), _column.column_id == bindparam("of_column")
+_DELETE_COLUMN_STATS = sa.delete(tables.table_column_stats).where(
+    _column.table_id == sa.bindparam("of_table"), _column.column_id == sa.bindparam("of_column")
 )
-_TOTALS = select(tables.table_stats).where(_total.table_id.in_(OF_TABLES))
-_LEAF_TYPES = select(
+_TOTALS = sa.select(tables.table_stats).where(_total.table_id.in_(OF_TABLES))
+_LEAF_TYPES = sa.select(
     tables.column.c.table_id, tables.column.c.column_id, tables.column.c.column_type
 ).where(
     tables.column.c.table_id.in_(OF_TABLES),
     live(tables.column),
-    func.lower(tables.column.c.column_type).not_in([kind.value for kind in Kind]),
+    sa.func.lower(tables.column.c.column_type).not_in([kind.value for kind in Kind]),
 )
 ASK_TOTALS: Questions = (("totals", _TOTALS),)
-_TOTALS_OF_FILES = select(
+_TOTALS_OF_FILES = sa.select(
     sum_of(_file.record_count),
-    type_coerce(func.coalesce(func.max(_file.row_id_start + _file.record_count), 0), BIGINT),
+    sa.type_coerce(
+        sa.func.coalesce(sa.func.max(_file.row_id_start + _file.record_count), 0), BIGINT
+    ),
     sum_of(_file.file_size_bytes),
-    func.count(),
-).where(_file.table_id == bindparam("of_table"))
+    sa.func.count(),
+).where(_file.table_id == sa.bindparam("of_table"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +86,20 @@ _STATS = tuple(f.name for f in fields(TableColumnStats))
 
 
 @cache
-def _column_stats(of: Format) -> Select[Any]:
+def _column_stats(of: Format) -> sa.Select[Any]:
     known = of.table(tables.table_column_stats)
-    return select(known).where(known.c.table_id.in_(OF_TABLES))
+    return sa.select(known).where(known.c.table_id.in_(OF_TABLES))
 
 
 @cache
-def _update_column_stats(of: Format) -> Update:
+def _update_column_stats(of: Format) -> sa.Update:
     known = of.table(tables.table_column_stats)
     return (
-        update(known)
-        .where(known.c.table_id == bindparam("table"), known.c.column_id == bindparam("column"))
-        .values({name: bindparam(f"new_{name}") for name in _STATS if name in known.c})
+        sa.update(known)
+        .where(
+            known.c.table_id == sa.bindparam("table"), known.c.column_id == sa.bindparam("column")
+        )
+        .values({name: sa.bindparam(f"new_{name}") for name in _STATS if name in known.c})
     )
 
 
@@ -216,7 +220,7 @@ def _totals_of_rows(draft: Draft, table: TableId) -> Totals:
     records, next_row, size, files = (int(value) for value in row)
     for name, _ in draft.connection.execute(queries.inlined_tables(table)).all():
         rows = draft.format.inlined(name)
-        kept = select(func.count(), func.coalesce(func.max(rows.c.row_id) + 1, 0))
+        kept = sa.select(sa.func.count(), sa.func.coalesce(sa.func.max(rows.c.row_id) + 1, 0))
         count, above = draft.connection.execute(kept.select_from(rows)).one()
         records, next_row, files = records + count, max(next_row, above), files + bool(count)
     return Totals(records, next_row, size, is_new=True, is_first_insert=files == 0)

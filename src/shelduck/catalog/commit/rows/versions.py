@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import Table, Update, bindparam, update
+import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.read.queries import live
@@ -26,10 +26,10 @@ class Changed(NamedTuple):
 
 def change(
     draft: Draft,
-    source: Table,
+    source: sa.Table,
     old: Mapping[K, V],
     new: Mapping[K, V],
-    rows: Callable[[Mapping[K, V]], Iterable[tuple[Table, Row]]],
+    rows: Callable[[Mapping[K, V]], Iterable[tuple[sa.Table, Row]]],
     *,
     by: str,
     **of: Collection[Any],
@@ -46,7 +46,7 @@ def change(
     return Changed(ended, count, begun)
 
 
-def end(draft: Draft, source: Table, **of: Collection[Any]) -> int:
+def end(draft: Draft, source: sa.Table, **of: Collection[Any]) -> int:
     """End the live rows whose columns have some of these values, and return how many.
 
     One statement, none if a column has no values.
@@ -57,9 +57,9 @@ def end(draft: Draft, source: Table, **of: Collection[Any]) -> int:
     return draft.connection.execute(_ending(source, *of), {**given, "ended": draft.id}).rowcount
 
 
-def begin(draft: Draft, rows: Iterable[tuple[Table, Row]]) -> None:
+def begin(draft: Draft, rows: Iterable[tuple[sa.Table, Row]]) -> None:
     """Insert rows, which begin in this snapshot if they have snapshots; one statement a table."""
-    found: dict[Table, list[Row]] = {}
+    found: dict[sa.Table, list[Row]] = {}
     begun = {"begin_snapshot": draft.id, "end_snapshot": None}
     for table, row in rows:
         whole = {**row, **begun} if "end_snapshot" in table.c else row
@@ -68,7 +68,7 @@ def begin(draft: Draft, rows: Iterable[tuple[Table, Row]]) -> None:
         draft.insert(table, some)
 
 
-def renew(draft: Draft, source: Table, by: str, rows: Iterable[tuple[Row, Row]]) -> None:
+def renew(draft: Draft, source: sa.Table, by: str, rows: Iterable[tuple[Row, Row]]) -> None:
     """End live rows, and begin the same with other values; two statements.
 
     Each is a row with all columns that ``source`` has in the lake's version, and the new values.
@@ -81,10 +81,10 @@ def renew(draft: Draft, source: Table, by: str, rows: Iterable[tuple[Row, Row]])
 
 
 @cache
-def _ending(source: Table, *keys: str) -> Update:
+def _ending(source: sa.Table, *keys: str) -> sa.Update:
     """Return the statement that ends live rows whose ``keys`` are in the lists ``in_…``.
 
     The snapshot is ``ended``.
     """
-    chosen = [source.c[key].in_(bindparam(f"in_{key}", expanding=True)) for key in keys]
-    return update(source).where(*chosen, live(source)).values(end_snapshot=bindparam("ended"))
+    chosen = [source.c[key].in_(sa.bindparam(f"in_{key}", expanding=True)) for key in keys]
+    return sa.update(source).where(*chosen, live(source)).values(end_snapshot=sa.bindparam("ended"))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Column, Connection, Select, select
+import sqlalchemy as sa
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.holdings import Holdings, holdings_of, holdings_with_files
@@ -37,7 +37,7 @@ _NODE = (
 
 
 def data_files(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
     known: Holdings | None = None,
     ids: Collection[int] | None = None,
@@ -62,7 +62,7 @@ def data_files(
 
 
 def few_data_files(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
     known: Holdings | None = None,
     ids: Collection[int] | None = None,
@@ -95,7 +95,7 @@ def few_data_files(
 
 
 def files_at_once(
-    connection: Connection, table: TableVersion, *, at_most: int = FEW, seen: int = -1
+    connection: sa.Connection, table: TableVersion, *, at_most: int = FEW, seen: int = -1
 ) -> tuple[list[DataFile], Holdings] | None:
     """Return what `data_files` does, and the holdings; None if there are more than ``at_most``.
 
@@ -127,7 +127,7 @@ class _Beside(NamedTuple):
 
 
 def _complete(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
     rows: Sequence[Any],
     beside: _Beside,
@@ -151,7 +151,7 @@ def _complete(
 
 
 def data_files_of(
-    connection: Connection, table: TableVersion, ids: Collection[int] | None
+    connection: sa.Connection, table: TableVersion, ids: Collection[int] | None
 ) -> list[DataFile]:
     """Return files of a table whatever snapshot sees them; all files if ``ids`` is None.
 
@@ -185,11 +185,11 @@ def _require_deletable(
         )
 
 
-def _require_known(connection: Connection, table: TableVersion, owners: Collection[int]) -> None:
+def _require_known(connection: sa.Connection, table: TableVersion, owners: Collection[int]) -> None:
     """Raise CorruptLake if deletes are for data files that the table never had."""
     f = tables.data_file.c
     for some in queries.chunks(sorted(owners)):
-        query = select(f.data_file_id).where(f.table_id == table.id, f.data_file_id.in_(some))
+        query = sa.select(f.data_file_id).where(f.table_id == table.id, f.data_file_id.in_(some))
         lost = set(some) - set(connection.execute(query).scalars())
         if lost:
             raise CorruptLake(
@@ -220,7 +220,9 @@ def _require_apart(table: TableVersion, kind: str, named: Sequence[tuple[int, st
             )
 
 
-def _among(query: Select[Any], column: Column[Any], ids: Collection[int] | None) -> Select[Any]:
+def _among(
+    query: sa.Select[Any], column: sa.Column[Any], ids: Collection[int] | None
+) -> sa.Select[Any]:
     return query if ids is None else query.where(column.in_(sorted(ids)))
 
 
@@ -276,7 +278,7 @@ def _files(table: TableVersion, rows: Iterable[Any], known: _Known) -> list[Data
 
 
 def file_bounds(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
     column_ids: Collection[int],
     file_ids: Collection[int] | None = None,
@@ -307,7 +309,7 @@ def file_bounds(
 
 
 def identity_values(
-    connection: Connection, table: TableVersion, file_ids: Collection[int] | None = None
+    connection: sa.Connection, table: TableVersion, file_ids: Collection[int] | None = None
 ) -> dict[tuple[int, int], str | None]:
     """Return the values of columns by which files are partitioned, by data file and column id.
 
@@ -340,7 +342,7 @@ def delete_format(table: TableVersion, path: str, kind: str, key: str | None) ->
     return kind.lower()
 
 
-def _inlined_deletes(connection: Connection, name: str, at: int) -> dict[int, tuple[int, ...]]:
+def _inlined_deletes(connection: sa.Connection, name: str, at: int) -> dict[int, tuple[int, ...]]:
     found: dict[int, list[int]] = defaultdict(list)
     for number, position, _ in connection.execute(queries.inlined_deletes_at(name, at)):
         if not found[number] or found[number][-1] != position:
@@ -356,7 +358,7 @@ def _layouts(rows: Iterable[Any]) -> dict[int | None, Layout]:
 
 
 def _values_of_keys(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
     rows: Iterable[Any],
     mappings: Mapping[int, NameMapping],
@@ -409,7 +411,7 @@ def _unreadable(table: TableVersion, path: str, kind: str, key: str | None) -> U
     )
 
 
-def name_mappings(connection: Connection, named: Iterable[int | None]) -> dict[int, NameMapping]:
+def name_mappings(connection: sa.Connection, named: Iterable[int | None]) -> dict[int, NameMapping]:
     """Return name mappings by id; at most one statement. CorruptLake if one is missing.
 
     ``named`` are the mappings of files, None where a file has none.

@@ -8,20 +8,7 @@ from operator import add
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Subquery,
-    and_,
-    case,
-    func,
-    literal,
-    not_,
-    null,
-    or_,
-    select,
-    true,
-)
+import sqlalchemy as sa
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.files.numbers import FileKind
@@ -64,7 +51,7 @@ class AlikeFiles(NamedTuple):
 
 
 def alike_files(
-    connection: Connection, table: TableVersion, known: Holdings
+    connection: sa.Connection, table: TableVersion, known: Holdings
 ) -> list[AlikeFiles] | None:
     """Return the files that a table has at its snapshot, by what they have in common, oldest first.
 
@@ -74,7 +61,7 @@ def alike_files(
     """
     each = _each_file(table, known)
     if not (known.has_delete_files or known.has_positions):
-        rows = connection.execute(select(*_key(each)).distinct().limit(_MOST_SEARCHED + 1)).all()
+        rows = connection.execute(sa.select(*_key(each)).distinct().limit(_MOST_SEARCHED + 1)).all()
         kinds = [_kind(row) for row in rows]
         if any(kind is None for kind in kinds):
             return None
@@ -86,9 +73,11 @@ def alike_files(
     return _by_kind(connection, each)
 
 
-def _by_kind(connection: Connection, each: Subquery) -> list[AlikeFiles] | None:
+def _by_kind(connection: sa.Connection, each: sa.Subquery) -> list[AlikeFiles] | None:
     one, key = each.c, _key(each)
-    query = select(*key, func.min(one.data_file_id), *_sums(one.data_file_id, one.file_size_bytes))
+    query = sa.select(
+        *key, sa.func.min(one.data_file_id), *_sums(one.data_file_id, one.file_size_bytes)
+    )
     found: list[AlikeFiles] = []
     rows = connection.execute(query.group_by(*key).limit(_MOST + 1)).all()
     for *parts, example, files, ids, size, largest in rows:
@@ -99,25 +88,31 @@ def _by_kind(connection: Connection, each: Subquery) -> list[AlikeFiles] | None:
     return None if len(found) > _MOST else sorted(found, key=lambda files: files.examples)
 
 
-def file_sums(connection: Connection, table: TableVersion) -> FileSums:
+def file_sums(connection: sa.Connection, table: TableVersion) -> FileSums:
     """Return the sums of a table's files at its snapshot; one statement.
 
     New files have greater ids than all others, so that other files have other sums.
     """
-    query = select(*_sums(_c.data_file_id, unchecked(_c.file_size_bytes))).where(_is_there(table))
+    query = sa.select(*_sums(_c.data_file_id, unchecked(_c.file_size_bytes))).where(
+        _is_there(table)
+    )
     files, ids, size, largest = connection.execute(query).one()
     return FileSums(files, ids, size, largest or 0)
 
 
-def _sums(number: ColumnElement[Any], size: ColumnElement[Any]) -> list[ColumnElement[Any]]:
-    counted: ColumnElement[Any] = func.count()
-    return [counted, total(number), total(size), func.max(size)]
+def _sums(
+    number: sa.ColumnElement[Any], size: sa.ColumnElement[Any]
+) -> list[sa.ColumnElement[Any]]:
+    counted: sa.ColumnElement[Any] = sa.func.count()
+    return [counted, total(number), total(size), sa.func.max(size)]
 
 
-def _example(connection: Connection, each: Subquery, key: Sequence[Any]) -> int:
+def _example(connection: sa.Connection, each: sa.Subquery, key: Sequence[Any]) -> int:
     """Return the id of a file of a kind; one statement, which ends at the first one."""
     same = (part.is_not_distinct_from(value) for part, value in zip(_key(each), key, strict=True))
-    found: int = connection.execute(select(each.c.data_file_id).where(*same).limit(1)).scalar_one()
+    found: int = connection.execute(
+        sa.select(each.c.data_file_id).where(*same).limit(1)
+    ).scalar_one()
     return found
 
 
@@ -129,28 +124,30 @@ def _kind(key: Sequence[Any]) -> tuple[FileKind, bool] | None:
     return kind, bool(flags & _DEAD)
 
 
-def _key(each: Subquery) -> tuple[ColumnElement[Any], ...]:
+def _key(each: sa.Subquery) -> tuple[sa.ColumnElement[Any], ...]:
     one = each.c
     return one.layout, one.mapping_id, one.partial_max, one.partition_id, one.flags
 
 
-def _each_file(table: TableVersion, known: Holdings) -> Subquery:
+def _each_file(table: TableVersion, known: Holdings) -> sa.Subquery:
     has_layouts = _layout.name in known.present
-    layout: Any = unchecked(_layout.c.layout_id) if has_layouts else null()
-    is_readable = and_(_c.file_format == "parquet", _c.encryption_key.is_(None))
+    layout: Any = unchecked(_layout.c.layout_id) if has_layouts else sa.null()
+    is_readable = sa.and_(_c.file_format == "parquet", _c.encryption_key.is_(None))
     flags = {
         _OWN: _is_own(table),
         _HAS_IDS: _c.row_id_start.is_not(None),
         _DEAD: _has_deletes(table, known),
         _ELSEWHERE: _is_elsewhere(table),
         # Sums would hide it.
-        _WRONG: or_(is_broken(_file), is_wrong(_c.file_size_bytes)),
+        _WRONG: sa.or_(is_broken(_file), is_wrong(_c.file_size_bytes)),
     }
-    each = select(
-        case((is_readable, layout), else_=null()).label("layout"),
+    each = sa.select(
+        sa.case((is_readable, layout), else_=sa.null()).label("layout"),
         *map(unchecked, (_c.mapping_id, _c.partial_max, _c.partition_id)),
         # Databases sort by the key: one number for all flags is what they sort fastest.
-        reduce(add, (case((is_so, flag), else_=0) for flag, is_so in flags.items())).label("flags"),
+        reduce(add, (sa.case((is_so, flag), else_=0) for flag, is_so in flags.items())).label(
+            "flags"
+        ),
         *map(unchecked, (_c.data_file_id, _c.file_size_bytes)),
     ).where(_is_there(table))
     if has_layouts:
@@ -158,46 +155,46 @@ def _each_file(table: TableVersion, known: Holdings) -> Subquery:
     return each.subquery()
 
 
-def _is_there(table: TableVersion) -> ColumnElement[bool]:
-    return and_(_c.table_id == table.id, queries.shown_or_broken(_file, table.snapshot.id))
+def _is_there(table: TableVersion) -> sa.ColumnElement[bool]:
+    return sa.and_(_c.table_id == table.id, queries.shown_or_broken(_file, table.snapshot.id))
 
 
-def _has_deletes(table: TableVersion, known: Holdings) -> ColumnElement[bool]:
+def _has_deletes(table: TableVersion, known: Holdings) -> sa.ColumnElement[bool]:
     at, owners = table.snapshot.id, []
     if known.has_delete_files:
         stored = tables.delete_file.c
         there = queries.shown_or_broken(tables.delete_file, at)
-        each = select(unchecked(stored.data_file_id))
+        each = sa.select(unchecked(stored.data_file_id))
         owners.append(each.where(stored.table_id == table.id, there))
     if known.has_positions:
         each = queries.inlined_deletes_at(queries.inlined_delete_table(table.id), at)
         owners.append(each.order_by(None).with_only_columns(each.selected_columns[0]))
-    return or_(*(_c.data_file_id.in_(some) for some in owners)) if owners else literal(1) == 0
+    return sa.or_(*(_c.data_file_id.in_(some) for some in owners)) if owners else sa.literal(1) == 0
 
 
-def _is_own(table: TableVersion) -> ColumnElement[bool]:
+def _is_own(table: TableVersion) -> sa.ColumnElement[bool]:
     """Return what `trusted_statistics.is_own` does of names that nobody made up."""
     digits = table.uuid.lower().replace("-", "")[-12:]
     name = f"________-____-7___-____-{digits}%"
 
-    def is_named(below: ColumnElement[Any]) -> ColumnElement[bool]:
-        inside = and_(below.like(f"%/{name}"), not_(below.like(f"%/{name}/%")))
-        return or_(below.like(name), inside)
+    def is_named(below: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+        inside = sa.and_(below.like(f"%/{name}"), sa.not_(below.like(f"%/{name}/%")))
+        return sa.or_(below.like(name), inside)
 
-    below = func.substr(_c.path, len(table.path) + 1)
-    return case(
-        (_c.path_is_relative == true(), is_named(unchecked(_c.path))),
+    below = sa.func.substr(_c.path, len(table.path) + 1)
+    return sa.case(
+        (_c.path_is_relative == sa.true(), is_named(unchecked(_c.path))),
         (_begins(table.path), is_named(below)),
-        else_=literal(1) == 0,
+        else_=sa.literal(1) == 0,
     )
 
 
-def _is_elsewhere(table: TableVersion) -> ColumnElement[bool]:
+def _is_elsewhere(table: TableVersion) -> sa.ColumnElement[bool]:
     """Return the condition that a file is in another store than its table."""
     parts = urlsplit(table.path)
-    same = _begins(f"{parts.scheme}://{parts.netloc}/") if parts.scheme else literal(1) == 0
-    return not_(or_(_c.path_is_relative == true(), _begins("/"), same))
+    same = _begins(f"{parts.scheme}://{parts.netloc}/") if parts.scheme else sa.literal(1) == 0
+    return sa.not_(sa.or_(_c.path_is_relative == sa.true(), _begins("/"), same))
 
 
-def _begins(start: str) -> ColumnElement[bool]:
-    return func.substr(_c.path, 1, len(start)) == start
+def _begins(start: str) -> sa.ColumnElement[bool]:
+    return sa.func.substr(_c.path, 1, len(start)) == start

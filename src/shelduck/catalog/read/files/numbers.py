@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from sqlalchemy import Connection, or_, select, text
+import sqlalchemy as sa
 
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read import queries
@@ -57,7 +57,7 @@ class FileNumbers(NamedTuple):
 
 
 def file_numbers(
-    connection: Connection, table: TableVersion, after: int = -1
+    connection: sa.Connection, table: TableVersion, after: int = -1
 ) -> Iterator[FileNumbers]:
     """Yield all data files with an id above ``after`` that a table ever had, by id; two statements.
 
@@ -86,19 +86,19 @@ def _numbers(table: TableVersion, row: Any) -> FileNumbers:
 
 
 def moved_files(
-    connection: Connection, table: TableVersion, since: int
+    connection: sa.Connection, table: TableVersion, since: int
 ) -> Iterator[tuple[int, int, int | None]]:
     """Yield files that begin or end after a snapshot, with both; one statement."""
     c = tables.data_file.c
-    query = select(c.data_file_id, c.begin_snapshot, c.end_snapshot)
+    query = sa.select(c.data_file_id, c.begin_snapshot, c.end_snapshot)
     query = query.where(
-        c.table_id == table.id, or_(c.begin_snapshot > since, c.end_snapshot > since)
+        c.table_id == table.id, sa.or_(c.begin_snapshot > since, c.end_snapshot > since)
     )
     yield from ((row[0], row[1], row[2]) for row in connection.execute(query))
 
 
 def deletes_of_files(
-    connection: Connection, table: TableVersion, known: Holdings
+    connection: sa.Connection, table: TableVersion, known: Holdings
 ) -> dict[int, DeletesSeen]:
     """Return which deletes files have at the snapshot, by id; at most two statements.
 
@@ -122,7 +122,7 @@ def deletes_of_files(
 
 
 def whole_number_bounds(
-    connection: Connection, table: TableVersion, column: FieldId, after: int = -1
+    connection: sa.Connection, table: TableVersion, column: FieldId, after: int = -1
 ) -> Iterator[tuple[int, int, int]]:
     """Yield the lowest and highest integer of a column by file id, for ids above ``after``.
 
@@ -136,7 +136,7 @@ def whole_number_bounds(
         f" WHERE table_id = {int(table.id)} AND column_id = {int(column)}"
         f" AND data_file_id > {int(after)}"
     )
-    rows = connection.execution_options(yield_per=_PART).execute(text(query))
+    rows = connection.execution_options(yield_per=_PART).execute(sa.text(query))
     least, most = _INT64
     for file_id, lowest, highest in rows:
         if file_id.__class__ is not int:

@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Table,
-    and_,
-    case,
-    exists,
-    func,
-    not_,
-    or_,
-    select,
-    text,
-    union_all,
-)
+import sqlalchemy as sa
 
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read.queries import shown_or_broken, total
@@ -37,7 +24,7 @@ _ENDS = ("min_value", "max_value")
 
 
 def files_outside(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
     ranges: Mapping[FieldId, tuple[int | None, int | None]],
 ) -> set[int]:
@@ -60,12 +47,12 @@ def files_outside(
             f" WHERE table_id = {int(table.id)} AND column_id = {int(column_id)}"
             f" AND ({' OR '.join(tests)})"
         )
-        found.update(row[0] for row in connection.execute(text(query)))
+        found.update(row[0] for row in connection.execute(sa.text(query)))
     return found
 
 
 def files_inside(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
     column: FieldId,
     span: tuple[int | None, int | None],
@@ -92,13 +79,13 @@ def files_inside(
         f" WHERE table_id = {int(table.id)} AND column_id = {int(column)} AND {' AND '.join(tests)}"
     )
     query = dialect.first_rows.format(query, at_most + 1)
-    ids = text(query).columns(tables.file_column_stats.c.data_file_id)
+    ids = sa.text(query).columns(tables.file_column_stats.c.data_file_id)
     found = list(connection.execute(ids).scalars())
     return None if len(found) > at_most else found
 
 
 def files_without_statistics(
-    connection: Connection, table: TableVersion, column: FieldId, at_most: int
+    connection: sa.Connection, table: TableVersion, column: FieldId, at_most: int
 ) -> list[int] | None:
     """Return the files of a table at its snapshot that lack statistics of a column.
 
@@ -110,23 +97,23 @@ def files_without_statistics(
     of_column = (known.table_id == table.id, known.column_id == column)
     in_table = _file.table_id == table.id
     with_statistics, all_files = connection.execute(
-        union_all(
-            select(func.count(), total(known.data_file_id)).where(*of_column),
-            select(func.count(), total(_file.data_file_id)).where(in_table),
+        sa.union_all(
+            sa.select(sa.func.count(), total(known.data_file_id)).where(*of_column),
+            sa.select(sa.func.count(), total(_file.data_file_id)).where(in_table),
         )
     ).all()
     if with_statistics == all_files:
         return []
-    is_known = exists().where(*of_column, known.data_file_id == _file.data_file_id)
+    is_known = sa.exists().where(*of_column, known.data_file_id == _file.data_file_id)
     there = _there(table)
-    query = select(unchecked(_file.data_file_id)).where(*there)
-    found = connection.execute(query.where(not_(is_known)).limit(at_most + 1)).scalars().all()
+    query = sa.select(unchecked(_file.data_file_id)).where(*there)
+    found = connection.execute(query.where(sa.not_(is_known)).limit(at_most + 1)).scalars().all()
     return None if len(found) > at_most else list(found)
 
 
-def bytes_of_large_files(connection: Connection, table: TableVersion, least: int) -> int:
+def bytes_of_large_files(connection: sa.Connection, table: TableVersion, least: int) -> int:
     """Return the bytes of files that have at least ``least`` at a table's snapshot; one query."""
-    size = select(total(_file.file_size_bytes)).select_from(tables.data_file)
+    size = sa.select(total(_file.file_size_bytes)).select_from(tables.data_file)
     large = size.where(*_there(table), _file.file_size_bytes >= least)
     return int(connection.execute(large).scalar_one())
 
@@ -153,7 +140,7 @@ class UnprovenFile(NamedTuple):
 
 
 def files_unproven(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
     column: FieldId,
     span: tuple[int, int] | None,
@@ -166,13 +153,13 @@ def files_unproven(
     """
     known = tables.file_column_stats.c
     there = _there(table)
-    count = connection.execute(select(func.count()).where(*there)).scalar_one()
+    count = connection.execute(sa.select(sa.func.count()).where(*there)).scalar_one()
     asked = (
         *(_file.data_file_id, _file.path, _file.path_is_relative, _file.mapping_id),
         *(_file.partial_max, _file.record_count, known.value_count, known.null_count),
         *(known.min_value, known.max_value, known.contains_nan, _file.file_size_bytes),
     )
-    query = select(*map(unchecked, asked)).outerjoin_from(*_with_statistics(table, column))
+    query = sa.select(*map(unchecked, asked)).outerjoin_from(*_with_statistics(table, column))
     query = query.where(*there)
     if span is not None and max(map(abs, span)) < _INT64:
         number = dialect_of(connection).whole_number
@@ -181,31 +168,31 @@ def files_unproven(
         within = f"{low} >= {int(span[0])} AND {high} <= {int(span[1])}"
         # Only texts of numbers get to the comparison.
         ordered = " >= ".join(f"CAST({stats}.{name} AS DOUBLE PRECISION)" for name in _ENDS[::-1])
-        is_within = text(f"CASE WHEN {within} THEN {ordered} END")
-        is_proven = and_(_file.mapping_id.is_(None), known.value_count > 0, is_within)
-        query = query.where(case((is_proven, 0), else_=1) == 1)
+        is_within = sa.text(f"CASE WHEN {within} THEN {ordered} END")
+        is_proven = sa.and_(_file.mapping_id.is_(None), known.value_count > 0, is_within)
+        query = query.where(sa.case((is_proven, 0), else_=1) == 1)
     return count, list(map(UnprovenFile._make, connection.execute(query)))
 
 
-def nulls_of(connection: Connection, table: TableVersion, column: Field) -> int:
+def nulls_of(connection: sa.Connection, table: TableVersion, column: Field) -> int:
     """Return how many rows of all files of a table are NULL in a column; one statement.
 
     Files without statistics of the column were written before it was added.
     """
     missing = _file.record_count if column.initial_default is None else 0
-    nulls = total(func.coalesce(tables.file_column_stats.c.null_count, missing))
-    query = select(nulls).outerjoin_from(*_with_statistics(table, column.id))
+    nulls = total(sa.func.coalesce(tables.file_column_stats.c.null_count, missing))
+    query = sa.select(nulls).outerjoin_from(*_with_statistics(table, column.id))
     return int(connection.execute(query.where(*_there(table))).scalar_one())
 
 
-def _there(table: TableVersion) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+def _there(table: TableVersion) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
     """Return the conditions that a file is one of the table at its snapshot."""
     return _file.table_id == table.id, shown_or_broken(tables.data_file, table.snapshot.id)
 
 
 def _with_statistics(
     table: TableVersion, column: FieldId
-) -> tuple[Table, Table, ColumnElement[bool]]:
+) -> tuple[sa.Table, sa.Table, sa.ColumnElement[bool]]:
     """Return what joins the files of a table with their statistics of one column."""
     known = tables.file_column_stats.c
     is_same = (known.data_file_id == _file.data_file_id) & (known.table_id == table.id)
@@ -230,10 +217,10 @@ def _whole_part(bound: str, number: str, scale: int) -> str:
 
 
 def bucketed_by(
-    connection: Connection, table: TableVersion, columns: Collection[FieldId]
+    connection: sa.Connection, table: TableVersion, columns: Collection[FieldId]
 ) -> dict[FieldId, list[str]]:
     """Return the bucket transforms that files of a table ever had for columns; one statement."""
-    query = select(_key.column_id, _key.transform).where(
+    query = sa.select(_key.column_id, _key.transform).where(
         _key.table_id == table.id, _key.column_id.in_(sorted(columns))
     )
     found: dict[FieldId, list[str]] = {}
@@ -244,7 +231,7 @@ def bucketed_by(
 
 
 def files_in_other_buckets(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
     column: FieldId,
     transform: str,
@@ -257,11 +244,11 @@ def files_in_other_buckets(
     Files with NULL are included, files without that key are not. ``among`` are the files that
     matter, None for all of the table. One statement.
     """
-    is_other = or_(
+    is_other = sa.or_(
         _value.partition_value.is_(None), _value.partition_value.not_in(sorted(map(str, wanted)))
     )
     query = (
-        select(_value.data_file_id)
+        sa.select(_value.data_file_id)
         .join_from(
             tables.file_partition_value, tables.data_file, _value.data_file_id == _file.data_file_id
         )

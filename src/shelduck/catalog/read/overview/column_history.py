@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from sqlalchemy import Connection, bindparam, or_, select, union
+import sqlalchemy as sa
 
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.queries import chunks
@@ -21,13 +21,13 @@ from shelduck.model.tables.table_version import Snapshot
 _column = tables.column
 _c = tables.column.c
 _v = tables.schema_versions.c
-_BEGINS = select(_v.table_id, _v.begin_snapshot).where(
-    _v.table_id.in_(bindparam("ids", expanding=True))
+_BEGINS = sa.select(_v.table_id, _v.begin_snapshot).where(
+    _v.table_id.in_(sa.bindparam("ids", expanding=True))
 )
-_COLUMNS = select(
+_COLUMNS = sa.select(
     *(_c.table_id, _c.begin_snapshot, _c.end_snapshot, _c.column_order, _c.column_id),
     *(_c.parent_column, _c.column_name, _c.column_type, _c.nulls_allowed),
-).where(_c.table_id.in_(bindparam("ids", expanding=True)))
+).where(_c.table_id.in_(sa.bindparam("ids", expanding=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class ColumnState:
         return self.begin <= snapshot and (self.end is None or snapshot < self.end)
 
 
-def column_history(connection: Connection, table: int) -> list[ColumnState]:
+def column_history(connection: sa.Connection, table: int) -> list[ColumnState]:
     """Return the states of all columns that a table ever had, nested ones too, by id and begin.
 
     Columns that a job only reserved are left out. One statement.
@@ -63,34 +63,34 @@ def column_history(connection: Connection, table: int) -> list[ColumnState]:
     return sorted(found, key=lambda s: (s.id, s.begin))
 
 
-def tables_with_other_columns(connection: Connection, first: int, second: int) -> set[int]:
+def tables_with_other_columns(connection: sa.Connection, first: int, second: int) -> set[int]:
     """Return the tables with a column that one of two snapshots sees, and the other does not.
 
     One statement.
     """
     one, other = queries.visible(_column, first), queries.visible(_column, second)
-    query = select(_column.c.table_id).where(or_(one & ~other, other & ~one)).distinct()
+    query = sa.select(_column.c.table_id).where(sa.or_(one & ~other, other & ~one)).distinct()
     return set(connection.execute(query).scalars())
 
 
-def snapshots_of_columns(connection: Connection, table: int) -> dict[int, Snapshot]:
+def snapshots_of_columns(connection: sa.Connection, table: int) -> dict[int, Snapshot]:
     """Return the snapshots that changed the columns or the name of a table, if they remain.
 
     By id; one statement.
     """
     c, t = _column.c, tables.table.c
     mine = c.table_id == table
-    ids = union(
-        select(c.begin_snapshot).where(mine),
-        select(c.end_snapshot).where(mine),
-        select(t.begin_snapshot).where(t.table_id == table),
+    ids = sa.union(
+        sa.select(c.begin_snapshot).where(mine),
+        sa.select(c.end_snapshot).where(mine),
+        sa.select(t.begin_snapshot).where(t.table_id == table),
     ).subquery()
-    chosen = tables.snapshot.c.snapshot_id.in_(select(ids.c[0]))
+    chosen = tables.snapshot.c.snapshot_id.in_(sa.select(ids.c[0]))
     rows = connection.execute(queries.every_snapshot().where(chosen))
     return {s.id: s for s in map(read.as_snapshot, rows)}
 
 
-def names_of(connection: Connection, table: int) -> list[tuple[int, str, str]]:
+def names_of(connection: sa.Connection, table: int) -> list[tuple[int, str, str]]:
     """Return the names of a table: the first snapshot of each, schema and name, oldest first."""
     rows: Sequence[Any] = connection.execute(
         queries.names_of_table(schemas_of(connection), table)
@@ -109,7 +109,7 @@ def _state(row: Any, table: str) -> ColumnState:
 class ShapeVersions:
     """The versions of some tables; two statements for many tables."""
 
-    def __init__(self, connection: Connection, of: Iterable[TableId]) -> None:
+    def __init__(self, connection: sa.Connection, of: Iterable[TableId]) -> None:
         self._begins: dict[int, list[int]] = defaultdict(list)
         self._columns: dict[int, list[tuple[int, int | None, tuple[object, ...]]]]
         self._columns = defaultdict(list)

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, case, func, or_, select
+import sqlalchemy as sa
 
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.queries import total, visible
@@ -38,14 +38,14 @@ _file, _delete = tables.data_file, tables.delete_file
 _AUTHORS = 200
 
 
-def notes_for_programs(connection: Connection, snapshots: Collection[int]) -> dict[int, str]:
+def notes_for_programs(connection: sa.Connection, snapshots: Collection[int]) -> dict[int, str]:
     """Return the `commit_extra_info` of these snapshots, as far as there is one; one statement."""
     told = _changes.commit_extra_info
-    query = select(_changes.snapshot_id, told).where(_changes.snapshot_id.in_(snapshots))
+    query = sa.select(_changes.snapshot_id, told).where(_changes.snapshot_id.in_(snapshots))
     return {row[0]: row[1] for row in connection.execute(query.where(told.is_not(None)))}
 
 
-def commits_between(connection: Connection, edges: Sequence[datetime]) -> list[int]:
+def commits_between(connection: sa.Connection, edges: Sequence[datetime]) -> list[int]:
     """Return how many snapshots were committed from each edge to the next; one statement.
 
     The edges are in order; each span includes its beginning and not its end.
@@ -53,33 +53,33 @@ def commits_between(connection: Connection, edges: Sequence[datetime]) -> list[i
     spans = list(pairwise(edges))
     if not spans:
         return []
-    number = case(*((_snapshot.snapshot_time < end, at) for at, (_, end) in enumerate(spans)))
+    number = sa.case(*((_snapshot.snapshot_time < end, at) for at, (_, end) in enumerate(spans)))
     dated = (
-        select(number.label("span"))
+        sa.select(number.label("span"))
         .where(_snapshot.snapshot_time >= edges[0], _snapshot.snapshot_time < edges[-1])
         .subquery()
     )
-    counted: Any = func.count()
-    rows = connection.execute(select(dated.c.span, counted).group_by(dated.c.span))
+    counted: Any = sa.func.count()
+    rows = connection.execute(sa.select(dated.c.span, counted).group_by(dated.c.span))
     found = {row[0]: row[1] for row in rows}
     return [found.get(at, 0) for at in range(len(spans))]
 
 
-def count_snapshots(connection: Connection) -> int:
+def count_snapshots(connection: sa.Connection) -> int:
     """Return the number of snapshots that the lake still has; one statement."""
-    return connection.execute(select(func.count()).select_from(tables.snapshot)).scalar() or 0
+    return connection.execute(sa.select(sa.func.count()).select_from(tables.snapshot)).scalar() or 0
 
 
-def times_of(connection: Connection, snapshots: Iterable[int]) -> dict[int, datetime]:
+def times_of(connection: sa.Connection, snapshots: Iterable[int]) -> dict[int, datetime]:
     """Return when snapshots were committed, without those that have expired; one statement."""
-    query = select(_snapshot.snapshot_id, _snapshot.snapshot_time)
+    query = sa.select(_snapshot.snapshot_id, _snapshot.snapshot_time)
     rows = connection.execute(query.where(_snapshot.snapshot_id.in_(sorted(set(snapshots)))))
     return {row[0]: row[1] for row in rows}
 
 
-def authors(connection: Connection) -> list[str]:
+def authors(connection: sa.Connection) -> list[str]:
     """Return the first authors of snapshots, by name; one statement."""
-    query = select(_changes.author).where(_changes.author.is_not(None)).distinct()
+    query = sa.select(_changes.author).where(_changes.author.is_not(None)).distinct()
     return list(connection.execute(query.order_by(_changes.author).limit(_AUTHORS)).scalars())
 
 
@@ -93,7 +93,9 @@ class LogFilter:
     before: int | None = None
 
 
-def log(connection: Connection, wanted: LogFilter, most: int) -> list[tuple[Snapshot, list[Entry]]]:
+def log(
+    connection: sa.Connection, wanted: LogFilter, most: int
+) -> list[tuple[Snapshot, list[Entry]]]:
     """Return the newest snapshots that match, with what they did; at most so many.
 
     The database compares texts; entries are compared after that, as names may contain anything.
@@ -109,22 +111,22 @@ def log(connection: Connection, wanted: LogFilter, most: int) -> list[tuple[Snap
     return found
 
 
-def _names(connection: Connection, table: int) -> dict[int, tuple[str, str]]:
+def _names(connection: sa.Connection, table: int) -> dict[int, tuple[str, str]]:
     rows = connection.execute(queries.names_of_table(schemas_of(connection), table))
     return {begin: (schema, name) for begin, schema, name in rows}
 
 
-def _query(wanted: LogFilter, names: Iterable[int]) -> Select[Any]:
+def _query(wanted: LogFilter, names: Iterable[int]) -> sa.Select[Any]:
     query = queries.every_snapshot()
     made = _changes.changes_made
     if wanted.author:
         query = query.where(_changes.author == wanted.author)
     if wanted.table is not None:
         named = made.like(f"%:{wanted.table}") | made.like(f"%:{wanted.table},%")
-        query = query.where(or_(named, _snapshot.snapshot_id.in_(sorted(names))))
+        query = query.where(sa.or_(named, _snapshot.snapshot_id.in_(sorted(names))))
     if wanted.kind:
         verbs = ENTRY_KINDS.get(wanted.kind, frozenset())
-        query = query.where(or_(*(made.contains(v.value, autoescape=True) for v in verbs)))
+        query = query.where(sa.or_(*(made.contains(v.value, autoescape=True) for v in verbs)))
     return query
 
 
@@ -148,12 +150,12 @@ def _matches(
     )
 
 
-def names_of_tables(connection: Connection, ids: Collection[int]) -> dict[int, str]:
+def names_of_tables(connection: sa.Connection, ids: Collection[int]) -> dict[int, str]:
     """Return the newest name of each table, dropped ones too, with its schema; one statement."""
     schemas = schemas_of(connection)
     t, s = tables.table.c, schemas.c
     query = (
-        select(t.table_id, t.begin_snapshot, s.schema_name, t.table_name)
+        sa.select(t.table_id, t.begin_snapshot, s.schema_name, t.table_name)
         .outerjoin_from(tables.table, schemas, t.schema_id == s.schema_id)
         .where(t.table_id.in_(sorted(ids)))
     )
@@ -179,7 +181,7 @@ class FileChanges:
 
 
 def row_changes(
-    connection: Connection, ids: Collection[int], first: int, second: int
+    connection: sa.Connection, ids: Collection[int], first: int, second: int
 ) -> dict[int, FileChanges]:
     """Return what leads from the files and rows of one snapshot to those of another.
 
@@ -193,20 +195,21 @@ def row_changes(
     return found
 
 
-def _file_changes(connection: Connection, first: int, second: int) -> dict[int, FileChanges]:
+def _file_changes(connection: sa.Connection, first: int, second: int) -> dict[int, FileChanges]:
     found: dict[int, FileChanges] = {}
     for source, count in ((_file, _file.c.record_count), (_delete, _delete.c.delete_count)):
         one, other = visible(source, first), visible(source, second)
-        sign = case((and_(other, ~one), 1), (and_(one, ~other), -1), else_=0)
-        later = or_(
-            and_(one, source.c.partial_max > first), and_(other, source.c.partial_max > second)
+        sign = sa.case((sa.and_(other, ~one), 1), (sa.and_(one, ~other), -1), else_=0)
+        later = sa.or_(
+            sa.and_(one, source.c.partial_max > first),
+            sa.and_(other, source.c.partial_max > second),
         )
         query = (
-            select(
+            sa.select(
                 *(source.c.table_id, total(sign), total(sign * count)),
-                *(total(sign * source.c.file_size_bytes), total(case((later, 1), else_=0))),
+                *(total(sign * source.c.file_size_bytes), total(sa.case((later, 1), else_=0))),
             )
-            .where(or_(and_(other, ~one), and_(one, ~other), later))
+            .where(sa.or_(sa.and_(other, ~one), sa.and_(one, ~other), later))
             .group_by(source.c.table_id)
         )
         for number, files, rows, size, unsure in connection.execute(query):

@@ -8,21 +8,7 @@ from dataclasses import dataclass
 from itertools import starmap
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    FromClause,
-    Select,
-    Subquery,
-    Table,
-    and_,
-    column,
-    func,
-    literal,
-    select,
-    union_all,
-)
-from sqlalchemy import table as sql_table
+import sqlalchemy as sa
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.inlined_rows import AT_ONCE
@@ -70,7 +56,7 @@ class TableNumbers:
         return shown_schema(self.schema)
 
 
-def tables_at(connection: Connection, at: int, search: str = "") -> list[TableNumbers]:
+def tables_at(connection: sa.Connection, at: int, search: str = "") -> list[TableNumbers]:
     """Return the tables of a snapshot whose name contains a text, whatever the case, by name.
 
     Files that also have rows of later snapshots count with all their rows; the newest snapshot has
@@ -87,8 +73,8 @@ def tables_at(connection: Connection, at: int, search: str = "") -> list[TableNu
         .outerjoin(deletes, deletes.c.table_id == _t.table_id)
     )
     if search:
-        schema = func.replace(schemas.c.schema_name, INSIDE, ".")
-        name = func.lower(schema + "." + _t.table_name)
+        schema = sa.func.replace(schemas.c.schema_name, INSIDE, ".")
+        name = sa.func.lower(schema + "." + _t.table_name)
         query = query.where(name.contains(search.lower(), autoescape=True))
     found = []
     for number, schema, name, files_, rows, size, more, deleted in connection.execute(query):
@@ -97,7 +83,7 @@ def tables_at(connection: Connection, at: int, search: str = "") -> list[TableNu
     return found
 
 
-def named_tables(connection: Connection, at: int) -> dict[int, str]:
+def named_tables(connection: sa.Connection, at: int) -> dict[int, str]:
     """Return the tables of a snapshot by id, with schema and name as people read them.
 
     By name; one statement.
@@ -105,14 +91,14 @@ def named_tables(connection: Connection, at: int) -> dict[int, str]:
     return _names(connection, with_schemas(schemas_of(connection), at))
 
 
-def named_views(connection: Connection, at: int) -> dict[int, str]:
+def named_views(connection: sa.Connection, at: int) -> dict[int, str]:
     """Return the views of a snapshot by id, with schema and name as people read them.
 
     By name; one statement.
     """
     schemas, v = schemas_of(connection), tables.view.c
     asked = (
-        select(v.view_id, schemas.c.schema_name, v.view_name)
+        sa.select(v.view_id, schemas.c.schema_name, v.view_name)
         .join_from(tables.view, schemas, v.schema_id == schemas.c.schema_id)
         .where(visible(tables.view, at), visible(schemas, at))
         .order_by(schemas.c.schema_name, v.view_name)
@@ -120,30 +106,30 @@ def named_views(connection: Connection, at: int) -> dict[int, str]:
     return _names(connection, asked)
 
 
-def _names(connection: Connection, asked: Select[Any]) -> dict[int, str]:
+def _names(connection: sa.Connection, asked: sa.Select[Any]) -> dict[int, str]:
     rows = connection.execute(asked)
     return {number: f"{shown_schema(schema)}.{name}" for number, schema, name in rows}
 
 
-def with_schemas(schemas: FromClause, at: int | None) -> Select[Any]:
+def with_schemas(schemas: sa.FromClause, at: int | None) -> sa.Select[Any]:
     """Ask for the tables of a snapshot, None for now: id, name of the schema, and name, by name."""
     s = schemas.c
 
-    def is_there(source: FromClause) -> ColumnElement[bool]:
+    def is_there(source: sa.FromClause) -> sa.ColumnElement[bool]:
         return queries.live(source) if at is None else visible(source, at)
 
     return (
-        select(_t.table_id, s.schema_name, _t.table_name)
+        sa.select(_t.table_id, s.schema_name, _t.table_name)
         .join_from(tables.table, schemas, _t.schema_id == s.schema_id)
         .where(is_there(tables.table), is_there(schemas), queries.has_columns(at))
         .order_by(s.schema_name, _t.table_name)
     )
 
 
-def _sums(source: Table, at: int, rows: ColumnElement[Any]) -> Subquery:
-    counted: ColumnElement[Any] = func.count()
+def _sums(source: sa.Table, at: int, rows: sa.ColumnElement[Any]) -> sa.Subquery:
+    counted: sa.ColumnElement[Any] = sa.func.count()
     return (
-        select(
+        sa.select(
             source.c.table_id,
             counted.label("files"),
             total(rows).label("rows"),
@@ -167,7 +153,7 @@ class RowsInCatalog:
     versions: int = 0
 
 
-def kept_rows(connection: Connection, ids: Collection[int]) -> dict[int, RowsInCatalog]:
+def kept_rows(connection: sa.Connection, ids: Collection[int]) -> dict[int, RowsInCatalog]:
     """Return the rows and the deletes that the catalog keeps, by table; NotFound never.
 
     Three statements, and one more for each two hundred tables of rows.
@@ -178,7 +164,7 @@ def kept_rows(connection: Connection, ids: Collection[int]) -> dict[int, RowsInC
     asked = [*starmap(_count, of_rows.items()), *starmap(_count_deletes, of_deletes.items())]
     rows, versions, deleted = Counter[int](), Counter[int](), Counter[int]()
     for lot in chunks(asked, AT_ONCE):
-        for number, is_rows, count, ended in connection.execute(union_all(*lot)):
+        for number, is_rows, count, ended in connection.execute(sa.union_all(*lot)):
             if is_rows:
                 rows[number] += count - ended
                 versions[number] += count
@@ -187,22 +173,22 @@ def kept_rows(connection: Connection, ids: Collection[int]) -> dict[int, RowsInC
     return {n: RowsInCatalog(rows[n], deleted[n], versions[n]) for n in ids}
 
 
-def _count(name: str, number: int) -> Select[Any]:
-    end = column("end_snapshot", BIGINT)
-    counted: list[ColumnElement[Any]] = [func.count(), func.count(end)]
-    told = (literal(number, BIGINT), literal(1, BIGINT))
-    return select(*told, *counted).select_from(sql_table(name, end))
+def _count(name: str, number: int) -> sa.Select[Any]:
+    end = sa.column("end_snapshot", BIGINT)
+    counted: list[sa.ColumnElement[Any]] = [sa.func.count(), sa.func.count(end)]
+    told = (sa.literal(number, BIGINT), sa.literal(1, BIGINT))
+    return sa.select(*told, *counted).select_from(sa.table(name, end))
 
 
-def _count_deletes(name: str, number: int) -> Select[Any]:
+def _count_deletes(name: str, number: int) -> sa.Select[Any]:
     """Count the deleted positions of live files: those of ended ones stay for older snapshots."""
     dead = dead_positions(name)
-    counted: list[ColumnElement[Any]] = [func.count(), literal(0, BIGINT)]
-    told = (literal(number, BIGINT), literal(0, BIGINT))
-    return select(*told, *counted).select_from(dead).where(dead.c.end_snapshot.is_(None))
+    counted: list[sa.ColumnElement[Any]] = [sa.func.count(), sa.literal(0, BIGINT)]
+    told = (sa.literal(number, BIGINT), sa.literal(0, BIGINT))
+    return sa.select(*told, *counted).select_from(dead).where(dead.c.end_snapshot.is_(None))
 
 
-def newest_changes(connection: Connection, wanted: Iterable[int]) -> dict[int, int]:
+def newest_changes(connection: sa.Connection, wanted: Iterable[int]) -> dict[int, int]:
     """Return the newest snapshot that changed each table, according to the log of snapshots.
 
     Reads the log from its end, until all tables are found; a table whose snapshots have expired is
@@ -213,7 +199,7 @@ def newest_changes(connection: Connection, wanted: Iterable[int]) -> dict[int, i
     found: dict[int, int] = {}
     before: int | None = None
     while missing:
-        query = select(c.snapshot_id, c.changes_made).order_by(c.snapshot_id.desc())
+        query = sa.select(c.snapshot_id, c.changes_made).order_by(c.snapshot_id.desc())
         if before is not None:
             query = query.where(c.snapshot_id < before)
         lines = connection.execute(query.limit(_LOG_LINES)).all()
@@ -248,12 +234,12 @@ _OF_TABLES = frozenset(
 
 
 def _with_names(
-    connection: Connection, found: dict[int, int], wanted: Iterable[int]
+    connection: sa.Connection, found: dict[int, int], wanted: Iterable[int]
 ) -> dict[int, int]:
     """Return the same with the snapshots that made or renamed a table: the log names no id."""
-    known = select(_t.table_id, func.max(_t.begin_snapshot)).group_by(_t.table_id)
-    there = select(func.min(tables.snapshot.c.snapshot_id)).scalar_subquery()
-    named = connection.execute(known.where(and_(_t.begin_snapshot >= there)))
+    known = sa.select(_t.table_id, sa.func.max(_t.begin_snapshot)).group_by(_t.table_id)
+    there = sa.select(sa.func.min(tables.snapshot.c.snapshot_id)).scalar_subquery()
+    named = connection.execute(known.where(sa.and_(_t.begin_snapshot >= there)))
     chosen = set(wanted)
     for number, begin in named:
         if number in chosen:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Row, and_, func, select
+import sqlalchemy as sa
 from sqlalchemy.sql.expression import Alias, Join
 
 from shelduck.catalog.read import queries
@@ -52,7 +52,7 @@ class PartitionSums(NamedTuple):
     inlined: int = 0
 
 
-def partition_rows(connection: Connection, table: TableVersion) -> list[PartitionSums]:
+def partition_rows(connection: sa.Connection, table: TableVersion) -> list[PartitionSums]:
     """Return the partitions of a table at its snapshot, in order.
 
     Three statements, and those of `inlined_rows`.
@@ -77,7 +77,7 @@ def _together(alike: Iterable[PartitionSums]) -> PartitionSums:
     return first
 
 
-def inlined_partitions(connection: Connection, table: TableVersion) -> list[PartitionSums]:
+def inlined_partitions(connection: sa.Connection, table: TableVersion) -> list[PartitionSums]:
     """Return the partitions of the rows that the catalog itself keeps, in order.
 
     Rows are in the partitions to which a flush would bring them: the newest partitioning counts.
@@ -102,7 +102,7 @@ def inlined_partitions(connection: Connection, table: TableVersion) -> list[Part
 
 
 def largest_partitions(
-    connection: Connection, table: TableVersion, most: int
+    connection: sa.Connection, table: TableVersion, most: int
 ) -> tuple[list[PartitionSums], int]:
     """Return the partitions with the largest files, at most so many, and how many have files.
 
@@ -114,19 +114,19 @@ def largest_partitions(
 
 
 def _sums(
-    connection: Connection, table: TableVersion, most: int | None = None
+    connection: sa.Connection, table: TableVersion, most: int | None = None
 ) -> list[tuple[PartitionSums, int]]:
     """Return partitions, each with the number of all of them."""
     specs = partition_keys(connection, table)
     files = files_at(connection, table, specs)
     keys = [c for v in files.values for c in (v.c.partition_key_index, v.c.partition_value)]
     groups = [_file.partition_id, *keys]
-    counted: ColumnElement[Any] = func.count()
+    counted: sa.ColumnElement[Any] = sa.func.count()
     query = (
-        select(
+        sa.select(
             *(_file.partition_id, sum_of(_file.record_count), counted),
-            *(sum_of(_file.file_size_bytes), total(files.dead), func.max(_file.begin_snapshot)),
-            func.count().over(),
+            *(sum_of(_file.file_size_bytes), total(files.dead), sa.func.max(_file.begin_snapshot)),
+            sa.func.count().over(),
             *map(or_null, keys),
         )
         .select_from(files.source)
@@ -134,12 +134,14 @@ def _sums(
         .group_by(*groups)
     )
     if most is not None:
-        query = query.order_by(func.sum(_file.file_size_bytes).desc(), *groups).limit(most)
+        query = query.order_by(sa.func.sum(_file.file_size_bytes).desc(), *groups).limit(most)
     rows = connection.execute(query).all()
     return [_partition(row, specs) for row in rows]
 
 
-def _partition(row: Row[Any], specs: Mapping[int, Mapping[int, str]]) -> tuple[PartitionSums, int]:
+def _partition(
+    row: sa.Row[Any], specs: Mapping[int, Mapping[int, str]]
+) -> tuple[PartitionSums, int]:
     spec, rows, files, size, deleted, newest, every, *values = tuple(row)
     names = specs.get(spec, {})
     pairs = tuple(
@@ -162,14 +164,14 @@ class FilesAt:
     ``values`` are the tables with the partition values of a file, one for each key.
     """
 
-    source: FromClause
-    is_there: ColumnElement[bool]
-    dead: ColumnElement[int]
+    source: sa.FromClause
+    is_there: sa.ColumnElement[bool]
+    dead: sa.ColumnElement[int]
     values: tuple[Alias, ...] = ()
 
 
 def files_at(
-    connection: Connection,
+    connection: sa.Connection,
     table: TableVersion,
     specs: Mapping[int, Mapping[int, str]] | None = None,
 ) -> FilesAt:
@@ -179,18 +181,20 @@ def files_at(
     """
     at = table.snapshot.id
     source = _files.outerjoin(_deletes, queries.deletes_of_file(at))
-    dead: ColumnElement[int] = func.coalesce(_deletes.c.delete_count, 0)
+    dead: sa.ColumnElement[int] = sa.func.coalesce(_deletes.c.delete_count, 0)
     name = queries.inlined_delete_table(table.id)
     if queries.present_tables(connection, [name]):
         # A position may be there twice: two processes may have written it.
         each = queries.inlined_deletes_at(name, at).order_by(None).subquery()
-        counted = func.count(each.c.row_id.distinct()).label("dead")
-        kept = select(each.c.file_id, counted).group_by(each.c.file_id).subquery()
+        counted = sa.func.count(each.c.row_id.distinct()).label("dead")
+        kept = sa.select(each.c.file_id, counted).group_by(each.c.file_id).subquery()
         source = source.outerjoin(kept, kept.c.file_id == _files.c.data_file_id)
-        dead = dead + func.coalesce(kept.c.dead, 0)
+        dead = dead + sa.func.coalesce(kept.c.dead, 0)
     places = {place for keys in (specs or {}).values() for place in keys}
     source, values = with_values(source, sorted(places))
-    return FilesAt(source, and_(_files.c.table_id == table.id, visible(_files, at)), dead, values)
+    return FilesAt(
+        source, sa.and_(_files.c.table_id == table.id, visible(_files, at)), dead, values
+    )
 
 
 def with_values(source: Join, places: Iterable[int]) -> tuple[Join, tuple[Alias, ...]]:
@@ -201,7 +205,7 @@ def with_values(source: Join, places: Iterable[int]) -> tuple[Join, tuple[Alias,
         same_file = value.c.data_file_id == _files.c.data_file_id
         same_table = value.c.table_id == _files.c.table_id
         source = source.outerjoin(
-            value, and_(same_table, same_file, value.c.partition_key_index == place)
+            value, sa.and_(same_table, same_file, value.c.partition_key_index == place)
         )
         values.append(value)
     return source, tuple(values)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, case, func, null, select
+import sqlalchemy as sa
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.overview.partitions import files_at
@@ -44,42 +44,42 @@ class LayoutCount:
     last: int
 
 
-def sizes(connection: Connection, table: int, edges: Sequence[int]) -> list[SizeSums]:
+def sizes(connection: sa.Connection, table: int, edges: Sequence[int]) -> list[SizeSums]:
     """Return the live files below the first edge, between edges, and from the last; one statement.
 
     Edges are bytes, in order; a file of exactly an edge belongs above it.
     """
     c = _file.c
-    place = case(
+    place = sa.case(
         *((c.file_size_bytes < edge, at) for at, edge in enumerate(edges)), else_=len(edges)
     )
     sized = (
-        select(place.label("place"), c.record_count, c.file_size_bytes)
+        sa.select(place.label("place"), c.record_count, c.file_size_bytes)
         .where(c.table_id == table, live(_file))
         .subquery()
     )
-    counted: ColumnElement[Any] = func.count()
-    query = select(
+    counted: sa.ColumnElement[Any] = sa.func.count()
+    query = sa.select(
         sized.c.place, counted, total(sized.c.record_count), total(sized.c.file_size_bytes)
     ).group_by(sized.c.place)
     found = {row[0]: SizeSums(*row[1:]) for row in connection.execute(query)}
     return [found.get(at, SizeSums()) for at in range(len(edges) + 1)]
 
 
-def deletes(connection: Connection, table: int) -> SizeSums:
+def deletes(connection: sa.Connection, table: int) -> SizeSums:
     """Return what the live delete files of a table delete; one statement."""
     c = _delete.c
-    query = select(func.count(), total(c.delete_count), total(c.file_size_bytes))
+    query = sa.select(sa.func.count(), total(c.delete_count), total(c.file_size_bytes))
     row = connection.execute(query.where(c.table_id == table, live(_delete))).one()
     return SizeSums(*row)
 
 
-def stored_rows(connection: Connection, table: TableVersion) -> SizeSums:
+def stored_rows(connection: sa.Connection, table: TableVersion) -> SizeSums:
     """Return the files of a table at its snapshot, with the rows that are left; two statements."""
     return _stored(connection, table)[0]
 
 
-def live_rows(connection: Connection, table: TableVersion) -> int | None:
+def live_rows(connection: sa.Connection, table: TableVersion) -> int | None:
     """Return how many rows of files are left at a table's snapshot; two statements.
 
     None if the catalog does not know how many rows some file has.
@@ -88,39 +88,43 @@ def live_rows(connection: Connection, table: TableVersion) -> int | None:
     return found.rows if counted == found.files else None
 
 
-def _stored(connection: Connection, table: TableVersion) -> tuple[SizeSums, int]:
+def _stored(connection: sa.Connection, table: TableVersion) -> tuple[SizeSums, int]:
     """Return sums of files, and of how many the catalog has the number of rows."""
     files = files_at(connection, table)
     c = _file.c
-    counted: ColumnElement[Any] = func.count()
+    counted: sa.ColumnElement[Any] = sa.func.count()
     sums = (sum_of(c.record_count), sum_of(c.file_size_bytes), total(files.dead))
-    query = select(counted, *sums, func.count(c.record_count))
+    query = sa.select(counted, *sums, sa.func.count(c.record_count))
     query = query.select_from(files.source).where(files.is_there)
     count, rows, size, dead, known = connection.execute(query).one()
     return SizeSums(count, rows - dead, size), known
 
 
-def newest_files(connection: Connection, table: int, most: int) -> list[int]:
+def newest_files(connection: sa.Connection, table: int, most: int) -> list[int]:
     """Return the ids of the newest live data files of a table, at most so many; one statement."""
     number = _file.c.data_file_id
-    query = select(number).where(_file.c.table_id == table, live(_file))
+    query = sa.select(number).where(_file.c.table_id == table, live(_file))
     return list(connection.execute(query.order_by(number.desc()).limit(most)).scalars())
 
 
-def by_layout(connection: Connection, table: int) -> list[LayoutCount]:
+def by_layout(connection: sa.Connection, table: int) -> list[LayoutCount]:
     """Return the live files by layout and name mapping, the layout of the newest file first.
 
     Three statements.
     """
     c, known = _file.c, own_tables.file_layout
     is_known = bool(queries.present_tables(connection, [known.name]))
-    layout_id: Any = unchecked(known.c.layout_id) if is_known else null()
-    counted: ColumnElement[Any] = func.count()
-    query = select(
+    layout_id: Any = unchecked(known.c.layout_id) if is_known else sa.null()
+    counted: sa.ColumnElement[Any] = sa.func.count()
+    query = sa.select(
         *(layout_id.label("layout"), c.mapping_id, counted),
         *(total(c.record_count), total(c.file_size_bytes)),
-        *(func.min(c.begin_snapshot), func.max(c.begin_snapshot), func.max(c.data_file_id)),
-    ).where(and_(c.table_id == table, live(_file)))
+        *(
+            sa.func.min(c.begin_snapshot),
+            sa.func.max(c.begin_snapshot),
+            sa.func.max(c.data_file_id),
+        ),
+    ).where(sa.and_(c.table_id == table, live(_file)))
     if is_known:
         query = query.outerjoin_from(_file, known, c.data_file_id == known.c.data_file_id)
         query = query.group_by(known.c.layout_id, c.mapping_id)
