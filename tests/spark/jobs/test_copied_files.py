@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
@@ -40,6 +42,15 @@ STATEMENTS = [
     "CALL rewrite_data_files('t', delete_threshold => 0)",
 ]
 CHANGE = "ALTER TABLE {} ALTER COLUMN v TYPE INT"
+CODECS = ["gzip", "zstd", "lz4", "uncompressed", "snappy"]
+# What DuckDB says of rows with columns of many types.
+_THEIRS = (
+    "SELECT i AS id, (i * 3)::VARCHAR AS v, if(i % 5 = 0, 'nan'::DOUBLE, i / 8) AS d,"
+    " i::DECIMAL(30,4) AS w, ('b' || i % 3)::BLOB AS b, [i, NULL]::INT[] AS tags,"
+    " [{{'p': i::INT, 'q': MAP {{'k': [1.5::DOUBLE]}}}}, NULL] AS s,"
+    " if(i % 2 = 0, NULL, i % 7) AS n,"
+    " TIMESTAMPTZ '2024-01-01 00:00:00+00' + to_seconds(i::INT) AS t FROM range({}, {}) r(i)"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -186,9 +197,8 @@ def test_dropping_type_widening_writes_only_the_columns_of_older_types(copied, c
         assert repr(oracle.sql(query)) == then
 
 
-def same_chunks(path):
+def same_chunks(path, written=("v", "day", "s.")):
     """The chunks of a file but for the converted column and those of other types."""
-    written = ("v", "day", "s.")
     return sorted(item for item in chunks(path).items() if not item[0][1].startswith(written))
 
 
@@ -220,6 +230,97 @@ def test_files_of_duckdb_are_written_whole(copied, copies):
 
     assert copies == []
     assert rows(lake.sql("SELECT count(*), sum(v) FROM theirs")) == [(3000, 3000 * 2999 // 2)]
+
+
+@pytest.mark.slow
+def test_files_of_duckdb_and_pyarrow_of_every_kind_hold_the_same_after_it(copied, copies, tmp_path):
+    catalog, lake = copied
+    kinds, query = list(product(CODECS, "12")), "SELECT rowid, * FROM theirs ORDER BY id"
+    with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+        oracle.execute(f"CREATE TABLE theirs AS {_THEIRS.format(0, 0)}")
+        oracle.execute("CALL lake.set_option('parquet_row_group_size', '2048')")
+        for n, (codec, version) in enumerate(kinds):
+            oracle.execute(f"CALL lake.set_option('parquet_compression', '{codec}')")
+            oracle.execute(f"CALL lake.set_option('parquet_version', '{version}')")
+            oracle.execute(f"INSERT INTO theirs {_THEIRS.format(n * 3000, (n + 1) * 3000)}")
+    for n, (codec, version, dictionary) in enumerate(product(CODECS, "12", (True, False))):
+        first = 30_000 + n * 50
+        made = duckdb.sql(_THEIRS.format(first, first + 50)).to_arrow_table()
+        how = {"data_page_version": f"{version}.0", "use_dictionary": dictionary}
+        how |= {"row_group_size": 17, "data_page_size": 64, "write_page_index": n % 3 > 0}
+        name = {"uncompressed": "none"}.get(codec, codec)
+        pq.write_table(made, tmp_path / f"{n}.parquet", compression=name, **how)
+        lake.table("theirs").add_files(tmp_path / f"{n}.parquet")
+    with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+        then = repr(oracle.sql(query.replace("*", "* REPLACE (v::INT AS v)")))
+
+    lake.sql(CHANGE.format("theirs"))
+
+    assert copies == []
+    assert lake.check(rows=True).problems == ()
+    with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+        assert repr(oracle.sql(query)) == then
+        assert oracle.sql("SELECT count(*) FROM theirs") == [(31_000,)]
+
+
+@pytest.mark.slow
+def test_chunks_of_every_codec_and_version_of_pages_are_copied(copied, copies, spark):
+    catalog, lake = copied
+    lake.sql(f"CREATE TABLE many ({_COLUMNS})")
+    lake.sql("CALL set_option('parquet_row_group_size_bytes', '1024', table_name => 'many')")
+    for n, (codec, version) in enumerate(product(CODECS, "12")):
+        lake.sql(f"CALL set_option('parquet_compression', '{codec}', table_name => 'many')")
+        lake.sql(f"CALL set_option('parquet_version', '{version}', table_name => 'many')")
+        spark.conf.set("parquet.bloom.filter.enabled#id", str(n % 2 == 0).lower())
+        spark.conf.set("parquet.bloom.filter.max.bytes", "1024")
+        lake.sql(f"INSERT INTO many {_ROWS.format(n * 400, n * 400 + 400)}")
+    for name in ("enabled#id", "max.bytes"):
+        spark.conf.unset(f"parquet.bloom.filter.{name}")
+    there, query = files(lake, "many"), "SELECT rowid, * EXCLUDE (v) FROM many ORDER BY id"
+    assert all(pq.read_metadata(path).num_row_groups > 1 for path in there)
+    before, filters = sorted(map(kept_chunks, there)), sorted(map(bloom_filters, there))
+    with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+        then = repr(oracle.sql(query))
+
+    lake.sql(CHANGE.format("many"))
+
+    now = files(lake, "many")
+    assert len(copies) == len(there) == len(now)
+    assert sorted(map(kept_chunks, now)) == before
+    assert filters[0] != filters[-1]
+    assert sorted(map(bloom_filters, now)) == filters
+    assert lake.check(rows=True).problems == ()
+    with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+        assert repr(oracle.sql(query)) == then
+
+
+def kept_chunks(path):
+    """The chunks of a file but for the converted column."""
+    return same_chunks(path, "v")
+
+
+def bloom_filters(path):
+    """Which filters of a file do not know some numbers."""
+    probed = f"SELECT * EXCLUDE (file_name) FROM parquet_bloom_probe('{path}', 'id', {{}})"
+    return [duckdb.sql(probed.format(n)).fetchall() for n in range(0, 4000, 399)]
+
+
+@pytest.mark.slow
+def test_one_of_two_thousand_columns_is_converted(copied, copies):
+    catalog, lake = copied
+    names = [f"c{n}" for n in range(2000)]
+    lake.sql(f"CREATE TABLE wide (id BIGINT, {' INT, '.join(names)} INT, v STRING)")
+    values = ", ".join(f"CAST(id + {n} AS INT)" for n in range(2000))
+    for first in (0, 100):
+        lake.sql(f"INSERT INTO wide SELECT id, {values}, '7' FROM range({first}, {first + 100})")
+    before = sorted(map(kept_chunks, files(lake, "wide")))
+
+    lake.sql(CHANGE.format("wide"))
+
+    assert len(copies) == len(before)
+    assert sorted(map(kept_chunks, files(lake, "wide"))) == before
+    with DuckDBOracle(f"sqlite:///{catalog}") as oracle:
+        assert oracle.sql("SELECT sum(c0), sum(c1999), sum(v) FROM wide") == [(19900, 419700, 1400)]
 
 
 def test_a_value_that_cannot_be_converted_fails_and_leaves_nothing(lake, copies):

@@ -55,7 +55,7 @@ public class CopyingWriter extends OutputWriter {
   private final SeekableInputStream bytes;
   private final ComposedFile composed;
   private final SeekableInputStream chunks;
-  private final ArrayList copied = new ArrayList();
+  private final HashSet copied = new HashSet();
   private final List groups;
   private final IdWriteSupport support = new IdWriteSupport();
   private final MessageType made;

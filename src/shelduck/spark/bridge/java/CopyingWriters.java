@@ -2,7 +2,6 @@ package shelduck.bridge;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
 import org.apache.spark.sql.execution.datasources.OutputWriter;
@@ -27,10 +26,10 @@ public class CopyingWriters extends OutputWriterFactory {
   public OutputWriter newInstance(String path, StructType rows, TaskAttemptContext context) {
     Configuration conf = context.getConfiguration();
     // Raw: a plain get would read ${...} in a name as a variable.
-    List sources = TextRows.rows(conf.getRaw(CopyingWriter.OPTION));
+    String sources = conf.getRaw(CopyingWriter.OPTION);
     int task = context.getTaskAttemptID().getTaskID().getId();
     try {
-      return new CopyingWriter(path, conf, schema, (Object[]) sources.get(task));
+      return new CopyingWriter(path, conf, schema, TextRows.row(sources, task));
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }

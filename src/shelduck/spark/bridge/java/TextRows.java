@@ -23,6 +23,15 @@ public final class TextRows {
     return rows;
   }
 
+  /** One of the rows, counted from 0; the others are not read. */
+  public static String[] row(String text, int number) {
+    int start = 0;
+    for (int i = 0; i < number; i++) {
+      start = text.indexOf('\n', start) + 1;
+    }
+    return fields(text.substring(start, text.indexOf('\n', start)));
+  }
+
   private static String[] fields(String row) {
     ArrayList fields = new ArrayList();
     int start = 0;
