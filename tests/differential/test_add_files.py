@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import shelduck
+from shelduck import Unsupported
 from tests.support.normal import duckdb_rows, spark_rows
 from tests.support.oracle import DuckDBOracle
 
@@ -253,3 +254,14 @@ def test_old_timestamps_and_decimals_are_read_alike(lake, sqlite_url, tmp_path):
         ("2024-01-01T12:30:00", Decimal("-1.5")),
         (None, None),
     ]
+
+
+def test_a_file_whose_codec_spark_lacks_is_not_damaged(lake, sqlite_url, tmp_path):
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "1.parquet", compression="brotli")
+    lake.create_table("t", {"a": "bigint"}).add_files(tmp_path / "1.parquet")
+
+    told = r"of main.t cannot be read: Spark does not come with the class \S+BrotliCodec; add a JAR"
+    with pytest.raises(Unsupported, match=told):
+        lake.table("t").read().collect()
+    with DuckDBOracle(sqlite_url) as oracle:
+        assert oracle.sql("SELECT a FROM t") == [(1,)]

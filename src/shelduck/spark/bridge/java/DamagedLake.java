@@ -21,6 +21,7 @@ public final class DamagedLake {
   public static final String TOO_NEW = "shelduck's Spark is too old for a file: ";
   public static final String RESTORE =
       "; restore it from a backup, and look at the lake with shelduck check";
+  private static final String CODECS = "org.apache.hadoop.io.compress.";
   /** What errors of storages are, by their names; all other errors are about the bytes. */
   private static final String[] STORAGES = {
     "java.net.", "javax.net.", "software.amazon.", "com.amazonaws.", "com.google.cloud.",
@@ -60,6 +61,11 @@ public final class DamagedLake {
       if (isUnknownType(each)) {
         return new IllegalStateException(TOO_NEW + what + " has a type that this version of Spark"
             + " cannot read, such as VARIANT; use Spark 4.1 or newer");
+      }
+      if (each instanceof ClassNotFoundException && text(each).startsWith(CODECS)) {
+        return new IllegalStateException(TOO_NEW + what + " cannot be read: Spark does not come with"
+            + " the class " + text(each) + "; add a JAR that has it, or write the file again with"
+            + " another parquet_compression");
       }
       if (isOfStorage(each)) {
         return new IllegalStateException(UNREACHED + what + " cannot be read: " + told(each)
