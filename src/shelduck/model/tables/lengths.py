@@ -58,7 +58,7 @@ _read = lru_cache(maxsize=256)(_STORED.read)
 def with_lengths(properties: Mapping[str, str], columns: Schema) -> dict[str, str]:
     """Return the properties of a table with the lengths that its columns have."""
     if not columns.index.limited or ROLLUP in properties:
-        return _STORED.put(properties, LENGTHS, None)
+        return {k: v for k, v in properties.items() if k != LENGTHS}
     found = tuple((f.id, f.shape.length) for f in columns.leaves() if isinstance(f.shape, Text))
     return _STORED.put(properties, LENGTHS, Lengths(found))
 
