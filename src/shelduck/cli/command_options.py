@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from shelduck.cli.config import lake_names
+from shelduck.cli.config import config_file, lake_names
 from shelduck.model.text.quoting import quote_name
 
 console = Console()
@@ -28,7 +28,6 @@ def _complete_lakes(ctx: typer.Context) -> list[str]:
 
 def _complete_tables(ctx: typer.Context) -> list[str]:
     """Return the tables of the lake that the options before them name, for the shell."""
-    from shelduck.cli.config import config_file
     from shelduck.cli.reading import reading
 
     try:

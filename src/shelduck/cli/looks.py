@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shelduck.cli.command_options import Catalog, Json, TableOrAll, print_rows
+from shelduck.cli.command_options import Catalog, Json, TableOrAll, console, print_rows
+from shelduck.cli.config import wanted_lake
+from shelduck.errors import InvalidRequest, missing_extra
 
 if TYPE_CHECKING:
     from shelduck.model.tables.table_version import Snapshot
-from shelduck.cli.command_options import console
-from shelduck.cli.config import wanted_lake
-from shelduck.errors import InvalidRequest, missing_extra
 
 TABLES_EXAMPLE = "Example: shelduck tables -c sqlite:///lake.db --schema sales"
 HISTORY_EXAMPLE = "Example: shelduck history events -c sqlite:///lake.db --limit 20 --json"

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shelduck.cli.command_options import Catalog, Conf, Json, print_rows
+from shelduck.cli.command_options import Catalog, Conf, Json, TableOrAll, print_rows
+from shelduck.cli.config import connect_existing
 from shelduck.errors import CatalogUnavailable
 
 if TYPE_CHECKING:
     from shelduck.api.lake import Lake
     from shelduck.upkeep.maintain import MaintenanceStep
-from shelduck.cli.command_options import TableOrAll
 
 EXAMPLE = """Example: shelduck maintain -c prod --every 5m
 
@@ -53,7 +53,6 @@ def maintain(
 
     You can run any number of processes: they share the tables.
     """
-    from shelduck.cli.config import connect_existing
     from shelduck.work.instants import seconds_of
 
     pause = None if every is None else seconds_of("--every", every)
@@ -96,8 +95,6 @@ def migrate(
 
     Back up the catalog before: there is no way back.
     """
-    from shelduck.cli.config import connect_existing
-
     with connect_existing(catalog) as lake:
         done = lake.migrate(to, plan=plan)
     if json:
@@ -120,8 +117,6 @@ def check(
 
     The status is 0 if nothing is wrong, or if all of it was repaired.
     """
-    from shelduck.cli.config import connect_existing
-
     with connect_existing(catalog) as lake:
         found = lake.check(table, rows=rows, repair=repair)
     if json:
