@@ -13,6 +13,7 @@ import pytest
 
 import shelduck
 from shelduck import SparkFailed
+from shelduck.operations.write import identities
 from tests.support.cluster import cluster_session, executor_processes, standalone_cluster
 from tests.support.jars import locked, s3_settings
 from tests.support.lakes import catalog_files, rows
@@ -172,3 +173,34 @@ def test_what_a_write_that_fails_leaves_is_invisible_and_an_orphan(
         assert files.there() == before
         append(lake)
         assert rows(lake.sql("SELECT id, k FROM t ORDER BY id")) == AFTER
+
+
+def test_rows_whose_executors_are_lost_after_they_got_numbers_get_others(
+    cluster, sqlite_url, tmp_path, monkeypatch
+):
+    numbered = identities.numbered
+
+    def killed(*arguments):
+        monkeypatch.undo()
+        for process in executor_processes(cluster[1]):
+            os.kill(process, signal.SIGKILL)
+        return numbered(*arguments)
+
+    files = Disk(tmp_path)
+    with session(cluster, tmp_path, 4) as spark:
+        lake = shelduck.connect(sqlite_url, files.data, spark)
+        lake.sql("CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY, v BIGINT)")
+        insert = "INSERT INTO t (v) SELECT id FROM range(0, 5000, 1, 4)"
+        lake.sql(insert)
+        monkeypatch.setattr(identities, "numbered", killed)
+
+        with pytest.raises(
+            SparkFailed, match=r"CHECKPOINT_RDD_BLOCK\S+ Check.*; give executors more"
+        ):
+            lake.sql(insert)
+
+        lake.sql(insert)
+        lake.close()
+    with DuckDBOracle(sqlite_url) as oracle:
+        counted = "SELECT count(*), count(DISTINCT id), min(id), max(id) FROM t"
+        assert oracle.sql(counted) == [(10_000, 10_000, 1, 15_000)]

@@ -24,14 +24,13 @@ from shelduck.spark.rows.assign import failure_of
 _ADVICE = {
     (
         r"ExecutorLost|executor \S+ exited|OutOfMemory|Java heap space|GC overhead|memory limits|"
-        r"FetchFailed|MetadataFetchFailed|exit code 137|UNABLE_TO_ACQUIRE_MEMORY"
+        r"FetchFailed|CHECKPOINT_RDD_BLOCK|exit code 137|UNABLE_TO_ACQUIRE_MEMORY"
     ): "give executors more memory (spark.executor.memory) if they ran out of it, and run it again",
     r"SparkContext was shut down|stopped SparkContext|Answer from Java|Py4JNetwork|JVM": (
         "start a Spark session, connect again, and run it again"
     ),
 }
 _OTHERWISE = "fix the cause that Spark names, and run it again"
-
 
 SparkFailure = (PySparkException, Py4JError)
 

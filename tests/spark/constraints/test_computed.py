@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import shelduck
 from shelduck import InvalidRequest, Unsupported
 from shelduck.jobs import lots
+from shelduck.operations.write import identities
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lakes import refusal, rows
 from tests.support.oracle import DuckDBOracle
@@ -199,6 +202,20 @@ def test_rows_of_many_tasks_have_numbers_of_their_own(lake, spark):
     lake.table("i").append(many.repartition(5))
     found = lake.sql("SELECT count(*), count(DISTINCT id), min(id), max(id) FROM i")
     assert rows(found) == [(5002, 5002, 1, 5002)]
+
+
+def test_rows_of_a_part_that_spark_computed_again_have_numbers_of_their_own(
+    lake, spark, monkeypatch
+):
+    keep = identities.keep
+    monkeypatch.setattr(identities, "keep", lambda rows: replace(keep(rows), count=1))
+    few = spark.range(50).repartition(2).selectExpr("CAST(id AS STRING) AS v")
+    with lake.transaction() as first, lake.transaction() as second:
+        first.table("i").append(few)
+        second.table("i").append(few)
+
+    found = lake.sql("SELECT count(*), count(DISTINCT id) FROM i")
+    assert rows(found) == [(102, 102)]
 
 
 def test_computed_columns_are_shown_and_copied(lake):

@@ -251,6 +251,7 @@ WRITING = (
     ": org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed. SQLSTATE: 58030\n"
     "\tat x.y(z.scala:1)\nCaused by: java.lang.IllegalStateException: boom\n\t... 3 more"
 )
+NO_BLOCK = "[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] Checkpoint block rdd_17_0 not found!"
 STOPPED = "Job 7 cancelled because SparkContext was shut down"
 EXITED = "ExecutorLostFailure (executor 1 exited caused by one of the running tasks) Reason:"
 
@@ -260,6 +261,7 @@ EXITED = "ExecutorLostFailure (executor 1 exited caused by one of the running ta
     [
         (LOST, f"{EXITED} Command exited with code 137", "spark.executor.memory"),
         (MEMORY, "OutOfMemoryError: Java heap space", "spark.executor.memory"),
+        (f": org.apache.spark.SparkException: {NO_BLOCK}", NO_BLOCK, "spark.executor.memory"),
         (f": org.apache.spark.SparkException: {STOPPED}", STOPPED, "start a Spark session"),
         (WRITING, "[TASK_WRITE_FAILED] Task failed: IllegalStateException: boom", "fix the cause"),
     ],

@@ -30,16 +30,17 @@ def with_numbers(rows: DataFrame, table: TableVersion, limits: Limits) -> DataFr
     field, identity = found
     if kept.in_plan:
         given = [] if identity.always else numbers_of_plan(kept.rows, field.name)
-        lacking, ends = kept.count - len(given), given
+        count, lacking, ends = kept.count, kept.count - len(given), given
     else:
         parts = numbers_of_parts(kept.rows, field.name)
+        # A part that an executor lost while Spark counted may have other rows now.
+        *before, count = accumulate((part.rows for part in parts), initial=0)
         lacking = sum(part.lacking for part in parts)
         ends = [end for part in parts for end in (part.low, part.high) if end is not None]
-    first = limits.reserve(kept.count if lacking else 0, ends)
+    first = limits.reserve(count if lacking else 0, ends)
     if not lacking:
         return kept.rows
     if kept.in_plan:
         return held_with_numbers(kept.rows, field.name, first, identity.step)
-    before = accumulate((part.rows for part in parts), initial=0)
-    offsets = {part.number: n for part, n in zip(parts, before, strict=False)}
+    offsets = {part.number: n for part, n in zip(parts, before, strict=True)}
     return numbered(kept.rows, field.name, first, identity.step, offsets)
