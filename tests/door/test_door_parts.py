@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 import sys
+import threading
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
+from py4j import clientserver
+from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
 from typer.testing import CliRunner
 
 from shelduck import sidecar
@@ -17,6 +22,7 @@ from shelduck.spark.bridge import classes, driver
 from shelduck.spark.bridge.lake_catalog import CLASS
 from tests.support.attaching import attached_lake
 from tests.support.processes import SPARK_HOME
+from tests.support.time_limit import PATIENCE, until
 
 QUERY, STATEMENT, SPARKS = TextKind.QUERY, TextKind.STATEMENT, TextKind.SPARKS
 
@@ -81,6 +87,58 @@ def test_a_session_that_was_forgotten_finds_its_lakes_again(spark, tmp_path, mon
             detach(sessions[1], "lake")
     finally:
         detach(sessions[0], "lake")
+
+
+@pytest.fixture
+def port(monkeypatch):
+    """Where Python is asked for something with the secret `secret`; nobody is Java."""
+    gateway = ClientServer(
+        java_parameters=JavaParameters(),
+        python_parameters=PythonParameters(port=0, eager_load=False),
+    )
+    ready = SimpleNamespace(ready=lambda asked, _: gateway.gateway_property.pool.put(asked, "door"))
+    monkeypatch.setattr(clientserver, "do_client_auth", clientserver.do_client_auth)
+    monkeypatch.setattr(driver, "launch_gateway", lambda: gateway)
+    monkeypatch.setattr(driver, "JavaClass", lambda *_: ready)
+    monkeypatch.setattr(
+        driver,
+        "ensure_callback_server_started",
+        lambda gateway: gateway.start_callback_server(gateway.callback_server_parameters),
+    )
+    monkeypatch.setattr(driver, "_SILENT_SECONDS", 1.0)
+    monkeypatch.setattr(driver._Asked, "_session", lambda *_: None)
+    driver.serve("1", "secret", lambda _, what, *rest: what == "attach")
+    place = gateway._callback_server.server_socket.getsockname()
+    until(lambda: is_there(place))
+    yield place
+    gateway.shutdown_callback_server()
+
+
+def is_there(place):
+    with socket.socket() as client:
+        return client.connect_ex(place) == 0
+
+
+def asked(client, first=b""):
+    """What is said to a question like those of Java."""
+    client.sendall(first + b"c\ndoor\napply\nn\nsattach\tx\\n\ne\n")
+    lines = client.makefile("rb")
+    return [lines.readline() for _ in range(2 if first else 1)]
+
+
+def test_a_client_that_says_nothing_holds_up_nobody_and_is_left(port):
+    before = threading.active_count()
+    silent = [socket.create_connection(port, PATIENCE) for _ in range(20)]
+    with suppress(ConnectionError):
+        silent[0].sendall(b"A\n")
+    with socket.create_connection(port, PATIENCE) as client:
+        assert asked(client, b"A\nsecret\ne\n") == [b"!yv\n", b"!ys\n"]
+        for one in silent:
+            with one, suppress(ConnectionError):
+                assert one.recv(1) == b""
+        until(lambda: threading.active_count() <= before + 1)
+        # Who knows the secret may be silent, as Java is between two statements.
+        assert asked(client) == [b"!ys\n"]
 
 
 @pytest.mark.parametrize("version", ["4.0.2", "4.0.2-amzn-0", "4.0.2.dev1"])

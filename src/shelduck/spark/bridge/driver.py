@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 import pyspark
-from py4j.java_gateway import JavaClass
+from py4j import clientserver
+from py4j.java_gateway import JavaClass, do_client_auth
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import ensure_callback_server_started, launch_gateway
@@ -33,17 +34,18 @@ True is an answer without rows, False means that it is none of Python's business
 _SIDECAR = f"{PACKAGE}.Sidecar"
 _SESSION = "org.apache.spark.sql.classic.SparkSession"
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+_SILENT_SECONDS = 60.0
 
 
 def serve(port: str, secret: str, answer: Answer) -> None:
     """Let the JVM behind a port ask; it keeps asking, from any thread, after this returns."""
     os.environ[_PORT], os.environ[_SECRET] = port, secret
-    try:
-        gateway = launch_gateway()  # type: ignore[no-untyped-call]
-    finally:
-        del os.environ[_PORT], os.environ[_SECRET]
-    # Nobody else on this machine may call Python's objects.
+    gateway = launch_gateway()  # type: ignore[no-untyped-call]
+    del os.environ[_PORT], os.environ[_SECRET]
+    # Nobody else on this machine may call Python's objects, or keep a thread without the secret.
     gateway.callback_server_parameters.auth_token = secret
+    gateway.callback_server_parameters.read_timeout = _SILENT_SECONDS
+    clientserver.do_client_auth = lambda *at: do_client_auth(*at) and not at[2].settimeout(None)
     ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     sidecar = JavaClass(_SIDECAR, gateway._gateway_client)  # noqa: SLF001
     sidecar.ready(_Asked(gateway, answer), gateway._callback_server.port)  # noqa: SLF001
@@ -121,13 +123,11 @@ def _context(gateway: Any, session: Any) -> SparkContext:
 
 def _release(version: str) -> str:
     """Return a version without what vendors add to it, as in 4.0.2-amzn-0."""
-    found = re.match(r"[0-9.]*[0-9]", version)
-    return found[0] if found else version
+    return re.sub(r"\.?[^0-9.].*", "", version)
 
 
 def _failure(spark: SparkSession | None, error: Exception) -> tuple[str, str]:
-    thrown = None if spark is None else thrown_by_java(error)
-    if spark is not None and thrown is not None:
+    if spark is not None and (thrown := thrown_by_java(error)) is not None:
         return "THROWN", put_thrown(spark, thrown)
     if not isinstance(error, ShelduckError | PySparkException):
         traceback.print_exception(error)
