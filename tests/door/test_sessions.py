@@ -28,6 +28,18 @@ def test_connections_have_names_of_their_own_and_write_at_the_same_time(spark, t
         assert other.ask("SELECT current_catalog()").rows == (("spark_catalog",),)
         missing = other.ask("SELECT id FROM lake.main.t JOIN mine USING (id)").error
         assert missing.startswith("[TABLE_OR_VIEW_NOT_FOUND]")
+        other.ask("USE lake.main")
+        other.ask("CREATE TEMPORARY VIEW mine AS SELECT 8 AS id")
+        assert [one.ask("SELECT id FROM mine").rows, other.ask("SELECT id FROM mine").rows] == [
+            (("7",),),
+            (("8",),),
+        ]
+        # No user has a transaction, so what one writes is there for the other.
+        assert "lake.transaction()" in one.ask("BEGIN TRANSACTION").error
+        one.ask("INSERT INTO t VALUES (100, 'x')")
+        assert other.ask("SELECT name FROM t").rows == (("x",),)
+        assert "lake.transaction()" in other.ask("ROLLBACK").error
+        assert one.ask("DELETE FROM t").error == ""
 
         def write(number):
             client = server.connect(spark)
