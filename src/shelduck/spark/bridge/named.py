@@ -38,7 +38,7 @@ class Sql(str):
         return made
 
 
-class Star(str):
+class Wildcard(str):
     """``*`` or ``alias.*``, which stands for many columns; a column may have such a name itself."""
 
     __slots__ = ()
@@ -50,7 +50,7 @@ class Named(NamedTuple):
 
     ``source`` is an expression, `Sql`, or the name of a column as in `F.col`. ``kind`` is the type
     of a cast; None does not cast. If ``metadata`` is None, the source's metadata stays. If the
-    source is a `Star`, columns keep their names; see `ALL`.
+    source is a `Wildcard`, columns keep their names; see `ALL`.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Named(NamedTuple):
     def column(self) -> Column:
         """Return the column, built one call at a time."""
         found = column_of(self.source)
-        if isinstance(self.source, Star):
+        if isinstance(self.source, Wildcard):
             return found
         found = found if self.kind is None else found.cast(self.kind)
         if self.metadata is None:
@@ -70,7 +70,7 @@ class Named(NamedTuple):
         return found.alias(self.name, metadata=dict(self.metadata))
 
 
-ALL = Named("", Star("*"))
+ALL = Named("", Wildcard("*"))
 """All columns."""
 
 
@@ -98,7 +98,7 @@ def select_named(
             c.source if isinstance(c.source, str) else None,
             None if c.kind is None else c.kind.json(),
             None if c.metadata is None else json.dumps(c.metadata),
-            c.source.what if isinstance(c.source, Sql | Star) else None,
+            c.source.what if isinstance(c.source, Sql | Wildcard) else None,
         )
         for c in columns
     ]

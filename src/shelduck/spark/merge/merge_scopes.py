@@ -17,7 +17,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.spark.bridge import ALL, Named, Sql, Star, column_of, equal_columns, select_named
+from shelduck.spark.bridge import ALL, Named, Sql, Wildcard, column_of, equal_columns, select_named
 from shelduck.spark.bridge.jvm import qualified
 from shelduck.spark.merge.merge_clauses import Merge, MergeAction, When
 from shelduck.spark.scan.matching import as_condition
@@ -270,7 +270,7 @@ def _source_alone(
 ) -> DataFrame:
     """Return joined rows with the source's columns, under all of their names, and hidden ones."""
     if merge.source_alias is not None:
-        every = Named("", Star(f"{backticked(merge.source_alias)}.*"))
+        every = Named("", Wildcard(f"{backticked(merge.source_alias)}.*"))
         return select_named(joined, [every, *(Named(h, h) for h in hidden)])
     if merge.only_inserts:
         return joined
