@@ -31,9 +31,10 @@ from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, limits_o
 from shelduck.planning.feed_plan import FeedSnapshots, Span
 from shelduck.spark.deletes.delete_files import write_delete_files
 from shelduck.spark.files.physical import ROW_ID_COLUMN
-from shelduck.spark.scan.change_feed import Feed, later_rows, lost_rows
+from shelduck.spark.scan.change_feed import Feed
 from shelduck.spark.scan.sources import PLANNED
 from shelduck.spark.session import SparkSession
+from shelduck.spark.write.replacing import later_rows, lost_rows
 from shelduck.spark.write.write import Writing, write_files
 from shelduck.work.handle import TableHandle
 from shelduck.work.hooks import carry_out_rows

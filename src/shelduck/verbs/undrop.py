@@ -158,9 +158,8 @@ def _lacking(rows: TableRows, dropped: Dropped) -> TableRows:
 
 
 def _has(file: DataFile, number: FieldId) -> bool:
-    if file.mapping_id is not None or file.layout is None:
-        return False
-    return any(f.id == number for f in file.layout.walk())
+    layout = file.layout if file.mapping_id is None else None
+    return layout is not None and any(f.id == number for f in layout.walk())
 
 
 def _since(part: InlinedRows, snapshot: int) -> InlinedRows:

@@ -1,7 +1,4 @@
-"""The change feed of a table as a DataFrame: a few scans, however many snapshots there are.
-
-A restore asks it for rows that a table had at an older snapshot, and that it did not have then.
-"""
+"""The change feed of a table as a DataFrame: a few scans, however many snapshots there are."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, reduce
-from typing import Protocol
 
 import pyarrow as pa
 from pyarrow import compute
@@ -40,7 +36,6 @@ from shelduck.spark.scan.images import updated_up_to
 from shelduck.spark.scan.inlined_frames import inlined_frame
 from shelduck.spark.scan.scan_frames import Origin, read_rows
 from shelduck.spark.scan.sources import PLANNED, FileSource
-from shelduck.spark.write.kept import parts_of_bytes
 
 # Columns after those of a table with unique names, and their final names in the feed.
 CHANGE_TYPE, VERSION = "__shelduck_change_type", "__shelduck_commit_version"
@@ -283,29 +278,3 @@ def _refuse_names(table: TableVersion) -> None:
                 f"column {name!r} of {table.full_name} has the name of a column of the change"
                 " feed; rename it"
             )
-
-
-class Frame(Protocol):
-    """Returns the rows of a table, followed by their origins."""
-
-    def __call__(
-        self, spark: SparkSession, columns: None = None, origins: tuple[Origin, ...] = ()
-    ) -> DataFrame:
-        """Return the rows."""
-
-
-def lost_rows(spark: SparkSession, feed: Feed, seen_at: int, row_id: str) -> DataFrame:
-    """Return the rows that existed at a snapshot and were deleted since, row ids last."""
-    found = departures(spark, feed, "", seen_at).drop(CHANGE_TYPE, VERSION)
-    names = [F.col(backticked(n)) for n in feed.table.columns.names]
-    size = sum(f.file_size_bytes for f, _ in feed.plan.ended)
-    size += sum(f.file_size_bytes for f in feed.plan.thinned)
-    made = found.select(*names, F.col(ROW_ID).alias(row_id))
-    return made.coalesce(parts_of_bytes(size))
-
-
-def later_rows(spark: SparkSession, frame: Frame, seen_at: int) -> DataFrame:
-    """Return file and position of the rows that were added after a snapshot."""
-    rows = frame(spark, None, (Origin.FILE_ID, Origin.POSITION, Origin.SNAPSHOT_ID))
-    later = rows.where(F.col(Origin.SNAPSHOT_ID) > seen_at)
-    return later.select(Origin.FILE_ID, Origin.POSITION)
