@@ -488,7 +488,7 @@ def test_a_query_reads_what_it_loaded_however_many_commits_come_between(spark, l
     catalog = attached.AttachedLake(lake, spark)
 
     def load():
-        database, view, _ = catalog.answer(["", "load", "main", "t", "", ""], None)[0]
+        database, view, *_ = catalog.answer(["", "load", "main", "t", "", ""], None)[0]
         return f"{database}.{view}"
 
     before = [load()]
