@@ -10,6 +10,7 @@ from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.quoting import quote_name
 from shelduck.operations.done import Done
 from shelduck.rows.edit_verbs import merge_into
+from shelduck.spark.calls.lake_table import RowVerb
 from shelduck.spark.failures import telling_spark
 from shelduck.spark.merge.merge_clauses import Merge, MergeClause
 from shelduck.spark.named_errors import told_as_sparks
@@ -81,22 +82,11 @@ class AttachedTable:
         with told_as_sparks():
             return changes_between(view_of(self.state, None), self.table, start, end)
 
-    def overwrite(self, rows: DataFrame, where: str) -> None:
-        """Replace the rows for which a condition is true."""
+    def write(self, verb: RowVerb, rows: DataFrame, evolution: Evolution, **how: object) -> None:
+        """Write rows by a verb of `Table`, with its arguments."""
         with told_as_sparks():
-            Table(self.state, self.table).overwrite(rows, where=where)
-
-    def append(self, rows: DataFrame, evolution: Evolution) -> None:
-        """Append rows by column name, which may change the columns of the table."""
-        with told_as_sparks():
-            Table(self.state, self.table).append(
-                rows, evolve=evolution.words, rescue=evolution.rescue
-            )
-
-    def overwrite_partitions(self, rows: DataFrame, *, by_position: bool) -> None:
-        """Replace the partitions that rows are in."""
-        with told_as_sparks():
-            Table(self.state, self.table).overwrite_partitions(rows, by_position=by_position)
+            call = getattr(Table(self.state, self.table), verb)
+            call(rows, evolve=evolution.words, rescue=evolution.rescue, **how)
 
     def merge(
         self, source: DataFrame, on: Column, clauses: Sequence[MergeClause], evolves: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from shelduck.attached.attached_table import AttachedTable
 from shelduck.errors import Unsupported
@@ -54,7 +55,7 @@ def write_as_told(
     by_position = matching == "by position"
     if mode == "overwrite" and by_position and wants_partitions(options) and named.is_partitioned:
         mode = "overwrite partitions"
-    evolves = mode == "append" and not by_position and not is_made
+    evolves = not by_position and not is_made
     refuse = refuse_made if is_made else refuse_written
     refuse(_without(options, mode, evolves=evolves), f"a write into {table.name}")
     for column, text in fixed.items():
@@ -62,16 +63,12 @@ def write_as_told(
         field = table.columns.get((column,), str(table.name))
         require_text(field.type, text, f"column {quote_name(column)} of {table.name}")
     evolution = evolution_asked(options) if evolves else NO_EVOLUTION
-    if not evolution.is_none:
-        named.append(rows, evolution)
-    elif mode == "append":
-        table.append(rows, by_position=by_position)
-    elif mode == "overwrite":
-        table.overwrite(rows, by_position=by_position)
-    elif mode == "overwrite partitions":
-        named.overwrite_partitions(rows, by_position=by_position)
-    else:
-        table.overwrite(rows, where=condition, by_position=by_position)
+    write: Callable[..., object] = table.append
+    if mode == "overwrite partitions":
+        write = table.overwrite_partitions
+    elif mode != "append":
+        write = partial(table.overwrite, where=None if mode == "overwrite" else condition)
+    write(rows, by_position=by_position, evolve=evolution.words, rescue=evolution.rescue)
 
 
 def merge_as_told(table: AttachedTable, source: DataFrame, told: Sequence[str]) -> None:

@@ -30,15 +30,7 @@ from shelduck.rewrite.compact import (
 )
 from shelduck.spark.bridge import bridge_for
 from shelduck.spark.files.physical import physical_schema
-from shelduck.spark.rows.shadow_rows import (
-    Failing,
-    add_recalled,
-    add_shadows,
-    bad_values,
-    counts_losses,
-    failing_part,
-    failing_value,
-)
+from shelduck.spark.rows import shadow_rows
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.session import DataFrame, SparkSession
 
@@ -112,11 +104,11 @@ def write_converted(
         read = rows.frame(spark, _needed(rows, copied, made), origins=origins)
         if past is not None and made and any(map(past.may_have, rows.files)):
             return past.added(spark, rows, read, made)
-        return add_shadows(read, made, counted=counted and not kept and past is None)
+        return shadow_rows.add_shadows(read, made, counted=counted and not kept and past is None)
 
     columns = Derived(with_shadows(found.table, shadows), frame, copied)
     written = write_bins(spark, found.rows, bins, report=report, derived=columns, arranges=False)
-    checked = [s for s in shadows if counted and past is None and counts_losses(s)]
+    checked = [s for s in shadows if counted and past is None and shadow_rows.counts_losses(s)]
     lossy = _lossy([part for part in written if not held(part.bin.files[0], shadows)], checked)
     if lossy is None:
         return written
@@ -225,7 +217,7 @@ class OlderValues:
         then = _columns(spark, self.after, [s.old.id for s in recalled])
         count = counted_rows(rows.files)
         few = count is not None and count <= _FEW_ROWS
-        return add_recalled(read, old, then, shadows, few=few)
+        return shadow_rows.add_recalled(read, old, then, shadows, few=few)
 
     def frames(self, spark: SparkSession, shadows: Sequence[Shadow]) -> tuple[DataFrame, DataFrame]:
         """Return the columns that were converted, and what they became, each with the row id."""
@@ -351,7 +343,7 @@ def _told_of_loss(
 ) -> str | None:
     paths = {f.id: f.path for f in files}
     rows = replace(found.rows, files=files)
-    bad = bad_values(rows.frame(spark, origins=(Origin.FILE_ID,)), shadow)
+    bad = shadow_rows.bad_values(rows.frame(spark, origins=(Origin.FILE_ID,)), shadow)
     if not bad:
         return None
     count = sum(b.count for b in bad)
@@ -372,18 +364,18 @@ def _told_of_failure(
     def first(count: int) -> DataFrame:
         return replace(found.rows, files=files[:count]).frame(spark, origins=(Origin.POSITION,))
 
-    number = failing_part(len(files), first, shadow)
+    number = shadow_rows.failing_part(len(files), first, shadow)
     if number is None:
         return None
     file = files[number]
     rows = replace(found.rows, files=(file,)).frame(spark, origins=(Origin.POSITION,))
-    failing = failing_value(rows, (file.record_count or 1) - 1, shadow)
+    failing = shadow_rows.failing_value(rows, (file.record_count or 1) - 1, shadow)
     if failing is None:
         return None
     return told_of_expression(shadow, failing, file.path)
 
 
-def told_of_expression(shadow: Shadow, failing: Failing, path: str) -> str:
+def told_of_expression(shadow: Shadow, failing: shadow_rows.Failing, path: str) -> str:
     """Return in words for which value of a file an expression fails."""
     return (
         f"USING {shadow.conversion.using} of column {shadow.old.name!r} fails for"

@@ -24,14 +24,7 @@ from shelduck.planning.trusted_statistics import is_own
 from shelduck.rewrite.convert import told_of_expression
 from shelduck.spark.bridge import Bridge, bridge_for
 from shelduck.spark.named_errors import SparkError, data_fault
-from shelduck.spark.rows.shadow_rows import (
-    JudgedValues,
-    bad_values,
-    failing_part,
-    failing_value,
-    judged_values,
-    judges_alone,
-)
+from shelduck.spark.rows import shadow_rows
 from shelduck.spark.scan.dictionaries import (
     OF_FILE,
     DictionaryFile,
@@ -72,7 +65,7 @@ def with_dictionaries(
     bridge = bridge_for(unit.state.spark)
     if bridge is None:
         return found
-    judged = [s for s in shadows if judges_alone(bridge.spark, table, s)]
+    judged = [s for s in shadows if shadow_rows.judges_alone(bridge.spark, table, s)]
     looks = (_Looking(unit, bridge, table, shadow).proof() for shadow in judged)
     columns = [proof for proof in looks if proof is not None]
     known = () if found is None else found.columns
@@ -104,7 +97,7 @@ class _Looking:
         frame = with_rows(values, self._kept()) if rows else values
         proof = ColumnProof(self.shadow, len(self._files), len(self._empty), rows=rows)
         try:
-            judged = judged_values(frame, self.shadow, OF_FILE)
+            judged = shadow_rows.judged_values(frame, self.shadow, OF_FILE)
         except SparkError as error:
             if data_fault(error) is None:
                 raise
@@ -148,7 +141,9 @@ class _Looking:
             TableRows(self.unit.state.store, self.table, (), {}, tuple(self._inlined))
         )
 
-    def _judged(self, proof: ColumnProof, judged: JudgedValues, looked: int) -> ColumnProof:
+    def _judged(
+        self, proof: ColumnProof, judged: shadow_rows.JudgedValues, looked: int
+    ) -> ColumnProof:
         """Return what is proven if no expression failed."""
         failing = {file: example for file, _, example in judged.failing if file is not None}
         rows = [(count, text) for file, count, text in judged.failing if file is None]
@@ -184,7 +179,7 @@ class _Looking:
 
     def _failing_row(self, number: int) -> str | None:
         """Return a value that fails of a row in a file, None if no row has one."""
-        bad = bad_values(self._frame(self._rows(number), Origin.FILE_ID), self.shadow)
+        bad = shadow_rows.bad_values(self._frame(self._rows(number), Origin.FILE_ID), self.shadow)
         return bad[0].example if bad else None
 
     def _rows(self, number: int) -> TableRows:
@@ -202,14 +197,14 @@ class _Looking:
             some = looked[:count]
             return with_values(dictionary_values(self.bridge, self.table, self.shadow.old, some))
 
-        number = failing_part(len(looked), first, self.shadow)
+        number = shadow_rows.failing_part(len(looked), first, self.shadow)
         if number is None:
             return proof
         file = looked[number]
         found = self._rows(file.id)
         rows = self._frame(found, Origin.POSITION)
         last = sum(f.record_count or 1 for f in found.files) - 1
-        failing = failing_value(rows, last, self.shadow) if last >= 0 else None
+        failing = shadow_rows.failing_value(rows, last, self.shadow) if last >= 0 else None
         if failing is None:
             return proof
         return replace(

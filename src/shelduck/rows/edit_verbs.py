@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
+from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION, Evolution, evolution_of
 from shelduck.model.text.names import split_name
 from shelduck.operations.done import Done
 from shelduck.operations.read.table_rows import TableRows
@@ -19,7 +19,7 @@ from shelduck.operations.write.overwrite import (
     overwrite_where,
 )
 from shelduck.operations.write.update import Replacing, merge_rows, update_rows
-from shelduck.rows.schema_evolution import evolved_rows, telling_plan
+from shelduck.rows.schema_evolution import evolving, require_by_name
 from shelduck.spark.merge.merge_clauses import (
     Merge,
     MergeAction,
@@ -29,6 +29,7 @@ from shelduck.spark.merge.merge_clauses import (
 )
 from shelduck.spark.query import merges_schemas
 from shelduck.spark.rows.assignments import SetValue, Value
+from shelduck.spark.rows.rescuing import rescue_rows
 from shelduck.spark.scan.matching import Column, Condition, Where, require_condition
 from shelduck.spark.session import DataFrame, StructType
 from shelduck.work.handle import TableHandle
@@ -127,7 +128,14 @@ class EditVerbs(TableHandle):
         return carry_out_rows(self._state, self._unit, prepare)
 
     def overwrite(
-        self, df: DataFrame, *, where: Condition | None = None, by_position: bool = False
+        self,
+        df: DataFrame,
+        *,
+        where: Condition | None = None,
+        by_position: bool = False,
+        evolve: str | Collection[str] | None = None,
+        rescue: str | None = None,
+        merge_schema: bool = False,
     ) -> Result:
         """Replace all rows, or those for which ``where`` is true, by the rows of ``df``.
 
@@ -137,18 +145,30 @@ class EditVerbs(TableHandle):
             df: The new rows; it may read the table itself. Its columns are matched as in `append`.
             where: A condition in Spark SQL or a Column; by default all rows are replaced.
             by_position: Match columns by their place instead of their name.
+            evolve: What the rows may change in the columns of the table, as in `append`.
+            rescue: A column for values that do not fit, as in `append`.
+            merge_schema: Spark's name for ``evolve="all"``.
 
         Raises:
             InvalidRequest: rows do not fit the columns, or some do not satisfy ``where`` (the
                 message says how many); the table is unchanged.
             Conflict: another commit touched the same files or added rows; run it again.
         """
+        evolution = evolution_of(evolve, rescue, merges=merge_schema)
         if where is None:
-            return self._overwrite(overwrite_table, df, by_position)
+            return self._overwrite(overwrite_table, df, by_position, evolution)
         chosen = partial(overwrite_where, where=Where(where))
-        return self._overwrite(chosen, df, by_position)
+        return self._overwrite(chosen, df, by_position, evolution)
 
-    def overwrite_partitions(self, df: DataFrame, *, by_position: bool = False) -> Result:
+    def overwrite_partitions(
+        self,
+        df: DataFrame,
+        *,
+        by_position: bool = False,
+        evolve: str | Collection[str] | None = None,
+        rescue: str | None = None,
+        merge_schema: bool = False,
+    ) -> Result:
         """Replace the partitions that the rows of ``df`` are in, and keep the others.
 
         As in Spark, a table without partitions is replaced as a whole.
@@ -156,22 +176,32 @@ class EditVerbs(TableHandle):
         Args:
             df: The new rows; it may read the table itself. Its columns are matched as in `append`.
             by_position: Match columns by their place instead of their name.
+            evolve, rescue, merge_schema: As in `overwrite`.
 
         Raises what `overwrite` raises.
         """
-        return self._overwrite(overwrite_partitions, df, by_position)
+        evolution = evolution_of(evolve, rescue, merges=merge_schema)
+        return self._overwrite(overwrite_partitions, df, by_position, evolution)
 
-    def _overwrite(self, replaced: Callable[..., Done], df: DataFrame, by_position: bool) -> Result:
+    def _overwrite(
+        self, replaced: Callable[..., Done], df: DataFrame, by_position: bool, evolution: Evolution
+    ) -> Result:
         """Replace rows by those of ``df``; ``replaced`` is one of the ways to overwrite."""
+        state = self._state
+
+        def write(rows: TableRows) -> Done:
+            how = Replacing(by_position, limits_of(state.store, rows.table), state.show_progress)
+            new = df
+            if evolution.rescue is not None:
+                new, _ = rescue_rows(df, rows.table, evolution.rescue)
+            return replaced(state.spark, rows, new, how=how)
 
         def prepare(unit: UnitOfWork) -> Done:
-            rows = settled_rows(unit, self.name)
-            limits = limits_of(self._state.store, rows.table)
-            how = Replacing(by_position, limits, self._state.show_progress)
-            return replaced(self._state.spark, rows, df, how=how)
+            return evolving(state, settled_rows(unit, self.name), df.schema, evolution, write)
 
         self._require_frame(df, "overwrite")
-        return carry_out_rows(self._state, self._unit, prepare)
+        require_by_name(f"overwrite {self.name}", evolution, by_position=by_position)
+        return carry_out_rows(state, self._unit, prepare)
 
     def truncate(self) -> Result:
         """Delete all rows; no file is read. Older snapshots still show them."""
@@ -210,17 +240,12 @@ def merge_into(state: LakeState, rows: TableRows, source: DataFrame, merge: Merg
         merge = replace(merge, schema_evolution=merges_schemas(state.spark))
     if merge.schema_evolution:
         evolution, given = FULL_EVOLUTION, evolving_columns(merge, source.schema)
-    rows, alter = evolved_rows(rows, given, evolution)
-    with telling_plan(state, rows.table, given, evolution):
-        done = merge_rows(
-            state.spark,
-            rows,
-            source,
-            merge,
-            limits=limits_of(state.store, rows.table),
-            show_progress=state.show_progress,
-        )
-    return done if done.is_nothing else replace(done, alter=alter)
+
+    def write(rows: TableRows) -> Done:
+        limits, show = limits_of(state.store, rows.table), state.show_progress
+        return merge_rows(state.spark, rows, source, merge, limits=limits, show_progress=show)
+
+    return evolving(state, rows, given, evolution, write)
 
 
 def _differs(merge: Merge, source: DataFrame, rows: TableRows) -> bool:

@@ -10,6 +10,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.changes.evolution import evolution_of
 from shelduck.operations.read.table_rows import TableRows, table_rows
 from shelduck.rows.appending import Manner, append
+from shelduck.rows.schema_evolution import require_by_name
 from shelduck.spark.scan.expect import as_expected, expected_columns
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.scan.virtual import origins_of, with_virtual
@@ -107,11 +108,7 @@ class RowVerbs(TableHandle):
         """
         self._require_frame(df, "append to")
         evolution = evolution_of(evolve, rescue, merges=merge_schema)
-        if by_position and not evolution.is_none:
-            raise InvalidRequest(
-                f"cannot append to {self.name} by_position with evolve, merge_schema or rescue:"
-                " they go by the names of columns; leave out one of them"
-            )
+        require_by_name(f"append to {self.name}", evolution, by_position=by_position)
         how = Manner(by_position, evolution, delete_sign)
         return append(self._state, self._unit, self.name, df, how)
 

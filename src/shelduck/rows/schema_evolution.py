@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -18,6 +18,7 @@ from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.types.data_types import Primitive, type_text
+from shelduck.operations.done import Done
 from shelduck.operations.read.table_rows import TableRows
 from shelduck.spark.rows.needed_columns import NeededChange, differences, schema_changes
 from shelduck.spark.session import StructType
@@ -25,6 +26,15 @@ from shelduck.work.lookup import with_cost
 from shelduck.work.state import LakeState
 
 _TEXT = Primitive("varchar")
+
+
+def require_by_name(what: str, evolution: Evolution, *, by_position: bool) -> None:
+    """Raise InvalidRequest if rows that change columns go by position; ``what`` names the call."""
+    if by_position and not evolution.is_none:
+        raise InvalidRequest(
+            f"cannot {what} by_position with evolve, merge_schema or rescue: they go by the names"
+            " of columns; leave out one of them"
+        )
 
 
 def evolved(
@@ -69,6 +79,23 @@ def evolved_rows(
         return rows, None
     unsafe = rows.unsafe_bounds | change.unsafe_bounds
     return replace(rows, table=table, unsafe_bounds=unsafe), change
+
+
+def evolving(
+    state: LakeState,
+    rows: TableRows,
+    given: StructType,
+    evolution: Evolution,
+    write: Callable[[TableRows], Done],
+) -> Done:
+    """Return what ``write`` does with the rows of the evolved table, and the change of its columns.
+
+    If it does nothing, the columns stay.
+    """
+    rows, alter = evolved_rows(rows, given, evolution)
+    with telling_plan(state, rows.table, given, evolution):
+        done = write(rows)
+    return done if done.is_nothing else replace(done, alter=alter)
 
 
 @contextmanager

@@ -32,12 +32,7 @@ from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.rollup import ROLLUP, ROLLUPS
 from shelduck.operations.progress import counted
 from shelduck.operations.read.table_rows import TableRows
-from shelduck.rollups.check_rollups import (
-    forget_settled_too_late,
-    rollup_notes,
-    settled_too_late,
-    wrong_rollups,
-)
+from shelduck.rollups import check_rollups
 from shelduck.spark.rows.assign import Assigning
 from shelduck.spark.rows.table_rules import violations, wrong_values
 from shelduck.spark.scan.expect import wrong_rows
@@ -188,7 +183,7 @@ class _Checker:
                 listed = listed_files(connection, table)
             self.names[table.id] = full
             if table.properties.keys() & {ROLLUP, ROLLUPS}:
-                self.notes += rollup_notes(view_of(self.state, None), name)
+                self.notes += check_rollups.rollup_notes(view_of(self.state, None), name)
         except ShelduckError as error:
             yield _failed(full, "table", error)
             return
@@ -214,7 +209,7 @@ class _Checker:
             broken = (*violations(frame, rows.table), *wrong_values(frame, rows.table, fitting))
             for wrong in broken:
                 yield Problem(full, "rows", full, wrong, _CORRECT)
-            yield from wrong_rollups(unit, name)
+            yield from check_rollups.wrong_rollups(unit, name)
             for done in compared_jobs(self.state, rows.table):
                 yield from _unlike(full, done)
         except ShelduckError as error:
@@ -240,7 +235,7 @@ class _Checker:
             with self.state.store.read() as connection:
                 self.notes += dead(connection, clock.now()).notes(self.names, all_tables=is_all)
                 if is_all:
-                    yield from settled_too_late(connection, self.names)
+                    yield from check_rollups.settled_too_late(connection, self.names)
                 left = left_jobs(connection, self.names, all_tables=is_all)
             self.notes += left.released
             yield from left.abandoned
@@ -298,7 +293,7 @@ def _repair(checker: _Checker, wanted: Iterable[Problem]) -> None:
     if kinds & {"writer", "maintainer"}:
         forget_dead(state)
     if "rollup" in kinds:
-        forget_settled_too_late(state)
+        check_rollups.forget_settled_too_late(state)
     rows = bool(kinds & {"row", "number", "names"})
     if rows or checker.corrected:
         with state.store.read() as connection:

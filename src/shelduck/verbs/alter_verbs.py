@@ -18,14 +18,8 @@ from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.text.names import split_name
 from shelduck.planning.shadows import of_dictionaries, of_numbers
 from shelduck.rewrite.dictionary_proof import with_dictionaries
+from shelduck.rollups import rollup_shape
 from shelduck.rollups.altered_bases import parted, plan_with_rollups
-from shelduck.rollups.rollup_shape import (
-    drop_with_rollups,
-    refresh,
-    refresh_all,
-    refresh_by_id,
-    rename_with_rollups,
-)
 from shelduck.rollups.rollup_tables import drop_rollup, rollups_of
 from shelduck.rollups.staged_alters import stage_alter
 from shelduck.sql.ddl.defaults import value_at
@@ -196,7 +190,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
         plans += [parts.plan_of(name) for name in parts.theirs]
         done = carry_out(self._state, self._unit, stage, first=view)
         if self._unit is None:
-            refresh_by_id(self._state, table)
+            rollup_shape.refresh_by_id(self._state, table)
         return _noted(done, plans)
 
     def _planned(
@@ -258,7 +252,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
         """
 
         def stage(unit: UnitOfWork) -> None:
-            rename_with_rollups(unit, unit.workspace.table(self.name), new_name)
+            rollup_shape.rename_with_rollups(unit, unit.workspace.table(self.name), new_name)
 
         result = carry_out(self._state, self._unit, stage)
         self.name = replace(self.name, name=new_name)
@@ -268,7 +262,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
         """Drop the table; older snapshots still show it."""
 
         def stage(unit: UnitOfWork) -> None:
-            drop_with_rollups(unit, unit.workspace.table(self.name))
+            rollup_shape.drop_with_rollups(unit, unit.workspace.table(self.name))
 
         return carry_out(self._state, self._unit, stage)
 
@@ -326,9 +320,9 @@ class RollupVerbs(TableHandle, in_parts=True):
         The next write of Shelduck does this too; until then, queries read the table itself.
         """
         if self._unit is not None:
-            refresh(self._unit, self._unit.workspace.table(self.name))
+            rollup_shape.refresh(self._unit, self._unit.workspace.table(self.name))
             return Staged()
-        return refresh_all(self._state, self.name)
+        return rollup_shape.refresh_all(self._state, self.name)
 
 
 def _measure(name: str, how: str | tuple[str, str]) -> MeasureSpec:

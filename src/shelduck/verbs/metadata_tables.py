@@ -5,8 +5,9 @@ Columns are named as in Iceberg where it has the same, as in Delta for history, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 from shelduck.catalog.read import metadata_rows as read_metadata
 from shelduck.catalog.read.overview.partitions import PARTITION_COLUMNS, partition_rows
@@ -19,6 +20,7 @@ from shelduck.work.results import TableName
 from shelduck.work.state import LakeState
 from shelduck.work.unit import UnitOfWork
 
+MetadataTable = Callable[[LakeState, TableVersion], DataFrame]
 _SNAPSHOTS = {
     "committed_at": "timestamp",
     "snapshot_id": "bigint",
@@ -92,25 +94,19 @@ class MetadataVerbs(TableHandle):
         return version_at(self._state, self.name, version, timestamp)
 
 
-def files(state: LakeState, table: TableVersion) -> DataFrame:
-    """Return ``t.files``."""
-    with state.store.read() as connection:
-        rows = read_metadata.file_rows(connection, table)
-        return metadata_frame(state.spark, read_metadata.FILE_COLUMNS, rows)
+def _table_of(columns: Mapping[str, str], rows_of: Callable[..., Iterable[Any]]) -> MetadataTable:
+    """Return the metadata table of rows that a connection reads."""
+
+    def read(state: LakeState, table: TableVersion) -> DataFrame:
+        with state.store.read() as connection:
+            return metadata_frame(state.spark, columns, rows_of(connection, table))
+
+    return read
 
 
-def partitions(state: LakeState, table: TableVersion) -> DataFrame:
-    """Return ``t.partitions``."""
-    with state.store.read() as connection:
-        rows = partition_rows(connection, table)
-    return metadata_frame(state.spark, PARTITION_COLUMNS, rows)
-
-
-def column_stats(state: LakeState, table: TableVersion) -> DataFrame:
-    """Return ``t.column_stats``."""
-    with state.store.read() as connection:
-        rows = read_metadata.column_stats_rows(connection, table)
-    return metadata_frame(state.spark, read_metadata.STATS_COLUMNS, rows)
+files = _table_of(read_metadata.FILE_COLUMNS, read_metadata.file_rows)
+partitions = _table_of(PARTITION_COLUMNS, partition_rows)
+column_stats = _table_of(read_metadata.STATS_COLUMNS, read_metadata.column_stats_rows)
 
 
 def snapshots(state: LakeState, table: TableVersion) -> DataFrame:
@@ -165,7 +161,7 @@ def refs(state: LakeState, table: TableVersion) -> DataFrame:
     return metadata_frame(state.spark, columns, [("main", "BRANCH", table.snapshot.id)])
 
 
-TABLES: dict[str, Callable[[LakeState, TableVersion], DataFrame]] = {
+TABLES: dict[str, MetadataTable] = {
     "files": files,
     "data_files": files,
     "refs": refs,

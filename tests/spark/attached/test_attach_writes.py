@@ -501,6 +501,39 @@ def test_new_columns_are_added_in_the_same_snapshot(spark, lake, url, how):
     assert spark.table("lake.main.t").columns == ["id", "w", "n", "extra"]
 
 
+OVERWRITES = {
+    "saveAsTable": lambda w, frame, name: w(frame.write).mode("overwrite").saveAsTable(name),
+    "partitions": lambda w, frame, name: w(frame.writeTo(name)).overwritePartitions(),
+    "condition": lambda w, frame, name: w(frame.writeTo(name)).overwrite(F.col("id") >= 5),
+    "replaceWhere": lambda w, frame, name: (
+        w(frame.write).mode("overwrite").option("replaceWhere", "id >= 5").saveAsTable(name)
+    ),
+    "dynamic": lambda w, frame, name: (
+        w(frame.write)
+        .mode("overwrite")
+        .option("partitionOverwriteMode", "dynamic")
+        .saveAsTable(name)
+    ),
+}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("option", [("mergeSchema", "true"), ("rescuedDataColumn", "extra")])
+@pytest.mark.parametrize("how", OVERWRITES)
+def test_rows_that_replace_others_may_change_columns_too(spark, lake, url, how, option):
+    lake.sql("ALTER TABLE t SET PARTITIONED BY (id)")
+    before = newest(lake)
+    new = spark.createDataFrame([("e", 5, 1)], "extra string, id int, n int")
+    if option[0] == "rescuedDataColumn":
+        new = new.withColumnRenamed("extra", "odd")
+    OVERWRITES[how](lambda writer: writer.option(*option), new, "lake.main.t")
+    assert newest(lake) == before + 1
+    kept = [] if how == "saveAsTable" else [(*row, None) for row in START]
+    value = "e" if option[0] == "mergeSchema" else '{"odd":"e"}'
+    assert duck(url, "SELECT * FROM t ORDER BY id") == [*kept, (5, None, 1, value)]
+    assert lake.table("t").read(version=before).columns == ["id", "w", "n"]
+
+
 def test_columns_are_not_added_unasked(spark, lake, source):
     before = newest(lake)
     wider = source.withColumn("extra", F.lit(1))

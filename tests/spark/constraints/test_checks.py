@@ -159,7 +159,7 @@ def test_python_adds_validates_and_drops(lake):
     ("condition", "error", "told"),
     [
         ("y > 0", NotFound, "column 'y' does not exist in main.free"),
-        ("x + 1", InvalidRequest, "is no condition over its columns"),
+        ("x + 1", InvalidRequest, "is not a condition over its columns"),
         ("no_such(x)", Unsupported, r"calls no_such\(\), which stored text must not do"),
         ("x > (SELECT 1)", Unsupported, "looks at other rows"),
         ("sum(x) > 1", Unsupported, "looks at other rows"),

@@ -7,16 +7,8 @@ from collections.abc import Collection, Sequence
 import sqlalchemy as sa
 
 from shelduck.catalog.databases.known import dialect_of
+from shelduck.catalog.read import inlined_rows
 from shelduck.catalog.read.holdings import Holdings
-from shelduck.catalog.read.inlined_rows import (
-    AT_ONCE,
-    Conditions,
-    converted,
-    is_shown,
-    require_once,
-    source_of,
-    stored_rows,
-)
 from shelduck.catalog.read.queries import chunks
 from shelduck.ducklake.checked import is_broken
 from shelduck.model.files.data_file import InlinedRows
@@ -37,33 +29,35 @@ def inlined_since(
     such rows. None if the catalog no longer holds the rows of the older snapshot ``since``.
     """
 
-    def changed(source: sa.TableClause) -> Conditions:
+    def changed(source: sa.TableClause) -> inlined_rows.Conditions:
         end = source.c.end_snapshot
         return (sa.or_(source.c.begin_snapshot > since, end > since, is_broken(source)),)
 
     at = table.snapshot.id
     shown = _count(connection, [name for name, _ in known.inlined], at)
-    stored = stored_rows(connection, table, changed, known)
+    stored = inlined_rows.stored_rows(connection, table, changed, known)
     gone = {(row[0], row[1]) for _, _, rows in stored for row in rows if row[1] <= since}
     found = [_without(part, gone) for part in before] if gone else list(before)
     for _, columns, rows in stored:
         live = [r for r in rows if since < r[1] <= at and (r[2] is None or r[2] > at)]
-        found.append(converted(dialect_of(connection), columns, live, by_end=False))
+        found.append(inlined_rows.converted(dialect_of(connection), columns, live, by_end=False))
     if shown != sum(len(part.row_ids) for part in found):
         return None
     found = [part for part in _joined(found) if part.rows]
     for part in found:
-        require_once(table, part.row_ids)
+        inlined_rows.require_once(table, part.row_ids)
     return found
 
 
 def _count(connection: sa.Connection, names: Sequence[str], snapshot: int) -> int:
     """Return how many rows a snapshot sees in tables of inlined rows."""
     total = 0
-    for some in chunks(names, AT_ONCE):
+    for some in chunks(names, inlined_rows.AT_ONCE):
         counts = [
-            sa.select(sa.func.count()).select_from(source).where(*is_shown(source, snapshot))
-            for source in (source_of(connection, name) for name in some)
+            sa.select(sa.func.count())
+            .select_from(source)
+            .where(*inlined_rows.is_shown(source, snapshot))
+            for source in (inlined_rows.source_of(connection, name) for name in some)
         ]
         total += sum(connection.execute(sa.union_all(*counts)).scalars())
     return total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -11,6 +11,9 @@ from pyspark.sql.types import StructType
 from shelduck.model.changes.evolution import Evolution
 from shelduck.spark.calls.lake_options import ReadOptions
 from shelduck.spark.merge.merge_clauses import MergeClause
+
+RowVerb = Literal["append", "overwrite", "overwrite_partitions"]
+"""A verb of a table that writes a frame of rows."""
 
 
 class LakeTable(Protocol):
@@ -47,14 +50,8 @@ class LakeTable(Protocol):
     def changes(self, start: int | str, end: int | str | None) -> DataFrame:
         """Return what happened to its rows from a snapshot or time to another."""
 
-    def overwrite(self, rows: DataFrame, where: str) -> None:
-        """Replace the rows for which a condition is true."""
-
-    def append(self, rows: DataFrame, evolution: Evolution) -> None:
-        """Append rows by the names of their columns, which they may change."""
-
-    def overwrite_partitions(self, rows: DataFrame, *, by_position: bool) -> None:
-        """Replace the partitions of the rows."""
+    def write(self, verb: RowVerb, rows: DataFrame, evolution: Evolution, **how: object) -> None:
+        """Write rows, which may change columns as ``evolution`` says; ``how`` is for the verb."""
 
     def merge(
         self, source: DataFrame, on: Column, clauses: Sequence[MergeClause], evolves: bool

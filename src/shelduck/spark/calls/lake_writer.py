@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
-from shelduck.model.changes.evolution import FULL_EVOLUTION
+from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
 from shelduck.model.tables.schema import Field, Schema
 from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import quote_text
@@ -60,7 +60,7 @@ class LakeWriter(DataFrameWriterV2):
         self._given: dict[str, str] = {}
 
     def option(self, key: str, value: Any) -> DataFrameWriterV2:
-        """Set an option; ``mergeSchema``, ``evolve`` and ``rescuedDataColumn`` are for `append`."""
+        """Set an option; ``mergeSchema``, ``evolve`` and ``rescuedDataColumn`` change columns."""
         self._given[key] = _text(value)
         return super().option(key, value)
 
@@ -79,14 +79,15 @@ class LakeWriter(DataFrameWriterV2):
         evolution = evolution_asked(self._given)
         if not evolution.is_none:
             _refuse_rest(self._given, self._table)
-            self._table.append(self._df, evolution)
+            self._table.write("append", self._df, evolution)
         else:
             super().append()
 
     def overwritePartitions(self) -> None:  # noqa: N802 - Spark's own name
         """Replace the partitions of the rows, as one commit."""
-        refuse_written(self._given, f"a write into {self._table.name}")
-        self._table.overwrite_partitions(self._df, by_position=False)
+        evolution = evolution_asked(self._given)
+        _refuse_rest(self._given, self._table)
+        self._table.write("overwrite_partitions", self._df, evolution)
 
 
 def save_as_table(
@@ -109,16 +110,16 @@ def save_as_table(
         evolution = FULL_EVOLUTION
     if is_there and mode == "APPEND" and not evolution.is_none:
         _refuse_rest(told, table)
-        table.append(writer._df, evolution)  # noqa: SLF001 - Spark's, as the lake needs it
+        table.write("append", writer._df, evolution)  # noqa: SLF001 - Spark's, as the lake needs it
         return
     where = option_value(told, REPLACE_WHERE)
     if where is not None and mode == "OVERWRITE" and is_there:
-        refuse_others(told, (REPLACE_WHERE,), f"a write into {table.name}")
-        table.overwrite(writer._df, where)  # noqa: SLF001
+        refuse_others(told, (REPLACE_WHERE, *EVOLUTION), f"a write into {table.name}")
+        table.write("overwrite", writer._df, evolution, where=where)  # noqa: SLF001
         return
     if is_there and mode == "OVERWRITE" and wants_partitions(told):
-        refuse_others(told, (OVERWRITE_MODE,), f"a write into {table.name}")
-        table.overwrite_partitions(writer._df, by_position=False)  # noqa: SLF001
+        refuse_others(told, (OVERWRITE_MODE, *EVOLUTION), f"a write into {table.name}")
+        table.write("overwrite_partitions", writer._df, evolution)  # noqa: SLF001
         return
     sparks(kind, None, keys)
 
@@ -134,7 +135,8 @@ def insert_into(
     dynamic = wants_partitions(told) if is_said else replaces_partitions(writer._spark)  # noqa: SLF001
     if _mode(writer) == "OVERWRITE" and dynamic and table.is_partitioned:
         refuse_others(told, (OVERWRITE_MODE,), f"a write into {table.name}")
-        table.overwrite_partitions(writer._df, by_position=True)  # noqa: SLF001
+        rows = writer._df  # noqa: SLF001
+        table.write("overwrite_partitions", rows, NO_EVOLUTION, by_position=True)
     else:
         sparks()
 

@@ -24,7 +24,7 @@ from shelduck.model.text.quoting import backticked, quote_name, quote_text
 from shelduck.spark.bridge import Named, Sql, column_of, select_named
 from shelduck.spark.named_errors import first_line
 from shelduck.spark.rows import store_rules
-from shelduck.spark.rows.bound import bound, by_zone, select_bound, tried
+from shelduck.spark.rows.bound import Ruling, bound, by_zone, select_bound, tried
 from shelduck.spark.types import spark_type
 
 Fitting = Callable[[T.DataType, Field], Callable[[Column], Column] | None]
@@ -115,7 +115,6 @@ def numbers_of_plan(rows: DataFrame, column: str) -> list[int]:
 def wrong_values(rows: DataFrame, table: TableVersion, fitting: Fitting) -> Iterator[str]:
     """Tell which computed columns have other values than they should; a query for each."""
     for one, field in _fields(table):
-        name = F.col(backticked(field.name))
         if one.expression is not None:
             wrong, failed = tried(partial(_count_wrong, rows, table, one, field, fitting))
             if failed is not None:
@@ -123,6 +122,7 @@ def wrong_values(rows: DataFrame, table: TableVersion, fitting: Fitting) -> Iter
             elif wrong:
                 yield f"{wrong} row(s) do not have the value of {_told(field, one, table)}"
         else:
+            name = F.col(backticked(field.name))
             twice = rows.groupBy(name).count().where("count > 1").count()
             if twice:
                 yield f"{twice} value(s) of {_told(field, one, table)} are in several rows"
@@ -145,20 +145,15 @@ def _with_values(
 ) -> tuple[DataFrame, dict[FieldId, T.DataType]]:
     """Return rows followed by generated values as their expressions give them, and their types."""
     fields = {one.column: field for one, field in generated}
-    for zone, some in by_zone(one for one, _ in generated):
-        named = [Named(n, backticked(n)) for n in names]
-        names = [*names, *(_MADE.format(one.column) for one in some)]
-        named += [
-            Named(_MADE.format(one.column), _value(fields[one.column], one, table, only))
-            for one in some
-        ]
-        try:
-            rows = select_bound(rows, named, zone)
-        except AnalysisException as error:
-            told = ", ".join(quote_name(fields[one.column].name) for one in some)
-            raise InvalidRequest(
-                f"{told} of {table.full_name} cannot be computed: {first_line(error)}"
-            ) from error
+
+    def value(one: ComputedColumn) -> Named:
+        return Named(_MADE.format(one.column), _value(fields[one.column], one, table, only))
+
+    def cannot(some: list[ComputedColumn]) -> str:
+        told = ", ".join(quote_name(fields[one.column].name) for one in some)
+        return f"{told} of {table.full_name} cannot be computed"
+
+    rows = _computed(rows, names, [one for one, _ in generated], value, cannot)
     kinds = {field.name: field.dataType for field in rows.schema.fields[-len(generated) :]}
     return rows, {number: kinds[_MADE.format(number)] for number in fields}
 
@@ -242,7 +237,7 @@ def first_wrong(rows: DataFrame, table: TableVersion, constraint: Constraint) ->
 def wrong(rows: DataFrame, table: TableVersion, constraint: Constraint) -> DataFrame:
     """Return the rows that do not satisfy a constraint.
 
-    Raises InvalidRequest if Spark cannot compute it, or if it is no condition.
+    Raises InvalidRequest if Spark cannot compute it, or if it is not a condition.
     """
     name = _IS_WRONG.format(0)
     return _judged(rows, rows.columns, table, [constraint], None).where(name).drop(name)
@@ -257,17 +252,36 @@ def _judged(
 ) -> DataFrame:
     """Return rows with these columns and one for each constraint: whether it is not satisfied."""
     places = {one.name: _IS_WRONG.format(at) for at, one in enumerate(checks)}
-    for zone, some in by_zone(checks):
-        named = [Named(name, backticked(name)) for name in names]
-        names = [*names, *(places[one.name] for one in some)]
-        named += [Named(places[one.name], _is_wrong(one, table, only)) for one in some]
+
+    def judged(one: Constraint) -> Named:
+        return Named(places[one.name], _is_wrong(one, table, only))
+
+    def cannot(some: list[Constraint]) -> str:
+        told = ", ".join(_told_check(one, table) for one in some)
+        return f"{told} is not a condition over its columns"
+
+    return _computed(rows, names, checks, judged, cannot)
+
+
+def _computed(
+    rows: DataFrame,
+    names: Sequence[str],
+    ones: Sequence[Ruling],
+    value: Callable[[Ruling], Named],
+    cannot: Callable[[list[Ruling]], str],
+) -> DataFrame:
+    """Return rows with these columns, and the value of each expression behind them.
+
+    ``cannot`` says of which expressions Spark can make none.
+    """
+    for zone, some in by_zone(ones):
+        more: list[Named] = [value(one) for one in some]
+        kept: list[Named] = [Named(name, backticked(name)) for name in names]
         try:
-            rows = select_bound(rows, named, zone)
+            rows = select_bound(rows, [*kept, *more], zone)
         except AnalysisException as error:
-            told = ", ".join(_told_check(one, table) for one in some)
-            raise InvalidRequest(
-                f"{told} is no condition over its columns: {first_line(error)}"
-            ) from error
+            raise InvalidRequest(f"{cannot(some)}: {first_line(error)}") from error
+        names = [*names, *(one.name for one in more)]
     return rows
 
 

@@ -25,7 +25,7 @@ from shelduck.operations.write.overwrite import (
 )
 from shelduck.operations.write.update import Replacing
 from shelduck.rows.appending import Manner, append, is_plain, load
-from shelduck.rows.schema_evolution import evolved_rows, telling_plan
+from shelduck.rows.schema_evolution import evolving
 from shelduck.spark.named_errors import AnalysisException, first_line
 from shelduck.spark.query import replaces_partitions, temporary_views, with_values
 from shelduck.spark.rows.assign import has_rules
@@ -156,13 +156,13 @@ def _insert_over(runner: Runner, statement: st.Insert, source: st.Query) -> Resu
         new = _named(statement, rows.table, own)
         if statement.mode == "append" and folds(rows.table):
             return load(unit, inside.name(statement.name), new, Manner(evolution=evolution))
-        rows, alter = evolved_rows(rows, new.schema, evolution)
-        with telling_plan(runner.state, rows.table, new.schema, evolution):
+
+        def write(rows: TableRows) -> Done:
             if statement.matching is not None:
-                done = _matched(runner, inside, statement, rows, (own, new))
-            else:
-                done = _written(runner, inside, statement, rows, new)
-        return done if done.is_nothing else replace(done, alter=alter)
+                return _matched(runner, inside, statement, rows, (own, new))
+            return _written(runner, inside, statement, rows, new)
+
+        return evolving(runner.state, rows, new.schema, evolution, write)
 
     return carry_out_rows(runner.state, runner.unit, prepare)
 

@@ -12,6 +12,7 @@ from shelduck.catalog.commit.adoptions import refuse_other_numbers
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.kept_places import ASK_PLACES, keep_places
 from shelduck.catalog.commit.opening import ASK_PINS
+from shelduck.catalog.commit.rows import inlined_tables
 from shelduck.catalog.commit.rows.delete_file_rows import require_as_seen
 from shelduck.catalog.commit.rows.described import (
     ASK_TAGGED,
@@ -21,13 +22,6 @@ from shelduck.catalog.commit.rows.described import (
     set_keys,
 )
 from shelduck.catalog.commit.rows.file_rows import log_compaction
-from shelduck.catalog.commit.rows.inlined_tables import (
-    ASK_INLINED,
-    ASK_OF_CONVERTED,
-    needs_another,
-    renew_inlined_tables,
-    rows_in,
-)
 from shelduck.catalog.commit.rows.table_stats import ASK_TOTALS, add_column_stats
 from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.catalog.read.inlined_rows import AT_ONCE
@@ -106,7 +100,7 @@ def write(draft: Draft, work: Work) -> None:
         _alter(draft, *each)
     altered = [table for table, _, _ in _altered(work)]
     add_column_stats(draft, altered)
-    renew_inlined_tables(draft, altered)
+    inlined_tables.renew_inlined_tables(draft, altered)
     draft.opening.altered.update(table.id for table in altered)
 
 
@@ -115,7 +109,14 @@ KIND = ChangeKind(
     fold,
     write,
     check=check,
-    asks=(*ASK_TOTALS, *ASK_INLINED, *ASK_OF_CONVERTED, *ASK_PINS, *ASK_TAGGED, *ASK_PLACES),
+    asks=(
+        *ASK_TOTALS,
+        *inlined_tables.ASK_INLINED,
+        *inlined_tables.ASK_OF_CONVERTED,
+        *ASK_PINS,
+        *ASK_TAGGED,
+        *ASK_PLACES,
+    ),
 )
 
 
@@ -132,7 +133,7 @@ def _alter(draft: Draft, work: TableWork, old: TableVersion, made: AlterTable) -
     if made.only_files is not None:
         _require_only_files(draft, work, made.only_files)
     changed = change_columns(draft, old, was, now)
-    keep_places(draft, old.id, made.columns, is_renewed=needs_another(work))
+    keep_places(draft, old.id, made.columns, is_renewed=inlined_tables.needs_another(work))
     change_tags(draft, old, made.comments, made.properties)
     set_keys(draft, old.id, made)
     reserve_columns(draft, old.id, made.reserved)
@@ -201,7 +202,11 @@ def _require_only_files(draft: Draft, work: TableWork, known: frozenset[int]) ->
     names = [row.table_name for row in draft.opening.rows("inlined_of_converted", work.id) or ()]
     found: set[int] = set()
     for some in chunks(
-        [_LIVE_FILES, *(rows_in(draft.format.inlined(n), _IN_CATALOG) for n in names)], AT_ONCE
+        [
+            _LIVE_FILES,
+            *(inlined_tables.rows_in(draft.format.inlined(n), _IN_CATALOG) for n in names),
+        ],
+        AT_ONCE,
     ):
         found.update(draft.connection.execute(sa.union_all(*some), {"of_table": work.id}).scalars())
     if _IN_CATALOG in found:

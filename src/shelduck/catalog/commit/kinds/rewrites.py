@@ -8,13 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
-from shelduck.catalog.commit.rows.delete_file_rows import (
-    ASK_FILES,
-    end_files,
-    insert_delete_files,
-    keep_past,
-    require_as_seen,
-)
+from shelduck.catalog.commit.rows import delete_file_rows
 from shelduck.catalog.commit.rows.file_rows import (
     insert_moved_files,
     log_compaction,
@@ -58,13 +52,15 @@ def write(draft: Draft, work: Work) -> None:
             _rewrite(draft, table, changes)
 
 
-KIND = ChangeKind((RewriteFiles,), Work.keep_of_rows, write, asks=(*ASK_FILES, *_ASK_COLUMNS))
+KIND = ChangeKind(
+    (RewriteFiles,), Work.keep_of_rows, write, asks=(*delete_file_rows.ASK_FILES, *_ASK_COLUMNS)
+)
 
 
 def _rewrite(draft: Draft, work: TableWork, changes: Sequence[RewriteFiles]) -> None:
     table = work.id
     seen = {s.data_file_id: s.seen for change in changes for s in change.sources}
-    counted = require_as_seen(draft, table, describe(changes[0]), seen)
+    counted = delete_file_rows.require_as_seen(draft, table, describe(changes[0]), seen)
     for change in changes:
         require_same_rows(change, counted)
     retyped = _retyped(changes[0].table, _types_now(draft, work, changes[0].table))
@@ -75,8 +71,8 @@ def _rewrite(draft: Draft, work: TableWork, changes: Sequence[RewriteFiles]) -> 
     ended = [change for change in changes if not change.keeps_history]
     if ended:
         for change in ended:
-            keep_past(draft, change, counted)
-        end_files(draft, {n: seen[n] for n in _source_ids(ended)})
+            delete_file_rows.keep_past(draft, change, counted)
+        delete_file_rows.end_files(draft, {n: seen[n] for n in _source_ids(ended)})
         log_compaction(draft, Verb.REWRITE_DELETE, table)
     _insert(draft, changes, retyped)
     draft.has_stats_change = True
@@ -127,7 +123,7 @@ def _insert(draft: Draft, changes: Sequence[RewriteFiles], retyped: Collection[F
     files = [without_bounds(file, retyped) for change in changes for file in change.results]
     numbered = insert_moved_files(draft, table, files)
     dead = [(number, file.deletes) for number, file in numbered if file.deletes is not None]
-    insert_delete_files(draft, table, dead)
+    delete_file_rows.insert_delete_files(draft, table, dead)
     draft.layouts.update((number, file.layout) for number, file in numbered)
 
 
