@@ -77,6 +77,14 @@ def test_a_file_holds_rows_of_one_partition_with_lists_and_maps_too(path_of_writ
         assert found == sorted(found, reverse=True)
 
 
+@pytest.mark.guard
+def test_zero_has_no_sign_in_a_partition(lake):
+    lake.sql("CREATE TABLE z (x DOUBLE, y FLOAT) PARTITIONED BY (x, y)")
+    lake.sql("INSERT INTO z SELECT if(id < 9, -0.0D, 0.0D), float('-0.0') FROM range(20)")
+    version, [file] = known_files(lake, "z")
+    assert file.path.startswith(f"{version.path}x=0.0/y=0.0/")
+
+
 def test_a_table_is_made_of_a_query_in_partitions(lake):
     lake.sql(
         "CREATE TABLE made PARTITIONED BY (parity) SORTED BY (id DESC)"
