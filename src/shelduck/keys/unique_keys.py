@@ -16,10 +16,10 @@ from shelduck.model.changes.records import Settling
 from shelduck.model.tables.keys import folds, table_keys
 from shelduck.model.tables.schema import Path
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.operations.done import Counts, Done, Loaded, appended
+from shelduck.operations.done import Counts, Done, Loaded
 from shelduck.operations.progress import write_progress
 from shelduck.operations.read.table_rows import TableRows
-from shelduck.operations.write.append import write_rows
+from shelduck.operations.write.append import appended, write_rows
 from shelduck.operations.write.delete import ORIGINS, deleted
 from shelduck.operations.write.inlining import moved_to_catalog
 from shelduck.operations.write.update import (

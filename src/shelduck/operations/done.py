@@ -29,7 +29,6 @@ from shelduck.spark.files.listing import absent_files
 from shelduck.spark.files.storage import delete_directory, delete_file, delete_files
 from shelduck.spark.session import DataFrame
 from shelduck.spark.stores.store_errors import told_of_storage
-from shelduck.spark.write.write import WrittenFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +90,6 @@ class Loaded:
 
     done: Done
     rows: DataFrame | None = None
-
-
-def appended(table: TableVersion, written: WrittenFiles) -> Done:
-    """Return the change that appends written files."""
-    counts = Counts(inserted=written.rows, files=len(written.files), bytes=written.bytes)
-    if not written.files:
-        return Done(table)
-    paths = tuple(f.path for f in written.files)
-    return Done(table, (AppendFiles(table.id, written.files, table),), paths, counts)
 
 
 def inlined(table: TableVersion, batch: InlinedBatch) -> Done:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.changes.change import AppendFiles
 from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import shadow_name
 from shelduck.model.text.quoting import backticked
-from shelduck.operations.done import Done, appended, inlined
+from shelduck.operations.done import Counts, Done, inlined
 from shelduck.operations.progress import write_progress
 from shelduck.operations.write.identities import with_numbers
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
@@ -102,6 +103,15 @@ def write_rows(
             f"{error}; a job is changing types of {table.full_name}, and new rows must fit the new"
             f" types, too; correct them, or use CANCEL ALTER TABLE COLUMN FROM {table.full_name}"
         ) from error
+
+
+def appended(table: TableVersion, written: WrittenFiles) -> Done:
+    """Return the change that appends written files."""
+    counts = Counts(inserted=written.rows, files=len(written.files), bytes=written.bytes)
+    if not written.files:
+        return Done(table)
+    paths = tuple(f.path for f in written.files)
+    return Done(table, (AppendFiles(table.id, written.files, table),), paths, counts)
 
 
 def _with_shadows(
