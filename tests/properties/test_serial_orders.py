@@ -128,6 +128,7 @@ def inline(spark, tmp_path_factory):
         yield made
 
 
+@pytest.mark.guard
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("first", CHOOSES)
 def test_a_statement_that_found_no_row_has_looked_for_it(inline, first):

@@ -1,11 +1,11 @@
-"""The cheapest set of tests that reaches every line which any recorded test reaches.
+"""The cheapest set of tests that reaches every line that is reached at a fair price.
 
     python -m tests.support.cover FOLDER
 
 `make cover` calls it. Tests are taken by the seconds that they cost for each line of `src` that
-none before them reaches, and what a module shares costs its first test. Tests that cost almost
-nothing, guards, and those that look at no code of `src` are all taken. `make mutants` says whether
-others find what these do not.
+none before them reaches, and what a module shares costs its first test. Lines that only dear tests
+reach are left to the shares. Tests that cost almost nothing, guards, and those that look at no code
+of `src` are all taken. `make mutants` says whether others find what these do not.
 tests/left_out.txt gets the others: they are slow. tests/seconds.json gets the seconds by the clock
 of a case of each test function and of the fixtures of each module; shares are cut by it.
 """
@@ -25,8 +25,10 @@ LEFT_OUT = ROOT / "tests" / "left_out.txt"
 SECONDS = ROOT / "tests" / "seconds.json"
 # Seconds of CPU below which a test is in the fast set without a reason.
 CHEAP = 0.1
+# Seconds of CPU that a line of its own may cost a test in the fast set.
+FAIR = 0.5
 _HEAD = """\
-# Tests that the fast set does not need: others reach each line of the code that these reach.
+# Tests that the fast set does not need: others reach the code that they reach, or it is dear.
 # `make cover` writes this list. To bring a test back, delete its line.
 """
 
@@ -98,9 +100,9 @@ def choose(recorded: Recorded) -> set[str]:
         _, test = heapq.heappop(waiting)
         now = price(test)
         # A price only rises, so whoever is still the cheapest is next.
-        if now < _NONE and (not waiting or now <= waiting[0][0]):
+        if now < FAIR and (not waiting or now <= waiting[0][0]):
             take(test)
-        elif now < _NONE:
+        elif now < FAIR:
             heapq.heappush(waiting, (now, test))
     # A module whose lake is made anyway keeps its cheap tests.
     return chosen | {

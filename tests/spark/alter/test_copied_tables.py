@@ -103,6 +103,7 @@ def held(catalog, name, *statements):
         return sorted(duckdb.sql(f"FROM {name}"), key=str)
 
 
+@pytest.mark.guard
 @pytest.mark.sampled(len(STATES))
 @pytest.mark.parametrize(("state", "way"), CASES)
 def test_a_copy_is_all_that_its_table_is(copied, state, way):

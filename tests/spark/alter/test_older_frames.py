@@ -145,6 +145,7 @@ def _refuses(call):
         call()
 
 
+@pytest.mark.guard
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("way", WAYS, ids=str)
 @pytest.mark.parametrize("alter", ALTERS.values(), ids=ALTERS)
@@ -181,6 +182,7 @@ READS = {
 }
 
 
+@pytest.mark.guard
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("alter", ALTERS.values(), ids=ALTERS)
 @pytest.mark.parametrize("place", ["files", "catalog"])
@@ -201,6 +203,7 @@ def test_an_older_frame_has_the_rows_and_columns_of_its_snapshot(
     assert rows(spark.table(copy)) == [FIRST, FIRST]
 
 
+@pytest.mark.guard
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("alter", ALTERS.values(), ids=ALTERS)
 def test_a_view_of_an_older_frame_has_its_columns_or_is_to_be_made_again(spark, table, alter):

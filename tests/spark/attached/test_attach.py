@@ -119,7 +119,7 @@ def test_a_table_is_described(spark, lake):
     found = [tuple(row) for row in spark.sql("DESCRIBE lake.main.t").collect()]
     assert found[:2] == [("id", "int", None), ("w", "string", None)]
     assert spark.table("lake.main.t").columns == ["id", "w"]
-    assert [t.name for t in spark.catalog.listTables("lake.main")] == ["t"]
+    assert [t.name for t in spark.catalog.listTables("lake.main")] == ["t", "v"]
     assert rows(spark.sql("SHOW TBLPROPERTIES lake.main.v")) == []
     assert spark.catalog.tableExists("lake.main.t")
     assert not spark.catalog.tableExists("lake.main.nope")

@@ -72,6 +72,7 @@ def test_rows_that_replace_all_others_keep_the_table(spark, lake, tmp_path, how)
     assert duck(url_of(tmp_path), "SELECT a, p, g, id FROM lake.t") == [(5, "y", 6, 3)]
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize("how", REPLACES)
 def test_a_table_that_is_replaced_keeps_nothing(spark, lake, how):
     REPLACES[how](spark.sql(NEW), T)

@@ -87,6 +87,7 @@ def cases():
     return [pytest.param(r, c, id=f"{r}-{c}") for c in CHANGES for r in RULES]
 
 
+@pytest.mark.guard
 @pytest.mark.sampled(26)
 @pytest.mark.parametrize(("rule", "change"), cases())
 def test_a_rule_follows_a_change_or_refuses_it(lake, rule, change):

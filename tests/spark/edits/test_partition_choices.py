@@ -113,6 +113,7 @@ def spark_partition(spark, plain, kind, literal):
     return [DIRECTORIES[kind].index(row.partition.removeprefix("c=")) for row in found]
 
 
+@pytest.mark.guard
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("clause", SPECS, ids=" ".join)
 def test_a_partition_clause_means_the_partitions_of_spark(read, plain, spark, clause):
@@ -133,6 +134,7 @@ def test_a_partition_clause_means_the_partitions_of_spark(read, plain, spark, cl
         assert shown == {f"c={DIRECTORIES[kind][n]}" for n in drop}
 
 
+@pytest.mark.guard
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(("kind", "condition"), WHERES)
 def test_a_condition_on_a_partition_key_chooses_what_spark_chooses(
@@ -149,6 +151,7 @@ def test_a_condition_on_a_partition_key_chooses_what_spark_chooses(
         assert ids(read.sql(f"SELECT id FROM of_{kind} WHERE {condition}")) == truth
 
 
+@pytest.mark.guard
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "literal"), [(k, v) for k, v in product(ROWS, LITERALS["INT"])])
 def test_a_static_partition_is_that_of_spark(read, plain, spark, kind, literal):

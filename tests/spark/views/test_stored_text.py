@@ -189,6 +189,7 @@ STORED = {
 SPIED = "reflect('java.lang.System', 'setProperty', 'shelduck.spied', 'yes')"
 
 
+@pytest.mark.guard
 @pytest.mark.parametrize("kind", STORED)
 def test_no_stored_text_runs_code(lake, spark, kind):
     made, forged, text, acts = STORED[kind]
