@@ -12,7 +12,7 @@ A rename is logged as ``created_table``, so only its new name is visible here. T
 the catalog whether a table still has its name.
 
 As in DuckLake, an append conflicts with another commit's delete; an append outside a transaction is
-then staged again (docs/decisions/0010). Two cells are less strict than in DuckLake: rows can be
+then staged again (docs/decisions/0031). Two cells are less strict than in DuckLake: rows can be
 deleted after an ALTER, which does not move them, and if new rows say for which columns they were
 written, the commit fits them to the columns after the ALTER (docs/decisions/0031).
 """
