@@ -38,13 +38,12 @@ _WHY = {
     " long as a whole commit takes in other databases",
 }
 _ABOUT = (
-    "One `ALTER TABLE … ADD COLUMN`, then one `RENAME COLUMN` of it, in turns, each a commit of its"
-    " own; both engines in one process on two catalogs of the same content, each made by the engine"
-    " that alters it (statistics of six columns for every file; PostgreSQL with its default"
-    " durability). Times are best / median of the runs of both statements. DuckDB keeps its catalog"
-    " attached; Shelduck is called as `table.alter(…)`, and opens a DuckDB file once for each,"
-    " because such a file belongs to one process. With `keep_open`, the file stays open between"
-    " statements, as DuckDB's does: then DuckDB in another process cannot read the lake meanwhile."
+    "`ALTER TABLE … ADD COLUMN`, then `RENAME COLUMN` of it, in turns, each a commit; one"
+    " process and two catalogs of the same content, each made by the engine that alters it"
+    " (statistics of six columns for every file; PostgreSQL with its default durability). Best"
+    " / median of both statements. DuckDB keeps its catalog attached. Shelduck opens a DuckDB"
+    " file once for each `table.alter(…)`; with `keep_open` the file stays open, and DuckDB in"
+    " another process cannot read the lake meanwhile."
 )
 COLUMNS = {"id": "bigint", "a": "int", "b": "double", "c": "varchar", "d": "date", "e": "boolean"}
 _HEADER = ("catalog, files", "Shelduck", "statements", "DuckDB", "ratio", "of best")

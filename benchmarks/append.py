@@ -23,9 +23,9 @@ FLAT_ROWS, NESTED_ROWS, FILES = 10_000_000, 2_000_000, 8
 QUICK_ROWS = 100_000
 _ABOUT = (
     "`table.append(df)` (files, field ids, statistics of every leaf, commit to SQLite) beside"
-    " `df.write.parquet` with Spark's default settings; rows are computed anew by both, in {files}"
-    " files. Flat: six columns. Nested: an array of strings, a map, and an array of structs. Best /"
-    " median; speed is plain's median over Shelduck's: 1 is equal, above 1 Shelduck is faster."
+    " `df.write.parquet` with Spark's default settings; both compute the rows, {files} files."
+    " Flat: six columns. Nested: an array of strings, a map, and an array of structs. Best /"
+    " median; speed is plain's median over Shelduck's: above 1 Shelduck is faster."
 )
 
 

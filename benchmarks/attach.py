@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
 RUNS, QUICK_RUNS = 50, 5
 _ABOUT = (
-    "Analysis of `SELECT id, v FROM … WHERE id > 5` by the table's name in an attached lake whose"
-    " snapshot is known, and of the same query on a temporary view over the same rows; {runs} runs"
-    " in turns. Then the first `shelduck.attach` of a process, without Spark's own start: once"
-    " where the bridge's classes have to be compiled, once where they are in the user's cache. The"
-    " imports have a row of their own: `import shelduck` puts them off until you use its first"
-    " name."
+    "Analysis of `SELECT id, v FROM … WHERE id > 5` by the table's name in an attached lake"
+    " whose snapshot is known, and on a temporary view over the same rows; {runs} runs in"
+    " turns. Then the first `shelduck.attach` of a process, without Spark's own start: with"
+    " the bridge's classes to compile, and with them in the user's cache. `import shelduck`"
+    " puts the imports off until you use its first name."
 )
 _WHY = "nearly all of it is the compiler of Scala, once for each version of Spark and Shelduck"
 _ATTACH = """

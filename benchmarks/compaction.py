@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 ROWS, FILES = 10_000_000, 64
 QUICK_ROWS = 100_000
 _ABOUT = (
-    "{rows:,} rows in {files} files of one table become {into}, by `table.compact()`: row ids and"
-    " snapshots of rows are kept, which plain Spark, `spark.read.parquet` of the same files and"
-    " `df.coalesce(2).write.parquet`, does not have to. In turns, each time from fresh files; speed"
-    " is plain's median over Shelduck's: 1 is equal, above 1 Shelduck is faster."
+    "{rows:,} rows in {files} files become {into}: by `table.compact()`, which keeps row ids"
+    " and snapshots of rows, and by plain Spark, `spark.read.parquet` and"
+    " `df.coalesce(2).write.parquet`. In turns, each time from fresh files; speed is plain's"
+    " median over Shelduck's: above 1 Shelduck is faster."
 )
 
 

@@ -29,10 +29,9 @@ _WHY = (
     "the ratio beside Spark shows what a lake adds; Spark's own time for a query is twice DuckDB's"
 )
 _ABOUT = (
-    "{inserts:,} inserts of one row each into one table, then queries of it by `lake.sql(…)`"
-    " with `collect()` and by DuckDB's extension, on the same lake, in turns."
-    " The rows are still in the catalog. Spark runs the same queries of a temporary view of these"
-    " rows in a session of its own, which has no lake: what Spark takes without a catalog."
+    "{inserts:,} inserts of one row each, which stay in the catalog; then queries by"
+    " `lake.sql(…)` with `collect()` and by DuckDB's extension, on the same lake, in turns."
+    " Spark: the same queries of a temporary view of these rows, in a session without a lake."
 )
 
 

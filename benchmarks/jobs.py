@@ -34,18 +34,16 @@ APPENDED, QUICK_APPENDED, APPENDED_FILES = 1_000_000, 20_000, 2
 # Both are one lot on a machine of two cores or more.
 FEW, MANY = 2, 8
 _ABOUT = (
-    "{rows:,} rows in {files} files ({size:,.0f} MB) of id, v (numbers as text), d (double), day"
-    " (dates as text) and note; one job changes v to INT, d to DECIMAL(18,2) and day to DATE. Bare"
-    " Spark is `spark.read.parquet` of the same files, the same three casts and"
-    " `df.write.parquet` into as many files, one task for each; like the job it writes the old"
-    " columns and a row id too, where it is not said to write the new columns only. All begin with"
-    " the same files, in turns, and end with files that are synced to disk, the job also with the"
-    " snapshot that shows the new types. File for file: `target_file_size` is 1; by default files"
-    " are put together up to 512 MiB. MB are those that are read. Then an append of {appended:,}"
-    " rows in {two} files, and a scan (all columns, aggregated), while a job is RUNNING but"
-    " nobody converts, beside an equal table without a job, in turns; and while it converts, which"
-    " takes its share of the same cores. Best / median; speed is the second's median over the"
-    " first's: above 1 the first is faster."
+    "{rows:,} rows in {files} files ({size:,.0f} MB); one job changes v from text to INT, d"
+    " from double to DECIMAL(18,2) and day from text to DATE. Bare Spark reads the same files,"
+    " casts, and writes as many files, one task for each, with the old columns and a row id as"
+    " the job does, unless it says new columns only. All begin with the same files, in turns,"
+    " and end synced to disk, the job also with its snapshot. File for file:"
+    " `target_file_size` is 1; by default files are put together up to 512 MiB. MB/s are those"
+    " that are read. Then an append of {appended:,} rows in {two} files and a scan (all"
+    " columns, aggregated), while a job is RUNNING and rests, or converts on the same cores,"
+    " beside an equal table without a job. Best / median; speed is the second's median over"
+    " the first's: above 1 the first is faster."
 )
 COLUMNS = {"id": "bigint", "v": "string", "d": "double", "day": "string", "note": "string"}
 CASTS = {"v": "int", "d": "decimal(18,2)", "day": "date"}

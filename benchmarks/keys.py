@@ -29,16 +29,15 @@ GROUP = 1000
 # More than are loaded into: what Spark needs for any query would hide what a rollup spares.
 VISITED, QUICK_VISITED = 60_000_000, 200_000
 _ABOUT = (
-    "A UNIQUE KEY (id) table of {rows:,} rows in {files} files, sorted by the key: id, v, n"
-    " (double), k (one value for {group} rows). A load brings {part:,} rows of keys that are there"
-    " and {part:,} of new ones. Clustered: the old keys are one range, the new ones lie behind all."
-    " Scattered: the old keys are every hundredth, so no file can be left out. Bare Spark reads all"
-    " rows, leaves out those whose key is loaded (anti join), and writes the rest and the load"
-    " anew, synced to disk like the load. Files read are those that the scan of the load opens,"
-    " rows rewritten are in new files and were there before. Then a table of {visited:,} visits"
-    " (city, day, spent as double, dwell) in no order: `SELECT city, day, sum(spent), max(dwell),"
-    " count(*) … GROUP BY city, day`, whose result is a row for {group} visits, from the table and"
-    " answered from its rollup. Best / median; speed is the second's median over the first's."
+    "A UNIQUE KEY (id) table of {rows:,} rows in {files} files, sorted by the key. A load"
+    " brings {part:,} rows of old keys and {part:,} of new ones. Clustered: the old keys are"
+    " one range, the new ones lie behind all. Scattered: the old keys are every hundredth, so"
+    " no file can be left out. Bare Spark reads all rows, leaves out the loaded keys (anti"
+    " join), and writes the rest and the load, synced to disk like the load. Rows rewritten"
+    " were there before and are in new files. Then {visited:,} visits (city, day, spent as"
+    " double, dwell) in no order: `SELECT city, day, sum(spent), max(dwell), count(*) … GROUP"
+    " BY city, day`, a row for {group} visits, from the table and from its rollup. Best /"
+    " median; speed is the second's median over the first's."
 )
 COLUMNS = {"id": "bigint", "v": "string", "n": "double", "k": "bigint"}
 VISITS = {"city": "string", "day": "date", "spent": "double", "dwell": "int"}

@@ -40,15 +40,14 @@ _MOST_FILES = 60
 # From here on a file is not small any more, so upkeep leaves its deletes alone.
 _TARGET_SIZE = "16MB"
 _ABOUT = (
-    "{loads} statements `INSERT INTO t VALUES …` load {part} rows each into a UNIQUE KEY (id) table"
-    " of {rows:,} rows in {files} files: {old} keys exist and are spread over the table, {new} are"
-    " new. `target_file_size` is {size}; all other options have their defaults. Meanwhile,"
-    " `shelduck maintain --every {every}` runs in its own process on the same SQLite lake. {warm}"
-    " loads of another table come first. Each row below shows the medians of {few} loads: time, CPU"
-    " (of Python and of Java), Spark jobs and statements on the catalog. The column `again` counts"
-    " the loads that Shelduck computed a second time because the maintenance had committed first."
-    " Files, deletes and rows are counted after these loads; rows are those in the catalog, in all"
-    " versions. At the end, DuckDB counts the rows and the keys, and sums the numbers."
+    "{loads} statements `INSERT INTO t VALUES …` load {part} rows each into a UNIQUE KEY (id)"
+    " table of {rows:,} rows in {files} files: {old} keys exist, spread over the table, {new}"
+    " are new. `target_file_size` is {size}. `shelduck maintain --every {every}` runs in its"
+    " own process on the same SQLite lake. {warm} loads of another table come first. Medians"
+    " of {few} loads: time, CPU (Python and Java), Spark jobs, statements on the catalog."
+    " `again`: loads computed a second time because the maintenance had committed first."
+    " Files, deletes and rows (those in the catalog, all versions) are counted after these"
+    " loads. At the end, DuckDB checks rows, keys and sums."
 )
 
 

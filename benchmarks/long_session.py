@@ -21,12 +21,11 @@ ROUNDS, QUICK_ROUNDS = 750, 100
 _PARTS = 5
 _FILES = 20
 _ABOUT = (
-    "{rounds:,} rounds in one session on a SQLite lake. A round is three queries (one of a row, one"
-    " of a count, one of an older snapshot) and an `INSERT INTO … VALUES`; every tenth round also"
-    " appends a file, and every fiftieth compacts, expires old snapshots and cleans up. After"
-    " each fifth of them: the memory of the Python process, the objects that Python's collector"
-    " knows, what Java holds after a collection, and the time of a round. Spark keeps its"
-    " last 100 queries for its page in this session."
+    "{rounds:,} rounds in one session on a SQLite lake: three queries (a row, a count, an"
+    " older snapshot) and an `INSERT INTO … VALUES`; every tenth also appends a file, every"
+    " fiftieth compacts, expires old snapshots and cleans up. After each fifth of them: memory"
+    " of the Python process, objects that its collector knows, what Java holds after a"
+    " collection, time of a round. Spark keeps its last 100 queries for its page."
 )
 
 

@@ -26,11 +26,11 @@ KINDS = ("SQLite", "PostgreSQL")
 # A file may have about 65,000 names on ext4.
 _NAMES_OF_A_FILE = 20_000
 _ABOUT = (
-    "All files are names (hard links) of a few equal small files with the ids 0 to 999; the catalog"
-    " says that each but the first holds other ids. Open: `table.read()` until the DataFrame is"
-    " there. Point query: count of `id = 500` on an open table, planned and executed; what it"
-    " counts is the number of files that it read. Plain: `spark.read.parquet(*paths)` until the"
-    " DataFrame is there, once, and the same query, which opens them all. Best / median."
+    "All files are hard links of a few equal small files with the ids 0 to 999; the catalog"
+    " says that each but the first holds other ids. Open: `table.read()`. Point query: count"
+    " of `id = 500` on an open table; what it counts is the number of files that it read."
+    " Plain: `spark.read.parquet(*paths)`, once, and the same query, which opens all files."
+    " Best / median."
 )
 
 

@@ -27,14 +27,13 @@ _WHY = (
     " needs the rest"
 )
 _ABOUT = (
-    "{processes} processes commit one row each, `INSERT INTO t VALUES (…)`, for {seconds:g} seconds"
-    " in a round, {rounds} rounds in turns, on PostgreSQL with its default durability: by"
-    " `lake.execute`, which needs no Java for this, and by DuckDB's extension, which repeats an"
-    " INSERT that loses to another up to ten times by itself. What fails nevertheless is not"
-    " repeated, and does not count. At the end, DuckDB counts the rows of both lakes: there must be"
-    " one for each commit that reported success. Landed commits per second; ratio is Shelduck's"
-    " over DuckDB's: above 1 Shelduck is faster. CPU is that of Shelduck's own processes for a"
-    " commit."
+    "{processes} processes commit one row each, `INSERT INTO t VALUES (…)`, for {seconds:g}"
+    " seconds in a round, {rounds} rounds in turns, on PostgreSQL with its default durability:"
+    " by `lake.execute`, without Java, and by DuckDB's extension, which repeats an INSERT that"
+    " loses up to ten times by itself. What fails nevertheless is not repeated and does not"
+    " count. At the end, DuckDB must count one row for each commit that reported success, in"
+    " both lakes. Landed commits per second; a ratio above 1: Shelduck is faster. CPU: of"
+    " Shelduck's processes for a commit."
 )
 _HEADER = ("tables", "Shelduck", "failed", "CPU", "DuckDB", "failed", "ratio")
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 SIZES, QUICK_SIZES = (1_000, 100_000), (10, 1_000)
 _ABOUT = (
-    "`ALTER TABLE t ALTER COLUMN id TYPE INT` of a BIGINT column. The catalog has the bounds of"
-    " each file, and all of them fit, so the change is a commit of metadata, and no process of"
-    " Spark begins. Between two runs the column is widened again. Best / median."
+    "`ALTER TABLE t ALTER COLUMN id TYPE INT` of a BIGINT column. The bounds of all files"
+    " fit, so the change is a commit of metadata, without Spark. Between two runs the column"
+    " is widened again. Best / median."
 )
 
 

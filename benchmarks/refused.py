@@ -21,9 +21,10 @@ FILES, QUICK_FILES, ROWS = 200, 10, 50_000
 # three jobs of Spark, whatever they read.
 GOAL = 0.05
 _ABOUT = (
-    "`ALTER COLUMN v TYPE INT` of a table of {files} files of 1.1 MB; one text in the last file is"
-    " not a number. Shelduck reads the dictionaries of all files before the job begins, or the job"
-    " finds the text. Where all texts differ, there are no dictionaries, and only footers are read."
+    "`ALTER COLUMN v TYPE INT` of a table of {files} files of 1.1 MB; one text in the last"
+    " file is not a number. Shelduck reads the dictionaries of all files before the job"
+    " begins, or the job finds the text. Where all texts differ, there are no dictionaries,"
+    " and only footers are read."
 )
 
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from shelduck import Lake, Table
 
 _ABOUT = (
-    "{rows:,} rows in {files} files. DELETE: every hundredth row, spread over all files; then the"
-    " table is scanned, all columns, beside `spark.read.parquet` of the same files without deletes."
-    " MERGE: another 1 % of the keys updated and as many rows inserted, joined on the key. UPDATE:"
-    " a third 1 %, by a condition."
+    "{rows:,} rows in {files} files. DELETE: every hundredth row; then a scan of all columns,"
+    " beside `spark.read.parquet` of the same files without deletes. MERGE: another 1 % of the"
+    " keys updated and as many rows inserted, joined on the key. UPDATE: a third 1 %, by a"
+    " condition."
 )
 
 

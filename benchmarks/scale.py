@@ -45,14 +45,12 @@ _WHY_FIRST = (
 )
 _WHY_NEXT = "PostgreSQL converts the texts of a million bounds, on both cores"
 _ABOUT = (
-    "A table of very many files, made by SQL alone in the time of the first row. Every verb runs"
-    " twice in a process of its own: seconds of the first and of the second run, statements of the"
-    " first and of the second, the longest transaction that took the catalog's lock in either, by"
-    " how much the memory of the process grew, and its peak (resident, without Spark's JVM)."
-    " Spark's own first query, of a plain Parquet file, is not counted. Point query: `count(*)` of"
-    " one id, the table opened and the query planned each time. Expiry: of a tenth of the"
-    " snapshots, then of a tenth of the others; the cleanup after it deletes their files, which the"
-    " benchmark never made."
+    "A table made by SQL alone in the time of the first row. Every verb runs twice in a"
+    " process of its own: seconds and statements of both runs, the longest transaction that"
+    " took the catalog's lock, growth of the process, and its peak (resident, without Spark's"
+    " JVM). Spark's own first query, of a plain Parquet file, is not counted. Point query:"
+    " `count(*)` of one id, opened and planned each time. Expiry: of a tenth of the snapshots,"
+    " then of a tenth of the others; the cleanup deletes their files, which were never made."
 )
 
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 ROWS, FILES = 20_000_000, 8
 QUICK_ROWS = 200_000
 _ABOUT = (
-    "{rows:,} rows in {files} files, appended under the first schema; then one column was renamed,"
-    " two were widened (int to bigint, float to double) and one was added with a default. Plain is"
-    " `spark.read.parquet` of the same files with their old names and types, cast and renamed by"
-    " the query; both answer the same and are checked for it. Best / median."
+    "{rows:,} rows in {files} files of the first schema; then one column was renamed, two"
+    " were widened (int to bigint, float to double) and one was added with a default. Plain is"
+    " `spark.read.parquet` of the same files, cast and renamed by the query; the answers are"
+    " compared. Best / median."
 )
 COLUMNS = {
     "id": "bigint",

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ABOUT = (
-    "Each verb after one like it has run, on tables of a BIGINT and a STRING column whose files"
-    " have twenty rows each. Only INSERT VALUES leaves rows in the catalog. Statements /"
-    " transactions that take the catalog's lock; transactions that only read are not counted, nor"
-    " are BEGIN and COMMIT. `tests/spark/costs/test_catalog_statements.py` counts again and fails"
-    " if there are more."
+    "Each verb after one like it has run, on tables of a BIGINT and a STRING column whose"
+    " files have twenty rows each. Only INSERT VALUES leaves rows in the catalog. Statements /"
+    " transactions that take the catalog's lock; neither transactions that only read nor BEGIN"
+    " and COMMIT count. `tests/spark/costs/test_catalog_statements.py` fails if there are"
+    " more."
 )
 _HEADER = ("verb", *KINDS)
 _GOALS = {"append": 12, "DELETE": 12, "UPDATE": 14, "heavy job": 25}

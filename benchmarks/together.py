@@ -28,11 +28,11 @@ _WHY = (
     "a commit takes 6 ms of Python, which runs one thread at a time; DuckDB's threads run at once"
 )
 _ABOUT = (
-    "{threads} threads of one process commit one row each, `INSERT INTO t VALUES (…)`, {each} times"
-    " in a round, {rounds} rounds in turns: by `lake.sql` of one connection, and by DuckDB's"
-    " extension with a connection for each thread, each into a lake of its own. What fails is not"
-    " repeated, and does not count. Landed commits per second; ratio is Shelduck's over DuckDB's:"
-    " above 1 Shelduck is faster."
+    "{threads} threads of one process commit one row each, `INSERT INTO t VALUES (…)`, {each}"
+    " times in a round, {rounds} rounds in turns: by `lake.sql` of one connection, and by"
+    " DuckDB's extension with a connection for each thread, each into its own lake. What fails"
+    " is not repeated and does not count. Landed commits per second; a ratio above 1: Shelduck"
+    " is faster."
 )
 
 

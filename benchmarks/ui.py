@@ -98,10 +98,10 @@ def run(*, quick: bool = False) -> Section:
                 found[kind] = _measured(url, folder, tables, runs)
     section = Section(
         "The page",
-        f"`shelduck ui`: what the server takes for a page of a lake of {tables:,} tables,"
+        f"What the server of `shelduck ui` takes for a page of a lake of {tables:,} tables,"
         f" {tables * FILES:,} files and {SNAPSHOTS:,} snapshots; the columns of one table changed"
-        f" {VERSIONS:,} times. A page opens a DuckDB file once, which alone takes DuckDB about"
-        " 0.11 s of CPU at this size. Best and median.",
+        f" {VERSIONS:,} times. A page opens a DuckDB file once: about 0.11 s of CPU. Best /"
+        " median.",
         ("page", *KINDS),
     )
     section.rows = [(name, *(str(found[kind][name]) for kind in KINDS)) for name in PAGES]

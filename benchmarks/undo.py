@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 ROWS, QUICK_ROWS, FILES, WRITES, ROWS_OF_WRITE = 3_000_000, 100_000, 4, 10, 1000
 _CHANGE = "ALTER TABLE t ALTER COLUMN v TYPE INT"
 _ABOUT = (
-    "`{change}` of a text column of {rows:,} rows in {files} files, and `UNDO JOB` after {writes}"
-    " appends of {each:,} rows and two commits of DuckDB: an INSERT and a DELETE. The second"
-    " undo has an UPDATE of 1,000 rows among them; their older values are in the snapshot before"
+    "`{change}` of a text column of {rows:,} rows in {files} files, and `UNDO JOB` after"
+    " {writes} appends of {each:,} rows and an INSERT and a DELETE of DuckDB. The second undo"
+    " has an UPDATE of 1,000 rows among them, whose older values are in the snapshot before"
     " the job. Each run has its own copy of the catalog; best / median."
 )
 

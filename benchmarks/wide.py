@@ -20,10 +20,10 @@ SIZES = (10, 100, 1_000, 2_000)
 QUICK_SIZES = (10, 100, 400)
 _ROWS = 50
 _ABOUT = (
-    f"{_ROWS} rows of so many INT columns, and one row that comes. No row stays in the catalog."
-    " MERGE has `UPDATE SET *` and `INSERT *`, with one row that matches and one that does not. A"
-    " load is one row into a UNIQUE KEY table. Times are best / median; the last column is the time"
-    " of a column of the widest table beside that of the next."
+    f"{_ROWS} rows of so many INT columns, and one row that comes; none stays in the catalog."
+    " MERGE: `UPDATE SET *` and `INSERT *`, one row that matches and one that does not. Load:"
+    " one row into a UNIQUE KEY table. Best / median; growth: the time of a column of the"
+    " widest table over that of the next."
 )
 _WHY = "a MERGE that inserts too runs five jobs, and an UPDATE one"
 _VERBS = ("INSERT", "UPDATE one", "UPDATE all", "DELETE", "MERGE", "evolve", "load", "read")

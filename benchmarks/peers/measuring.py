@@ -33,15 +33,15 @@ ROUNDS, QUICK_ROUNDS, MORE_ROUNDS = 2, 1, 1
 SCALE, QUICK_SCALE = 0.3, 0.01
 CHART = Path(__file__).parents[2] / "docs" / "benchmarks-peers.svg"
 _ABOUT = (
-    "{rows:,} rows in 8 files; Delta Lake and Apache Iceberg (format 3) with deletion vectors, all"
-    " three in one Spark session, in turns, the same SQL. {runs} runs, each a process of its own"
-    " with {rounds} after a warm-up; a time is the median of the runs' medians, the ratio is"
-    " Shelduck's over that of the faster peer: below 1, Shelduck is faster. Beside it, the lowest"
-    " and the highest ratio of a run; and which part of Shelduck's time Spark has a job. Memory is"
-    " the peak of the heap of the one JVM that is driver and executor, garbage included, in a round"
-    " after a collection: Shelduck's, Delta's and Iceberg's."
+    "{rows:,} rows in 8 files; Delta Lake and Apache Iceberg (format 3) with deletion"
+    " vectors, all three in one Spark session, in turns, the same SQL. {runs} runs, each a"
+    " process of its own with {rounds} after a warm-up; a time is the median of the runs'"
+    " medians. Ratio: Shelduck's over that of the faster peer, below 1 Shelduck is faster;"
+    " then the lowest and the highest ratio of a run, and the part of Shelduck's time in which"
+    " Spark has a job. Memory: peak heap of the one JVM, garbage included, in a round after a"
+    " collection, of Shelduck, Delta and Iceberg."
 )
-_TPCH = " TPC-H is the sum of its 22 queries, each in one round after a warm-up."
+_TPCH = " TPC-H: the sum of its 22 queries, each in one round after a warm-up."
 _DRAWING = "\n\n![Shelduck's time over that of the faster peer](benchmarks-peers.svg)"
 _HEADER = ("verb", "Shelduck", "Delta", "Iceberg", "ratio", "of runs", "in jobs", "memory, MB")
 
