@@ -19,6 +19,7 @@ from shelduck.rewrite import compact, convert
 from shelduck.rollups import following
 from shelduck.rows import edit_verbs
 from shelduck.spark.files import listing, storage
+from shelduck.spark.rows import shadow_rows
 from shelduck.spark.rows.needed_columns import NamedRows
 from shelduck.spark.write import partition_keys
 from tests.simulation.frames import StandInSpark, assign, under
@@ -52,8 +53,8 @@ def seams(simulation: Callable[[], Simulation]) -> Iterator[None]:
         (lots, "is_little", lambda _: random.random() < 0.5),
         # Half of the runs share their jobs, as if tables were large.
         (shares, "share_count", lambda _: 1 + 3 * (simulation().seed % 2)),
-        (convert, "add_shadows", spark.add_shadows),
-        (convert, "add_recalled", spark.add_recalled),
+        (shadow_rows, "add_shadows", spark.add_shadows),
+        (shadow_rows, "add_recalled", spark.add_recalled),
         (convert, "bridge_for", lambda _: None),
         (edit_verbs, "delete_rows", spark.delete_rows),
         (flush_rows, "write_deaths", spark.write_deaths),

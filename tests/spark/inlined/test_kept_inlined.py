@@ -9,7 +9,7 @@ import pytest
 from py4j.java_gateway import GatewayClient
 
 import shelduck
-from shelduck.catalog.read import later_inlined
+from shelduck.catalog.read import inlined_rows
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
 
@@ -37,14 +37,14 @@ def lake(tmp_path, spark, url):
 def fetched(monkeypatch):
     """How many rows each later snapshot brought."""
     found: list[int] = []
-    real = later_inlined.stored_rows
+    real = inlined_rows.stored_rows
 
     def stored_rows(*given):
         parts = real(*given)
         found.append(sum(len(stored) for _, _, stored in parts))
         return parts
 
-    monkeypatch.setattr(later_inlined, "stored_rows", stored_rows)
+    monkeypatch.setattr(inlined_rows, "stored_rows", stored_rows)
     return found
 
 
