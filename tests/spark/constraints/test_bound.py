@@ -111,6 +111,8 @@ def test_a_rule_follows_a_change_or_refuses_it(lake, rule, change):
             values |= {
                 n: v.replace("'k'", "'current_date'") for n, v in values.items() if n in number
             }
+    if change == "convert another":
+        good["id"] = f"'{good['id']}'"
     lake.execute(insert(table, now, good))
     if bad:
         with pytest.raises(InvalidRequest, match=r"constraint .* is not satisfied by the row"):
