@@ -20,7 +20,7 @@ from shelduck.rows import edit_verbs as verbs
 from shelduck.spark.merge.merge_clauses import MergeClause
 from shelduck.spark.query import answer
 from shelduck.spark.rows.assignments import Value
-from shelduck.spark.scan.matching import Condition
+from shelduck.spark.scan.matching import Condition, Where
 from shelduck.spark.session import DataFrame, SparkSession, StructType
 from shelduck.verbs.table import Table
 
@@ -100,12 +100,13 @@ class DeltaTable:
 
     def delete(self, condition: Condition | None = None) -> DataFrame:
         """Delete the rows for which a condition is true; all rows without one."""
-        done = self._table.truncate() if condition is None else self._table.delete(condition)
+        table, chosen = self._table, self._chosen(condition)
+        done = table.truncate() if condition is None else table._delete(chosen)
         return answer(self._spark, "num_affected_rows bigint", [(done.deleted,)])
 
     def update(self, condition: Condition | None = None, set: Values | None = None) -> DataFrame:
         """Set columns in the rows for which a condition is true; in all rows without one."""
-        done = self._table.update(self._own(set), where=condition)
+        done = self._table._update(self._own(set), self._chosen(condition))
         return answer(self._spark, "num_affected_rows bigint", [(done.updated,)])
 
     def merge(self, source: DataFrame, condition: Condition) -> DeltaMergeBuilder:
@@ -149,6 +150,9 @@ class DeltaTable:
 
     def _restored(self, to: str) -> DataFrame:
         return self._spark.sql(f"RESTORE TABLE {self._full_name} TO {to}")
+
+    def _chosen(self, condition: Condition | None) -> Where:
+        return Where("true" if condition is None else condition, self._alias)
 
     def _own(self, values: Values | None) -> Values:
         """Return values by the table's columns, before which the alias may stand."""

@@ -50,12 +50,7 @@ class EditVerbs(TableHandle):
         Raises:
             Conflict: another commit touched the same files or added rows; run it again.
         """
-        chosen = Where(where)
-
-        def prepare(unit: UnitOfWork) -> Done:
-            return delete_from(unit, changed_rows(unit, self.name), chosen)
-
-        return carry_out_rows(self._state, self._unit, prepare)
+        return self._delete(Where(where))
 
     def update(self, values: Mapping[str, Value], *, where: Condition | None = None) -> Result:
         """Set columns and struct fields in the rows for which ``where`` is true, by default in all.
@@ -73,13 +68,7 @@ class EditVerbs(TableHandle):
                 column, overflow); the table is unchanged.
             Conflict: another commit touched the same files or added rows; run it again.
         """
-        set_values = assignments(values)
-        chosen = None if where is None else Where(where)
-
-        def prepare(unit: UnitOfWork) -> Done:
-            return update_in(self._state, settled_rows(unit, self.name), set_values, chosen)
-
-        return carry_out_rows(self._state, self._unit, prepare)
+        return self._update(values, Where("true" if where is None else where))
 
     def merge(
         self,
@@ -183,6 +172,23 @@ class EditVerbs(TableHandle):
         evolution = evolution_of(evolve, rescue, merges=merge_schema)
         return self._overwrite(overwrite_partitions, df, by_position, evolution)
 
+    def _delete(self, chosen: Where) -> Result:
+        """Delete rows of a choice that may know the table by an alias."""
+
+        def prepare(unit: UnitOfWork) -> Done:
+            return delete_from(unit, changed_rows(unit, self.name), chosen)
+
+        return carry_out_rows(self._state, self._unit, prepare)
+
+    def _update(self, values: Mapping[str, Value], chosen: Where) -> Result:
+        """Set columns in such rows."""
+        set_values = assignments(values)
+
+        def prepare(unit: UnitOfWork) -> Done:
+            return update_in(self._state, settled_rows(unit, self.name), set_values, chosen)
+
+        return carry_out_rows(self._state, self._unit, prepare)
+
     def _overwrite(
         self, replaced: Callable[..., Done], df: DataFrame, by_position: bool, evolution: Evolution
     ) -> Result:
@@ -218,18 +224,10 @@ def delete_from(unit: UnitOfWork, rows: TableRows, where: Where) -> Done:
     return delete_rows(unit.state.spark, rows, where, few=few, register=unit.writer.register)
 
 
-def update_in(
-    state: LakeState,
-    rows: TableRows,
-    values: Sequence[SetValue],
-    where: Where | None,
-    alias: str | None = None,
-) -> Done:
-    """Set values in the rows for which a condition is true; ``alias`` is what values call them."""
+def update_in(state: LakeState, rows: TableRows, values: Sequence[SetValue], where: Where) -> Done:
+    """Set values in the rows for which a condition is true."""
     limits, show = limits_of(state.store, rows.table), state.show_progress
-    return update_rows(
-        state.spark, rows, values, where, alias=alias, limits=limits, show_progress=show
-    )
+    return update_rows(state.spark, rows, values, where, limits=limits, show_progress=show)
 
 
 def merge_into(state: LakeState, rows: TableRows, source: DataFrame, merge: Merge) -> Done:

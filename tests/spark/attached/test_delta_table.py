@@ -80,6 +80,25 @@ def test_rows_are_updated_deleted_and_restored(spark, events, tmp_path):
     assert [row["operation"] for row in events.history(2).collect()][:1] == ["DELETE"]
 
 
+@pytest.mark.parametrize("as_given", [str, F.expr])
+def test_an_alias_names_the_table_in_conditions_and_values(events, tmp_path, as_given):
+    condition, values = as_given("t.id = 1"), {"t.data": as_given("concat(t.data, id)")}
+    known = events.alias("t")
+    assert known.toDF().where(condition).count() == 1
+
+    known.update(condition, values)
+    assert rows(tmp_path)[1] == (1, "d11", 1)
+    known.update(set={"t.n": "t.n + 1"})
+    known.delete(as_given("t.id = 1 OR t.n > 2"))
+    assert [id_ for id_, *_ in rows(tmp_path)] == [0, 2, 3, 4, 5]
+
+
+def test_without_an_alias_the_table_has_its_name(events, tmp_path):
+    events.update("events.id = 1", {"events.n": "events.n + id"})
+    events.delete(F.col("events.id") > 1)
+    assert rows(tmp_path) == [(0, "d0", 1), (1, "d1", 2)]
+
+
 def test_upkeep_and_what_is_known(spark, events, lake):
     lake.set_option("data_inlining_row_limit", 0)
     for n in range(3):

@@ -55,24 +55,20 @@ def update_rows(
     spark: SparkSession,
     rows: TableRows,
     values: Sequence[SetValue],
-    where: Where | None,
+    where: Where,
     *,
-    alias: str | None = None,
     limits: Limits = NOTHING_INLINED,
     show_progress: bool | None = None,
 ) -> Done:
-    """Return the update of the rows that match, all without ``where``; nothing is committed.
+    """Return the update of the rows that match; nothing is committed.
 
-    ``alias`` is the name of the table in the values. Rows are chosen and computed once, by one job.
-    A row counts as updated even if its values stay the same.
+    The alias of ``where`` is the name of the table in the values. Rows are chosen and computed
+    once, by one job. A row counts as updated even if its values stay the same.
     """
     table = rows.table
     require_free_names(table)
     assignments = Assignments(table, values)
-    frame = rows.frame(spark, origins=ORIGINS)
-    if alias is not None:
-        frame = frame.alias(alias)
-    matches = frame if where is None else where.rows(frame)
+    matches = where.rows(rows.frame(spark, origins=ORIGINS))
     changed = updated_rows(
         matches, assignments, keep=ORIGINS, render_expression=expression_for_spark
     )

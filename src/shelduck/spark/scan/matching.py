@@ -17,7 +17,10 @@ Condition = Column | str
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A condition on rows, as a Spark column or SQL text; ``alias`` is their name in the text."""
+    """A condition on rows, as a Spark column or SQL text.
+
+    ``alias`` is the name of the rows in it, and in values that are computed from them.
+    """
 
     condition: Condition
     alias: str | None = None

@@ -63,9 +63,9 @@ def update(runner: Runner, statement: st.Update) -> Result:
         inside = Runner(runner.state, unit)
         rows = settled_rows(unit, inside.name(statement.name))
         with inside.views(condition, *(a.value for a in statement.assignments)) as named:
-            where = Where(named(condition.text), target.alias) if condition else None
+            where = Where(named(condition.text) if condition else "true", target.alias)
             values = set_values(target, statement.assignments, rows.table, named)
-            return update_in(runner.state, rows, values, where, target.alias)
+            return update_in(runner.state, rows, values, where)
 
     return carry_out_rows(runner.state, runner.unit, prepare)
 
