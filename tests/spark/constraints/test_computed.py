@@ -118,6 +118,10 @@ def test_a_generated_column_follows_each_statement(copied):
             "column a of x is computed from b, which is computed itself",
         ),
         (
+            "CREATE TABLE x (a INT GENERATED ALWAYS AS (1) GENERATED ALWAYS AS (2))",
+            "column a of x is computed twice; give it one expression or IDENTITY",
+        ),
+        (
             "CREATE TABLE x (k INT, id BIGINT GENERATED ALWAYS AS IDENTITY) UNIQUE KEY (k)",
             "x has a UNIQUE KEY, whose loads combine rows",
         ),

@@ -154,8 +154,8 @@ def declared(
 ) -> tuple[Schema, dict[str, str]]:
     """Return the columns and the properties of a new table; identities become NOT NULL.
 
-    Raises InvalidRequest for what cannot be computed: a column from another computed one, two
-    identities or one that is no BIGINT, and columns that loads of a key model combine.
+    Raises InvalidRequest for what cannot be computed: a column twice or from another computed one,
+    two identities or one that is no BIGINT, and columns that loads of a key model combine.
     """
     names = {one.column.lower() for one in written}
     made: list[ComputedColumn] = []
@@ -165,6 +165,8 @@ def declared(
         if field.default is not None:
             raise InvalidRequest(f"{what} is computed, and cannot have a DEFAULT; leave it out")
         computed = one.bound(columns, table)
+        if any(other.column == computed.column for other in made):
+            raise InvalidRequest(f"{what} is computed twice; give it one expression or IDENTITY")
         if computed.expression is not None:
             for used in computed.expression.tops(columns):
                 if used.name.lower() in names:
