@@ -15,6 +15,7 @@ from typing import Any
 from shelduck.attached.attach import attached_to
 from shelduck.attached.attached_table import AttachedTable
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.model.tables.computed import Identity
 from shelduck.model.text.quoting import backticked, quote_text
 from shelduck.rows import edit_verbs as verbs
 from shelduck.spark.merge.merge_clauses import MergeClause
@@ -253,6 +254,14 @@ class DeltaOptimizeBuilder:
 
 
 @dataclass(frozen=True)
+class IdentityGenerator:
+    """Numbers of an identity: from ``start`` on, ``step`` apart."""
+
+    start: int = 1
+    step: int = 1
+
+
+@dataclass(frozen=True)
 class DeltaTableBuilder:
     """A new table; `execute` makes it."""
 
@@ -282,16 +291,24 @@ class DeltaTableBuilder:
         colName: str,
         dataType: Any,
         nullable: bool = True,
-        generatedAlwaysAs: str | None = None,
-        generatedByDefaultAs: object = None,
+        generatedAlwaysAs: str | IdentityGenerator | None = None,
+        generatedByDefaultAs: IdentityGenerator | None = None,
         comment: str | None = None,
     ) -> DeltaTableBuilder:
-        """Add a column; its type is a text or a type of Spark."""
-        if generatedAlwaysAs is not None or generatedByDefaultAs is not None:
-            raise Unsupported(f"column {colName} cannot be generated; provide its values")
+        """Add a column; its type is a text or a type of Spark.
+
+        An expression, or the numbers of an identity, gives its values.
+        """
         kind = dataType if isinstance(dataType, str) else dataType.simpleString()
-        told = "" if comment is None else f" COMMENT {quote_text(comment)}"
-        column = f"{backticked(colName)} {kind}{'' if nullable else ' NOT NULL'}{told}"
+        column = f"{backticked(colName)} {kind}{'' if nullable else ' NOT NULL'}"
+        if isinstance(generatedAlwaysAs, str):
+            column += f" GENERATED ALWAYS AS ({generatedAlwaysAs})"
+        elif generatedAlwaysAs is not None:
+            column += f" {Identity(generatedAlwaysAs.start, generatedAlwaysAs.step)}"
+        if generatedByDefaultAs is not None:
+            given = generatedByDefaultAs
+            column += f" {Identity(given.start, given.step, always=False)}"
+        column += "" if comment is None else f" COMMENT {quote_text(comment)}"
         return replace(self, _columns=(*self._columns, column))
 
     def addColumns(self, cols: StructType) -> DeltaTableBuilder:
