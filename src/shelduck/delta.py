@@ -17,12 +17,14 @@ from shelduck.attached.attached_table import AttachedTable
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.tables.computed import Identity
 from shelduck.model.text.quoting import backticked, quote_text
+from shelduck.model.types.data_types import type_text
 from shelduck.rows import edit_verbs as verbs
 from shelduck.spark.merge.merge_clauses import MergeClause
 from shelduck.spark.query import answer
 from shelduck.spark.rows.assignments import Value
 from shelduck.spark.scan.matching import Condition, Where
 from shelduck.spark.session import DataFrame, SparkSession, StructType
+from shelduck.spark.types import data_type_of
 from shelduck.verbs.table import Table
 
 Values = Mapping[str, Value]
@@ -299,7 +301,7 @@ class DeltaTableBuilder:
 
         An expression, or the numbers of an identity, gives its values.
         """
-        kind = dataType if isinstance(dataType, str) else dataType.simpleString()
+        kind = dataType if isinstance(dataType, str) else type_text(data_type_of(dataType, colName))
         column = f"{backticked(colName)} {kind}{'' if nullable else ' NOT NULL'}"
         if isinstance(generatedAlwaysAs, str):
             column += f" GENERATED ALWAYS AS ({generatedAlwaysAs})"
@@ -312,10 +314,11 @@ class DeltaTableBuilder:
         return replace(self, _columns=(*self._columns, column))
 
     def addColumns(self, cols: StructType) -> DeltaTableBuilder:
-        """Add the columns of a schema."""
+        """Add the columns of a schema, or of a list of fields, with their comments."""
         made = self
-        for field in cols.fields:
-            made = made.addColumn(field.name, field.dataType, field.nullable)
+        for field in cols:
+            comment = field.metadata.get("comment")
+            made = made.addColumn(field.name, field.dataType, field.nullable, comment=comment)
         return made
 
     def partitionedBy(self, *cols: str) -> DeltaTableBuilder:

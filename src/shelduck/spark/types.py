@@ -8,7 +8,16 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.errors import Unsupported
 from shelduck.model.tables.schema import Field
-from shelduck.model.types.data_types import DataType, Decimal, List, Map, Member, Primitive, Struct
+from shelduck.model.types.data_types import (
+    DataType,
+    Decimal,
+    List,
+    Map,
+    Member,
+    Primitive,
+    Struct,
+    Text,
+)
 
 _TO_SPARK: dict[str, T.DataType] = {
     "boolean": T.BooleanType(),
@@ -52,8 +61,6 @@ _FROM_SPARK: dict[type[T.DataType], Primitive] = {
     T.DateType: Primitive("date"),
     T.TimestampType: Primitive("timestamptz"),
     T.TimestampNTZType: Primitive("timestamp"),
-    T.CharType: Primitive("varchar"),
-    T.VarcharType: Primitive("varchar"),
     T.BinaryType: Primitive("blob"),
     T.VariantType: Primitive("variant"),
 }
@@ -113,6 +120,8 @@ def data_type_of(spark: T.DataType, column: str = "") -> DataType:
         return List(data_type_of(spark.elementType, column))
     if isinstance(spark, T.MapType):
         return Map(data_type_of(spark.keyType, column), data_type_of(spark.valueType, column))
+    if isinstance(spark, T.CharType | T.VarcharType):
+        return Text(length=spark.length)
     if isinstance(spark, T.DecimalType):
         return Decimal(spark.precision, spark.scale)
     if isinstance(spark, T.StringType) and spark.collation == "UTF8_BINARY":

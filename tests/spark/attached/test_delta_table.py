@@ -138,6 +138,23 @@ def test_numbers_that_are_always_generated_cannot_be_given(spark, lake):
         spark.sql("INSERT INTO lake.main.numbered VALUES (3)")
 
 
+def test_a_builder_takes_the_columns_of_a_schema(spark, lake):
+    inside = T.StructType([T.StructField("x y", T.IntegerType(), True, {"comment": "it's"})])
+    columns = [
+        T.StructField("a b", T.ArrayType(inside), False, {"comment": "nested"}),
+        T.StructField("v", T.VarcharType(3)),
+    ]
+    begun = DeltaTable.create(spark).tableName("lake.main.made")
+    begun.addColumns(T.StructType(columns)).execute()
+    begun.tableName("lake.main.listed").addColumns(columns).execute()
+
+    for name in ("made", "listed"):
+        shown = spark.sql(f"SHOW CREATE TABLE lake.main.{name}").collect()[0][0]
+        assert "`a b` ARRAY<STRUCT<`x y`: INT>> NOT NULL COMMENT 'nested'" in shown
+        assert "v VARCHAR(3)" in shown
+        assert "ALTER COLUMN `a b`.element.`x y` COMMENT 'it\\'s'" in shown
+
+
 def test_what_a_lake_does_not_have_is_refused(spark, events):
     with pytest.raises(NotFound, match=r"lake\.main\.nix is not a table of a lake of this session"):
         DeltaTable.forName(spark, "lake.main.nix")
