@@ -42,6 +42,9 @@ class DeltaTable:
     _found: AttachedTable
     _alias: str
 
+    def __repr__(self) -> str:
+        return f"DeltaTable({f'{self._found.catalog}.{self._found.table}'!r})"
+
     @classmethod
     def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> DeltaTable:
         """Return a table by its name in the session, such as ``lake.main.t``.

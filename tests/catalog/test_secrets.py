@@ -17,7 +17,10 @@ from shelduck.catalog.databases.address import parse_address
 from shelduck.catalog.databases.duckdb_view import duckdb_rows
 from shelduck.catalog.databases.store import open_store
 from shelduck.cli import main
-from tests.support.secret_places import every_text
+from shelduck.model.files.storage_settings import StorageSettings
+from shelduck.web.guard import Guard
+from shelduck.web.site import Site
+from tests.support.secret_places import every_text, reached
 
 SECRET = "Gehe1m-Wort"
 CLOSED = "127.0.0.1:1"
@@ -168,3 +171,26 @@ def test_a_lake_that_is_open_shows_no_secret(postgres_url, tmp_path, caplog, cap
     told += [*capfd.readouterr(), caplog.text]
     assert any("***" in text for text in told)
     assert SECRET not in "\n".join(told)
+
+
+def test_no_object_of_a_lake_shows_a_secret(postgres_url, tmp_path):
+    url = postgres_url.replace("postgres@", f"postgres:{SECRET}@") + f"&sslpassword={SECRET}"
+    settings = {"spark.hadoop.fs.s3a.secret.key": SECRET}
+    with shelduck.connect(url, f"{tmp_path}/data", config=settings) as lake:
+        lake.execute("CREATE TABLE t (id INT); INSERT INTO t VALUES (1)")
+        state = lake._state
+        state.storage = StorageSettings(access_key=SECRET, secret_key=SECRET)
+        table, site = lake.table("t"), Site(state, Guard(1), rows_from=url)
+        with lake.transaction() as open_one:
+            roots = (
+                lake,
+                table,
+                open_one,
+                table.plan_alter(shelduck.rename_column("id", "n")),
+                site,
+            )
+            found = list(reached(roots))
+            assert len(found) > 20
+            telling = {type(one).__name__ for one in found if SECRET in repr(one)}
+    assert telling == set()
+    assert repr(state) == f"LakeState({state.store.where!r})"

@@ -47,6 +47,27 @@ def shown(found: Any) -> Iterator[str]:
             yield from shown(each)
 
 
+def reached(first: Any) -> Iterator[Any]:
+    """Each object of Shelduck that one of its objects holds, itself or in a collection."""
+    waiting, known = [first], {}
+    while waiting:
+        found = waiting.pop()
+        if id(found) in known:
+            continue
+        known[id(found)] = found
+        if isinstance(found, dict):
+            waiting += found.values()
+        elif isinstance(found, list | tuple | set | frozenset):
+            waiting += found
+        elif type(found).__module__.startswith("shelduck"):
+            yield found
+            slots = [
+                name for kind in type(found).__mro__ for name in getattr(kind, "__slots__", ())
+            ]
+            waiting += [*getattr(found, "__dict__", {}).values()]
+            waiting += [getattr(found, name, None) for name in slots]
+
+
 def rest_of_spark(spark: SparkSession) -> Iterator[tuple[str, str]]:
     """Each answer of Spark's REST interface, and the pages of its interface, by address."""
     base = spark.sparkContext.uiWebUrl

@@ -51,6 +51,9 @@ class LakeState:
         self.tables = KeptTables(self.info)
         reach(self.info.data_path, self.storage, self.given_spark)
 
+    def __repr__(self) -> str:
+        return f"LakeState({self.store.where!r})"
+
     @property
     def spark(self) -> SparkSession:
         """The session that the user passed, otherwise the active one, otherwise a new local one."""

@@ -101,6 +101,10 @@ def test_without_an_alias_the_table_has_its_name(events, tmp_path):
     assert rows(tmp_path) == [(0, "d0", 1), (1, "d1", 2)]
 
 
+def test_a_table_shows_its_name(events):
+    assert repr(events.alias("e")) == "DeltaTable('lake.main.events')"
+
+
 def test_upkeep_and_what_is_known(spark, events, lake):
     lake.set_option("data_inlining_row_limit", 0)
     for n in range(3):
