@@ -316,7 +316,7 @@ def test_statements_are_cut_at_semicolons_that_are_no_text():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SELECT * FROM (a", "the '(' at line 1, column 15 is not closed: 'SELECT * FROM (a'"),
+        ("SELECT * FROM (a", "'SELECT * FROM (a': the '(' at line 1, column 15 is not closed"),
         ("SELECT *\nFROM a)", "the ')' at line 2, column 7 has no opening bracket"),
         ("SELECT 'a FROM b", "the string that begins at line 1, column 8 is not closed"),
         ("SELECT `a FROM b", "the quoted name that begins at line 1, column 8 is not closed"),
@@ -354,6 +354,29 @@ def test_what_cannot_be_read_is_named_with_its_place(text, message):
     with pytest.raises(InvalidRequest) as caught:
         parse(text)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("WITH q AS (FROM u) INSERT INTO t SELEC * FROM q", "line 2, column 34"),
+        ("WITH q AS (FROM u)\nINSERT INTO t (a) FROM v VERSION AS OF nix", "line 3, column 40"),
+        ("WITH q AS (FROM u VERSION AS OF nix)\nINSERT INTO t FROM q", "line 2, column 33"),
+        ("WITH q AS (FROM u) INSERT INTO t FROM v VERSION AS OF", "line 2, column 54"),
+        ("WITH q AS (FROM u) INSERT INTO t FROM (SELECT [1 FROM q)", "line 2, column 56"),
+        ("WITH q AS (FROM u) MERGE INTO t USING q ON a = b WHEN nix", "line 2, column 55"),
+        ("WITH q AS (FROM u) MERGE INTO t USING (FROM q) s ON a = b WHEN nix", "line 2, column 64"),
+        ("WITH q AS (FROM u VERSION AS OF nix) MERGE INTO t USING q ON a = b", "line 2, column 67"),
+        ("DELETE FROM t RETURNING a, (b", "line 2, column 28"),
+        ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN DELETE RETURNING *, b]", "column 70"),
+    ],
+)
+def test_an_error_is_about_the_text_as_written(text, place):
+    with pytest.raises(InvalidRequest) as caught:
+        parse(f"SELECT 1;\n{text};\nSELECT 2")
+    told = str(caught.value)
+    assert told.startswith(f"cannot parse {' '.join(text.split())!r}: ")
+    assert place in told
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ takes for a table and is none makes Spark refuse the query, never read something
 
 from __future__ import annotations
 
-import re
 from collections import ChainMap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -361,29 +360,19 @@ def _brackets(text: str, tokens: list[Token]) -> dict[int, int]:
     closing: dict[int, int] = {}
     open_at: list[int] = []
     pairs = {")": "(", "]": "[", "}": "{"}
+    whole = Cursor(text, tokens)
     for n, token in enumerate(tokens):
         if token.key in ("(", "[", "{"):
             open_at.append(n)
         elif token.key in pairs:
             if not open_at or tokens[open_at[-1]].key != pairs[token.key]:
-                raise InvalidRequest(
-                    f"the {token.key!r} at {place(text, token.start)} has no opening bracket:"
-                    f" {_around(text, token.start)}",
-                    about="text",
-                )
+                where = place(text, token.start)
+                raise whole.error(f"the {token.key!r} at {where} has no opening bracket")
             closing[open_at.pop()] = n
     if open_at:
         token = tokens[open_at[-1]]
-        raise InvalidRequest(
-            f"the {token.key!r} at {place(text, token.start)} is not closed:"
-            f" {_around(text, token.start)}",
-            about="text",
-        )
+        raise whole.error(f"the {token.key!r} at {place(text, token.start)} is not closed")
     return closing
-
-
-def _around(text: str, at: int) -> str:
-    return repr(re.sub(r"\s+", " ", text[max(0, at - 30) : at + 30]))
 
 
 def _options(cursor: Cursor) -> tuple[str, ...]:

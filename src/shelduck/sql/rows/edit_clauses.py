@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from shelduck.model.text.quoting import backticked
@@ -17,12 +17,12 @@ from shelduck.sql.query.expressions import (
 )
 from shelduck.sql.query.read_query import begins_query, read_query
 from shelduck.sql.query.relations import JOINS, Found
-from shelduck.sql.query.rewriting import Rewriting, Span, edited
+from shelduck.sql.query.rewriting import Rewriting, Span
 from shelduck.sql.query.travel import read_time
 from shelduck.sql.statements import row_statements as rs
 from shelduck.sql.statements.statement_values import DropPartitions, Statement
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import Token, TokenKind, tokenize
+from shelduck.sql.tokens.lexer import Token, TokenKind
 from shelduck.sql.tokens.parts import Expression, Query, Selection, Target, query_over
 
 RETURNING_VERBS = ("INSERT", "UPDATE", "DELETE", "MERGE")
@@ -140,22 +140,20 @@ def with_returning(cursor: Cursor, at: int, read: Callable[[Cursor], Statement])
     if not isinstance(inner, rs.Insert | rs.Update | rs.Delete | rs.MergeStatement):
         raise cursor.refusal("RETURNING", "use it with INSERT, UPDATE, DELETE or MERGE")
     target = inner.name.parts[-1] if isinstance(inner, rs.Insert) else _alias(inner)
-    columns = cursor.text[tokens[at + 1].start : tokens[-2].end]
-    if type(inner) is rs.MergeStatement:
-        columns = without_column(columns, ACTION)
-    text = f"SELECT {columns} FROM {_CHANGED} AS {backticked(target)}"
-    return rs.Returning(inner, read_query(Cursor(text, tokenize(text))), _CHANGED)
+    listed = _returned(tokens[at + 1 :], leaves_action=type(inner) is rs.MergeStatement)
+    query = cursor.moved("SELECT ", *listed, f" FROM {_CHANGED} AS {backticked(target)}")
+    return rs.Returning(inner, read_query(query), _CHANGED)
 
 
-def without_column(columns: str, name: str) -> str:
-    """Return a list of columns in which ``*`` leaves one out."""
-    tokens = tokenize(columns)
-    edits = []
-    for n, token in enumerate(tokens):
+def _returned(tokens: Sequence[Token], *, leaves_action: bool) -> Iterator[slice | str]:
+    """Yield the parts of a list of columns, closed by END, in which ``*`` may leave one out."""
+    start = tokens[0].start
+    for n, token in enumerate(tokens[:-1] if leaves_action else ()):
         before = tokens[n - 1].key if n else ","
         if token.key == "*" and before in (",", ".") and tokens[n + 1].key in (",", ""):
-            edits.append((token.end, token.end, f" EXCEPT ({name})"))
-    return edited(columns, 0, len(columns), edits)
+            yield from (slice(start, token.end), f" EXCEPT ({ACTION})")
+            start = token.end
+    yield slice(start, tokens[-2].end)
 
 
 def _alias(statement: rs.Update | rs.Delete | rs.MergeStatement) -> str:

@@ -80,11 +80,11 @@ def with_queries_behind(cursor: Cursor) -> Cursor | None:
 
     None for any other text, and where the query has a WITH of its own.
     """
-    tokens, text = cursor.tokens, cursor.text
+    tokens = cursor.tokens
     insert = cursor.at_top("INSERT", 1)
     if insert is None or tokens[insert - 1].key != ")":
         return None
-    inner = Cursor(text, tokens)
+    inner = Cursor(cursor.text, tokens)
     inner.at = insert + 1
     inner.accept("WITH", "SCHEMA", "EVOLUTION")
     if not inner.accept_any("INTO", "OVERWRITE"):
@@ -97,8 +97,8 @@ def with_queries_behind(cursor: Cursor) -> Cursor | None:
     if inner.sees("WITH"):
         return None
     start, behind = tokens[insert].start, inner.peek().start
-    made = f"{text[start:behind]} {text[tokens[0].start : start]}{text[behind:]}"
-    return Cursor(made, tokenize(made), ntz=cursor.ntz)
+    queries = slice(tokens[0].start, start)
+    return cursor.moved(slice(start, behind), " ", queries, slice(behind, tokens[-1].start))
 
 
 def _refuse_directory(cursor: Cursor) -> None:

@@ -18,7 +18,7 @@ from shelduck.sql.query.rewriting import Rewriting, Span
 from shelduck.sql.rows.edit_clauses import take_source
 from shelduck.sql.statements import row_statements as rs
 from shelduck.sql.tokens.cursor import Cursor
-from shelduck.sql.tokens.lexer import TokenKind, tokenize
+from shelduck.sql.tokens.lexer import TokenKind
 
 _MATCHED, _NOT_MATCHED, _BY_SOURCE = "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"
 
@@ -73,15 +73,16 @@ def with_queries_inside(cursor: Cursor) -> Cursor | None:
     else:
         called = f" AS {backticked(inner.path('a source')[-1])}"
     first, behind = tokens[using + 1].start, tokens[inner.at - 1].end
+    in_brackets = text[first] == "("
     if inner.peek().key != "ON":
         # It has an alias.
         called = ""
-    queries, source = text[tokens[0].start : tokens[merge].start], text[first:behind]
-    if source.startswith("("):
-        source += " AS __shelduck_inside"
-    target = text[tokens[merge].start : first]
-    made = f"{target}({queries}SELECT * FROM {source}){called}{text[behind:]}"
-    return Cursor(made, tokenize(made), ntz=cursor.ntz)
+    start = tokens[merge].start
+    return cursor.moved(
+        *(slice(start, first), "(", slice(tokens[0].start, start), "SELECT * FROM "),
+        *(slice(first, behind), " AS __shelduck_inside)" if in_brackets else ")", called),
+        slice(behind, tokens[-1].start),
+    )
 
 
 def read_merge(cursor: Cursor) -> rs.MergeStatement:

@@ -11,7 +11,15 @@ from shelduck.model.tables.schema import Path
 from shelduck.model.text.intervals import whole_number
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, declared_type
-from shelduck.sql.tokens.lexer import Token, TokenKind, name_of, place, string_of
+from shelduck.sql.tokens.lexer import (
+    MovedText,
+    Token,
+    TokenKind,
+    name_of,
+    place,
+    string_of,
+    tokenize,
+)
 from shelduck.sql.tokens.parts import NamedTable, SchemaName
 
 T = TypeVar("T")
@@ -41,6 +49,12 @@ class Cursor:
         self.tokens = tokens
         self.ntz = ntz
         self.at = 0
+
+    def moved(self, *parts: slice | str) -> Cursor:
+        """Return a cursor over parts of the text in another order, with texts between them."""
+        statement = self.text[self.tokens[0].start : self.tokens[-1].start]
+        text = MovedText(self.text, statement, parts)
+        return Cursor(text, tokenize(text), ntz=self.ntz)
 
     def peek(self, ahead: int = 0) -> Token:
         """Return a token further on without taking it; the END token stands after the last."""
@@ -139,10 +153,11 @@ class Cursor:
         """Return the statement's text, shortened, in quotes."""
         if self.tokens[0].kind is TokenKind.END:
             return "an empty statement"
-        last = self.tokens[-2]
-        first = self.tokens[0].start
+        text = self.text[self.tokens[0].start : self.tokens[-2].end]
+        if isinstance(self.text, MovedText):
+            text = self.text.statement
         # More than is shown: blanks go. Errors in a long statement are cheap, too.
-        text = " ".join(self.text[first : min(last.end, first + 1000)].split())
+        text = " ".join(text[:1000].split())
         return repr(text if len(text) <= 120 else text[:117] + "...")
 
     def name(self, what: str = "a name") -> str:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Self
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.text.names import LONGEST
@@ -119,8 +120,40 @@ def tokenize(text: str) -> list[Token]:
     return tokens
 
 
+class MovedText(str):
+    """Parts of a written text in another order, with other texts between them.
+
+    Errors are about the text as it is written, in which ``statement`` is the whole statement.
+    """
+
+    __slots__ = ("_parts", "statement", "written")
+    written: str
+    statement: str
+    _parts: tuple[slice | str, ...]
+
+    def __new__(cls, written: str, statement: str, parts: tuple[slice | str, ...]) -> Self:
+        """Put it together: a slice is a part of ``written``."""
+        made = super().__new__(cls, "".join(p if isinstance(p, str) else written[p] for p in parts))
+        made.written, made.statement, made._parts = written, statement, parts
+        return made
+
+    def origin(self, offset: int) -> int:
+        """Return where an offset of it was written; the end of the part before an added text."""
+        origin = 0
+        for part in self._parts:
+            size = len(part) if isinstance(part, str) else part.stop - part.start
+            if isinstance(part, slice):
+                origin = part.start + min(offset, size)
+            offset -= size
+            if offset < 0:
+                break
+        return origin
+
+
 def place(text: str, offset: int) -> str:
-    """Return 'line 2, column 7' of an offset in ``text``."""
+    """Return 'line 2, column 7' of an offset in ``text``, as people wrote it."""
+    if isinstance(text, MovedText):
+        offset, text = text.origin(offset), text.written
     line = text.count("\n", 0, offset) + 1
     return f"line {line}, column {offset - text.rfind(chr(10), 0, offset)}"
 
