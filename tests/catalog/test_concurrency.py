@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+import shelduck
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.databases.database import Contention
 from shelduck.catalog.databases.retry import with_retries
@@ -153,3 +154,22 @@ def test_a_conflict_is_not_run_again():
     with pytest.raises(Conflict):
         with_retries(attempt, lambda _: None)
     assert attempts == [1]
+
+
+def test_use_is_for_the_thread_that_runs_it(sqlite_url, data_path):
+    with shelduck.connect(sqlite_url, data_path) as lake, ThreadPoolExecutor(1) as other:
+
+        def tables(thread):
+            return thread.submit(lambda: lake.execute("SHOW TABLES").rows).result()
+
+        lake.execute("CREATE SCHEMA s; CREATE TABLE s.there (a INT); CREATE TABLE here (a INT)")
+        lake.execute("USE s")
+        assert tables(other) == [("main", "here", False)]
+        with lake.transaction() as tx:
+            other.submit(lake.execute, "USE s").result()
+            lake.execute("USE main")
+            tx.rollback()
+        assert lake.execute("SHOW TABLES").rows == tables(other) == [("s", "there", False)]
+        other.submit(lake.execute, "BEGIN; USE main; ROLLBACK").result()
+        assert str(lake.table("there").name) == "s.there"
+        assert tables(other) == [("s", "there", False)]

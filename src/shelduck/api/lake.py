@@ -73,7 +73,8 @@ class Lake(LakeUpkeep, LakeBorders, in_parts=True):
         for those between BEGIN and COMMIT or ROLLBACK: they form one transaction, which this object
         keeps open from call to call, and they see its earlier changes. All other calls of the lake
         and its tables are outside of it. A statement that fails leaves the transaction
-        open; closing the lake rolls it back.
+        open; closing the lake rolls it back. USE counts for the thread that runs it; in each thread
+        names begin as those of the schema ``main``.
 
         Raises:
             InvalidRequest: ``text`` cannot be parsed (the message tells statement, line and column,
@@ -296,7 +297,7 @@ class Transaction(CatalogVerbs):
     def __init__(self, unit: UnitOfWork) -> None:
         super().__init__(unit.state, unit)
         self._open_unit = unit
-        self._schema_before = unit.state.default_schema
+        self._schema_before = unit.state.current.schema
         self.result: Committed | Unchanged | None = None
         self.has_landed = unit.has_landed()
         """True if what ``once`` names has already landed: then this one changes nothing."""
@@ -311,7 +312,7 @@ class Transaction(CatalogVerbs):
         try:
             self.result = self._open_unit.commit()
         except BaseException:
-            self._state.default_schema = self._schema_before
+            self._state.current.schema = self._schema_before
             raise
         return self.result
 
@@ -321,7 +322,7 @@ class Transaction(CatalogVerbs):
         If it has already ended, this does nothing. The schema that USE chose is reset too.
         """
         if self._open_unit.is_open:
-            self._state.default_schema = self._schema_before
+            self._state.current.schema = self._schema_before
         self._open_unit.rollback()
 
     def __enter__(self) -> Self:

@@ -254,7 +254,7 @@ class SessionSql:
 
     def _runner(self, lake: str, names: LakeNames) -> Runner:
         state = self._state(self.lakes[lake])
-        state.default_schema = self._schema(self.lakes[lake], names) or state.default_schema
+        state.current.schema = self._schema(self.lakes[lake], names) or state.current.schema
         return Runner(state, None, SqlSession(state))
 
     def _concerns_lakes(self, text: str, names: LakeNames, args: Any = None) -> bool:

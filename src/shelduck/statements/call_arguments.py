@@ -53,7 +53,7 @@ def values(runner: Runner, function: Callable[..., Any], call: Call) -> dict[str
 
 def table_name(runner: Runner, table: str, schema: str | None = None) -> TableName:
     """Return the table that ``'t'`` or ``'s.t'`` means, in ``schema`` when that is given."""
-    default = runner.state.default_schema
+    default = runner.state.current.schema
     if schema is not None:
         default = runner.view().workspace.word_of(schema)
     return runner.name(st.NamedTable(split_name(table)), default)

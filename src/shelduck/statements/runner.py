@@ -145,12 +145,12 @@ class Runner:
         return replace(relation, timestamp=time.isoformat(), computed=None)
 
     def _relation(self, unit: UnitOfWork, relation: st.Relation, *, rollups: bool) -> DataFrame:
-        scope = QueryScope(self.state.default_schema, rollups=rollups)
+        scope = QueryScope(self.state.current.schema, rollups=rollups)
         return relation_frame(unit, relation, scope)
 
     def name(self, found: st.NamedTable, default: str | None = None) -> TableName:
         """Return the schema and table that a name in a statement refers to."""
-        return table_name(found.parts, default or self.state.default_schema)
+        return table_name(found.parts, default or self.state.current.schema)
 
     def table(self, found: st.NamedTable) -> Table:
         """Return the table object that a name in a statement refers to."""
@@ -163,7 +163,7 @@ class Runner:
     def schema(self, found: st.SchemaName | None) -> tuple[Workspace, SchemaInfo]:
         """Return a schema by its name, or the one of names without a schema, and what has it."""
         workspace = self.view().workspace
-        return workspace, workspace.schema(found.schema if found else self.state.default_schema)
+        return workspace, workspace.schema(found.schema if found else self.state.current.schema)
 
     def view(self) -> UnitOfWork:
         """Return the open unit, or a new one that is only read from."""

@@ -18,7 +18,7 @@ class SqlSession:
         self.state = state
         self._given = given
         self._begun: UnitOfWork | None = None
-        self._schema_before = state.default_schema
+        self._schema_before = state.current.schema
 
     @property
     def unit(self) -> UnitOfWork | None:
@@ -36,7 +36,7 @@ class SqlSession:
         unit = UnitOfWork(self.state)
         _ = unit.workspace.base
         self._begun = unit
-        self._schema_before = self.state.default_schema
+        self._schema_before = self.state.current.schema
         return Staged()
 
     def commit(self) -> Committed | Unchanged:
@@ -45,13 +45,13 @@ class SqlSession:
         try:
             return unit.commit()
         except BaseException:
-            self.state.default_schema = self._schema_before
+            self.state.current.schema = self._schema_before
             raise
 
     def rollback(self) -> Staged:
         """Discard everything since BEGIN, including the schema that USE chose."""
         unit = self._end("ROLLBACK")
-        self.state.default_schema = self._schema_before
+        self.state.current.schema = self._schema_before
         unit.rollback()
         return Staged()
 

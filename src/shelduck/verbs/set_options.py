@@ -54,7 +54,7 @@ def set_option(
     owner: int | None = None
     named: TableVersion | None = None
     if table is not None:
-        default = state.default_schema if schema is None else view.word_of(schema)
+        default = state.current.schema if schema is None else view.word_of(schema)
         named = view.table(table_name(split_name(table), default))
         scope, owner = Scope.TABLE, named.id
     elif schema is not None:

@@ -59,7 +59,7 @@ class LakeHandle(TellsOfSpark):
         self._unit = unit
 
     def _name(self, text: str) -> TableName:
-        return table_name(split_name(text), self._state.default_schema)
+        return table_name(split_name(text), self._state.current.schema)
 
 
 class TableHandle(TellsOfSpark):

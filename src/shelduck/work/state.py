@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -21,6 +22,12 @@ from shelduck.spark.session import SparkSession, is_stopped, session_for, time_z
 from shelduck.sql.tokens.filter_literals import zone_named
 
 
+class Current(threading.local):
+    """What statements have chosen, for the thread that ran them alone: the schema of USE."""
+
+    schema: str = DEFAULT_SCHEMA
+
+
 @dataclass
 class LakeState:
     """The catalog, the Spark session (created when first needed) and what is known of files."""
@@ -29,7 +36,7 @@ class LakeState:
     info: LakeInfo
     given_spark: SparkSession | None = None
     author: str | None = None
-    default_schema: str = DEFAULT_SCHEMA
+    current: Current = field(default_factory=Current)
     layouts: LayoutMemory = field(default_factory=LayoutMemory)
     lists: FileLists = field(default_factory=FileLists)
     inlined: KeptInlined = field(default_factory=KeptInlined)

@@ -67,7 +67,7 @@ def drop_schema(runner: Runner, statement: st.DropSchemaStatement) -> Result:
 def use_schema(runner: Runner, statement: st.UseSchema) -> Result:
     """USE: names without a schema mean this one from now on."""
     workspace = runner.view().workspace
-    runner.state.default_schema = workspace.schema(statement.name.schema).name
+    runner.state.current.schema = workspace.schema(statement.name.schema).name
     return Unchanged(workspace.base.id)
 
 

@@ -100,7 +100,7 @@ def without_macros(
 def _lookup(
     runner: Runner, known: Sequence[MacroVersion], catalog: str | None = None
 ) -> Callable[[tuple[str, ...], MacroKind], Macro | None]:
-    default_schema = runner.state.default_schema
+    default_schema = runner.state.current.schema
     nests = runner.state.store.format.nests
     whole = partial(qualified, schema=DEFAULT_SCHEMA, catalog=catalog, nests=nests)
     by_name = {(m.schema.name.lower(), m.name.lower(), m.kind): m for m in known}
@@ -169,7 +169,7 @@ def _body(
 ) -> MacroBody:
     """Return what the catalog stores of one form, after Spark has analyzed it."""
     # A call may come from another schema.
-    form = replace(form, text=qualified(form.text, runner.state.default_schema))
+    form = replace(form, text=qualified(form.text, runner.state.current.schema))
     _analyze(runner, name, kind, form, known)
     macros = {m.name.lower() for m in known}
     is_table = kind is MacroKind.TABLE

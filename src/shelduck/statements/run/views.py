@@ -201,7 +201,7 @@ def _define(
                 f"cannot create view {name}: it reads {relation.name}, which is not in the lake;"
                 " use CREATE TEMPORARY VIEW"
             )
-    schema = runner.state.default_schema
+    schema = runner.state.current.schema
     # The view's own name counts as being read: a query that reaches it would never end.
     scope = QueryScope(schema, views=(str(name).lower(),))
     # Spark first: what it does not know may be a macro, for which its text is put in place.

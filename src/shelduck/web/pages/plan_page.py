@@ -44,5 +44,5 @@ def plan_of(site: Site, text: str) -> AlterPlan:
             "only one ALTER TABLE that changes columns, properties or the layout of files can be"
             " planned; write ALTER TABLE t ADD COLUMN c INT, or the like"
         )
-    name = table_name(found[0].name.parts, site.state.default_schema)
+    name = table_name(found[0].name.parts, site.state.current.schema)
     return CatalogVerbs(site.state, None).table(str(name)).plan_alter(*found[0].changes)
