@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
 
@@ -17,7 +18,9 @@ from shelduck.catalog.read import read
 from shelduck.catalog.schema.lake_schema import create_lake, open_lake
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import AlterTable, CommitInfo
+from shelduck.operations.read import file_lists
 from tests.support.oracle import DuckDBOracle
+from tests.support.time_limit import PATIENCE
 from tests.support.writers import append_rows
 
 WRITERS = 3
@@ -173,3 +176,31 @@ def test_use_is_for_the_thread_that_runs_it(sqlite_url, data_path):
         other.submit(lake.execute, "BEGIN; USE main; ROLLBACK").result()
         assert str(lake.table("there").name) == "s.there"
         assert tables(other) == [("s", "there", False)]
+
+
+def test_the_files_of_a_table_wait_for_no_other_table(sqlite_url, data_path, monkeypatch):
+    begun, may_end, real = threading.Event(), threading.Event(), file_lists.file_numbers
+
+    def slow(connection, table, *after):
+        if table.name == "large":
+            begun.set()
+            assert may_end.wait(PATIENCE)
+        return real(connection, table, *after)
+
+    monkeypatch.setattr(file_lists, "file_numbers", slow)
+    with shelduck.connect(sqlite_url, data_path) as lake, ThreadPoolExecutor(2) as others:
+        lake.execute("CREATE TABLE large (a INT); CREATE TABLE small (a INT)")
+        lists = lake._state.lists
+
+        def listed(name):
+            with lake._state.store.read() as connection:
+                return lists.of(connection, lake.table(name)._version())
+
+        large = others.submit(listed, "large")
+        assert begun.wait(PATIENCE)
+        try:
+            assert len(others.submit(listed, "small").result(PATIENCE).ids) == 0
+            assert not large.done()
+        finally:
+            may_end.set()
+        assert len(large.result(PATIENCE).ids) == 0

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -126,17 +126,24 @@ class FileList:
         return same
 
 
+@dataclass(slots=True)
+class _Known:
+    """What a process knows of the files of one table; ``lock`` is held while it reads them."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    files: FileList | None = None
+    bounds: dict[FieldId, Bounds] = field(default_factory=dict)
+    outline: Outline | None = None
+    asked: int = 0
+
+
 class FileLists:
-    """The lists of one lake by table; threads may share them."""
+    """The lists of one lake by table; threads may share them, and wait for the same table only."""
 
     def __init__(self) -> None:
         self.listed_from = LISTED_FROM
-        self._lock = threading.Lock()
-        self._lists: dict[TableId, FileList] = {}
-        self._bounds: dict[tuple[TableId, FieldId], Bounds] = {}
-        self._loads = 0
-        self._outlines: dict[TableId, Outline] = {}
-        self._asked: Counter[TableId] = Counter()
+        self._tables: dict[TableId, _Known] = {}
+        self._loads = count(1)
 
     def outline(
         self, connection: read.Connection, table: TableVersion, known: Holdings
@@ -154,30 +161,27 @@ class FileLists:
         self.note_asked(table, _PER_OUTLINE)
         found = Outline(known.newest, table.snapshot.id, tuple(alike))
         if found.is_of_newest:
-            with self._lock:
-                self._outlines[table.id] = found
+            self._of(table).outline = found
         return found
 
     def known_outline(self, table: TableVersion, known: Holdings) -> Outline | None:
         """Return the outline of a table if this process knows it; no statement."""
-        with self._lock:
-            found = self._outlines.get(table.id)
+        found = self._of(table).outline
         if found is None or not self.may_ask(table) or table.snapshot.id != found.snapshot:
             return None
         return found if found.newest == known.newest else None
 
     def may_ask(self, table: TableVersion, more: int = 0) -> bool:
         """Return whether a query may ask the catalog for files, because a list is not worth it."""
-        return not self.has(table) and self._asked[table.id] + more < ASKED_UP_TO
+        return not self.has(table) and self._of(table).asked + more < ASKED_UP_TO
 
     def note_asked(self, table: TableVersion, times: int = 1) -> None:
         """Note that somebody asked the catalog for files: after some times, a list is made."""
-        with self._lock:
-            self._asked[table.id] += times
+        self._of(table).asked += times
 
     def has(self, table: TableVersion) -> bool:
         """Return whether a table is known to be so large that it has a list."""
-        return table.id in self._lists
+        return self._of(table).files is not None
 
     def of(self, connection: read.Connection, table: TableVersion) -> FileList | None:
         """Return the files of a table, complete for its snapshot.
@@ -186,17 +190,15 @@ class FileLists:
         contradicts itself. Two statements if only this process knew the list, and one for what
         others added and ended since; all files if somebody rewrote files.
         """
-        with self._lock:
-            known = self._lists.get(table.id)
-            found = None if known is None else _continued(connection, table, known)
+        known = self._of(table)
+        with known.lock:
+            before = known.files
+            found = None if before is None else _continued(connection, table, before)
             if found is None:
-                self._loads += 1
-                found = replace(_loaded(connection, table), load=self._loads)
-                self._forget(table)
-            elif known is not None and found.altered > known.altered:
-                self._forget(table)
-            self._lists[table.id] = found
-            self._outlines.pop(table.id, None)
+                found = replace(_loaded(connection, table), load=next(self._loads))
+            if before is None or (found.load, found.altered) != (before.load, before.altered):
+                known.bounds.clear()
+            known.files, known.outline = found, None
             return found if found.is_readable else None
 
     def bounds(
@@ -206,24 +208,21 @@ class FileLists:
 
         One statement if some are new, or if the files were all loaded again since.
         """
-        with self._lock:
-            newest = self._lists.get(table.id)
-            if newest is None or newest.load != files.load:
+        known = self._of(table)
+        with known.lock:
+            if known.files is None or known.files.load != files.load:
                 # A frame may outlive its list: the newer one can lack files that it has.
                 return _bounds(connection, table, files, column, None)
-            known = self._bounds.get((table.id, column))
-            count = 0 if known is None else len(known.low)
-            if known is not None and count > len(files.ids):
+            found = known.bounds.get(column)
+            if found is not None and len(found.low) > len(files.ids):
                 # Another thread has a longer list: the files of this one are its first ones.
-                return Bounds(known.low[: len(files.ids)], known.high[: len(files.ids)])
-            if known is None or count < len(files.ids):
-                known = _bounds(connection, table, files, column, known)
-                self._bounds[table.id, column] = known
-            return known
+                return Bounds(found.low[: len(files.ids)], found.high[: len(files.ids)])
+            if found is None or len(found.low) < len(files.ids):
+                found = known.bounds[column] = _bounds(connection, table, files, column, found)
+            return found
 
-    def _forget(self, table: TableVersion) -> None:
-        for key in [key for key in self._bounds if key[0] == table.id]:
-            del self._bounds[key]
+    def _of(self, table: TableVersion) -> _Known:
+        return self._tables.get(table.id) or self._tables.setdefault(table.id, _Known())
 
 
 def within(bounds: Bounds, span: Range) -> NDArray[np.bool_]:
