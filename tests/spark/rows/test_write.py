@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date, datetime
 from datetime import time as clock
@@ -419,15 +421,35 @@ def test_footers_of_many_files_are_read_in_the_executors(spark, lake, monkeypatc
     assert {f.record_count for f in found.files} == {10}
 
 
-def test_a_plain_write_leaves_the_session_as_it_was(spark, lake, monkeypatch):
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"},
+        {"spark.sql.parquet.fieldId.write.enabled": "false"},
+        {"spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY"},
+        {"spark.sql.parquet.writeLegacyFormat": "true"},
+    ],
+)
+def test_a_plain_write_needs_no_settings_of_the_session(spark, lake, monkeypatch, settings):
     monkeypatch.setattr(write, "bridge_for", lambda _: None)
-    table = table_version(lake, "t", columns(c="timestamp"))
-    key = "spark.sql.parquet.outputTimestampType"
-    before = spark.conf.get(key)
-    [file] = written(spark, lake, table, "SELECT TIMESTAMP'2024-01-01T00:00:00Z' c").files
-
-    assert spark.conf.get(key) == before
-    assert file.stats[0].max_value == "2024-01-01 00:00:00+00"
+    table = table_version(lake, "t", columns(c="timestamp", d="decimal(9,2)", e="date"))
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    before, ended = spark.conf.getAll, threading.Event()
+    with ThreadPoolExecutor(1) as other:
+        seen = other.submit(lambda: [*iter(lambda: ended.is_set() or spark.conf.getAll, True)])
+        try:
+            query = "SELECT TIMESTAMP'1500-01-01T00:00:00Z' c, 1.5BD d, DATE'1500-01-01' e"
+            [file] = written(spark, lake, table, query).files
+        finally:
+            ended.set()
+            looks = seen.result()
+            for key in settings:
+                spark.conf.unset(key)
+    assert len(looks) > 1
+    assert all(each == before for each in looks)
+    assert [s.max_value for s in file.stats] == ["1500-01-01 00:00:00+00", "1.50", "1500-01-01"]
 
 
 def test_the_compression_is_the_one_asked_for(spark, lake, door):

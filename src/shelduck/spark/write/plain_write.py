@@ -1,15 +1,15 @@
 """Writes without the bridge, for sessions of Spark Connect.
 
-Spark's own writer cannot write ids for list elements and map keys and values. So pyarrow writes
-rows with lists or maps inside the executors, which takes about twice as long.
+Spark's own writer cannot write ids for list elements and map keys and values, and some of what it
+does depends on settings of the session, which belong to the user. So pyarrow writes rows with lists
+or maps, and those that the session's settings would write in another way, inside the executors.
+That takes about twice as long.
 """
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from itertools import groupby
 from typing import Any
 from urllib.parse import quote
@@ -32,12 +32,13 @@ from shelduck.spark.files.storage import delete_file, list_data_files, make_dire
 from shelduck.spark.stores.homes import spark_options, spark_path
 from shelduck.spark.write.clustering import Clustering
 
+_IDS = "spark.sql.parquet.fieldId.write.enabled"
 _SETTINGS = {
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.parquet.fieldId.write.enabled": "true",
+    _IDS: "true",
     "spark.sql.parquet.writeLegacyFormat": "false",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
+_INSTANTS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 # A bound that is cut would not be a value of the column.
 _WHOLE_BOUNDS = {"parquet.statistics.truncate.length": str(2**31 - 1)}
 _GROUP_ROWS = 122_880  # as DuckDB does
@@ -45,34 +46,41 @@ _LIMIT = {"parquet.block.row.count.limit": str(1 << 20)}  # as the bridge does
 _BROTLI = "org.apache.hadoop.io.compress.BrotliCodec"
 _ARROW_ID = "PARQUET:field_id"
 _Part = tuple[str, Any]  # the directory of a partition, and rows of it
-_settings_lock = threading.Lock()
+
+
+def spark_writes(spark: SparkSession, physical: PhysicalSchema) -> bool:
+    """Return whether Spark's own writer, as the session sets it, makes the files of a lake."""
+    leaves = {str(f.shape) for top in physical.fields for f in top.walk()}
+    needed = _SETTINGS | (_INSTANTS if "timestamptz" in leaves else {})
+    return not physical.has_repeated and all(
+        str(spark.conf.get(key)).upper() == value.upper() for key, value in needed.items()
+    )
 
 
 def write_plain(
-    spark: SparkSession,
-    rows: DataFrame,
-    physical: PhysicalSchema,
-    clustering: Clustering,
-    place: str,
+    rows: DataFrame, physical: PhysicalSchema, clustering: Clustering, place: str
 ) -> None:
-    """Write columns without lists and maps by Spark's own writer, ids in the fields' metadata."""
+    """Write by Spark's own writer, ids in the fields' metadata; only if `spark_writes`."""
     named = select_named(rows, physical.columns(with_ids=True) + clustering.named)
-    with _settings(spark):
-        settings = spark_settings(clustering.table.options)
-        limit = {} if "parquet.block.size" in settings else _LIMIT
-        options_of_files = {**limit, **settings, **_WHOLE_BOUNDS}
-        writer = named.write.options(**options_of_files, **spark_options([place]))
-        writer.partitionBy(*clustering.columns).parquet(spark_path(place))
+    settings = spark_settings(clustering.table.options)
+    limit = {} if "parquet.block.size" in settings else _LIMIT
+    options_of_files = {**limit, **settings, **_WHOLE_BOUNDS}
+    writer = named.write.options(**options_of_files, **spark_options([place]))
+    writer.partitionBy(*clustering.columns).parquet(spark_path(place))
 
 
 def write_plain_parts(
     spark: SparkSession, rows: DataFrame, part: str, place: str, compression: str
 ) -> None:
-    """Write columns whose metadata has their ids, a directory for each value of column ``part``."""
-    with _settings(spark):
-        writer = rows.write.partitionBy(part).option("maxRecordsPerFile", 0)
-        writer = writer.options(**spark_options([place]))
-        writer.parquet(spark_path(place), compression=compression)
+    """Write columns whose metadata has their ids, a directory for each value of column ``part``.
+
+    Raises Unsupported in a session that writes no ids.
+    """
+    if spark.conf.get(_IDS) != "true":
+        raise Unsupported(f"the session has {_IDS} = false; set it to true to delete many rows")
+    writer = rows.write.partitionBy(part).option("maxRecordsPerFile", 0)
+    writer = writer.options(**spark_options([place]))
+    writer.parquet(spark_path(place), compression=compression)
 
 
 def write_by_arrow(
@@ -96,23 +104,6 @@ def write_by_arrow(
         if file.name not in names:
             delete_file(place_below(f"{place}/", file.name))
     return bool(names)
-
-
-@contextmanager
-def _settings(spark: SparkSession) -> Iterator[None]:
-    """Set the settings of a write in the session; writes of one process take turns."""
-    with _settings_lock:
-        before = {key: spark.conf.get(key, None) for key in _SETTINGS}
-        try:
-            for key, value in _SETTINGS.items():
-                spark.conf.set(key, value)
-            yield
-        finally:
-            for key, old in before.items():
-                if old is None:
-                    spark.conf.unset(key)
-                else:
-                    spark.conf.set(key, old)
 
 
 def _arrow_field(field: Field, physical: PhysicalSchema, name: str | None = None) -> Any:

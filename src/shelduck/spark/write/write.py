@@ -49,6 +49,7 @@ from shelduck.spark.write.partition_keys import place_files
 from shelduck.spark.write.plain_write import (
     codec_failure,
     spark_settings,
+    spark_writes,
     write_by_arrow,
     write_plain,
 )
@@ -264,10 +265,10 @@ def _write(
             return placed_results(root, write.name, told)
     else:
         rows = refusing_unheld(rows, physical.fields, how.moved)
-        if physical.has_repeated:
+        if not spark_writes(spark, physical):
             has_rows = write_by_arrow(rows, physical, clustering, place)
             return results(place, None) if has_rows else Results(f"{place}/", (), {})
-        write_plain(spark, rows, physical, clustering, place)
+        write_plain(rows, physical, clustering, place)
     found = results(place, told)
     # Without partitions, even an empty DataFrame leaves a file.
     if not found.files and not (clustering.keys and rows.isEmpty()):
