@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from py4j import clientserver
 from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
+from py4j.protocol import Py4JJavaError
 from typer.testing import CliRunner
 
 from shelduck import sidecar
@@ -18,7 +19,7 @@ from shelduck.attached.attach import attached_to, detach
 from shelduck.attached.takeover import TextKind
 from shelduck.cli.app import app
 from shelduck.errors import NotFound, Unsupported
-from shelduck.spark.bridge import classes, driver
+from shelduck.spark.bridge import bridge_for, classes, driver
 from shelduck.spark.bridge.lake_catalog import CLASS
 from tests.support.attaching import attached_lake
 from tests.support.processes import SPARK_HOME
@@ -139,6 +140,15 @@ def test_a_client_that_says_nothing_holds_up_nobody_and_is_left(port):
         until(lambda: threading.active_count() <= before + 1)
         # Who knows the secret may be silent, as Java is between two statements.
         assert asked(client) == [b"!ys\n"]
+
+
+def test_a_python_that_is_ready_after_its_end_is_told_so(spark):
+    found = bridge_for(spark).loader.loadClass(driver._SIDECAR)
+    [ready] = [each for each in found.getMethods() if each.getName() == "ready"]
+    arguments = spark._sc._gateway.new_array(spark._jvm.java.lang.Object, 2)
+    arguments[1] = 1
+    with pytest.raises(Py4JJavaError, match="the driver has ended this Python"):
+        ready.invoke(None, arguments)
 
 
 @pytest.mark.parametrize("version", ["4.0.2", "4.0.2-amzn-0", "4.0.2.dev1"])

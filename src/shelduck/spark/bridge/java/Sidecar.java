@@ -253,12 +253,20 @@ public final class Sidecar {
 
   /** Python calls this when it can be asked, at a port of its own. */
   public static void ready(BiFunction door, int port) throws Exception {
-    Sidecar sidecar = running;
+    Sidecar sidecar = begun();
+    if (sidecar == null) {
+      throw new IllegalStateException("the driver has ended this Python, or never began it");
+    }
     synchronized (sidecar) {
       sidecar.call(port);
       sidecar.door = door;
       sidecar.notifyAll();
     }
+  }
+
+  /** The sidecar whose Python may be ready before its constructor has returned; null without one. */
+  private static synchronized Sidecar begun() {
+    return running;
   }
 
   /** Calls Python at a port, with the secret, which py4j itself forgets when the port changes. */
