@@ -119,6 +119,14 @@ def test_a_value_that_the_new_type_cannot_hold_fails_the_load_and_not_the_job(la
     assert everything(lake) == NEW
 
 
+def test_what_a_wrong_value_says_does_not_blame_the_job(lake):
+    lake.sql("ALTER TABLE t ADD CONSTRAINT few CHECK (id < 100)")
+    lake.table("t").alter(TO_INT)
+    with pytest.raises(InvalidRequest, match=r"^CHECK constraint few ") as refused:
+        lake.sql("INSERT INTO t SELECT 200, concat('x cannot be converted', ' to y'), 1")
+    assert "a job is changing types" not in str(refused.value)
+
+
 def publish_before_appends_land(monkeypatch, job):
     once_after(monkeypatch, appending, "append_rows", job.wait)
 

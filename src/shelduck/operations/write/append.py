@@ -17,7 +17,8 @@ from shelduck.operations.write.identities import with_numbers
 from shelduck.operations.write.inlining import NOTHING_INLINED, Limits, moved_to_catalog
 from shelduck.planning.shadows import Shadow, known_shadows, with_shadows
 from shelduck.spark.rows.assign import assign
-from shelduck.spark.rows.shadow_rows import LOST, add_shadows
+from shelduck.spark.rows.shadow_rows import add_shadows
+from shelduck.spark.rows.store_rules import NEW_TYPE
 from shelduck.spark.session import AnalysisException, DataFrame, SparkSession
 from shelduck.spark.write.origins import MARKS
 from shelduck.spark.write.small import small_rows
@@ -97,7 +98,7 @@ def write_rows(
     try:
         return write(with_both, target)
     except InvalidRequest as error:
-        if LOST not in str(error):
+        if error.about != NEW_TYPE:
             raise
         raise InvalidRequest(
             f"{error}; a job is changing types of {table.full_name}, and new rows must fit the new"

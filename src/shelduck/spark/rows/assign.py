@@ -99,12 +99,11 @@ def failure_of(error: BaseException) -> ShelduckError | None:
     """
     if isinstance(error, ShelduckError):
         return None
-    text = str(error)
-    _, found, rest = text.partition(store_rules.MARK)
-    if found:
-        return InvalidRequest(rest.split("\n", 1)[0].split(" SQLSTATE:", 1)[0])
+    told = store_rules.failed(error)
+    if told is not None and told[0] != store_rules.UNHELD:
+        return InvalidRequest(told[1], about=told[0])
     rule = failed_rule(error)
-    return file_fault(text) if rule is None else InvalidRequest(rule)
+    return file_fault(str(error)) if rule is None else InvalidRequest(rule)
 
 
 @contextmanager

@@ -31,12 +31,11 @@ from shelduck.spark.query import local_frame
 from shelduck.spark.rows.assign import Assigning, Demand
 from shelduck.spark.rows.bound import stored
 from shelduck.spark.rows.conversions import converted, converted_parts, fitted, lost, needs_fit
-from shelduck.spark.rows.store_rules import fail
+from shelduck.spark.rows.store_rules import NEW_TYPE, fail
 from shelduck.spark.rows.unheld import held_or_null, may_be_unheld
 from shelduck.spark.scan.scan_frames import Origin
 from shelduck.spark.types import spark_type, struct_type
 
-LOST = " cannot be converted to "
 _MOST_SHOWN = 200
 _TEXT = Primitive("varchar")
 _BYTES = Primitive("blob")
@@ -364,9 +363,9 @@ def _checked(rows: DataFrame, shadow: Shadow) -> Column:
     told = F.concat(
         F.lit(f"column {shadow.old.name}: "),
         F.coalesce(_text(shadow), F.lit("NULL")),
-        F.lit(f"{LOST}{shadow.field.type}"),
+        F.lit(f" cannot be converted to {shadow.field.type}"),
     )
-    failing, made = fail(told, wanted), _made(rows, shadow)
+    failing, made = fail(told, wanted, NEW_TYPE), _made(rows, shadow)
     if _has_own_rules(shadow):
         if not shadow.old.nullable:
             return F.coalesce(made, failing)

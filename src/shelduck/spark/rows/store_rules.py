@@ -25,6 +25,10 @@ from shelduck.spark.types import spark_type
 from shelduck.spark.values import literal, literal_text
 
 MARK = "shelduck: "
+"""What a message of ours begins with in an error of a job, of which Spark keeps the text alone."""
+NEW_TYPE, UNHELD = "new type", "unheld"
+"""What such a message may be about, between the two words of the mark."""
+_MARKED = re.compile(rf"shelduck(?: ({NEW_TYPE}|{UNHELD}))?: (.*)")
 TEXTS = frozenset({"varchar", "json", "uuid", "time", "timetz"})
 """Types whose values Spark holds as text."""
 Conversion = Callable[[Column], Column]
@@ -49,15 +53,22 @@ _USUAL_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}( [^(]*)?")
 _CAST_YOURSELF = "cast it explicitly if that is what you want"
 
 
-def fail(message: str | Column, data_type: T.DataType) -> Column:
+def fail(message: str | Column, data_type: T.DataType, about: str = "") -> Column:
     """Return a column of ``data_type`` whose every value fails the write with ``message``."""
+    mark = f"shelduck {about}: " if about else MARK
     if isinstance(message, Sql):
-        text: Column = F.expr(f"concat({quote_text(MARK)}, {message})")
+        text: Column = F.expr(f"concat({quote_text(mark)}, {message})")
     elif isinstance(message, str):
-        text = F.lit(MARK + message)
+        text = F.lit(mark + message)
     else:
-        text = F.concat(F.lit(MARK), message)
+        text = F.concat(F.lit(mark), message)
     return F.raise_error(text).cast(data_type)
+
+
+def failed(error: BaseException) -> tuple[str, str] | None:
+    """Return what the message of `fail` in an error is about, and the message; None without one."""
+    found = _MARKED.search(str(error))
+    return found and (found[1] or "", found[2].split(" SQLSTATE:", 1)[0])
 
 
 def within(

@@ -6,7 +6,6 @@ writer of files checks the values itself, which costs less (``HeldValues.java``)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from typing import cast
 
@@ -29,17 +28,18 @@ from shelduck.model.text.quoting import backticked
 from shelduck.model.types.data_types import Leaf
 from shelduck.spark.bridge import Named, select_named
 from shelduck.spark.rows.moments import micros
+from shelduck.spark.rows.store_rules import UNHELD, fail, failed
 from shelduck.spark.types import spark_type
-
-# As in HeldValues.java: a mark, the id of a field, and its value.
-_UNHELD = "shelduck cannot write the value of a field: "
-_TOLD = re.compile(rf"{_UNHELD}(\d+) (\S+)")
 
 
 def unheld_failure(error: BaseException, table: TableVersion) -> InvalidRequest | None:
     """Return which value of a failed write was wrong, None if it failed for another reason."""
-    found = _TOLD.search(str(error))
-    return None if found is None else InvalidRequest(told_of(table, int(found[1]), found[2]))
+    found = failed(error)
+    if found is None or found[0] != UNHELD:
+        return None
+    # As in HeldValues.java: the id of a field, and its value.
+    number, value = found[1].split()[:2]
+    return InvalidRequest(told_of(table, int(number), value))
 
 
 def refusing_unheld(
@@ -85,8 +85,7 @@ def may_be_unheld(leaf: Leaf) -> bool:
 
 
 def _or_fail(value: Column, bad: Column, field: Field) -> Column:
-    failing = F.raise_error(F.concat(F.lit(_UNHELD), bad)).cast(spark_type(field.type))
-    return F.when(bad.isNull(), value).otherwise(failing)
+    return F.when(bad.isNull(), value).otherwise(fail(bad, spark_type(field.type), UNHELD))
 
 
 def _unheld(value: Column, field: Field) -> Column | None:

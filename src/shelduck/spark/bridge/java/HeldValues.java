@@ -28,7 +28,7 @@ public final class HeldValues {
   /** An option of a write: the ids of columns whose values the files of the table already have. */
   public static final String MOVED = "shelduck.moved.ids";
   /** Stands before the id of a field and its value. */
-  private static final String UNHELD = "shelduck cannot write the value of a field: ";
+  private static final String UNHELD = "shelduck unheld: ";
   private static final int LEAST_DATE = -Integer.MAX_VALUE;
   private static final long LEAST_MOMENT = -9223372022400000000L;
   private static final long NOT_ASCII = 0x8080808080808080L;
