@@ -102,20 +102,16 @@ def find_relations(text: str, tokens: list[Token]) -> tuple[list[Found], list[St
     brackets that do not match and for a time that cannot be read.
     """
     finder = _Finder(text, tokens)
-    finder.scan(0, len(tokens) - 1, ChainMap(), listing=False)
     return sorted(finder.found, key=lambda f: f.start), finder.stars
 
 
 def names_of_queries(text: str) -> set[str]:
     """Return the names that WITH gives to queries anywhere in a query, in lower case."""
-    tokens = tokenize(text)
-    finder = _Finder(text, tokens)
-    finder.scan(0, len(tokens) - 1, ChainMap(), listing=False)
-    return finder.named
+    return _Finder(text, tokenize(text)).named
 
 
 class _Finder:
-    """Walks over the tokens; ``at`` and ``end`` are positions in the list of tokens."""
+    """What a walk over the tokens finds; ``at`` and ``end`` are positions in their list."""
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self.text = text
@@ -126,6 +122,7 @@ class _Finder:
         self.named: set[str] = set()
         named = {t.key.lower() for t in tokens if t.kind in (TokenKind.WORD, TokenKind.QUOTED)}
         self.virtual = VIRTUAL_COLUMNS & named
+        self.scan(0, len(tokens) - 1, ChainMap(), listing=False)
 
     def scan(self, at: int, end: int, names: Names, *, listing: bool) -> None:
         """Walk over one bracket; with ``listing`` it holds tables, joins and commas."""
@@ -265,8 +262,7 @@ class _Finder:
             return self._rows(at + 1, names)
         if not self.tokens[at].may_name or self._key(at) in ("SELECT", "WHERE"):
             return at
-        cursor = Cursor(self.text, self.tokens)
-        cursor.at = at
+        cursor = Cursor(self.text, self.tokens, at)
         parts = cursor.path("a table")
         if cursor.sees("("):
             if [p.upper() for p in parts] == ["IDENTIFIER"]:
@@ -288,8 +284,7 @@ class _Finder:
         inside = at + 1 if self._key(at) == "(" else at
         if not self.tokens[inside].may_name or self._key(inside) in QUERY_WORDS:
             return at
-        cursor = Cursor(self.text, self.tokens)
-        cursor.at = inside
+        cursor = Cursor(self.text, self.tokens, inside)
         parts = cursor.path("a table")
         self._table(inside, cursor, parts, names, alias=False)
         return cursor.at + (inside > at)
@@ -350,9 +345,7 @@ class _Finder:
         return at
 
     def _failure(self, at: int, expected: str) -> InvalidRequest:
-        cursor = Cursor(self.text, self.tokens)
-        cursor.at = min(at, len(self.tokens) - 1)
-        return cursor.failure(expected)
+        return Cursor(self.text, self.tokens, min(at, len(self.tokens) - 1)).failure(expected)
 
 
 def _brackets(text: str, tokens: list[Token]) -> dict[int, int]:

@@ -69,8 +69,7 @@ def in_sparks_words(text: str) -> str:
     found: list[str] = []
     last = 0
     for n, token in enumerate(tokens):
-        cursor = Cursor(text, tokens)
-        cursor.at = n
+        cursor = Cursor(text, tokens, n)
         is_time = cursor.sees("@") or any(cursor.sees("AT", "(", word, "=>") for word in _TIMES)
         if token.start < last or not is_time:
             continue

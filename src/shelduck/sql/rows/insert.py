@@ -84,8 +84,7 @@ def with_queries_behind(cursor: Cursor) -> Cursor | None:
     insert = cursor.at_top("INSERT", 1)
     if insert is None or tokens[insert - 1].key != ")":
         return None
-    inner = Cursor(cursor.text, tokens)
-    inner.at = insert + 1
+    inner = Cursor(cursor.text, tokens, insert + 1)
     inner.accept("WITH", "SCHEMA", "EVOLUTION")
     if not inner.accept_any("INTO", "OVERWRITE"):
         return None

@@ -65,8 +65,7 @@ def with_queries_inside(cursor: Cursor) -> Cursor | None:
     using = None if merge is None else cursor.at_top("USING", merge)
     if merge is None or using is None or tokens[0].key != "WITH":
         return None
-    inner = Cursor(text, tokens)
-    inner.at = using + 1
+    inner = Cursor(text, tokens, using + 1)
     if inner.sees("("):
         inner.skip_group()
         called = ""

@@ -11,15 +11,7 @@ from shelduck.model.tables.schema import Path
 from shelduck.model.text.intervals import whole_number
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, declared_type
-from shelduck.sql.tokens.lexer import (
-    MovedText,
-    Token,
-    TokenKind,
-    name_of,
-    place,
-    string_of,
-    tokenize,
-)
+from shelduck.sql.tokens.lexer import Token, TokenKind, as_written, moved, name_of, place, string_of
 from shelduck.sql.tokens.parts import NamedTable, SchemaName
 
 T = TypeVar("T")
@@ -44,17 +36,15 @@ class Cursor:
     With ``ntz`` a bare TIMESTAMP is a type without a time zone.
     """
 
-    def __init__(self, text: str, tokens: list[Token], *, ntz: bool = False) -> None:
+    def __init__(self, text: str, tokens: list[Token], at: int = 0, *, ntz: bool = False) -> None:
         self.text = text
         self.tokens = tokens
         self.ntz = ntz
-        self.at = 0
+        self.at = at
 
     def moved(self, *parts: slice | str) -> Cursor:
         """Return a cursor over parts of the text in another order, with texts between them."""
-        statement = self.text[self.tokens[0].start : self.tokens[-1].start]
-        text = MovedText(self.text, statement, parts)
-        return Cursor(text, tokenize(text), ntz=self.ntz)
+        return Cursor(*moved(self.text, self.tokens, *parts), ntz=self.ntz)
 
     def peek(self, ahead: int = 0) -> Token:
         """Return a token further on without taking it; the END token stands after the last."""
@@ -153,9 +143,7 @@ class Cursor:
         """Return the statement's text, shortened, in quotes."""
         if self.tokens[0].kind is TokenKind.END:
             return "an empty statement"
-        text = self.text[self.tokens[0].start : self.tokens[-2].end]
-        if isinstance(self.text, MovedText):
-            text = self.text.statement
+        text = as_written(self.text, self.tokens[0].start, self.tokens[-2].end)
         # More than is shown: blanks go. Errors in a long statement are cheap, too.
         text = " ".join(text[:1000].split())
         return repr(text if len(text) <= 120 else text[:117] + "...")

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Self
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.text.names import LONGEST
@@ -121,33 +120,38 @@ def tokenize(text: str) -> list[Token]:
 
 
 class MovedText(str):
-    """Parts of a written text in another order, with other texts between them.
+    """Parts of a written text in another order, with other texts between them: see `moved`.
 
     Errors are about the text as it is written, in which ``statement`` is the whole statement.
     """
 
-    __slots__ = ("_parts", "statement", "written")
+    __slots__ = ("parts", "statement", "written")
     written: str
     statement: str
-    _parts: tuple[slice | str, ...]
-
-    def __new__(cls, written: str, statement: str, parts: tuple[slice | str, ...]) -> Self:
-        """Put it together: a slice is a part of ``written``."""
-        made = super().__new__(cls, "".join(p if isinstance(p, str) else written[p] for p in parts))
-        made.written, made.statement, made._parts = written, statement, parts
-        return made
+    parts: tuple[slice | str, ...]
 
     def origin(self, offset: int) -> int:
         """Return where an offset of it was written; the end of the part before an added text."""
-        origin = 0
-        for part in self._parts:
+        at = origin = 0
+        for part in self.parts:
             size = len(part) if isinstance(part, str) else part.stop - part.start
-            if isinstance(part, slice):
-                origin = part.start + min(offset, size)
-            offset -= size
-            if offset < 0:
-                break
+            if isinstance(part, slice) and at <= offset:
+                origin = part.start + min(offset - at, size)
+            at += size
         return origin
+
+
+def moved(text: str, tokens: Sequence[Token], *parts: slice | str) -> tuple[str, list[Token]]:
+    """Return parts of a statement, and texts between them, as one text with its tokens."""
+    made = MovedText("".join(p if isinstance(p, str) else text[p] for p in parts))
+    made.written, made.parts = text, parts
+    made.statement = text[tokens[0].start : tokens[-1].start]
+    return made, tokenize(made)
+
+
+def as_written(text: str, start: int, end: int) -> str:
+    """Return a part of a text for people: the whole statement if it was moved."""
+    return text.statement if isinstance(text, MovedText) else text[start:end]
 
 
 def place(text: str, offset: int) -> str:
