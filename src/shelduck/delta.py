@@ -27,6 +27,8 @@ from shelduck.spark.session import DataFrame, SparkSession, StructType
 from shelduck.spark.types import data_type_of
 from shelduck.verbs.table import Table
 
+IdentityGenerator = Identity
+"""Numbers of an identity: from ``start`` on, ``step`` apart."""
 Values = Mapping[str, Value]
 _MERGED = (
     "num_affected_rows bigint, num_updated_rows bigint, num_deleted_rows bigint,"
@@ -259,14 +261,6 @@ class DeltaOptimizeBuilder:
 
 
 @dataclass(frozen=True)
-class IdentityGenerator:
-    """Numbers of an identity: from ``start`` on, ``step`` apart."""
-
-    start: int = 1
-    step: int = 1
-
-
-@dataclass(frozen=True)
 class DeltaTableBuilder:
     """A new table; `execute` makes it."""
 
@@ -306,13 +300,11 @@ class DeltaTableBuilder:
         """
         kind = dataType if isinstance(dataType, str) else type_text(data_type_of(dataType, colName))
         column = f"{backticked(colName)} {kind}{'' if nullable else ' NOT NULL'}"
-        if isinstance(generatedAlwaysAs, str):
-            column += f" GENERATED ALWAYS AS ({generatedAlwaysAs})"
-        elif generatedAlwaysAs is not None:
-            column += f" {Identity(generatedAlwaysAs.start, generatedAlwaysAs.step)}"
-        if generatedByDefaultAs is not None:
-            given = generatedByDefaultAs
-            column += f" {Identity(given.start, given.step, always=False)}"
+        for given, always in ((generatedAlwaysAs, True), (generatedByDefaultAs, False)):
+            if isinstance(given, str):
+                column += f" GENERATED ALWAYS AS ({given})"
+            elif given is not None:
+                column += f" {Identity(given.start, given.step, always)}"
         column += "" if comment is None else f" COMMENT {quote_text(comment)}"
         return replace(self, _columns=(*self._columns, column))
 

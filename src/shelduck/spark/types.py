@@ -101,12 +101,8 @@ def spark_type(data_type: DataType, column: str = "") -> T.DataType:
 
 def struct_type(schema: Iterable[Field]) -> T.StructType:
     """Return a table's columns as Spark sees them, NOT NULL at the top level only."""
-    return T.StructType([struct_field(f) for f in schema])
-
-
-def struct_field(field: Field) -> T.StructField:
-    """Return one top-level column as Spark sees it."""
-    return T.StructField(field.name, spark_type(field.type, field.name), field.nullable)
+    found = [T.StructField(f.name, spark_type(f.type, f.name), f.nullable) for f in schema]
+    return T.StructType(found)
 
 
 def data_type_of(spark: T.DataType, column: str = "") -> DataType:

@@ -96,26 +96,24 @@ class Runner:
         others: dict[str, str] = {}
         for found in part.relations:
             relation = self._at_its_time(found)
-            word = relation.placeholder
-            if given is not None and str(relation.name) in given:
-                frames[word] = given[str(relation.name)]
+            word, name = relation.placeholder, str(relation.name)
+            if given is not None and name in given:
+                frames[word] = given[name]
                 continue
             if isinstance(relation.name, SessionName):
-                others[word] = str(relation.name)
+                others[word] = name
                 continue
             try:
-                frames[word] = self._relation(unit, relation, rollups=rollups)
+                scope = QueryScope(self.state.current.schema, rollups=rollups)
+                frames[word] = relation_frame(unit, relation, scope)
             except InvalidRequest as error:
                 # Not in this lake: a temporary view, or a table of another catalog of the session.
                 # Those do not have the lake's snapshots, so time travel always means the lake.
                 travels = relation.version is not None or relation.timestamp is not None
-                if travels or error.about == "option" or not self._is_sessions(relation):
+                if travels or error.about == "option" or not session_has(self.state.spark, name):
                     raise
-                others[word] = str(relation.name)
+                others[word] = name
         return frames, others
-
-    def _is_sessions(self, relation: st.Relation) -> bool:
-        return session_has(self.state.spark, str(relation.name))
 
     def _function(self, relation: FunctionRelation) -> DataFrame:
         call, table = relation.call, relation.table
@@ -143,10 +141,6 @@ class Runner:
             return replace(relation, version=value, computed=None)
         time = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=value)
         return replace(relation, timestamp=time.isoformat(), computed=None)
-
-    def _relation(self, unit: UnitOfWork, relation: st.Relation, *, rollups: bool) -> DataFrame:
-        scope = QueryScope(self.state.current.schema, rollups=rollups)
-        return relation_frame(unit, relation, scope)
 
     def name(self, found: st.NamedTable, default: str | None = None) -> TableName:
         """Return the schema and table that a name in a statement refers to."""

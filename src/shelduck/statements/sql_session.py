@@ -18,7 +18,6 @@ class SqlSession:
         self.state = state
         self._given = given
         self._begun: UnitOfWork | None = None
-        self._schema_before = state.current.schema
 
     @property
     def unit(self) -> UnitOfWork | None:

@@ -297,8 +297,7 @@ def _listed(
         sizes.append(size)
         of_kinds.append(kinds.setdefault(kind, len(kinds)))
         names.append(name)
-        if root not in found:
-            found.add(root)
+        found.add(root)
     readable = all(kind.layout_id is not None for kind in kinds)
     return FileList(newest, np.array(columns, np.int64), tuple(kinds), frozenset(found), readable)
 

@@ -41,7 +41,7 @@ from shelduck.spark.write import kept
 from shelduck.spark.write.kept import distinct, keep
 from shelduck.spark.write.origins import DELETED, UPDATED, Origins, marked
 from shelduck.spark.write.small import collected_rows
-from shelduck.spark.write.write import Writing, WrittenFiles
+from shelduck.spark.write.write import Writing
 from shelduck.sql.ddl.defaults import expression_for_spark
 
 _TASK_BYTES = 128 * 1024 * 1024
@@ -126,7 +126,8 @@ def write_changed(
         if contested is not None:
             origins, several = origins.distinct()
             contested(several)
-        counts = _counts(written, origins)
+        updated = origins.count(UPDATED)
+        counts = Counts(written.rows - updated, updated, origins.count(DELETED))
         if not counts.rows:
             return deleted(rows, {}, ())
         gone = _deletes_at(spark, rows, origins, limits.deleted)
@@ -141,11 +142,6 @@ def _in_few_tasks(changed: DataFrame, size: int) -> DataFrame:
     if size <= _ONE_TASK:
         return changed.coalesce(1)
     return changed if size <= _MOST_TASKS * _TASK_BYTES else changed.hint("rebalance")
-
-
-def _counts(written: WrittenFiles, origins: Origins) -> Counts:
-    updated, gone = origins.count(UPDATED), origins.count(DELETED)
-    return Counts(written.rows - updated, updated, gone)
 
 
 def _deletes_at(spark: SparkSession, rows: TableRows, origins: Origins, few: int) -> Done:

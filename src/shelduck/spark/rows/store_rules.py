@@ -58,10 +58,8 @@ def fail(message: str | Column, data_type: T.DataType, about: str = "") -> Colum
     mark = f"shelduck {about}: " if about else MARK
     if isinstance(message, Sql):
         text: Column = F.expr(f"concat({quote_text(mark)}, {message})")
-    elif isinstance(message, str):
-        text = F.lit(mark + message)
     else:
-        text = F.concat(F.lit(mark), message)
+        text = F.lit(mark + message) if isinstance(message, str) else F.concat(F.lit(mark), message)
     return F.raise_error(text).cast(data_type)
 
 

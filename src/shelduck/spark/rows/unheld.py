@@ -54,8 +54,9 @@ def refusing_unheld(
         name = backticked(field.name)
         value = F.col(name)
         bad = None if field.id in moved else _unheld(value, field)
-        checked = name if bad is None else _or_fail(value, bad, field)
-        columns.append(Named(field.name, checked))
+        if bad is not None:
+            value = F.when(bad.isNull(), value).otherwise(fail(bad, spark_type(field.type), UNHELD))
+        columns.append(Named(field.name, name if bad is None else value))
     rest = rows.columns[len(columns) :]
     return select_named(rows, columns + [Named(name, backticked(name)) for name in rest])
 
@@ -82,10 +83,6 @@ def held_or_null(value: Column, leaf: Leaf) -> Column:
 def may_be_unheld(leaf: Leaf) -> bool:
     """Return whether Spark's type has values that other readers do not hold."""
     return isinstance(spark_type(leaf), T.StringType) or is_moment(leaf)
-
-
-def _or_fail(value: Column, bad: Column, field: Field) -> Column:
-    return F.when(bad.isNull(), value).otherwise(fail(bad, spark_type(field.type), UNHELD))
 
 
 def _unheld(value: Column, field: Field) -> Column | None:

@@ -100,24 +100,25 @@ def without_macros(
 def _lookup(
     runner: Runner, known: Sequence[MacroVersion], catalog: str | None = None
 ) -> Callable[[tuple[str, ...], MacroKind], Macro | None]:
-    default_schema = runner.state.current.schema
     nests = runner.state.store.format.nests
     whole = partial(qualified, schema=DEFAULT_SCHEMA, catalog=catalog, nests=nests)
     by_name = {(m.schema.name.lower(), m.name.lower(), m.kind): m for m in known}
     names = {m.name.lower() for m in known}
 
+    def key_of(parts: tuple[str, ...]) -> tuple[str, str]:
+        within = parts if catalog is None else inside(parts, catalog)
+        name = table_name(within, runner.state.current.schema)
+        return name.home.lower(), name.name.lower()
+
     def lookup(parts: tuple[str, ...], kind: MacroKind) -> Macro | None:
-        name = table_name(parts if catalog is None else inside(parts, catalog), default_schema)
-        found = by_name.get((name.home.lower(), name.name.lower(), kind))
+        found = by_name.get((*key_of(parts), kind))
         if found is None:
             return None
         forms = (_form(found, body, names, is_macro, whole) for body in found.bodies)
         return Macro(found.full_name, tuple(forms))
 
     def is_macro(parts: tuple[str, ...]) -> bool:
-        name = table_name(parts if catalog is None else inside(parts, catalog), default_schema)
-        key = name.home.lower(), name.name.lower()
-        return any((*key, kind) in by_name for kind in MacroKind)
+        return any((*key_of(parts), kind) in by_name for kind in MacroKind)
 
     return lookup
 
