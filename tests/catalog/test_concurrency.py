@@ -174,6 +174,8 @@ def test_use_is_for_the_thread_that_runs_it(sqlite_url, data_path):
             tx.rollback()
         assert lake.execute("SHOW TABLES").rows == tables(other) == [("s", "there", False)]
         other.submit(lake.execute, "BEGIN; USE main; ROLLBACK").result()
+        other.submit(lake.execute, "BEGIN; USE main").result()
+        lake.execute("ROLLBACK")
         assert str(lake.table("there").name) == "s.there"
         assert tables(other) == [("s", "there", False)]
 

@@ -297,7 +297,7 @@ class Transaction(CatalogVerbs):
     def __init__(self, unit: UnitOfWork) -> None:
         super().__init__(unit.state, unit)
         self._open_unit = unit
-        self._schema_before = unit.state.current.schema
+        self._undo_use = unit.state.current.undo()
         self.result: Committed | Unchanged | None = None
         self.has_landed = unit.has_landed()
         """True if what ``once`` names has already landed: then this one changes nothing."""
@@ -312,7 +312,7 @@ class Transaction(CatalogVerbs):
         try:
             self.result = self._open_unit.commit()
         except BaseException:
-            self._state.current.schema = self._schema_before
+            self._undo_use()
             raise
         return self.result
 
@@ -322,7 +322,7 @@ class Transaction(CatalogVerbs):
         If it has already ended, this does nothing. The schema that USE chose is reset too.
         """
         if self._open_unit.is_open:
-            self._state.current.schema = self._schema_before
+            self._undo_use()
         self._open_unit.rollback()
 
     def __enter__(self) -> Self:

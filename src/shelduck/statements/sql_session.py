@@ -35,7 +35,7 @@ class SqlSession:
         unit = UnitOfWork(self.state)
         _ = unit.workspace.base
         self._begun = unit
-        self._schema_before = self.state.current.schema
+        self._undo_use = self.state.current.undo()
         return Staged()
 
     def commit(self) -> Committed | Unchanged:
@@ -44,13 +44,13 @@ class SqlSession:
         try:
             return unit.commit()
         except BaseException:
-            self.state.current.schema = self._schema_before
+            self._undo_use()
             raise
 
     def rollback(self) -> Staged:
         """Discard everything since BEGIN, including the schema that USE chose."""
         unit = self._end("ROLLBACK")
-        self.state.current.schema = self._schema_before
+        self._undo_use()
         unit.rollback()
         return Staged()
 

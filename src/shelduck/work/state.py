@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import tzinfo
 
@@ -26,6 +27,11 @@ class Current(threading.local):
     """What statements have chosen, for the thread that ran them alone: the schema of USE."""
 
     schema: str = DEFAULT_SCHEMA
+
+    def undo(self) -> Callable[[], None]:
+        """Return what gives the thread that calls this its schema of now again, from any thread."""
+        here, schema = vars(self), self.schema
+        return lambda: here.update(schema=schema)
 
 
 @dataclass
