@@ -64,8 +64,7 @@ def write_plain(
     named = select_named(rows, physical.columns(with_ids=True) + clustering.named)
     settings = spark_settings(clustering.table.options)
     limit = {} if "parquet.block.size" in settings else _LIMIT
-    options_of_files = {**limit, **settings, **_WHOLE_BOUNDS}
-    writer = named.write.options(**options_of_files, **spark_options([place]))
+    writer = named.write.options(**limit | settings | _WHOLE_BOUNDS | spark_options([place]))
     writer.partitionBy(*clustering.columns).parquet(spark_path(place))
 
 
