@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 import shelduck
 from benchmarks.harness import Section, Timing, at_least, interleaved, ratio, scratch, timed
 from benchmarks.session import run_to_the_end, session
-from shelduck.spark.bridge.relation import Bridge, FileRelation
+from shelduck.engine.bridge.relation import Bridge, FileRelation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from shelduck import Lake, Table
-    from shelduck.spark.bridge.codec import FileEntry
+    from shelduck.engine.bridge.codec import FileEntry
 
 ROWS, QUICK_ROWS, FILES = 10_000_000, 200_000, 64
 # A row of the rollup for so many rows.

@@ -17,7 +17,7 @@ import shelduck
 from benchmarks.harness import Section, Target, at_most, duration, scratch
 from benchmarks.keys import COLUMNS, generated
 from benchmarks.session import session
-from shelduck.rows import appending
+from shelduck.write import appending
 from tests.support.jobs import jobs_of
 from tests.support.oracle import DuckDBOracle
 

@@ -9,7 +9,7 @@ import shelduck
 from benchmarks.copies import Copies
 from benchmarks.harness import Section, Timing, at_most, scratch
 from benchmarks.session import session
-from shelduck.verbs import alter_verbs
+from shelduck.alter import verb as alter_verbs
 
 if TYPE_CHECKING:
     from pathlib import Path

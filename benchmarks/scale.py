@@ -19,9 +19,9 @@ from benchmarks.harness import Section, at_most, duration, scratch
 from benchmarks.session import session
 from shelduck.catalog.databases.store import Store, open_store
 from shelduck.catalog.schema.lake_schema import open_lake
+from shelduck.lake.state import LakeState
 from shelduck.web.application import make_app
 from shelduck.web.guard import Guard
-from shelduck.work.state import LakeState
 
 with warnings.catch_warnings():
     # Starlette prefers a client that is not installed.

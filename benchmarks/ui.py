@@ -13,9 +13,9 @@ from benchmarks.catalogs import KINDS, NUMBERS, durable_postgres, fresh_url
 from benchmarks.harness import Section, Timing, at_most, interleaved, scratch
 from shelduck.catalog.databases.store import Store, open_store
 from shelduck.catalog.schema.lake_schema import open_lake
+from shelduck.lake.state import LakeState
 from shelduck.web.application import make_app
 from shelduck.web.guard import Guard
-from shelduck.work.state import LakeState
 
 with warnings.catch_warnings():
     # Starlette prefers a client that is not installed.

@@ -12,20 +12,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shelduck.attached.attach import attached_to
-from shelduck.attached.attached_table import AttachedTable
+from shelduck.doors.attached.attach import attached_to
+from shelduck.doors.attached.attached_table import AttachedTable
+from shelduck.engine.query import answer
+from shelduck.engine.rows.assignments import Value
+from shelduck.engine.session import DataFrame, SparkSession, StructType
+from shelduck.engine.types import data_type_of
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.tables.computed import Identity
 from shelduck.model.text.quoting import backticked, quote_text
 from shelduck.model.types.data_types import type_text
-from shelduck.rows import edit_verbs as verbs
-from shelduck.spark.merge.merge_clauses import MergeClause
-from shelduck.spark.query import answer
-from shelduck.spark.rows.assignments import Value
-from shelduck.spark.scan.matching import Condition, Where
-from shelduck.spark.session import DataFrame, SparkSession, StructType
-from shelduck.spark.types import data_type_of
-from shelduck.verbs.table import Table
+from shelduck.objects.table import Table
+from shelduck.read.scan.matching import Condition, Where
+from shelduck.write import edit_verbs as verbs
+from shelduck.write.merge.merge_clauses import MergeClause
 
 IdentityGenerator = Identity
 """Numbers of an identity: from ``start`` on, ``step`` apart."""

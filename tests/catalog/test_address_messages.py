@@ -11,8 +11,8 @@ import pytest
 
 import shelduck
 from shelduck import CatalogUnavailable, InvalidRequest, Unsupported
-from shelduck.api.connect import connect_existing
-from shelduck.spark import session
+from shelduck.doors.connect import connect_existing
+from shelduck.engine import session
 
 CLOSED = "postgresql://u@127.0.0.1:1/db"
 WRONG = {

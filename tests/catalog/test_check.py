@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 import shelduck
 from shelduck.cli.app import app
-from shelduck.operations import progress
-from shelduck.spark.files.footers import metadata_of
+from shelduck.engine.files.footers import metadata_of
 from shelduck.upkeep import check as lake_check
 from shelduck.upkeep import check_files
+from shelduck.write import progress
 from tests.support.lake import Lake
 
 

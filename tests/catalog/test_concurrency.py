@@ -18,7 +18,7 @@ from shelduck.catalog.read import read
 from shelduck.catalog.schema.lake_schema import create_lake, open_lake
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import AlterTable, CommitInfo
-from shelduck.operations.read import file_lists
+from shelduck.read import file_lists
 from tests.support.oracle import DuckDBOracle
 from tests.support.time_limit import PATIENCE
 from tests.support.writers import append_rows

@@ -14,7 +14,7 @@ from shelduck.catalog.running import job_rows
 from shelduck.catalog.running.writers import register_writer
 from shelduck.catalog.upkeep.lake_counts import table_facts
 from shelduck.errors import AlreadyExists, Conflict, CorruptLake, NewerFormat, NotFound
-from shelduck.leases import Leases, Writer
+from shelduck.lake.leases import Leases, Writer
 from shelduck.model.changes.change import AlterTable, CommitInfo
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.job import (

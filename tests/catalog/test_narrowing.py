@@ -11,8 +11,8 @@ from sqlalchemy import text
 
 import shelduck
 from shelduck import Conflict, InvalidRequest, Unsupported
-from shelduck.sql.parse import parse
-from shelduck.verbs import alter_verbs
+from shelduck.alter import verb as alter_verbs
+from shelduck.doors.sql.parse import parse
 from tests.support.oracle import DuckDBOracle
 
 FILES = {"DATA_INLINING_ROW_LIMIT": 0}

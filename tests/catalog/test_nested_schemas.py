@@ -18,7 +18,7 @@ from shelduck.catalog.read import read
 from shelduck.catalog.read.inlined_rows import inlined_rows
 from shelduck.catalog.schema.lake_schema import open_or_create_lake
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
-from shelduck.work.results import TableName
+from shelduck.lake.results import TableName
 from tests.support.lake import Lake
 
 NUMBERS = Schema(Column("i", Int32Type()))

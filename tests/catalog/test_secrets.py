@@ -12,11 +12,11 @@ import pytest
 
 import shelduck
 from shelduck import CatalogUnavailable, InvalidRequest, ShelduckError
-from shelduck.api.connect import connect_existing
 from shelduck.catalog.databases.address import parse_address
 from shelduck.catalog.databases.duckdb_view import duckdb_rows
 from shelduck.catalog.databases.store import open_store
 from shelduck.cli import main
+from shelduck.doors.connect import connect_existing
 from shelduck.model.files.storage_settings import StorageSettings
 from shelduck.web.guard import Guard
 from shelduck.web.site import Site
@@ -40,7 +40,7 @@ UNREACHABLE = {
 }
 WRONG = {
     "at": f"postgresql://u:a@{SECRET}@{CLOSED}/db",
-    "at the end": f"postgresql://u:{SECRET}@@{CLOSED}/db",
+    "at the end": f"postgresql://u:{SECRET}{CLOSED}/db",
     "at and slash": f"postgresql://u:a@b/{SECRET}@{CLOSED}/db",
     "at and mark": f"postgresql://u:a@{SECRET}?x@{CLOSED}/db",
     "at and options": f"postgresql://u:a@{SECRET}?x=y@{CLOSED}/db",

@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import insert, text
 
 from shelduck.ducklake import tables
+from shelduck.files.candidates import Outlook, outlook, survey_small, survey_some, survey_worn
+from shelduck.lake.state import LakeState
 from shelduck.model.changes.change import DeleteRows, FileDeletes
+from shelduck.model.files.compaction import SmallFiles
 from shelduck.model.files.data_file import DeletesSeen
-from shelduck.operations.write.flush_rows import flush_table
-from shelduck.planning.compaction import SmallFiles
-from shelduck.rewrite.candidates import Outlook, outlook, survey_small, survey_some, survey_worn
-from shelduck.work.state import LakeState
+from shelduck.write.changes.flush_rows import flush_table
 from tests.support.lake import Lake
 from tests.support.looked_up import note_files
 
@@ -179,7 +179,7 @@ def test_sums_of_many_files_are_those_of_the_files(lake, looked_up, monkeypatch)
     assert exact == (Outlook(198, 19_800, 1), Outlook(2, 200, 1))
     assert set(looked_up) == set(range(200))
     looked_up.clear()
-    monkeypatch.setattr("shelduck.rewrite.candidates.LOOKED_UP", 1)
+    monkeypatch.setattr("shelduck.files.candidates.LOOKED_UP", 1)
     assert outlooks(lake) == (Outlook(198, 19_800, 1, True), Outlook(2, 200, 2, True))
     assert looked_up == []
 

@@ -8,21 +8,21 @@ from unittest.mock import Mock
 
 import pytest
 
-from shelduck import clock, leases
-from shelduck import leases as jobs_leases
+from shelduck import clock
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.running import writers
 from shelduck.catalog.running.job_rows import job as look_up
 from shelduck.catalog.schema import own_tables
 from shelduck.errors import CatalogUnavailable
-from shelduck.leases import Leases, Writer
+from shelduck.lake import leases, unit
+from shelduck.lake import leases as jobs_leases
+from shelduck.lake.done import Done
+from shelduck.lake.leases import Leases, Writer
+from shelduck.lake.state import LakeState
 from shelduck.model.changes.change import AlterTable, CommitInfo, DeleteRows
 from shelduck.model.changes.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
 from shelduck.model.changes.records import EndWriters
 from shelduck.model.tables.writable import Conversion
-from shelduck.operations.done import Done
-from shelduck.work import unit
-from shelduck.work.state import LakeState
 from tests.support.lake import Lake
 from tests.support.time_limit import until
 

@@ -13,7 +13,7 @@ import pytest
 
 import shelduck
 from shelduck import SparkFailed
-from shelduck.operations.write import identities
+from shelduck.write.changes import identities
 from tests.support.cluster import cluster_session, executor_processes, standalone_cluster
 from tests.support.jars import locked, s3_settings
 from tests.support.lakes import catalog_files, rows

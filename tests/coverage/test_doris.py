@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck import AlreadyExists, InvalidRequest, NotFound, Unsupported
-from shelduck.sql.parse import parse
+from shelduck.doors.sql.parse import parse
 from tests.coverage.pages import Page
 from tests.support.lakes import rows
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from shelduck.spark.bridge import Bridge, Deletes, FileEntry, FileRelation, bridge_for
+from shelduck.engine.bridge import Bridge, Deletes, FileEntry, FileRelation, bridge_for
 from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:

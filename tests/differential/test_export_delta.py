@@ -11,7 +11,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import shelduck
-from shelduck.borders.delta import delta_export
+from shelduck.formats.delta import delta_export
 from tests.support.delta import DeltaReaders, HandMade, column, metadata, protocol
 from tests.support.normal import spark_rows
 from tests.support.oracle import DuckDBOracle
@@ -417,7 +417,7 @@ def test_two_exports_at_once_do_not_write_one_version(lake, out, monkeypatch):
         table.export_delta(out)
         return before
 
-    monkeypatch.setattr("shelduck.borders.export_verbs.published", late)
+    monkeypatch.setattr("shelduck.formats.export_verbs.published", late)
     with pytest.raises(shelduck.Conflict, match=r"another writer created version 0"):
         table.export_delta(out)
     assert [path.name for path in (out / "_delta_log").iterdir()] == [f"{0:020}.json"]

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import shelduck
-from shelduck.borders.iceberg import iceberg_export, iceberg_metadata
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
-from shelduck.spark.deletes import position_files
+from shelduck.formats.iceberg import iceberg_export, iceberg_metadata
+from shelduck.write.deletes import position_files
 from tests.support.iceberg import IcebergReaders
 from tests.support.meanwhile import once_before
 from tests.support.normal import spark_rows
@@ -556,7 +556,7 @@ def test_a_directory_with_metadata_of_others_is_left_alone(lake, tmp_path, name,
 
 def test_without_pyiceberg_the_error_says_what_to_install(lake, tmp_path, monkeypatch):
     run(lake, "CREATE TABLE t (id INT)")
-    ours = [m for m in sys.modules if m.startswith("shelduck.borders.iceberg.")]
+    ours = [m for m in sys.modules if m.startswith("shelduck.formats.iceberg.")]
     for module in [*ours, *(m for m in sys.modules if m.partition(".")[0] == "pyiceberg")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "pyiceberg", None)

@@ -11,8 +11,8 @@ from sqlalchemy import text
 import shelduck
 from shelduck.catalog.read.files.kinds import file_sums
 from shelduck.catalog.read.holdings import holdings_of
-from shelduck.operations.read import file_lists
-from shelduck.operations.read.listed_files import LargeTable
+from shelduck.read import file_lists
+from shelduck.read.listed_files import LargeTable
 from tests.support.lakes import newest, rows
 from tests.support.looked_up import note_files, note_lists
 from tests.support.many_files import multiply

@@ -8,7 +8,7 @@ from pyarrow import parquet
 
 import shelduck
 from shelduck.errors import InvalidRequest
-from shelduck.spark.write import write
+from shelduck.write.parquet import write
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.odd_values import HELD, UNHELD
 

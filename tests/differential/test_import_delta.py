@@ -16,9 +16,9 @@ from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
 import shelduck
-from shelduck.borders.delta import import_verbs
-from shelduck.work.lookup import version_at
-from shelduck.work.results import TableName
+from shelduck.formats.delta import import_verbs
+from shelduck.lake.lookup import version_at
+from shelduck.lake.results import TableName
 from tests.support.delta import DeltaReaders, versions_of
 from tests.support.normal import duckdb_rows, spark_rows
 from tests.support.oracle import DuckDBOracle, at

@@ -14,7 +14,7 @@ import pytest
 from pyroaring import BitMap64
 
 import shelduck
-from shelduck.borders.delta.vectors import inline_vector, z85_text
+from shelduck.formats.delta.vectors import inline_vector, z85_text
 from tests.support.delta import (
     DeltaReaders,
     HandMade,

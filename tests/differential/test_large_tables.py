@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 import shelduck
 from shelduck import CorruptLake
-from shelduck.operations.read import listed_files
+from shelduck.read import listed_files
 from tests.support.lakes import newest, rows
 from tests.support.looked_up import note_files, note_lists
 from tests.support.many_files import multiply

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import shelduck
-from shelduck.spark.scan import scan_frames
+from shelduck.read.scan import scan_frames
 from tests.support.lakes import catalog_files, rows
 from tests.support.odd_names import LONG, VALUES
 from tests.support.oracle import DuckDBOracle

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import shelduck
-from shelduck.spark.files.storage import carry_file
-from shelduck.spark.write import bucket_hash, partition_keys, write
+from shelduck.engine.files.storage import carry_file
+from shelduck.write.parquet import bucket_hash, partition_keys, write
 from tests.support.ducklakepy_oracle import oracle_at
 
 pytestmark = pytest.mark.usefixtures("ducklake_version")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from shelduck.borders.report import Exported, ExportReport
+    from shelduck.formats.report import Exported, ExportReport
 
 pytestmark = [pytest.mark.slow, pytest.mark.readers]
 

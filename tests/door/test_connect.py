@@ -180,7 +180,7 @@ def test_clients_have_sessions_of_their_own_and_write_at_the_same_time(server):
 ENDED = """
 import os, signal, subprocess
 def end():
-    found = subprocess.check_output(["pgrep", "-g", str(group), "-f", "shelduck.sidecar"])
+    found = subprocess.check_output(["pgrep", "-g", str(group), "-f", "shelduck.doors.sidecar"])
     os.kill(int(found.split()[0]), signal.SIGKILL)
 spark.sql("CREATE TABLE lake.main.calm (id BIGINT)")
 spark.range(1).writeTo("lake.main.calm").append()

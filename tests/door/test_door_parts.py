@@ -14,13 +14,13 @@ from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
 from py4j.protocol import Py4JJavaError
 from typer.testing import CliRunner
 
-from shelduck import sidecar
-from shelduck.attached.attach import attached_to, detach
-from shelduck.attached.takeover import TextKind
 from shelduck.cli.app import app
+from shelduck.doors import sidecar
+from shelduck.doors.attached.attach import attached_to, detach
+from shelduck.doors.attached.takeover import TextKind
+from shelduck.engine.bridge import bridge_for, classes, driver
+from shelduck.engine.bridge.lake_catalog import CLASS
 from shelduck.errors import NotFound, Unsupported
-from shelduck.spark.bridge import bridge_for, classes, driver
-from shelduck.spark.bridge.lake_catalog import CLASS
 from tests.support.attaching import attached_lake
 from tests.support.processes import SPARK_HOME
 from tests.support.time_limit import PATIENCE, until

@@ -84,7 +84,7 @@ print(spark.sql("SELECT id FROM lake.main.t").collect())
 print(spark.newSession().sql("SELECT count(*) AS n FROM lake.main.t").collect())
 started = spark._jvm.java.lang.ProcessHandle.current().descendants().toList()
 commands = [process.info().commandLine().orElse("") for process in started]
-print(["program.py" in " ".join(commands), "shelduck.sidecar" in " ".join(commands)])
+print(["program.py" in " ".join(commands), "shelduck.doors.sidecar" in " ".join(commands)])
 """
 
 

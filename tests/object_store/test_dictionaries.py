@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck import InvalidRequest, change_type
-from shelduck.rewrite import dictionary_proof
+from shelduck.jobs import dictionary_proof
 from tests.support.s3 import counted
 
 pytestmark = pytest.mark.s3

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from shelduck.spark.files.storage import write_bytes
+from shelduck.engine.files.storage import write_bytes
 from tests.support.s3 import BUCKET, SECRET, running_s3
 from tests.support.s3_traffic import FILES
 

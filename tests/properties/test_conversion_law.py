@@ -18,11 +18,11 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
+from shelduck.engine.rows.conversions import converted, lost
+from shelduck.engine.types import spark_type
 from shelduck.model.changes.retype import conversion_verdict
 from shelduck.model.types.data_types import PRIMITIVES, List, Map, Member, Struct, ducklake_type
 from shelduck.model.types.promotions import Verdict
-from shelduck.spark.rows.conversions import converted, lost
-from shelduck.spark.types import spark_type
 from tests.support.conversion_law import DAY, FLOATS, INTEGERS, LOCAL, MOMENTS, is_kept
 from tests.support.lengths import one_by_one
 

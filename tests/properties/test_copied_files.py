@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import shelduck
-from shelduck.jobs import lots
-from shelduck.rewrite import compact, convert
+from shelduck.files import compact
+from shelduck.jobs import convert, lots
 from tests.support.lengths import shown, turns
 from tests.support.oracle import DuckDBOracle
 

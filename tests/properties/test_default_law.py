@@ -8,14 +8,14 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck import change_type
+from shelduck.engine.rows.conversions import converted
+from shelduck.engine.types import spark_type
+from shelduck.engine.values import text_to_value
 from shelduck.errors import ShelduckError
-from shelduck.evolution.alter import plan_alter
+from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import ducklake_type
 from shelduck.model.types.literals import blob_bytes
-from shelduck.spark.rows.conversions import converted
-from shelduck.spark.types import spark_type
-from shelduck.spark.values import text_to_value
 from tests.properties.test_conversion_law import accepted
 from tests.support.scans import column, table
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import shelduck
 from shelduck import InvalidRequest, change_type
-from shelduck.rewrite import dictionary_proof
-from shelduck.verbs import alter_verbs
+from shelduck.alter import verb as alter_verbs
+from shelduck.jobs import dictionary_proof
 from tests.properties.test_evolution import SETTINGS
 from tests.support.lengths import long
 from tests.support.oracle import DuckDBOracle

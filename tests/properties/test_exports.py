@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from shelduck.borders.report import Exported
+    from shelduck.formats.report import Exported
     from tests.support.evolving import Column, Version
 
 

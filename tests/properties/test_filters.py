@@ -21,7 +21,7 @@ from pyspark.sql import functions as sf
 
 import shelduck
 from shelduck.ducklake.format import FORMATS
-from shelduck.spark.scan import scan_frames
+from shelduck.read.scan import scan_frames
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lengths import long, one_by_one
 

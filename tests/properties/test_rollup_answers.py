@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, NotFound, Unsupported
-from shelduck.spark.scan.rollup_rule import collecting_choices
+from shelduck.read.scan.rollup_rule import collecting_choices
 from tests.properties.test_evolution import SETTINGS
 from tests.support.answers import (
     MODELS,

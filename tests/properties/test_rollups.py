@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 import shelduck
 from shelduck import OutcomeUnknown
 from shelduck.ducklake.format import FORMATS
+from shelduck.lake import unit
 from shelduck.model.tables.keys import DELETE_SIGN
 from shelduck.rollups import following
-from shelduck.work import unit
 from tests.properties.test_evolution import SETTINGS
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lakes import newest

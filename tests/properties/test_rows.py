@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import shelduck
 from shelduck.catalog.read import read
 from shelduck.ducklake.format import FORMATS
-from shelduck.operations.read.table_rows import table_rows
-from shelduck.spark.scan.scan_frames import Origin
-from shelduck.work.state import LakeState
+from shelduck.lake.state import LakeState
+from shelduck.read.scan.scan_frames import Origin
+from shelduck.read.table_rows import table_rows
 from tests.properties.test_evolution import SETTINGS
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lengths import long

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from shelduck.api.lake import Lake
-from shelduck.api.schema_changes import add_column, change_type
+from shelduck.alter.schema_changes import add_column, change_type
+from shelduck.doors.lake import Lake
 from shelduck.errors import CorruptLake, OutcomeUnknown, ShelduckError
+from shelduck.lake.results import TableName
+from shelduck.lake.state import LakeState
 from shelduck.model.changes.job import JobState
-from shelduck.rows.appending import Manner, append
-from shelduck.work.results import TableName
-from shelduck.work.state import LakeState
+from shelduck.write.appending import Manner, append
 from tests.simulation.frames import Rows
 from tests.simulation.ledger import Told, row_of
 from tests.simulation.world import Crashed, Violation

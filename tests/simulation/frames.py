@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from shelduck.lake.done import Done
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import NewDataFile, NewDeleteFile
@@ -13,13 +14,12 @@ from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, Ph
 from shelduck.model.tables.rollup import Measure, rollup_of
 from shelduck.model.tables.writable import shadow_name
 from shelduck.model.types.data_types import Primitive
-from shelduck.operations.done import Done
-from shelduck.operations.read.table_rows import TableRows
-from shelduck.operations.write.delete import deleted, truncate_rows
-from shelduck.operations.write.overwrite import overwrite_table
-from shelduck.operations.write.update import Replacing
-from shelduck.spark.deletes.delete_files import DeadRows
-from shelduck.spark.write.write import (
+from shelduck.read.table_rows import TableRows
+from shelduck.write.changes.delete import deleted, truncate_rows
+from shelduck.write.changes.overwrite import overwrite_table
+from shelduck.write.changes.update import Replacing
+from shelduck.write.deletes.delete_files import DeadRows
+from shelduck.write.parquet.write import (
     NEW_ROWS,
     Writing,
     WrittenFiles,
@@ -32,11 +32,11 @@ from tests.simulation.files import StandIn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from shelduck.lake.done import Loaded
     from shelduck.model.files.data_file import DataFile
     from shelduck.model.tables.table_version import TableVersion
-    from shelduck.operations.done import Loaded
     from shelduck.rollups.rollup_rows import RollupRows
-    from shelduck.spark.write.write import Register
+    from shelduck.write.parquet.write import Register
     from tests.simulation.run import Simulation
 
 

@@ -11,22 +11,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from shelduck import leases
 from shelduck.catalog.commit import commit as committing
 from shelduck.catalog.commit.rows import table_stats
 from shelduck.catalog.running import job_rows, writers
 from shelduck.errors import OutcomeUnknown
+from shelduck.files import compact, lot_commits
 from shelduck.jobs import worker
-from shelduck.leases import Writer
+from shelduck.jobs.convert import OlderValues
+from shelduck.jobs.renewal import Renewal
+from shelduck.lake import leases, unit
+from shelduck.lake.done import Done
+from shelduck.lake.leases import Writer
 from shelduck.model.changes.change import PostponedRewrites
-from shelduck.operations.done import Done
-from shelduck.rewrite import compact, lot_commits
-from shelduck.rewrite.convert import OlderValues
-from shelduck.rewrite.renewal import Renewal
 from shelduck.rollups import following
-from shelduck.rows import appending
 from shelduck.upkeep import cleanup, orphans
-from shelduck.work import unit
+from shelduck.write import appending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

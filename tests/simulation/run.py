@@ -15,9 +15,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shelduck.api.lake import Lake
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema.lake_schema import open_or_create_lake
+from shelduck.doors.lake import Lake
 from shelduck.ducklake.format import FORMATS
 from shelduck.model.changes.job import OPEN_STATES
 from tests.simulation.catalog import SimulatedSQLite

@@ -10,18 +10,17 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 from unittest.mock import patch
 
-from shelduck import leases
-from shelduck.jobs import lots, shares
+from shelduck.engine.files import listing, storage
+from shelduck.engine.rows.needed_columns import NamedRows
+from shelduck.files import compact
+from shelduck.jobs import convert, lots, shares
+from shelduck.lake import leases
 from shelduck.model.files.place import split_address
-from shelduck.operations.read.table_rows import TableRows
-from shelduck.operations.write import append, flush_rows, overwrite
-from shelduck.rewrite import compact, convert
+from shelduck.read.table_rows import TableRows
 from shelduck.rollups import following
-from shelduck.rows import edit_verbs
-from shelduck.spark.files import listing, storage
-from shelduck.spark.rows import shadow_rows
-from shelduck.spark.rows.needed_columns import NamedRows
-from shelduck.spark.write import partition_keys
+from shelduck.write import edit_verbs, shadow_rows
+from shelduck.write.changes import append, flush_rows, overwrite
+from shelduck.write.parquet import partition_keys
 from tests.simulation.frames import StandInSpark, assign, under
 
 if TYPE_CHECKING:

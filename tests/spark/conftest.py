@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shelduck.catalog.upkeep import known_files
-from shelduck.planning.scan import plan_scan
-from shelduck.spark.bridge import Bridge, bridge_for
-from shelduck.spark.scan import scan_frames
-from shelduck.spark.scan.scan_frames import read_rows
+from shelduck.engine.bridge import Bridge, bridge_for
+from shelduck.read.plan.scan import plan_scan
+from shelduck.read.scan import scan_frames
+from shelduck.read.scan.scan_frames import read_rows
 from tests.support.lakes import Base
 
 if TYPE_CHECKING:

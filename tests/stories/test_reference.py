@@ -11,12 +11,12 @@ from dataclasses import fields
 import pytest
 
 import shelduck
+from shelduck.doors.sql.calls.procedures import PROCEDURES
+from shelduck.doors.sql.parse import _READERS, pieces
 from shelduck.metrics import METRICS
 from shelduck.model.tables import properties
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.text.intervals import Interval
-from shelduck.sql.parse import _READERS, pieces
-from shelduck.statements.calls.procedures import PROCEDURES
 from tests.support.documents import DOCS, Reader, blocks, outputs
 
 REFERENCE = DOCS / "reference"

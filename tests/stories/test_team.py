@@ -12,9 +12,9 @@ import pytest
 import shelduck
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.schema.lake_schema import open_lake
+from shelduck.lake.state import LakeState
 from shelduck.web.application import make_app
 from shelduck.web.guard import Guard
-from shelduck.work.state import LakeState
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
 

@@ -13,19 +13,19 @@ from unittest.mock import patch
 from sqlalchemy import event
 
 import shelduck
-from shelduck.api.lake import Lake
 from shelduck.catalog.databases.store import Store, open_store
 from shelduck.catalog.read import metadata_rows, read
 from shelduck.catalog.read.overview.partitions import partition_rows
 from shelduck.catalog.schema.lake_schema import open_lake
 from shelduck.catalog.upkeep.audit import audit_rows
+from shelduck.doors.lake import Lake
 from shelduck.ducklake.format import V1_0
 from shelduck.errors import CorruptLake, ShelduckError
-from shelduck.operations.read.kept_inlined import LayoutMemory
-from shelduck.operations.read.table_rows import table_rows
-from shelduck.planning.scan import plan_scan
-from shelduck.work.results import TableName
-from shelduck.work.state import LakeState
+from shelduck.lake.results import TableName
+from shelduck.lake.state import LakeState
+from shelduck.read.kept_inlined import LayoutMemory
+from shelduck.read.plan.scan import plan_scan
+from shelduck.read.table_rows import table_rows
 from tests.support.small_lakes import make_lakes
 from tests.support.time_limit import limited
 
@@ -254,7 +254,7 @@ def _answers(store: Store) -> dict[str, object]:
             with (
                 limited(),
                 warnings.catch_warnings(action="ignore"),
-                patch("shelduck.work.state.session_for", _no_spark),
+                patch("shelduck.lake.state.session_for", _no_spark),
             ):
                 found = act()
         except ShelduckError as error:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import shelduck
-    from shelduck.borders.delta.import_verbs import DeltaImported
+    from shelduck.formats.delta.import_verbs import DeltaImported
 
 Row = tuple[Any, ...]
 

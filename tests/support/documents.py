@@ -32,7 +32,7 @@ import yaml
 
 from shelduck import Lake
 from shelduck.cli import main
-from shelduck.sql.parse import pieces
+from shelduck.doors.sql.parse import pieces
 from tests.support.oracle import EXTENSIONS, duckdb_with
 
 if TYPE_CHECKING:

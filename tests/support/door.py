@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 
-from shelduck.spark.bridge.classes import compiled_jar
+from shelduck.engine.bridge.classes import compiled_jar
 from tests.support.connect import plain_client
 from tests.support.processes import (
     SPARK_HOME,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SOURCES = Path(__file__).parents[2] / "src"
-_MARK = "@@"
+_MARK = ""
 _THRIFT = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 # Where Spark or JDBC put a class, a condition of Hive, or a place before or behind a sentence.
 _BEFORE = re.compile(r"^(.*?Exception: |Error running query: |Error in query: |\[\w{5}\] )+")
@@ -222,7 +222,7 @@ class ThriftServer:
         """The process of the lakes, once there is one."""
         for _ in range(300):
             found = subprocess.run(
-                ["pgrep", "-g", str(self.group), "-f", "shelduck.sidecar"],
+                ["pgrep", "-g", str(self.group), "-f", "shelduck.doors.sidecar"],
                 capture_output=True,
                 text=True,
                 check=False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shelduck.catalog.read.files import data_files
-from shelduck.operations.read import file_lists
+from shelduck.read import file_lists
 
 if TYPE_CHECKING:
     from collections.abc import Callable

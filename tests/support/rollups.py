@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shelduck import TableName
+from shelduck.lake.unit import UnitOfWork
 from shelduck.model.tables.keys import KeyModel, KeySpec, resolve_keys, with_keys
 from shelduck.rollups.following import is_fresh
 from shelduck.rollups.rollup_plan import plan_rollup
 from shelduck.rollups.rollup_tables import rollups_of
-from shelduck.work.unit import UnitOfWork
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lakes import newest
 from tests.support.normal import collected

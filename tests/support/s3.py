@@ -22,7 +22,7 @@ import boto3
 from moto.server import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
 
-from shelduck.spark.stores.homes import forget_homes
+from shelduck.engine.stores.homes import forget_homes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from shelduck.engine.files.layouts import read_layouts
 from shelduck.model.files.data_file import DataFile
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.types.data_types import ducklake_type
-from shelduck.spark.files.layouts import read_layouts
 
 
 def column(

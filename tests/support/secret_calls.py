@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import shelduck
 from shelduck.cli.app import app
-from shelduck.statements.calls.procedures import PROCEDURES
+from shelduck.doors.sql.calls.procedures import PROCEDURES
 from shelduck.web.application import _PAGES
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ import boto3
 from pyspark.sql import SparkSession
 
 import shelduck
-from shelduck.api.connect import connect_existing
+from shelduck.doors.connect import connect_existing
 from shelduck.web.application import make_app
 from shelduck.web.guard import Guard
 from tests.support.jars import locked

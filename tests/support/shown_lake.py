@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 import shelduck
 from shelduck.catalog.commit.commit import Landed, commit
 from shelduck.catalog.running import job_rows as catalog_jobs
-from shelduck.leases import new_identity
+from shelduck.lake.leases import new_identity
 from shelduck.model.changes.change import AppendFiles, CommitInfo, DeleteRows, FileDeletes
 from shelduck.model.changes.job import OPEN_STATES, JobState, JobStep, JobWork, NewJob
 from shelduck.model.files.data_file import DeletesSeen
-from shelduck.planning.shadows import reservation
+from shelduck.model.shadows.shadows import reservation
 from tests.support.files import write_delete_file, write_file
 from tests.support.lake import Lake
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shelduck.evolution.alter_plan import AlterPlan
+    from shelduck.lake.evolution.alter_plan import AlterPlan
     from shelduck.model.changes.modify import TableChange
     from shelduck.model.tables.table_version import TableVersion
 

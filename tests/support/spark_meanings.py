@@ -24,10 +24,10 @@ from shelduck.model.changes.schema_change import (
 )
 from shelduck.model.tables.partition import ResetSorting, SetSorting
 from shelduck.model.tables.properties import SetProperties
-from shelduck.sql.statements import row_statements as rows
-from shelduck.sql.statements import statement_values as st
-from shelduck.sql.statements.statement_values import DropMacroStatement
-from shelduck.sql.statements.upkeep_statements import DescribeHistory
+from shelduck.text.statements import row_statements as rows
+from shelduck.text.statements import statement_values as st
+from shelduck.text.statements.statement_values import DropMacroStatement
+from shelduck.text.statements.upkeep_statements import DescribeHistory
 
 Meaning = tuple[Any, ...]
 

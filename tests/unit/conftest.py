@@ -1,3 +1,3 @@
-"""Plans are those of a lake: every subject takes part in them, as `shelduck.api` lets it."""
+"""Plans are those of a lake: every subject takes part in them, as `shelduck.doors` lets it."""
 
-import shelduck.subjects  # noqa: F401
+import shelduck.doors.subjects  # noqa: F401

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.model.files.adoption import match_file, same_names
 from shelduck.model.files.layout import ROW_ID_FIELD, Layout, PhysicalField
 from shelduck.model.tables.schema import FieldId, Kind, Schema, new_schema
 from shelduck.model.types.data_types import Member, ducklake_type, parse_type
-from shelduck.planning.adoption import match_file, same_names
 
 
 def columns(**kinds) -> Schema:

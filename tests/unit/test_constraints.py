@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.model.changes.constraining import (
     AddConstraint,
@@ -15,8 +16,7 @@ from shelduck.model.tables.computed import COMPUTED, computed_of, declared, foll
 from shelduck.model.tables.constraints import CONSTRAINTS, ConstraintKind, constraints_of
 from shelduck.model.tables.schema import new_schema
 from shelduck.model.types.data_types import Member, parse_type
-from shelduck.sql.ddl.constraint_clauses import written_expression
-from shelduck.sql.parse import parse
+from shelduck.text.ddl.constraint_clauses import written_expression
 
 COLUMNS = new_schema(
     [

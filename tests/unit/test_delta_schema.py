@@ -8,11 +8,12 @@ import zlib
 
 import pytest
 
-from shelduck.borders.delta.delta_columns import first_columns, next_columns
-from shelduck.borders.delta.delta_schema import delta_schema
-from shelduck.borders.delta.delta_types import told_changes, words_of
-from shelduck.borders.delta.import_plan import notes_of_columns, notes_of_settings
-from shelduck.borders.delta.log import (
+from shelduck.errors import CorruptLake, Unsupported
+from shelduck.formats.delta.delta_columns import first_columns, next_columns
+from shelduck.formats.delta.delta_schema import delta_schema
+from shelduck.formats.delta.delta_types import told_changes, words_of
+from shelduck.formats.delta.import_plan import notes_of_columns, notes_of_settings
+from shelduck.formats.delta.log import (
     Added,
     DeltaCommit,
     DeltaLog,
@@ -22,8 +23,7 @@ from shelduck.borders.delta.log import (
     absolute,
     read_log,
 )
-from shelduck.borders.delta.vectors import bitmap, inline_vector, read_vector, z85_bytes, z85_text
-from shelduck.errors import CorruptLake, Unsupported
+from shelduck.formats.delta.vectors import bitmap, inline_vector, read_vector, z85_bytes, z85_text
 from shelduck.model.tables.lengths import LENGTHS
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import ducklake_type, type_text

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.evolution.alter import plan_alter
+from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.changes.schema_change import ChangeType
+from shelduck.model.shadows.shadows import of_dictionaries
 from shelduck.model.types.data_types import parse_type
-from shelduck.planning.shadows import of_dictionaries
 from tests.support.scans import column, table
 
 KINDS = ("varchar", "json", "float32", "float64", "blob", "int64", "date")

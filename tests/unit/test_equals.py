@@ -15,7 +15,7 @@ from shelduck.model.files.predicate import (
     Unknown,
 )
 from shelduck.model.types.data_types import ducklake_type
-from shelduck.planning.answers import buckets_of, equal_values
+from shelduck.read.plan.answers import buckets_of, equal_values
 
 ID, REGION = ("id",), ("region",)
 

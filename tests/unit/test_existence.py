@@ -9,8 +9,8 @@ import pyarrow.fs
 import pytest
 
 import shelduck
-from shelduck.spark.files import listing
-from shelduck.spark.files.listing import absent_files
+from shelduck.engine.files import listing
+from shelduck.engine.files.listing import absent_files
 
 SOURCE = Path(shelduck.__file__).parent
 

@@ -1,7 +1,7 @@
 import pytest
 
-from shelduck.borders.report import Exported, ExportReport, FileRewrite, Loss
 from shelduck.errors import Unsupported
+from shelduck.formats.report import Exported, ExportReport, FileRewrite, Loss
 
 LOSS = Loss("column 'u'", "uuid is shown as text")
 FILE = FileRewrite("/lake/a.parquet", 2048, ("column 'c' is int32 in the file",), 7)

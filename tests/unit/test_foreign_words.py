@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from shelduck.doors.sql.calls.procedures import PROCEDURES
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import NotFound, Unsupported
 from shelduck.model.tables import properties
 from shelduck.model.tables.properties import (
@@ -14,10 +16,8 @@ from shelduck.model.tables.properties import (
     apply_properties,
     checked_properties,
 )
-from shelduck.sql import foreign_words
-from shelduck.sql.ddl.partitioning import partition_keys
-from shelduck.sql.parse import parse
-from shelduck.statements.calls.procedures import PROCEDURES
+from shelduck.text import foreign_words
+from shelduck.text.ddl.partitioning import partition_keys
 
 PATTERNS = foreign_words._STATEMENTS
 ADVICE = [*PATTERNS.values(), *foreign_words._PROCEDURES.values()]

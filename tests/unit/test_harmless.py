@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck.errors import Unsupported
-from shelduck.sql.query.harmless import refuse_harmful
+from shelduck.text.query.harmless import refuse_harmful
 
 HARMLESS = [
     "SELECT upper(name) AS n, count(*) FROM t WHERE id IN (1, 2) GROUP BY (name) HAVING (1 = 1)",

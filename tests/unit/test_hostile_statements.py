@@ -9,13 +9,13 @@ from contextlib import suppress
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, ShelduckError
 from shelduck.jobs.jobs import job_properties
 from shelduck.model.tables.schema import new_field
 from shelduck.model.text.names import directory
 from shelduck.model.types.data_types import parse_type
-from shelduck.sql.parse import parse
-from shelduck.sql.tokens.parameters import with_parameters
+from shelduck.text.tokens.parameters import with_parameters
 from tests.support.lengths import shown, turns
 from tests.support.statement_corpus import example_statements
 

@@ -66,10 +66,12 @@ def test_whoever_opens_a_lake_lets_the_subjects_take_part():
     names = {
         path: ".".join(path.relative_to(SOURCE.parents[1]).with_suffix("").parts) for path in texts
     }
-    those = [names[path] for path, text in texts.items() if "\nimport shelduck.subjects" in text]
+    those = [
+        names[path] for path, text in texts.items() if "\nimport shelduck.doors.subjects" in text
+    ]
     doors = {names[path]: text for path, text in texts.items() if " = LakeState(" in text}
 
-    assert sorted(doors) == ["shelduck.api.connect", "shelduck.web.application"]
+    assert sorted(doors) == ["shelduck.doors.connect", "shelduck.web.application"]
     for door, text in doors.items():
         assert door in those or any(f"\nfrom {name} import" in text for name in those)
 
@@ -81,7 +83,7 @@ for name in {names!r}:
 import shelduck
 for name in shelduck.__all__:
     getattr(shelduck, name)
-import shelduck.cli.app, shelduck.delta, shelduck.sidecar
+import shelduck.cli.app, shelduck.delta, shelduck.doors.sidecar
 with shelduck.connect("sqlite:///lake.db", "data/") as lake:
     lake.execute("CREATE TABLE t (id INT)")
     lake.execute("INSERT INTO t VALUES (1), (2)")
@@ -110,26 +112,26 @@ def _package(requirement):
 
 
 # Modules that hand Spark's parser text that they or the caller of a verb have made. Text of a lake
-# goes through `stored` in spark/rows/bound.py, which lets it only compute with one row.
+# goes through `stored` in engine/rows/bound.py, which lets it only compute with one row.
 PARSING = {
     "cli/demo.py",
     "cli/sql.py",
-    "spark/bridge/named.py",
-    "spark/merge/folding.py",
-    "spark/merge/key_ranges.py",
-    "spark/merge/load_rows.py",
-    "spark/merge/merge_clauses.py",
-    "spark/merge/merge_scopes.py",
-    "spark/query.py",
-    "spark/rows/assignments.py",
-    "spark/rows/conversions.py",
-    "spark/rows/moments.py",
-    "spark/rows/store_rules.py",
-    "spark/scan/change_feed.py",
-    "spark/scan/expect.py",
-    "spark/scan/matching.py",
-    "statements/run/inserts.py",
-    "statements/run/whole_partitions.py",
+    "engine/bridge/named.py",
+    "write/merge/folding.py",
+    "write/merge/key_ranges.py",
+    "write/merge/load_rows.py",
+    "write/merge/merge_clauses.py",
+    "write/merge/merge_scopes.py",
+    "engine/query.py",
+    "engine/rows/assignments.py",
+    "engine/rows/conversions.py",
+    "engine/rows/moments.py",
+    "engine/rows/store_rules.py",
+    "read/scan/change_feed.py",
+    "read/scan/expect.py",
+    "read/scan/matching.py",
+    "doors/sql/run/inserts.py",
+    "doors/sql/run/whole_partitions.py",
 }
 
 

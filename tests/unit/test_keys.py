@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, ShelduckError
-from shelduck.evolution.arrangement import new_arrangement
 from shelduck.keys.key_draft import keyed_table
-from shelduck.keys.key_verbs import aggregate, aggregation, duplicate, unique, with_aggregates
+from shelduck.keys.verb import aggregate, aggregation, duplicate, unique, with_aggregates
+from shelduck.lake.evolution.arrangement import new_arrangement
 from shelduck.model.tables.keys import (
     KEYS,
     Aggregation,

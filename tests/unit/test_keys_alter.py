@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
-from shelduck.evolution.alter import plan_alter
+from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.tables.keys import (
     Aggregation,
     KeyModel,
@@ -20,8 +21,7 @@ from shelduck.model.tables.keys import (
 from shelduck.model.tables.schema import Default, Schema
 from shelduck.model.tables.table_version import Feature, PartitionColumn
 from shelduck.model.tables.writable import Conversion
-from shelduck.sql.parse import parse
-from shelduck.work.hooks import hooks_of
+from shelduck.write.hooks import hooks_of
 from tests.support.scans import column, holding, table
 
 DUPLICATE, UNIQUE, AGGREGATE = KeyModel.DUPLICATE, KeyModel.UNIQUE, KeyModel.AGGREGATE

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from shelduck.engine.files.layouts import layout_of, parse_footer, read_layouts
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.schema import Kind
 from shelduck.model.types.data_types import Decimal, Primitive
-from shelduck.spark.files.layouts import layout_of, parse_footer, read_layouts
 from tests.support.scans import arrow
 
 DUCKDB_TYPES = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.engine.files.listing import find_parquet
 from shelduck.errors import InvalidRequest
-from shelduck.spark.files.listing import find_parquet
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.sql.parse import parse
 
 CREATE, ALTER = "CREATE TABLE x", "ALTER TABLE t"
 COLUMN = f"{ALTER} ALTER COLUMN a"

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
-from shelduck.evolution.alter import plan_alter
+from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns
 from shelduck.model.changes.schema_change import AddColumn, ChangeType
 from shelduck.model.tables.schema import Default, new_field
 from shelduck.model.types.data_types import parse_type
-from shelduck.sql.parse import parse
 from tests.support.scans import column, table
 
 INT, TEXT, BIG, DOUBLE = (parse_type(t) for t in ("int", "string", "bigint", "double"))

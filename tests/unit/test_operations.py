@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shelduck.sql.statements import statement_values as st
-from shelduck.sql.statements.row_statements import DeleteUsing, UpdateFrom
-from shelduck.statements.execution import OPERATIONS
+from shelduck.doors.sql.execution import OPERATIONS
+from shelduck.text.statements import statement_values as st
+from shelduck.text.statements.row_statements import DeleteUsing, UpdateFrom
 
 
 def test_every_statement_has_a_name_of_its_own():

@@ -7,11 +7,11 @@ from itertools import permutations
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
-from shelduck.evolution.alter import plan_alter
+from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.tables.keys import Aggregation, KeyModel, KeySpec, resolve_keys, with_keys
 from shelduck.model.tables.table_version import PartitionColumn
-from shelduck.sql.parse import parse
 from tests.support.scans import column, table
 
 TABLE = table(

@@ -106,9 +106,9 @@ def test_a_data_path_is_stored_plainly(monkeypatch, tmp_path):
 
 
 # Who may call what opens, lists, copies or deletes; what is there for another purpose is named.
-LAYER = {"spark/files/storage.py", "spark/files/file_systems.py", "spark/files/s3_requests.py"}
+LAYER = {"engine/files/storage.py", "engine/files/file_systems.py", "engine/files/s3_requests.py"}
 OTHERS = {
-    "spark/bridge/classes.py": {"unlink"},  # compiled classes in a cache of the user
+    "engine/bridge/classes.py": {"unlink"},  # compiled classes in a cache of the user
     "catalog/databases/duckdb.py": {"unlink"},  # a new catalog that is not in its place yet
     "catalog/databases/duckdb_lease.py": {"unlink"},  # the wish beside a catalog, no file of a lake
 }

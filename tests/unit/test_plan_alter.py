@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
-from shelduck.evolution.alter import plan_alter
-from shelduck.evolution.alter_plan import AlterStep
+from shelduck.lake.evolution.alter_plan import AlterStep
+from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,

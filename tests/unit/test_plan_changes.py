@@ -6,11 +6,7 @@ import pytest
 
 from shelduck.errors import Unsupported
 from shelduck.model.changes.change import parse_entries
-from shelduck.model.files.data_file import DataFile, DeleteFile
-from shelduck.model.files.layout import SNAPSHOT_FIELD, Layout, PhysicalField
-from shelduck.model.tables.schema import TableId
-from shelduck.model.types.data_types import Primitive
-from shelduck.planning.feed_plan import (
+from shelduck.model.changes.feed_plan import (
     FeedDeletes,
     FeedFile,
     FeedSnapshots,
@@ -18,6 +14,10 @@ from shelduck.planning.feed_plan import (
     classify,
     plan_changes,
 )
+from shelduck.model.files.data_file import DataFile, DeleteFile
+from shelduck.model.files.layout import SNAPSHOT_FIELD, Layout, PhysicalField
+from shelduck.model.tables.schema import TableId
+from shelduck.model.types.data_types import Primitive
 
 PLAIN = Layout((PhysicalField("a", 1, Primitive("int32")),))
 MERGED = Layout((*PLAIN.fields, PhysicalField("s", SNAPSHOT_FIELD, Primitive("int64"))))

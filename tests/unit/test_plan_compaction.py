@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.model.files.data_file import DataFile, DeleteFile, MappedName, NameMapping
-from shelduck.model.files.layout import Layout, PhysicalField
-from shelduck.model.text.names import is_write_directory, write_directory
-from shelduck.model.types.data_types import ducklake_type
-from shelduck.planning.compaction import (
+from shelduck.model.files.compaction import (
     Bin,
     ColumnVersion,
     History,
@@ -18,6 +14,10 @@ from shelduck.planning.compaction import (
     dead_row_bins,
     small_file_bins,
 )
+from shelduck.model.files.data_file import DataFile, DeleteFile, MappedName, NameMapping
+from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.text.names import is_write_directory, write_directory
+from shelduck.model.types.data_types import ducklake_type
 
 NO_CHANGES = History([ColumnVersion(1, "int32", None, None, 1, None)], [0, 1, 2, 3])
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shelduck.errors import CorruptLake
+from shelduck.model.changes.stream import POSITION, StreamPart, StreamPosition, cut, parts_between
 from shelduck.model.files.data_file import DataFile
-from shelduck.planning.stream import POSITION, StreamPart, StreamPosition, cut, parts_between
 
 START = StreamPosition("uuid", 5, whole=True, start=5, start_whole=True)
 

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from shelduck.jobs.renewal import postponable
 from shelduck.model.changes.change import parse_entries
 from shelduck.model.files.data_file import DataFile, DeleteFile
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table_version import Snapshot
-from shelduck.rewrite.renewal import postponable
 
 T = TableId(1)
 

@@ -8,10 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from shelduck.errors import InvalidRequest
-from shelduck.sql.parse import parse
-from shelduck.sql.tokens.parts import Argument, IntervalText
-from shelduck.statements.call_arguments import (
+from shelduck.doors.sql.call_arguments import (
     Moment,
     Numbers,
     Share,
@@ -21,8 +18,11 @@ from shelduck.statements.call_arguments import (
     _types,
     values,
 )
-from shelduck.statements.calls.procedures import PROCEDURES
-from shelduck.statements.runner import Runner
+from shelduck.doors.sql.calls.procedures import PROCEDURES
+from shelduck.doors.sql.parse import parse
+from shelduck.doors.sql.runner import Runner
+from shelduck.errors import InvalidRequest
+from shelduck.text.tokens.parts import Argument, IntervalText
 
 RUNNER = SimpleNamespace(state=SimpleNamespace(time_zone=lambda: UTC))
 

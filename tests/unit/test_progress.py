@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from shelduck.operations import progress
-from shelduck.operations.progress import Meter, counted, duration
+from shelduck.write import progress
+from shelduck.write.progress import Meter, counted, duration
 from tests.support.time_limit import until
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shelduck.model.shadows.proof import FileBounds, Fitting, Proof, fitting, is_narrower
 from shelduck.model.types.data_types import ducklake_type
-from shelduck.planning.proof import FileBounds, Fitting, Proof, fitting, is_narrower
 
 PROVEN, FAILS, UNKNOWN = Proof.PROVEN, Proof.FAILS, Proof.UNKNOWN
 

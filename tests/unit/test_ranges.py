@@ -15,7 +15,7 @@ from shelduck.model.files.predicate import (
     Unknown,
 )
 from shelduck.model.types.data_types import Primitive
-from shelduck.planning.answers import whole_number_ranges
+from shelduck.read.plan.answers import whole_number_ranges
 
 ID = ("id",)
 

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from shelduck.catalog.commit.rebase import moved
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import Conflict
-from shelduck.evolution.alter import plan_alter
+from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.changes.change import altered
 from shelduck.model.files.data_file import ColumnStats, NewDataFile
 from shelduck.model.files.inlined_batch import InlinedBatch
@@ -15,8 +17,6 @@ from shelduck.model.files.layout import Layout
 from shelduck.model.tables.keys import KEYS
 from shelduck.model.tables.rollup import ROLLUPS
 from shelduck.model.tables.schema import Default
-from shelduck.planning.rebase import moved
-from shelduck.sql.parse import parse
 from tests.support.scans import column, table
 
 T = table(

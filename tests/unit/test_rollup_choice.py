@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck.model.tables.rollup import Measure, Rollup, RollupColumn
-from shelduck.planning.rollup_choice import Candidate, Wanted, choose
+from shelduck.read.plan.rollup_choice import Candidate, Wanted, choose
 
 DAY, CITY, SITE, PV, COST = range(1, 6)
 SUM, MIN, MAX, COUNT = Measure.SUM, Measure.MIN, Measure.MAX, Measure.COUNT

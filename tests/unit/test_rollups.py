@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.evolution.alter import plan_alter
+from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.changes.change import altered
 from shelduck.model.tables.keys import Aggregation, KeyModel, names_of, table_keys
 from shelduck.model.tables.rollup import (
@@ -24,7 +25,6 @@ from shelduck.model.tables.rollup import (
 )
 from shelduck.model.types.data_types import parse_type
 from shelduck.rollups.rollup_plan import is_current, measured_type, plan_rollup, spec_of
-from shelduck.sql.parse import parse
 from tests.support.rollups import keyed, made
 from tests.support.scans import column, holding, table
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
-from shelduck.evolution.alter import plan_alter
+from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.changes.change import altered
 from shelduck.model.tables.keys import Aggregation, KeyModel, table_keys
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, rollup_of
 from shelduck.rollups.altered_bases import names_rollup, parted
 from shelduck.rollups.rollup_plan import is_current
-from shelduck.sql.parse import parse
 from tests.support.rollups import keyed, made
 from tests.support.scans import column, table
 

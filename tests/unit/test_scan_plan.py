@@ -9,10 +9,10 @@ import pytest
 from shelduck.errors import CorruptLake, NotFound, Unsupported
 from shelduck.model.files.data_file import DataFile, DeleteFile, MappedName, NameMapping
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
+from shelduck.model.files.readable import How, StoredReading, reading
 from shelduck.model.tables.schema import Kind
 from shelduck.model.types.data_types import Primitive, ducklake_type
-from shelduck.planning.readable import How, StoredReading, reading
-from shelduck.planning.scan import plan_scan
+from shelduck.read.plan.scan import plan_scan
 from tests.support.scans import column, table
 
 

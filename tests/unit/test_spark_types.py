@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import types as T  # noqa: N812
 
+from shelduck.engine.types import data_type_of, members_of, spark_type, struct_type
 from shelduck.errors import Unsupported
 from shelduck.model.tables.schema import new_schema
 from shelduck.model.types.data_types import Member, ducklake_type, parse_type
-from shelduck.spark.types import data_type_of, members_of, spark_type, struct_type
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.schema_change import (
@@ -18,13 +19,12 @@ from shelduck.model.changes.schema_change import (
 )
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Decimal, List, Map, Member, Primitive, Struct
-from shelduck.sql.parse import parse
-from shelduck.sql.statements.statement_values import (
+from shelduck.text.statements.statement_values import (
     AlterTableStatement,
     NamedTable,
     RenameTableStatement,
 )
-from shelduck.sql.statements.upkeep_statements import DropFeature, UndoJob
+from shelduck.text.statements.upkeep_statements import DropFeature, UndoJob
 
 INT, BIGINT, STRING = Primitive("int32"), Primitive("int64"), Primitive("varchar")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.sql.catalogs import LakeNames, owner, temporary_view, within, without_catalog
-from shelduck.sql.parse import parse
-from shelduck.sql.tokens.parts import SessionName
-from shelduck.sql.upkeep.show_clauses import with_sparks_functions
+from shelduck.doors.sql.catalogs import LakeNames, owner, temporary_view, within, without_catalog
+from shelduck.doors.sql.parse import parse
+from shelduck.doors.sql.show_clauses import with_sparks_functions
+from shelduck.text.tokens.parts import SessionName
 
 ELSEWHERE = LakeNames({"lake", "two"}, "spark_catalog", lambda name: name == "tv")
 INSIDE = LakeNames({"lake", "two"}, "lake", lambda name: name == "tv")

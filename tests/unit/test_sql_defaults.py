@@ -9,7 +9,7 @@ import pytest
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import ducklake_type
-from shelduck.sql.ddl.defaults import expression_for_spark, read_default, value_at
+from shelduck.text.ddl.defaults import expression_for_spark, read_default, value_at
 
 
 @pytest.mark.parametrize(

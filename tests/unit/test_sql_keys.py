@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns
@@ -12,8 +13,7 @@ from shelduck.model.tables.keys import DELETE_SIGN, Aggregation, KeyModel, KeySp
 from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Primitive
-from shelduck.sql.parse import parse
-from shelduck.sql.statements.statement_values import (
+from shelduck.text.statements.statement_values import (
     AlterTableStatement,
     ColumnDefinition,
     CreateTableStatement,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.schema_change import DropColumn, RenameColumn
 from shelduck.model.tables.partition import (
@@ -17,14 +18,13 @@ from shelduck.model.tables.partition import (
     directory_keys,
     parse_sort_key,
 )
-from shelduck.sql.ddl.sorting import (
+from shelduck.text.ddl.sorting import (
     columns_of,
     key_text,
     renamed,
     sort_expression_for_spark,
     sort_key,
 )
-from shelduck.sql.parse import parse
 
 
 def _changes(text):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.view import MacroKind, MacroParameter
-from shelduck.sql.parse import parse
-from shelduck.sql.query.macro_calls import Macro, MacroForm, expanded, qualified
+from shelduck.text.query.macro_calls import Macro, MacroForm, expanded, qualified
 
 SCALARS = {
     "inc": Macro("main.inc", (MacroForm((("x", None),), (), "x + 1"),)),

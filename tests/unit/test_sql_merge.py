@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest
-from shelduck.sql.parse import parse
-from shelduck.sql.statements.row_statements import (
+from shelduck.text.statements.row_statements import (
     Assignment,
     DeleteRow,
     DoNothing,
@@ -19,7 +19,7 @@ from shelduck.sql.statements.row_statements import (
     UpdateAll,
     UpdateSet,
 )
-from shelduck.sql.tokens.parts import Expression, NamedTable, Query, Relation, Target
+from shelduck.text.tokens.parts import Expression, NamedTable, Query, Relation, Target
 
 T, S = NamedTable(("t",)), NamedTable(("s",))
 ROWS = Target(T, "__lake_target__", "t")

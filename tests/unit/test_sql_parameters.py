@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from shelduck import InvalidRequest
-from shelduck.sql.query.travel import in_sparks_words
-from shelduck.sql.tokens.parameters import literal_text, with_parameters
+from shelduck.text.query.travel import in_sparks_words
+from shelduck.text.tokens.parameters import literal_text, with_parameters
 
 
 @pytest.mark.parametrize(

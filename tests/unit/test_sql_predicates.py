@@ -20,7 +20,7 @@ from shelduck.model.files.predicate import (
     Unknown,
 )
 from shelduck.model.types.data_types import Decimal, Primitive
-from shelduck.sql.query.predicates import parse_filter
+from shelduck.text.query.predicates import parse_filter
 
 COLUMNS = ("id", "i", "b", "f", "d", "dec", "st", "bin", "bo", "dt", "ts", "tn", "s", "é", "a.b")
 

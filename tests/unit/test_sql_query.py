@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.sql.parse import parse
-from shelduck.sql.tokens.parts import (
+from shelduck.text.tokens.parts import (
     Call,
     FunctionRelation,
     NamedTable,

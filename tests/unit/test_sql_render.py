@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from shelduck.doors.sql.parse import parse
 from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Schema
 from shelduck.model.text.quoting import quote_text
 from shelduck.model.types.data_types import (
@@ -17,9 +18,8 @@ from shelduck.model.types.data_types import (
     parse_type,
     type_text,
 )
-from shelduck.sql.ddl.render import create_table_text
-from shelduck.sql.parse import parse
-from shelduck.sql.statements.statement_values import CreateTableStatement, NamedTable
+from shelduck.text.ddl.render import create_table_text
+from shelduck.text.statements.statement_values import CreateTableStatement, NamedTable
 
 
 def leaf(number, name, kind, **more):

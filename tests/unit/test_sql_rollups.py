@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.rollup import AddRollup, DropRollup, Measure, MeasureSpec, RollupSpec
-from shelduck.sql.parse import parse
-from shelduck.sql.statements.statement_values import AlterRollups, NamedTable
+from shelduck.text.statements.statement_values import AlterRollups, NamedTable
 
 T = NamedTable(("t",))
 ST = NamedTable(("s", "t"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.sql.parse import parse
-from shelduck.sql.statements.row_statements import (
+from shelduck.text.statements.row_statements import (
     Assignment,
     Delete,
     DeleteRow,
@@ -20,8 +20,8 @@ from shelduck.sql.statements.row_statements import (
     UpdateFrom,
     UpdateSet,
 )
-from shelduck.sql.tokens.arguments import text_of
-from shelduck.sql.tokens.parts import Expression, NamedTable, Query, Relation, Selection, Target
+from shelduck.text.tokens.arguments import text_of
+from shelduck.text.tokens.parts import Expression, NamedTable, Query, Relation, Selection, Target
 
 T = NamedTable(("t",))
 ROWS = Target(T, "__lake_target__", "t")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import PartitionBy, Transform
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Decimal, Primitive
-from shelduck.sql.parse import parse
-from shelduck.sql.statements.statement_values import (
+from shelduck.text.statements.statement_values import (
     ColumnDefinition,
     CreateSchemaStatement,
     CreateTableStatement,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.sql.parse import parse
-from shelduck.sql.query.translate import duckdb_query, refusal_query, require_columns, spark_query
+from shelduck.text.query.translate import duckdb_query, refusal_query, require_columns, spark_query
 
 T = ('{DUCKLAKE_CATALOG}."main"."t"', "")
 

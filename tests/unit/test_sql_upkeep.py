@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.sql.parse import parse
-from shelduck.sql.statements.statement_values import (
+from shelduck.text.statements.statement_values import (
     AlterView,
     CreateViewStatement,
     DropViewStatement,
@@ -16,7 +16,7 @@ from shelduck.sql.statements.statement_values import (
     RenameViewStatement,
     ViewColumn,
 )
-from shelduck.sql.statements.upkeep_statements import (
+from shelduck.text.statements.upkeep_statements import (
     BeginTransaction,
     Checkpoint,
     CommitTransaction,
@@ -26,7 +26,7 @@ from shelduck.sql.statements.upkeep_statements import (
     RollbackTransaction,
     Vacuum,
 )
-from shelduck.sql.tokens.parts import (
+from shelduck.text.tokens.parts import (
     Call,
     Expression,
     IntervalText,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from shelduck.borders.delta.import_verbs import _Import
 from shelduck.errors import CorruptLake, NewerFormat
+from shelduck.formats.delta.import_verbs import _Import
 from shelduck.model.tables import properties
 from shelduck.model.tables.keys import KEYS, Aggregation, KeyModel, TableKeys, table_keys, with_keys
 from shelduck.model.tables.properties import widens_by_itself

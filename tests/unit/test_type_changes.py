@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.files.compaction import ColumnVersion
 from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.resolve import resolve
+from shelduck.model.shadows.type_changes import (
+    OlderType,
+    first_narrowing,
+    older_types,
+    type_changes,
+)
 from shelduck.model.tables.schema import Kind, new_field
 from shelduck.model.types.data_types import Primitive, ducklake_type, parse_type
-from shelduck.planning.compaction import ColumnVersion
-from shelduck.planning.resolve import resolve
-from shelduck.planning.type_changes import OlderType, first_narrowing, older_types, type_changes
 from tests.support.scans import table
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from shelduck.model.changes.job import successors
+from shelduck.model.shadows.shadows import known_shadow
 from shelduck.model.tables.schema import Field, Kind, new_field
 from shelduck.model.tables.writable import Conversion
 from shelduck.model.types.data_types import Primitive, parse_type
-from shelduck.planning.shadows import known_shadow
 
 
 def test_columns_are_followed_to_the_ones_that_have_their_places_now():

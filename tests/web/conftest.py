@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import shelduck
+from shelduck.lake.state import LakeState
 from shelduck.web.application import make_app
 from shelduck.web.guard import Guard
-from shelduck.work.state import LakeState
 from tests.support.html import tree
 from tests.support.lake import Lake
 
@@ -85,4 +85,4 @@ def _no_java(monkeypatch):
     def refuse(*_: object) -> None:
         raise AssertionError("a page asked for a Spark session")
 
-    monkeypatch.setattr("shelduck.work.state.session_for", refuse)
+    monkeypatch.setattr("shelduck.lake.state.session_for", refuse)

@@ -15,9 +15,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
 import shelduck
+from shelduck.lake.state import LakeState
 from shelduck.web.application import listening, make_app
 from shelduck.web.guard import Guard
-from shelduck.work.state import LakeState
 from tests.support.shown_lake import ShownLake, make
 from tests.support.time_limit import PATIENCE
 

@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 import shelduck
-from shelduck.api.connect import connect_existing
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.cli.app import app as command_line
+from shelduck.doors.connect import connect_existing
 from shelduck.model.changes.change import CommitInfo
 from shelduck.model.changes.job import JobState, JobWork, NewJob
 from shelduck.web.guard import POLICY, Guard

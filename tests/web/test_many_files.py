@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import text
 
+from shelduck.files.candidates import LOOKED_UP
 from shelduck.model.changes.change import AppendFiles
-from shelduck.rewrite.candidates import LOOKED_UP
 from tests.support.files import write_file
 from tests.support.html import figures, rows, words
 from tests.support.looked_up import note_files

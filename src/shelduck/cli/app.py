@@ -119,7 +119,7 @@ def main() -> None:
     except ShelduckError as error:
         _fail(error, str(error))
     except Exception as error:
-        from shelduck.spark.session import PySparkException
+        from shelduck.engine.session import PySparkException
 
         if not isinstance(error, PySparkException):
             raise

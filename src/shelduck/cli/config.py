@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from shelduck.errors import InvalidRequest, NotFound
 
 if TYPE_CHECKING:
-    from shelduck.api.lake import Lake
+    from shelduck.doors.lake import Lake
 
 
 FILE = "shelduck.toml"
@@ -222,7 +222,7 @@ def connect(
     ``conf`` are settings ``key=value`` for the Spark session that a command starts; ``version`` is
     that of DuckLake for a lake that is made.
     """
-    from shelduck.api import connect as api
+    from shelduck.doors import connect as api
 
     wanted, how = _reached(catalog, conf)
     place = data_path or wanted.data_path
@@ -231,7 +231,7 @@ def connect(
 
 def connect_existing(catalog: str, conf: Sequence[str] = ()) -> Lake:
     """Return the lake of an address or a name; NotFound if there is none."""
-    from shelduck.api import connect as api
+    from shelduck.doors import connect as api
 
     wanted, how = _reached(catalog, conf)
     return api.connect_existing(wanted.catalog, **how)

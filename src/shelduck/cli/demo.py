@@ -21,15 +21,15 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
-from shelduck.api.connect import connect
-from shelduck.api.lake import Lake
-from shelduck.api.schema_changes import add_column, change_type, rename_column
+from shelduck.alter.schema_changes import add_column, change_type, rename_column
+from shelduck.doors.connect import connect
+from shelduck.doors.lake import Lake
 from shelduck.errors import Conflict, InvalidRequest, NotFound
 from shelduck.jobs.jobs import SchemaChangeJob
+from shelduck.lake.results import Committed
 from shelduck.model.changes.job import JobState
 from shelduck.model.types.data_types import type_text
-from shelduck.verbs.table import Table
-from shelduck.work.results import Committed
+from shelduck.objects.table import Table
 
 T = TypeVar("T")
 _FILES = 8

@@ -13,7 +13,7 @@ from shelduck.cli.config import connect_existing
 from shelduck.errors import CatalogUnavailable
 
 if TYPE_CHECKING:
-    from shelduck.api.lake import Lake
+    from shelduck.doors.lake import Lake
     from shelduck.upkeep.maintain import MaintenanceStep
 
 EXAMPLE = """Example: shelduck maintain -c prod --every 5m
@@ -53,7 +53,7 @@ def maintain(
 
     You can run any number of processes: they share the tables.
     """
-    from shelduck.work.instants import seconds_of
+    from shelduck.lake.instants import seconds_of
 
     pause = None if every is None else seconds_of("--every", every)
 

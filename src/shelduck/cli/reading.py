@@ -11,10 +11,10 @@ from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.catalog.schema.lake_schema import LakeInfo, open_lake
 from shelduck.cli.config import wanted_lake
 from shelduck.errors import NotFound
+from shelduck.lake.results import TableName, table_name
 from shelduck.model.changes.job import Job
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA, Snapshot, TableVersion
 from shelduck.model.text.names import split_name
-from shelduck.work.results import TableName, table_name
 
 
 @contextmanager

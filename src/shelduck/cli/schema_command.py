@@ -15,7 +15,7 @@ from shelduck.model.text.quoting import quote_name
 from shelduck.model.types.data_types import type_text
 
 if TYPE_CHECKING:
-    from shelduck.schema_files.schema_plan import SchemaPlan
+    from shelduck.doors.schema_files.schema_plan import SchemaPlan
 
 PULL = "pull"
 CHANGES = 2

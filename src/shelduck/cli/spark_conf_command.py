@@ -68,7 +68,7 @@ def spark_conf(
 
 
 def _command(program: str, lines: Mapping[str, str]) -> list[str]:
-    from shelduck.spark.session import package_of_spark
+    from shelduck.engine.session import package_of_spark
 
     programs = package_of_spark() / "bin"
     settings = [part for key, value in lines.items() for part in ("--conf", f"{key}={value}")]
@@ -79,7 +79,7 @@ def _command(program: str, lines: Mapping[str, str]) -> list[str]:
 
 
 def _lines(wanted: NamedLake, name: str, data_path: str | None) -> dict[str, str]:
-    from shelduck.spark.bridge.lake_catalog import CLASS
+    from shelduck.engine.bridge.lake_catalog import CLASS
 
     setting = f"spark.sql.catalog.{name}"
     place = data_path or wanted.data_path
@@ -111,11 +111,11 @@ def _require_public(wanted: NamedLake, name: str) -> None:
 
 
 def _jar() -> Path:
-    from shelduck.spark.bridge.classes import compiled_jar, kept_jar
+    from shelduck.engine.bridge.classes import compiled_jar, kept_jar
 
     found = kept_jar()
     if found is None:
-        from shelduck.spark.session import start_session
+        from shelduck.engine.session import start_session
 
         spark = start_session({"spark.log.level": "OFF"})
         try:

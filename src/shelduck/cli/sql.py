@@ -38,9 +38,9 @@ def sql(
     """Run SQL and print the rows of the last statement."""
     statements = _statements(text, file)
     with connect(catalog, data_path, conf or (), ducklake_version) as lake:
-        from shelduck.spark.failures import telling_spark
-        from shelduck.spark.stopping import stopped_on_error
-        from shelduck.work.results import PlainRows
+        from shelduck.engine.failures import telling_spark
+        from shelduck.engine.stopping import stopped_on_error
+        from shelduck.lake.results import PlainRows
 
         found = lake.execute(statements)
         if isinstance(found, PlainRows):

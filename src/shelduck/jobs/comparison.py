@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shelduck.catalog.running import job_rows as catalog_jobs
+from shelduck.jobs.convert import OlderValues
 from shelduck.jobs.undo import rows_around
+from shelduck.lake.state import LakeState
 from shelduck.model.changes.job import Job
+from shelduck.model.shadows.shadows import Shadow, known_shadow
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.planning.shadows import Shadow, known_shadow
-from shelduck.rewrite.convert import OlderValues
-from shelduck.spark.rows.shadow_rows import unlike_rows
-from shelduck.work.state import LakeState
+from shelduck.write.shadow_rows import unlike_rows
 
 
 @dataclass(frozen=True, slots=True)

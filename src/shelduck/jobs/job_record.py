@@ -10,6 +10,8 @@ from typing import Any
 from shelduck import clock
 from shelduck.catalog.commit.commit import Landed, commit
 from shelduck.catalog.running import job_rows as catalog_jobs
+from shelduck.engine.named_errors import SparkError, data_fault, first_line
+from shelduck.engine.session import AnalysisException
 from shelduck.errors import (
     CorruptLake,
     InvalidRequest,
@@ -18,18 +20,16 @@ from shelduck.errors import (
     ShelduckError,
     SparkFailed,
 )
-from shelduck.leases import Writer
+from shelduck.files.compact import Survey, survey
+from shelduck.lake.done import discard, require_files
+from shelduck.lake.leases import Writer
+from shelduck.lake.state import LakeState
+from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import Change
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
 from shelduck.model.changes.records import EndWriters, LearnLayouts
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.operations.done import discard, require_files
-from shelduck.operations.write.flush_rows import with_past
-from shelduck.rewrite.compact import Survey, survey
-from shelduck.spark.named_errors import SparkError, data_fault, first_line
-from shelduck.spark.session import AnalysisException
-from shelduck.work.state import LakeState
-from shelduck.work.unit import UnitOfWork
+from shelduck.write.changes.flush_rows import with_past
 
 
 class JobRecord:

@@ -11,35 +11,35 @@ from shelduck import clock
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
-from shelduck.evolution.alter_plan import AlterPlan
+from shelduck.files.verb import bytes_of
 from shelduck.jobs.job_record import Begun
 from shelduck.jobs.shares import help_job
 from shelduck.jobs.undo import undo_of
 from shelduck.jobs.undo_plan import WayBack
 from shelduck.jobs.worker import JobWorker
-from shelduck.leases import is_gone, new_identity
+from shelduck.lake.done import require_files
+from shelduck.lake.evolution.alter_plan import AlterPlan
+from shelduck.lake.handle import TellsOfSpark
+from shelduck.lake.leases import is_gone, new_identity
+from shelduck.lake.results import Committed, TableName
+from shelduck.lake.state import LakeState
+from shelduck.lake.turns import Turns
+from shelduck.lake.unit import UnitOfWork
 from shelduck.metrics import JOB_DURATION, timed
 from shelduck.model.changes.change import Change
 from shelduck.model.changes.job import Job, JobIndex, JobPace, JobState, JobWork, NewJob, Undone
 from shelduck.model.changes.modify import TableChange
+from shelduck.model.shadows.shadows import Shadow, reservation, with_reserved
 from shelduck.model.tables.rollup import RollupSpec, rollup_names
 from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.model.tables.writable import require_writable
 from shelduck.model.text.intervals import whole_number
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.text.shown import html_text
-from shelduck.operations.done import require_files
-from shelduck.planning.shadows import Shadow, reservation, with_reserved
-from shelduck.rewrite.compact_verbs import bytes_of
 from shelduck.rollups.builder import drop_unlisted, is_taken, refolding
 from shelduck.rollups.rollup_plan import plan_rollup
-from shelduck.spark.rows.shadow_rows import require_resolved
-from shelduck.sql.query.read_query import looks_at_other_rows
-from shelduck.work.handle import TellsOfSpark
-from shelduck.work.results import Committed, TableName
-from shelduck.work.state import LakeState
-from shelduck.work.turns import Turns
-from shelduck.work.unit import UnitOfWork
+from shelduck.text.query.read_query import looks_at_other_rows
+from shelduck.write.shadow_rows import require_resolved
 
 
 class SchemaChangeJob(TellsOfSpark, in_parts=True):

@@ -12,17 +12,12 @@ from functools import partial
 from typing import TypedDict
 
 from shelduck import clock
+from shelduck.engine.named_errors import SparkError
+from shelduck.engine.session import AnalysisException
 from shelduck.errors import InvalidRequest
-from shelduck.jobs.job_record import JobRecord
-from shelduck.jobs.undo import older_values
-from shelduck.model.changes.job import Job, JobPace, JobSpeed, JobState
-from shelduck.model.files.data_file import DataFile
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.operations.progress import bin_progress
-from shelduck.planning.compaction import Bin, batches
-from shelduck.planning.shadows import Shadow
-from shelduck.rewrite.compact import Report, RewrittenBin, Survey, write_bins
-from shelduck.rewrite.convert import (
+from shelduck.files.compact import Report, RewrittenBin, Survey, write_bins
+from shelduck.files.lot_commits import land
+from shelduck.jobs.convert import (
     SMALL,
     OlderValues,
     bins_of_copies,
@@ -31,12 +26,17 @@ from shelduck.rewrite.convert import (
     told_of_bad_values,
     write_converted,
 )
-from shelduck.rewrite.lot_commits import land
-from shelduck.spark.named_errors import SparkError
-from shelduck.spark.session import AnalysisException
-from shelduck.spark.write.rewrite import at_once, writes_several
-from shelduck.work.results import TableName
-from shelduck.work.state import LakeState
+from shelduck.jobs.job_record import JobRecord
+from shelduck.jobs.undo import older_values
+from shelduck.lake.results import TableName
+from shelduck.lake.state import LakeState
+from shelduck.model.changes.job import Job, JobPace, JobSpeed, JobState
+from shelduck.model.files.compaction import Bin, batches
+from shelduck.model.files.data_file import DataFile
+from shelduck.model.shadows.shadows import Shadow
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.write.parquet.rewrite import at_once, writes_several
+from shelduck.write.progress import bin_progress
 
 # Bins per concurrent task in one commit, a Spark job: what a crash may lose. Small ones are more.
 _LOT, _SMALL_LOT = 4, 32

@@ -10,17 +10,17 @@ from __future__ import annotations
 import random
 
 from shelduck import clock
+from shelduck.engine.named_errors import SparkError
+from shelduck.engine.stopping import stopped_on_error
 from shelduck.errors import Conflict, NotFound, ShelduckError
+from shelduck.files.compact import Survey
+from shelduck.jobs.convert import older, unconverted
 from shelduck.jobs.job_record import JobRecord
 from shelduck.jobs.lots import Lots
-from shelduck.leases import Maintainer, new_identity
+from shelduck.lake.leases import Maintainer, new_identity
+from shelduck.lake.state import LakeState
 from shelduck.model.changes.job import Job, JobState, JobWork
-from shelduck.planning.shadows import Shadow, known_shadows
-from shelduck.rewrite.compact import Survey
-from shelduck.rewrite.convert import older, unconverted
-from shelduck.spark.named_errors import SparkError
-from shelduck.spark.stopping import stopped_on_error
-from shelduck.work.state import LakeState
+from shelduck.model.shadows.shadows import Shadow, known_shadows
 
 # A smaller table is not worth the claims.
 _SHARE = 1 << 30

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from shelduck.catalog.read import read
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.evolution.alter import plan_alter
-from shelduck.evolution.alter_plan import AlterPlan
+from shelduck.files.compact import Survey, survey
+from shelduck.jobs.convert import OlderValues, held, unheld
 from shelduck.jobs.undo_plan import (
     PublishedJob,
     WayBack,
@@ -17,18 +17,18 @@ from shelduck.jobs.undo_plan import (
     refuse_not_published,
     refuse_other_values,
 )
+from shelduck.lake.evolution.alter_plan import AlterPlan
+from shelduck.lake.evolution.plan import plan_alter
+from shelduck.lake.results import TableName
+from shelduck.lake.state import LakeState
+from shelduck.lake.unit import view_of
 from shelduck.model.changes.job import Job, JobIndex, Undone
 from shelduck.model.changes.schema_change import ChangeTypeBack
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table_version import Feature, Snapshot, TableVersion
-from shelduck.operations.read.table_rows import table_rows
-from shelduck.rewrite.compact import Survey, survey
-from shelduck.rewrite.convert import OlderValues, held, unheld
+from shelduck.read.table_rows import table_rows
 from shelduck.rollups.altered_bases import parted
 from shelduck.rollups.rollup_tables import rollups_of
-from shelduck.work.results import TableName
-from shelduck.work.state import LakeState
-from shelduck.work.unit import view_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from shelduck.catalog.read.files.outside import nulls_of
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.catalog.running.writers import begin_running, writers_before
 from shelduck.catalog.schema.lake_schema import CREATED_BY
+from shelduck.engine.named_errors import first_line
+from shelduck.engine.stopping import stopped_on_error
 from shelduck.errors import (
     CatalogUnavailable,
     Conflict,
@@ -27,37 +29,35 @@ from shelduck.errors import (
     ShelduckError,
     StorageUnavailable,
 )
-from shelduck.evolution.alter import plan_alter
-from shelduck.jobs.job_record import Begun, JobRecord, ending, left_open, why_cancelled
-from shelduck.jobs.lots import Lots, pauses
-from shelduck.jobs.shares import Helper, Shares, files_left
-from shelduck.leases import is_gone, new_identity
-from shelduck.model.changes.change import AlterTable
-from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
-from shelduck.model.files.data_file import live_rows
-from shelduck.model.tables.rollup import rollup_names
-from shelduck.model.tables.schema import Field
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.operations.done import discard
-from shelduck.planning.shadows import Shadow, known_shadows
-from shelduck.rewrite.compact import RewrittenBin, Survey
-from shelduck.rewrite.compact_verbs import FlushVerbs
-from shelduck.rewrite.convert import (
+from shelduck.files.compact import RewrittenBin, Survey
+from shelduck.files.verb import FlushVerbs
+from shelduck.jobs.convert import (
     ConvertedColumn,
     converted_columns,
     nulls_in,
     results,
     told_of_nulls,
 )
-from shelduck.rewrite.renewal import renew
+from shelduck.jobs.job_record import Begun, JobRecord, ending, left_open, why_cancelled
+from shelduck.jobs.lots import Lots, pauses
+from shelduck.jobs.renewal import renew
+from shelduck.jobs.shares import Helper, Shares, files_left
+from shelduck.lake.done import discard
+from shelduck.lake.evolution.plan import plan_alter
+from shelduck.lake.leases import is_gone, new_identity
+from shelduck.lake.results import Committed, TableName, Unchanged
+from shelduck.lake.state import LakeState
+from shelduck.lake.unit import UnitOfWork
+from shelduck.model.changes.change import AlterTable
+from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
+from shelduck.model.files.data_file import live_rows
+from shelduck.model.shadows.shadows import Shadow, known_shadows
+from shelduck.model.tables.rollup import rollup_names
+from shelduck.model.tables.schema import Field
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.rollups.builder import drop_unlisted, roll_up
 from shelduck.rollups.rollup_shape import refresh_by_id
 from shelduck.rollups.staged_alters import alter_with_rollups, stage_converted
-from shelduck.spark.named_errors import first_line
-from shelduck.spark.stopping import stopped_on_error
-from shelduck.work.results import Committed, TableName, Unchanged
-from shelduck.work.state import LakeState
-from shelduck.work.unit import UnitOfWork
 
 # After so many lost races, a job briefly leaves rollups stale, so that it ends at all.
 _INSISTING = 5

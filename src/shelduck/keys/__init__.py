@@ -2,6 +2,6 @@
 
 In come a table with a key model, and rows or clauses. Out come loads that have each key once, and
 refusals of statements that would not (`unique_keys`); and what an ALTER TABLE may do (`key_draft`).
-Nothing here commits. A table without keys enters none of it: the core asks `shelduck.work.hooks`,
+Nothing here commits. A table without keys enters none of it: the core asks `shelduck.write.hooks`,
 and the rules that are put in there, by the features of its table.
 """

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.evolution.alter import Partition, ShapeRules
-from shelduck.evolution.arrangement import Arrangement, arrangement_of
+from shelduck.lake.evolution.arrangement import Arrangement, arrangement_of
+from shelduck.lake.evolution.plan import Partition, ShapeRules
 from shelduck.model.changes.definition import Definition, Position
 from shelduck.model.changes.modify import ModifyColumn, Restatement, TableChange
 from shelduck.model.changes.schema_change import (
@@ -34,7 +34,7 @@ from shelduck.model.tables.schema import Field, FieldId, Schema, path_text
 from shelduck.model.tables.table_version import PartitionColumn, TableVersion
 from shelduck.model.text.quoting import quote_name
 from shelduck.model.types.data_types import SIGNED, UNSIGNED, DataType, Decimal
-from shelduck.sql.ddl.sorting import duckdb_name
+from shelduck.text.ddl.sorting import duckdb_name
 
 
 def keyed_table(

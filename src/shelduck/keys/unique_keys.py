@@ -10,28 +10,35 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 from shelduck.catalog.commit.settled import is_settled, settled_at
+from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.lake.done import Counts, Done, Loaded
+from shelduck.lake.lookup import rows_of
+from shelduck.lake.results import TableName
+from shelduck.lake.table_changes import feed_since
+from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import DeleteRows
 from shelduck.model.changes.records import Settling
 from shelduck.model.tables.keys import folds, table_keys
 from shelduck.model.tables.schema import Path
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.operations.done import Counts, Done, Loaded
-from shelduck.operations.progress import write_progress
-from shelduck.operations.read.table_rows import TableRows
-from shelduck.operations.write.append import appended, write_rows
-from shelduck.operations.write.delete import ORIGINS, deleted
-from shelduck.operations.write.inlining import moved_to_catalog
-from shelduck.operations.write.update import (
+from shelduck.read.scan.matching import Where
+from shelduck.read.scan.scan_frames import Origin
+from shelduck.read.table_rows import TableRows
+from shelduck.write.changes.append import appended, write_rows
+from shelduck.write.changes.delete import ORIGINS, deleted
+from shelduck.write.changes.inlining import moved_to_catalog
+from shelduck.write.changes.update import (
     Replacing,
     RowRules,
     Versions,
     require_free_names,
     write_versions,
 )
-from shelduck.spark.merge.folding import GONE, Folding
-from shelduck.spark.merge.key_ranges import near_keys
-from shelduck.spark.merge.load_rows import (
+from shelduck.write.hooks import stage_rows
+from shelduck.write.merge.folding import GONE, Folding
+from shelduck.write.merge.key_ranges import near_keys
+from shelduck.write.merge.load_rows import (
     alive_rows,
     dying,
     folded_again,
@@ -45,18 +52,11 @@ from shelduck.spark.merge.load_rows import (
     with_order,
     without_rows,
 )
-from shelduck.spark.merge.merge_clauses import MergeAction
-from shelduck.spark.merge.merge_rows import by_action
-from shelduck.spark.scan.matching import Where
-from shelduck.spark.scan.scan_frames import Origin
-from shelduck.spark.session import DataFrame, SparkSession
-from shelduck.spark.write.kept import NUMBER, bring, can_bring, keep, shared
-from shelduck.spark.write.origins import ACTION
-from shelduck.work.hooks import stage_rows
-from shelduck.work.lookup import rows_of
-from shelduck.work.results import TableName
-from shelduck.work.table_changes import feed_since
-from shelduck.work.unit import UnitOfWork
+from shelduck.write.merge.merge_clauses import MergeAction
+from shelduck.write.merge.merge_rows import by_action
+from shelduck.write.parquet.kept import NUMBER, bring, can_bring, keep, shared
+from shelduck.write.parquet.origins import ACTION
+from shelduck.write.progress import write_progress
 
 
 def folding_of(table: TableVersion) -> Folding | None:
@@ -147,7 +147,7 @@ def load_rows(
 ) -> Loaded:
     """Return the load of ``new`` into a UNIQUE or AGGREGATE table; nothing is committed.
 
-    ``new`` are rows from `shelduck.spark.merge.load_rows.ordered`. First, rows of one key are
+    ``new`` are rows from `shelduck.write.merge.load_rows.ordered`. First, rows of one key are
     folded. Then the table's rows with these keys are looked up in the files whose key range
     overlaps theirs, and replaced or combined. A row that changes keeps its row id.
 

@@ -4,5 +4,5 @@ In come a base, its rollups and a change: of rows (`following`), of columns (`al
 `staged_alters`), of names (`rollup_shape`), or a query that one may answer (`answering`). Out come
 staged changes of the rollups beside those of the base, a job that builds one (`builder`), and what
 a check finds (`check_rollups`). Nothing here commits, and a table without rollups enters none of
-it: the core asks `shelduck.work.hooks` by the features of its table.
+it: the core asks `shelduck.write.hooks` by the features of its table.
 """

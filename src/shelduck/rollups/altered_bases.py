@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError
-from shelduck.evolution.alter import names_rollup, plan_alter
-from shelduck.evolution.alter_plan import REMAKING, AlterPlan, AlterStep
+from shelduck.lake.evolution.alter_plan import REMAKING, AlterPlan, AlterStep
+from shelduck.lake.evolution.plan import names_rollup, plan_alter
+from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import AlterTable, altered
 from shelduck.model.changes.job import JobIndex
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns, TableChange
@@ -32,7 +33,6 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import Conversion
 from shelduck.model.text.quoting import quote_name
 from shelduck.rollups.rollup_plan import has_other_values, is_current, measured_type, renumbered
-from shelduck.work.unit import UnitOfWork
 
 
 def parted(

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from shelduck.engine.session import DataFrame
 from shelduck.errors import NewerFormat
+from shelduck.lake.lookup import rows_of
+from shelduck.lake.results import TableName
+from shelduck.lake.unit import UnitOfWork
 from shelduck.model.files.data_file import live_rows
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.rollup import keeps_rows, rollup_of
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.operations.read.table_rows import TableRows
-from shelduck.planning.rollup_choice import Candidate, Wanted, choose
+from shelduck.read.plan.rollup_choice import Candidate, Wanted, choose
+from shelduck.read.scan.rollup_rule import Chooser, RollupFrame
+from shelduck.read.table_rows import TableRows
 from shelduck.rollups.following import is_fresh
 from shelduck.rollups.rollup_tables import rollups_of
-from shelduck.spark.scan.rollup_rule import Chooser, RollupFrame
-from shelduck.spark.session import DataFrame
-from shelduck.work.lookup import rows_of
-from shelduck.work.results import TableName
-from shelduck.work.unit import UnitOfWork
 
 
 def chooser_of(unit: UnitOfWork, rows: TableRows) -> Chooser | None:

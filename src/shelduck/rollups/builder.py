@@ -12,7 +12,11 @@ from dataclasses import replace
 
 from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import Conflict, NotFound
-from shelduck.evolution.alter import plan_alter
+from shelduck.lake.evolution.plan import plan_alter
+from shelduck.lake.lookup import rows_of, table_of_id
+from shelduck.lake.results import Committed, TableName
+from shelduck.lake.state import LakeState
+from shelduck.lake.unit import UnitOfWork, carry_out
 from shelduck.model.changes.job import Job, JobState, JobStep
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.changes.records import Settling
@@ -28,8 +32,6 @@ from shelduck.model.tables.rollup import (
 from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.operations.write.overwrite import overwrite_table
-from shelduck.operations.write.update import Replacing
 from shelduck.rollups.following import catch_up, is_fresh
 from shelduck.rollups.rollup_plan import is_current
 from shelduck.rollups.rollup_shape import refresh_by_id
@@ -41,10 +43,8 @@ from shelduck.rollups.rollup_tables import (
     rollups_of,
     settling,
 )
-from shelduck.work.lookup import rows_of, table_of_id
-from shelduck.work.results import Committed, TableName
-from shelduck.work.state import LakeState
-from shelduck.work.unit import UnitOfWork, carry_out
+from shelduck.write.changes.overwrite import overwrite_table
+from shelduck.write.changes.update import Replacing
 
 _REFOLDED = "__folded"
 _RUNNING = frozenset({JobState.RUNNING})

@@ -10,7 +10,12 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from shelduck.catalog.commit.settled import forget_settled, settled_ahead
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.read.read import Connection
+from shelduck.engine.types import spark_type
 from shelduck.errors import NotFound
+from shelduck.lake.lookup import rows_of
+from shelduck.lake.results import TableName
+from shelduck.lake.state import LakeState
+from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.problem import Problem
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.rollup import Measure, RollupColumn, rollup_names, rollup_of
@@ -18,16 +23,11 @@ from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.model.types.data_types import FLOATS
+from shelduck.read.scan.expect import has_no_hash
 from shelduck.rollups.following import is_fresh
 from shelduck.rollups.rollup_plan import is_current
 from shelduck.rollups.rollup_shape import base_of
 from shelduck.rollups.rollup_tables import rollup_name
-from shelduck.spark.scan.expect import has_no_hash
-from shelduck.spark.types import spark_type
-from shelduck.work.lookup import rows_of
-from shelduck.work.results import TableName
-from shelduck.work.state import LakeState
-from shelduck.work.unit import UnitOfWork
 
 _STALE = "queries read {} itself; its next write or refresh_rollups() makes up for it"
 

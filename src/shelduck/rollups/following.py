@@ -6,22 +6,22 @@ from dataclasses import replace
 
 from shelduck.catalog.commit.settled import is_settled, settled_at
 from shelduck.catalog.read import read as catalog_read
+from shelduck.engine.session import DataFrame
 from shelduck.errors import ShelduckError
+from shelduck.lake.done import Done, Loaded
+from shelduck.lake.lookup import rows_of
+from shelduck.lake.results import TableName
+from shelduck.lake.table_changes import feed_since
+from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import AppendFiles, RowChange, is_look
 from shelduck.model.changes.records import Settling
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.operations.done import Done, Loaded
-from shelduck.operations.read.table_rows import TableRows, table_rows
+from shelduck.read.table_rows import TableRows, table_rows
 from shelduck.rollups.rollup_plan import is_current
 from shelduck.rollups.rollup_rows import RollupRows, added, followed, made_anew, touched_rows
 from shelduck.rollups.rollup_tables import redefined, rollups_of, settling
-from shelduck.spark.session import DataFrame
-from shelduck.work.hooks import staged
-from shelduck.work.lookup import rows_of
-from shelduck.work.results import TableName
-from shelduck.work.table_changes import feed_since
-from shelduck.work.unit import UnitOfWork
+from shelduck.write.hooks import staged
 
 
 def stage_followed(unit: UnitOfWork, loaded: Loaded) -> Done:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest
-from shelduck.evolution.arrangement import NO_ARRANGEMENT, Arrangement
 from shelduck.keys.key_draft import keyed_table
+from shelduck.lake.evolution.arrangement import NO_ARRANGEMENT, Arrangement
 from shelduck.model.tables.keys import (
     KeyModel,
     KeySpec,

@@ -10,6 +10,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
+from shelduck.engine.bridge import Named, select_named
+from shelduck.engine.types import spark_type
+from shelduck.lake.done import Counts, Done, Loaded
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import DataFile, counted_rows, deletes_seen
@@ -18,18 +21,15 @@ from shelduck.model.tables.rollup import Measure, Rollup, RollupColumn, keeps_ro
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
-from shelduck.operations.done import Counts, Done, Loaded
-from shelduck.operations.read.table_rows import TableRows
-from shelduck.operations.write.append import append_rows
-from shelduck.operations.write.delete import ORIGINS, truncate_rows
-from shelduck.operations.write.overwrite import overwrite_table
-from shelduck.operations.write.update import Replacing, Versions, row_rules, write_versions
-from shelduck.spark.bridge import Named, select_named
-from shelduck.spark.merge.folding import GONE, ORDER, Folding
-from shelduck.spark.merge.key_ranges import key_ends
-from shelduck.spark.merge.load_rows import ordered, without_rows
-from shelduck.spark.types import spark_type
-from shelduck.spark.write.kept import keep, shared
+from shelduck.read.table_rows import TableRows
+from shelduck.write.changes.append import append_rows
+from shelduck.write.changes.delete import ORIGINS, truncate_rows
+from shelduck.write.changes.overwrite import overwrite_table
+from shelduck.write.changes.update import Replacing, Versions, row_rules, write_versions
+from shelduck.write.merge.folding import GONE, ORDER, Folding
+from shelduck.write.merge.key_ranges import key_ends
+from shelduck.write.merge.load_rows import ordered, without_rows
+from shelduck.write.parquet.kept import keep, shared
 
 
 def added(spark: SparkSession, rows: TableRows, rollup: RollupRows, loaded: Loaded) -> Done:

@@ -7,6 +7,10 @@ from collections.abc import Sequence
 
 from shelduck.catalog.databases.retry import with_retries
 from shelduck.errors import Conflict, InvalidRequest, NotFound
+from shelduck.lake.lookup import table_of_id
+from shelduck.lake.results import Result, TableName
+from shelduck.lake.state import LakeState
+from shelduck.lake.unit import UnitOfWork
 from shelduck.model.tables.rollup import RollupSpec, rollup_of, rollup_table
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.rollups.following import catch_up, is_fresh, remake
@@ -18,11 +22,7 @@ from shelduck.rollups.rollup_tables import (
     rollups_of,
     settling,
 )
-from shelduck.work.hooks import settled_rows
-from shelduck.work.lookup import table_of_id
-from shelduck.work.results import Result, TableName
-from shelduck.work.state import LakeState
-from shelduck.work.unit import UnitOfWork
+from shelduck.write.hooks import settled_rows
 
 
 def create_with_rollups(unit: UnitOfWork, name: TableName, specs: Sequence[RollupSpec]) -> None:

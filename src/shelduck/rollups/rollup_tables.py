@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
+from shelduck.lake.results import TableName
+from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.records import Settling
 from shelduck.model.tables.rollup import (
@@ -17,8 +19,6 @@ from shelduck.model.tables.rollup import (
 )
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.rollups.rollup_plan import plan_rollup, spec_of
-from shelduck.work.results import TableName
-from shelduck.work.unit import UnitOfWork
 
 
 def rollups_of(

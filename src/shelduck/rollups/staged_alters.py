@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shelduck.errors import Conflict, InvalidRequest
-from shelduck.evolution.alter import plan_alter
+from shelduck.lake.evolution.plan import plan_alter
+from shelduck.lake.lookup import require_checked, table_of_id
+from shelduck.lake.results import Committed, TableName
+from shelduck.lake.satisfied import require_satisfied
+from shelduck.lake.state import LakeState
+from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import AlterTable, altered
 from shelduck.model.changes.job import Job, JobState, JobStep
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import rollup_of, uuid_of_next, with_rollup_names
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import Conversion
-from shelduck.operations.read.table_rows import TableRows
+from shelduck.read.table_rows import TableRows
 from shelduck.rollups.altered_bases import parted
 from shelduck.rollups.following import make_anew, remake
 from shelduck.rollups.rollup_plan import has_other_values, is_current, renumbered
 from shelduck.rollups.rollup_tables import create_rollup, rollups_of, spec_for
-from shelduck.work.hooks import settled_rows
-from shelduck.work.lookup import require_checked, table_of_id
-from shelduck.work.results import Committed, TableName
-from shelduck.work.satisfied import require_satisfied
-from shelduck.work.state import LakeState
-from shelduck.work.unit import UnitOfWork
+from shelduck.write.hooks import settled_rows
 
 
 def stage_alter(

@@ -10,13 +10,17 @@ from functools import reduce
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.feed_files import FeedRange, dropped_in, feed_range, touches
 from shelduck.catalog.running.job_rows import first_conversion
+from shelduck.engine.session import DataFrame, SparkSession, StructType
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.lake.instants import instant
+from shelduck.lake.lookup import version_at
+from shelduck.lake.results import TableName
+from shelduck.lake.spark_options import StreamOptions
+from shelduck.lake.state import LakeState
+from shelduck.lake.table_changes import converted_since, look_up, read_changes
 from shelduck.model.changes.change import Entry
-from shelduck.model.files.data_file import DataFile
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.operations.read.table_rows import table_rows
-from shelduck.planning.feed_plan import classify
-from shelduck.planning.stream import (
+from shelduck.model.changes.feed_plan import classify
+from shelduck.model.changes.stream import (
     StreamPart,
     StreamPosition,
     cut,
@@ -27,16 +31,12 @@ from shelduck.planning.stream import (
     with_both,
     with_deletes,
 )
-from shelduck.spark.calls.lake_options import StreamOptions
-from shelduck.spark.scan.change_feed import Feed, as_inserts
-from shelduck.spark.scan.scan_frames import Origin
-from shelduck.spark.scan.stream_frames import added_frame, with_ids_of
-from shelduck.spark.session import DataFrame, SparkSession, StructType
-from shelduck.work.instants import instant
-from shelduck.work.lookup import version_at
-from shelduck.work.results import TableName
-from shelduck.work.state import LakeState
-from shelduck.work.table_changes import converted_since, look_up, read_changes
+from shelduck.model.files.data_file import DataFile
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.read.scan.change_feed import Feed, as_inserts
+from shelduck.read.scan.scan_frames import Origin
+from shelduck.read.scan.stream_frames import added_frame, with_ids_of
+from shelduck.read.table_rows import table_rows
 
 # A batch without rows moves a query on when so many snapshots did not touch its table: they may
 # expire, and a query must not need them.

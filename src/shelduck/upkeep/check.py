@@ -22,28 +22,28 @@ from shelduck.catalog.running.writers import (
     remove_dead,
 )
 from shelduck.catalog.upkeep.audit import audit_rows, older_files
+from shelduck.engine.rows.assign import Assigning
+from shelduck.engine.rows.table_rules import violations, wrong_values
+from shelduck.engine.stopping import stopped_on_error
 from shelduck.errors import CatalogUnavailable, ShelduckError
 from shelduck.jobs.comparison import ComparedJob, compared_jobs
-from shelduck.leases import is_gone
+from shelduck.lake.leases import is_gone
+from shelduck.lake.lookup import rows_of
+from shelduck.lake.results import TableName
+from shelduck.lake.state import LakeState
+from shelduck.lake.unit import view_of
 from shelduck.model.changes.job import JobState
 from shelduck.model.changes.problem import CorrectedStats, Problem, RepairCatalog
 from shelduck.model.files.data_file import live_rows
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.rollup import ROLLUP, ROLLUPS
-from shelduck.operations.progress import counted
-from shelduck.operations.read.table_rows import TableRows
+from shelduck.read.scan.expect import wrong_rows
+from shelduck.read.scan.scan_frames import Origin
+from shelduck.read.table_rows import TableRows
 from shelduck.rollups import check_rollups
-from shelduck.spark.rows.assign import Assigning
-from shelduck.spark.rows.table_rules import violations, wrong_values
-from shelduck.spark.scan.expect import wrong_rows
-from shelduck.spark.scan.scan_frames import Origin
-from shelduck.spark.stopping import stopped_on_error
 from shelduck.upkeep.check_files import absences, wrong_files
 from shelduck.upkeep.lake_upkeep import LakeUpkeep
-from shelduck.work.lookup import rows_of
-from shelduck.work.results import TableName
-from shelduck.work.state import LakeState
-from shelduck.work.unit import view_of
+from shelduck.write.progress import counted
 
 _LOOK = "look at the catalog; restore it from a backup if you cannot correct it"
 _CORRECT = "another writer does not know the rule; correct or delete these rows"

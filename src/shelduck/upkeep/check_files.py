@@ -9,6 +9,10 @@ from functools import partial
 
 from pyarrow import parquet
 
+from shelduck.engine.files.footers import metadata_of
+from shelduck.engine.files.layouts import layout_of
+from shelduck.engine.files.listing import absent_files
+from shelduck.engine.files.stats import column_stats
 from shelduck.errors import ShelduckError
 from shelduck.model.changes.problem import CorrectedStats, Problem
 from shelduck.model.files.data_file import ColumnStats, DataFile
@@ -17,11 +21,7 @@ from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.bounds import bound, widen
 from shelduck.model.types.data_types import Leaf
-from shelduck.operations.progress import counted
-from shelduck.spark.files.footers import metadata_of
-from shelduck.spark.files.layouts import layout_of
-from shelduck.spark.files.listing import absent_files
-from shelduck.spark.files.stats import column_stats
+from shelduck.write.progress import counted
 
 Bounds = Mapping[int, Mapping[int, ColumnStats]]
 

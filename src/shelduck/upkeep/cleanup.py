@@ -12,16 +12,16 @@ from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.catalog.upkeep.known_files import KnownFiles
-from shelduck.model.files.place import Place, is_below, place_of_stranger, storage_path
-from shelduck.model.text.names import is_write_directory
-from shelduck.operations.progress import counted
-from shelduck.spark.files.storage import (
+from shelduck.engine.files.storage import (
     delete_directory,
     delete_files,
     list_data_files,
     other_paths,
 )
-from shelduck.spark.stores.store_errors import told_of_storage
+from shelduck.engine.stores.store_errors import told_of_storage
+from shelduck.model.files.place import Place, is_below, place_of_stranger, storage_path
+from shelduck.model.text.names import is_write_directory
+from shelduck.write.progress import counted
 
 # Files that are looked up, deleted and forgotten together.
 LOT = 10_000

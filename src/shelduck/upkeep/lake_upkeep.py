@@ -19,14 +19,9 @@ from shelduck.catalog.upkeep.migrate import migrate
 from shelduck.catalog.upkeep.option_rows import read_settings
 from shelduck.catalog.upkeep.sweep import Sweep
 from shelduck.errors import InvalidRequest
-from shelduck.leases import is_gone
-from shelduck.model.tables.options import TableOptions, table_options
-from shelduck.operations.progress import counted
-from shelduck.upkeep import cleanup, orphans
-from shelduck.verbs.catalog_verbs import CatalogVerbs
-from shelduck.verbs.table import Table
-from shelduck.work.instants import earlier
-from shelduck.work.results import (
+from shelduck.lake.instants import earlier
+from shelduck.lake.leases import is_gone
+from shelduck.lake.results import (
     Checkpointed,
     Committed,
     Compacted,
@@ -37,8 +32,13 @@ from shelduck.work.results import (
     Staged,
     TableName,
 )
-from shelduck.work.turns import Turns
-from shelduck.work.unit import refuse_in_transaction
+from shelduck.lake.turns import Turns
+from shelduck.lake.unit import refuse_in_transaction
+from shelduck.model.tables.options import TableOptions, table_options
+from shelduck.objects.catalog_verbs import CatalogVerbs
+from shelduck.objects.table import Table
+from shelduck.upkeep import cleanup, orphans
+from shelduck.write.progress import counted
 
 When = str | datetime | timedelta
 ORPHAN_AGE = timedelta(days=3)

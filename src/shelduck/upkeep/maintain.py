@@ -13,18 +13,18 @@ from rich.filesize import decimal
 
 from shelduck import clock
 from shelduck.catalog.upkeep.lake_counts import files_of_layouts, lake_facts, table_facts
+from shelduck.engine.named_errors import first_line
 from shelduck.errors import CatalogUnavailable, Conflict, NotFound, Unsupported
-from shelduck.leases import Maintainer
+from shelduck.files.verb import bytes_of
+from shelduck.lake.instants import seconds_of
+from shelduck.lake.leases import Maintainer
+from shelduck.lake.results import Committed, Compacted, Expired, FilesDeleted, Staged, TableName
+from shelduck.lake.state import LakeState
+from shelduck.model.files.lake_facts import TableFacts
 from shelduck.model.tables.schema import TableId
-from shelduck.planning.lake_facts import TableFacts
-from shelduck.rewrite.compact_verbs import bytes_of
-from shelduck.spark.named_errors import first_line
+from shelduck.objects.table import Table
 from shelduck.upkeep.lake_upkeep import LakeUpkeep
 from shelduck.upkeep.worth import DueStep, DueWork, by_worth, steps_of_lake, steps_of_table
-from shelduck.verbs.table import Table
-from shelduck.work.instants import seconds_of
-from shelduck.work.results import Committed, Compacted, Expired, FilesDeleted, Staged, TableName
-from shelduck.work.state import LakeState
 
 MAX_BYTES, MAX_TIME = "8GB", "10 minutes"
 _log = logging.getLogger("shelduck.maintain")

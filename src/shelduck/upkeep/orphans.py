@@ -19,11 +19,16 @@ from shelduck.catalog.read.read import Connection
 from shelduck.catalog.running.writers import at_work_since, remove_dead
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.catalog.upkeep.known_files import KnownFiles
+from shelduck.engine.files.s3_requests import Upload, abort_upload, unfinished_uploads
+from shelduck.engine.files.storage import (
+    StoredFile,
+    delete_directory,
+    delete_files,
+    list_everything,
+)
+from shelduck.engine.stores.store_errors import told_of_storage
 from shelduck.model.files.place import Place, place_in, storage_path
 from shelduck.model.text.names import is_write_directory, write_time
-from shelduck.spark.files.s3_requests import Upload, abort_upload, unfinished_uploads
-from shelduck.spark.files.storage import StoredFile, delete_directory, delete_files, list_everything
-from shelduck.spark.stores.store_errors import told_of_storage
 from shelduck.upkeep.cleanup import Cleaned
 
 _LOT = 20_000

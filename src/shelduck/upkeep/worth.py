@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
+from shelduck.model.files.lake_facts import LAYOUTS, LakeFacts, LayoutFiles, TableFacts, Tier
 from shelduck.model.tables.schema import TableId
-from shelduck.planning.lake_facts import LAYOUTS, LakeFacts, LayoutFiles, TableFacts, Tier
 
 SEARCH_EVERY = timedelta(days=1)
 """How often somebody looks for orphans: this lists the storage."""

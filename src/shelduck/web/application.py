@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-import shelduck.subjects  # noqa: F401 - lets subjects take part in plans
+import shelduck.doors.subjects  # noqa: F401 - lets subjects take part in plans
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.schema.lake_schema import open_lake
 from shelduck.errors import (
@@ -29,6 +29,7 @@ from shelduck.errors import (
     ShelduckError,
     Unsupported,
 )
+from shelduck.lake.state import LakeState
 from shelduck.web.guard import Guard, GuardMiddleware
 from shelduck.web.pages import (
     definition_page,
@@ -42,7 +43,6 @@ from shelduck.web.pages import (
     story_page,
 )
 from shelduck.web.site import ASSETS, Site
-from shelduck.work.state import LakeState
 
 Page = Callable[[Site, Request], Response]
 _PAGES: dict[str, Page] = {

@@ -20,13 +20,13 @@ from shelduck.catalog.read import read
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.read.views_and_macros import views
 from shelduck.errors import NotFound
+from shelduck.lake.state import LakeState
 from shelduck.model.changes.job import Job
 from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.model.tables.view import ViewVersion
 from shelduck.web import wording
 from shelduck.web.guard import Guard
 from shelduck.web.wording import here
-from shelduck.work.state import LakeState
 
 HERE = Path(__file__).parent
 ASSETS = HERE / "assets"

@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
+from shelduck.engine.rows.conversions import converted
+from shelduck.engine.types import spark_type
 from shelduck.model.types.data_types import ducklake_type
-from shelduck.spark.rows.conversions import converted
-from shelduck.spark.types import spark_type
 
 LOST = object()
 UUID = "f79c3e09-677c-4bbd-a479-3f349cb785e7"

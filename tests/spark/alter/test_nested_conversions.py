@@ -12,11 +12,11 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
+from shelduck.engine.rows.conversions import converted, lost
+from shelduck.engine.types import same_type, spark_type
 from shelduck.model.changes.retype import conversion_verdict
 from shelduck.model.types.data_types import PRIMITIVES, Primitive, parse_type
 from shelduck.model.types.promotions import Verdict
-from shelduck.spark.rows.conversions import converted, lost
-from shelduck.spark.types import same_type, spark_type
 
 NAN = float("nan")
 UUID = "f79c3e09-677c-4bbd-a479-3f349cb785e7"

@@ -7,7 +7,7 @@ from functools import reduce
 import pytest
 from pyspark.sql import DataFrame
 
-from shelduck.operations.read.pruning import Pruner
+from shelduck.read.pruning import Pruner
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
 

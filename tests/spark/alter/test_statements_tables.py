@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck import AlreadyExists, InvalidRequest, NotFound, Unsupported
-from shelduck.work import unit
+from shelduck.lake import unit
 from tests.support.lakes import everything, newest, refusal, rows
 from tests.support.meanwhile import once_before
 from tests.support.oracle import DuckDBOracle

@@ -18,7 +18,7 @@ from shelduck import (
     set_properties,
     unset_properties,
 )
-from shelduck import widening as table_widening
+from shelduck.jobs import widening as table_widening
 from tests.support.lakes import newest, refusal, rows
 from tests.support.oracle import DuckDBOracle
 

@@ -272,7 +272,7 @@ def test_a_wrong_name_is_told_with_the_known_ones(url, tmp_path, monkeypatch, ca
 def test_settings_of_spark_reach_the_session_that_a_command_starts(url, spark, monkeypatch, capsys):
     seen = {}
     monkeypatch.setattr(
-        "shelduck.work.state.session_for", lambda config: seen.update(config) or spark
+        "shelduck.lake.state.session_for", lambda config: seen.update(config) or spark
     )
     run("sql", "SELECT 1", "-c", url, "--conf", "spark.a = 1=2", "--conf", "spark.b=")
     assert seen == {"spark.log.level": "OFF", "spark.a": "1=2", "spark.b": ""}

@@ -9,8 +9,8 @@ import time
 import pytest
 from rich.console import Console
 
-from shelduck.operations import progress
-from shelduck.spark.write import write
+from shelduck.write import progress
+from shelduck.write.parquet import write
 from tests.support.time_limit import PATIENCE
 
 STATEMENTS = ["CALL set_option('data_inlining_row_limit', '0')", "CREATE TABLE t (id BIGINT)"]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
+from shelduck.engine.files import task_results as results_module
+from shelduck.engine.files.task_results import results
 from shelduck.errors import CorruptLake
-from shelduck.spark.files import task_results as results_module
-from shelduck.spark.files.task_results import results
 
 STATEMENTS = ["CREATE TABLE unused (id INT)"]
 NESTED = (

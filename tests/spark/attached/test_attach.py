@@ -13,8 +13,8 @@ from sqlalchemy import Engine, event
 
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, NotFound
-from shelduck.attached import attached_catalog as attached
-from shelduck.spark.named_errors import as_sparks, condition_of
+from shelduck.doors.attached import attached_catalog as attached
+from shelduck.engine.named_errors import as_sparks, condition_of
 from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import newest, rows
 from tests.support.spark import views

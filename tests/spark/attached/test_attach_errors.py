@@ -16,7 +16,7 @@ from pyspark.errors import (
 
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, Unsupported
-from shelduck.attached import attached_catalog as attached
+from shelduck.doors.attached import attached_catalog as attached
 from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import rows
 

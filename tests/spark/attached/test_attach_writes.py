@@ -13,8 +13,8 @@ from pyspark.sql.merge import MergeIntoWriter
 
 import shelduck
 from shelduck import InvalidRequest
-from shelduck.spark.calls.lake_writer import LakeMerge
-from shelduck.sql.tokens.parameters import with_parameters
+from shelduck.doors.attached.lake_writer import LakeMerge
+from shelduck.text.tokens.parameters import with_parameters
 from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle

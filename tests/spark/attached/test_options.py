@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 import shelduck
 from shelduck import InvalidRequest, NotFound
-from shelduck.spark.write import write
+from shelduck.write.parquet import write
 from tests.support.attaching import attached_lake
 from tests.support.lakes import newest, rows
 from tests.support.meanwhile import convert_first

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shelduck.spark.session import Stderr
+from shelduck.engine.session import Stderr
 
 START = (
     "WARNING: Using incubator modules: jdk.incubator.vector\n"

@@ -12,9 +12,9 @@ import py4j.protocol
 import pytest
 from py4j.protocol import Py4JJavaError
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import ShelduckError
-from shelduck.sql.parse import parse
-from shelduck.sql.tokens.parts import Query
+from shelduck.text.tokens.parts import Query
 from tests.support.lengths import one_by_one
 from tests.support.spark_grammar import Drawing, Edge, sparks_grammar
 from tests.support.spark_meanings import ours, sparks

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import shelduck
-from shelduck.work import state
+from shelduck.lake import state
 from tests.support.lakes import newest, refusal
 from tests.support.oracle import DuckDBOracle
 

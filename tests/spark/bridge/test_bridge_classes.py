@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
+from shelduck.engine.bridge import bridge_for, classes
 from shelduck.errors import Unsupported
-from shelduck.spark.bridge import bridge_for, classes
 from tests.support.cover import ROOT
 from tests.support.processes import SPARK_HOME
 

@@ -11,8 +11,8 @@ from ducklakepy.puffin import encode_deletion_vectors
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from shelduck.spark.bridge import Bridge, Deletes, FileEntry, FileRelation
-from shelduck.spark.files.plain_deletes import vector_snapshots
+from shelduck.engine.bridge import Bridge, Deletes, FileEntry, FileRelation
+from shelduck.engine.files.plain_deletes import vector_snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

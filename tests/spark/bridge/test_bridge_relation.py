@@ -13,8 +13,8 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StructField, StructType
 
+from shelduck.engine.bridge import Bridge, Deletes, FileEntry, FileRelation, bridge_for
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.spark.bridge import Bridge, Deletes, FileEntry, FileRelation, bridge_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

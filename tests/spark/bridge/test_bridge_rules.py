@@ -11,13 +11,13 @@ import warnings
 import pytest
 from pyspark.errors import PySparkRuntimeError
 
-from shelduck.spark.bridge import bridge_for, classes, relation
+from shelduck.engine.bridge import bridge_for, classes, relation
 
 CLASSES = classes.RULE_CLASSES
 # A session of its own, in which a class of one rule does not compile.
 PROGRAM = """
 import sys, warnings
-from shelduck.spark.bridge import classes
+from shelduck.engine.bridge import classes
 sources = dict(classes._sources())
 sources["LocalRule"] = sources["LocalRule"].replace("class LocalRule", "class LocalRule extends No")
 classes._sources = lambda: sources

@@ -10,7 +10,7 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql import functions as sf
 
 from shelduck import Unsupported
-from shelduck.spark.bridge import Bridge
+from shelduck.engine.bridge import Bridge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shelduck.spark.bridge import bridge_for
-from shelduck.spark.scan.dictionaries import OF_FILE, DictionaryFile, dictionary_values
+from shelduck.engine.bridge import bridge_for
+from shelduck.read.scan.dictionaries import OF_FILE, DictionaryFile, dictionary_values
 from tests.support.scans import column, table
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 import shelduck
 from shelduck import InvalidRequest, Unsupported
 from shelduck.jobs import lots
-from shelduck.operations.write import identities
+from shelduck.write.changes import identities
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lakes import refusal, rows
 from tests.support.oracle import DuckDBOracle

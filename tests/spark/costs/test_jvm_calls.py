@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 from py4j.java_gateway import GatewayClient
 
-from shelduck.spark.merge import merge_rows
-from shelduck.spark.write.kept import keep
+from shelduck.write.merge import merge_rows
+from shelduck.write.parquet.kept import keep
 from tests.support.budgets import within
 
 pytestmark = pytest.mark.guard

@@ -33,7 +33,7 @@ WALKS = {
 
 # Spark asks for files in a thread of its own, which may be older than the profile, or not. The
 # second of these is also asked before, which columns it can compare at all.
-ANSWERS = {"sql/query/predicates.py", "planning/prune.py"}
+ANSWERS = {"text/query/predicates.py", "read/plan/prune.py"}
 
 
 def convert(lake):

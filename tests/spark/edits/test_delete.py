@@ -7,8 +7,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import shelduck
 from shelduck import InvalidRequest, Unchanged
-from shelduck.spark.deletes import delete_files, position_files
-from shelduck.spark.scan import scan_frames
+from shelduck.read.scan import scan_frames
+from shelduck.write.deletes import delete_files, position_files
 from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle
 

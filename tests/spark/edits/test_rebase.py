@@ -6,9 +6,9 @@ import pytest
 
 import shelduck
 from shelduck import Conflict
+from shelduck.lake import unit
 from shelduck.model.changes.records import EndWriters
-from shelduck.rows import appending
-from shelduck.work import unit
+from shelduck.write import appending
 from tests.support.lakes import newest, rows
 from tests.support.meanwhile import once_before
 from tests.support.oracle import DuckDBOracle

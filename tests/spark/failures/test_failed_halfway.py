@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from shelduck import AlreadyExists, InvalidRequest, NotFound
-from shelduck.work import unit
-from shelduck.work.workspace import Workspace
+from shelduck.lake import unit
+from shelduck.lake.workspace import Workspace
 from tests.support.lakes import rows
 from tests.support.meanwhile import once_after
 from tests.support.oracle import DuckDBOracle

@@ -20,8 +20,8 @@ import pytest
 import shelduck
 from shelduck import change_type
 from shelduck.catalog.running.job_rows import claim_job
-from shelduck.rewrite.compact import write_bins
-from shelduck.spark.write.write import Writing, write_files
+from shelduck.files.compact import write_bins
+from shelduck.write.parquet.write import Writing, write_files
 from tests.support.time_limit import PATIENCE
 
 STATEMENTS = [
@@ -99,10 +99,8 @@ def test_a_compaction_stops_the_jobs_of_its_threads(lake, spark, monkeypatch):
             write_files(written, endless, rows.table, Writing(arranges=False)).files for _ in group
         ]
 
-    monkeypatch.setattr("shelduck.rewrite.compact._write_arranged", slow)
-    monkeypatch.setattr(
-        "shelduck.rewrite.lot_commits.write_bins", partial(write_bins, arranges=True)
-    )
+    monkeypatch.setattr("shelduck.files.compact._write_arranged", slow)
+    monkeypatch.setattr("shelduck.files.lot_commits.write_bins", partial(write_bins, arranges=True))
     with interrupted(spark):
         lake.table("t").compact(min_files=2)
 

@@ -15,10 +15,10 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 import shelduck
 from shelduck import InvalidRequest, ShelduckError, SparkFailed
 from shelduck.ducklake.checked import BrokenValue
+from shelduck.engine.failures import telling_spark
+from shelduck.engine.named_errors import first_line, told_to_java
 from shelduck.jobs.jobs import SchemaChangeJob
-from shelduck.spark.failures import telling_spark
-from shelduck.spark.named_errors import first_line, told_to_java
-from shelduck.verbs.table import Table
+from shelduck.objects.table import Table
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [

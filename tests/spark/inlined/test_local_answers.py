@@ -10,8 +10,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 import shelduck
-from shelduck.spark.bridge.named import own
-from shelduck.spark.query import local_columns
+from shelduck.engine.bridge.named import own
+from shelduck.engine.query import local_columns
 from tests.support.jobs import jobs_of
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.spark.files import storage
-from shelduck.spark.files.storage import write_new_text, write_text
+from shelduck.engine.files import storage
+from shelduck.engine.files.storage import write_new_text, write_text
 from tests.support.meanwhile import once_before
 
 

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from shelduck.errors import SparkFailed
-from shelduck.jobs import lots
-from shelduck.rewrite import compact, convert
-from shelduck.spark.scan.scan_frames import Origin
+from shelduck.files import compact
+from shelduck.jobs import convert, lots
+from shelduck.read.scan.scan_frames import Origin
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
 

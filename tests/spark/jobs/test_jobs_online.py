@@ -13,12 +13,11 @@ import pytest
 from shelduck import InvalidRequest, JobState, NotFound, Unsupported, add_column, change_type
 from shelduck.catalog.running.writers import register_writer
 from shelduck.errors import Conflict
-from shelduck.jobs import lots, worker
+from shelduck.jobs import convert, lots, worker
 from shelduck.jobs.lots import Lots
-from shelduck.leases import Writer
+from shelduck.lake.leases import Writer
 from shelduck.model.changes.job import Job
-from shelduck.rewrite import convert
-from shelduck.rows import appending
+from shelduck.write import appending
 from tests.support.lakes import newest, refusal, rows
 from tests.support.meanwhile import convert_first, once_after, once_before
 from tests.support.oracle import DuckDBOracle

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shelduck import InvalidRequest, JobState
-from shelduck.jobs import lots
+from shelduck.jobs import convert, lots
 from shelduck.jobs.lots import Lots
 from shelduck.jobs.worker import JobWorker
-from shelduck.rewrite import convert
 from tests.support.lakes import rows
 from tests.support.meanwhile import convert_first, once_after, once_before
 from tests.support.oracle import DuckDBOracle

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shelduck import InvalidRequest, JobState, Unsupported, change_type
-from shelduck.rewrite import convert, dictionary_proof
+from shelduck.jobs import convert, dictionary_proof
 from tests.support.jobs import jobs_of
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle

@@ -8,12 +8,12 @@ import pytest
 
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.jobs import lots
+from shelduck.jobs.convert import OlderValues
 from shelduck.jobs.worker import JobWorker
-from shelduck.operations.write import update
-from shelduck.rewrite.convert import OlderValues
+from shelduck.lake.state import LakeState
 from shelduck.web.application import make_app
 from shelduck.web.guard import Guard
-from shelduck.work.state import LakeState
+from shelduck.write.changes import update
 from tests.support.lakes import rows
 from tests.support.meanwhile import once_after
 from tests.support.oracle import DuckDBOracle

@@ -6,8 +6,8 @@ import pytest
 
 import shelduck
 from shelduck import Conflict, JobState
-from shelduck.rows import appending
-from shelduck.work import unit
+from shelduck.lake import unit
+from shelduck.write import appending
 from tests.support.lakes import rows
 from tests.support.meanwhile import once_after, once_before
 from tests.support.oracle import DuckDBOracle

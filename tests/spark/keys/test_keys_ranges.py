@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from shelduck.keys import unique_keys
-from shelduck.operations.read import table_rows
-from shelduck.operations.read.pruning import Pruner
-from shelduck.spark.merge import key_ranges
-from shelduck.spark.merge.key_ranges import near_keys
-from shelduck.spark.write import kept
+from shelduck.read import table_rows
+from shelduck.read.pruning import Pruner
+from shelduck.write.merge import key_ranges
+from shelduck.write.merge.key_ranges import near_keys
+from shelduck.write.parquet import kept
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
 from tests.support.scans import column

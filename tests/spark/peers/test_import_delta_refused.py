@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import shelduck
-from shelduck.borders.delta import vectors as delta_vectors
+from shelduck.formats.delta import vectors as delta_vectors
 from tests.support.delta import HandMade, column, metadata, protocol
 
 A = column("a", "long")

@@ -18,8 +18,8 @@ import pytest
 
 import shelduck
 from shelduck import Conflict, InvalidRequest
-from shelduck.rows import appending
-from shelduck.work import unit
+from shelduck.lake import unit
+from shelduck.write import appending
 from tests.spark.peers.test_kudu_cases import FILES, INLINE, MODES
 from tests.support.cases import KuduCase
 from tests.support.lakes import newest, rows

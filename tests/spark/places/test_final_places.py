@@ -8,18 +8,18 @@ import pytest
 from sqlalchemy import text
 
 from shelduck.catalog.read import read
-from shelduck.errors import StorageUnavailable
-from shelduck.model.files.place import place_below
-from shelduck.spark.bridge import Report
-from shelduck.spark.files.storage import (
+from shelduck.engine.bridge import Report
+from shelduck.engine.files.storage import (
     delete_directory,
     list_everything,
     list_of_write,
     write_text,
 )
-from shelduck.spark.files.task_results import placed_results
-from shelduck.spark.write import partition_keys
-from shelduck.spark.write.write import Writing, write_files
+from shelduck.engine.files.task_results import placed_results
+from shelduck.errors import StorageUnavailable
+from shelduck.model.files.place import place_below
+from shelduck.write.parquet import partition_keys
+from shelduck.write.parquet.write import Writing, write_files
 from tests.support.lakes import rows
 from tests.support.s3 import BUCKET, counted, running_s3
 
@@ -108,7 +108,7 @@ def root(request, tmp_path, monkeypatch):
         yield f"{tmp_path}/t/"
         return
     if request.param == "s3 without boto3":
-        monkeypatch.setattr("shelduck.spark.files.storage.object_pages", lambda _: None)
+        monkeypatch.setattr("shelduck.engine.files.storage.object_pages", lambda _: None)
     with running_s3():
         yield f"s3://{BUCKET}/t/"
         delete_directory(place_below(f"s3://{BUCKET}/", "t"))

@@ -10,13 +10,10 @@ import pytest
 from sqlalchemy import text
 
 import shelduck
-from shelduck.errors import CorruptLake, Unsupported
-from shelduck.model.files.place import place_below
-from shelduck.model.text.names import write_directory
-from shelduck.spark.files import s3_requests
-from shelduck.spark.files.file_systems import filesystem
-from shelduck.spark.files.listing import find_parquet
-from shelduck.spark.files.storage import (
+from shelduck.engine.files import s3_requests
+from shelduck.engine.files.file_systems import filesystem
+from shelduck.engine.files.listing import find_parquet
+from shelduck.engine.files.storage import (
     carry_file,
     copy_file,
     delete_directory,
@@ -30,6 +27,9 @@ from shelduck.spark.files.storage import (
     write_new_text,
     write_text,
 )
+from shelduck.errors import CorruptLake, Unsupported
+from shelduck.model.files.place import place_below
+from shelduck.model.text.names import write_directory
 from tests.support.s3 import BUCKET, counted, running_s3
 
 # Keys that a URI parser takes for something else, or apart.

@@ -11,11 +11,9 @@ from typer.testing import CliRunner
 
 import shelduck
 from shelduck.cli.app import app
-from shelduck.errors import InvalidRequest, StorageUnavailable, Unsupported
-from shelduck.model.files.storage_settings import StorageSettings, storage_settings
-from shelduck.spark.files.reaching import settings_of_session, speaks_for_itself
-from shelduck.spark.files.storage import write_text
-from shelduck.spark.stores.homes import (
+from shelduck.engine.files.reaching import settings_of_session, speaks_for_itself
+from shelduck.engine.files.storage import write_text
+from shelduck.engine.stores.homes import (
     Home,
     forget_homes,
     hide_secrets_in_log,
@@ -26,6 +24,8 @@ from shelduck.spark.stores.homes import (
     spark_options,
     spark_path,
 )
+from shelduck.errors import InvalidRequest, StorageUnavailable, Unsupported
+from shelduck.model.files.storage_settings import StorageSettings, storage_settings
 from tests.support.s3 import BUCKET, KEY, SECRET, Fault, fail, running_s3
 
 HOME = f"s3://{BUCKET}/lake/"

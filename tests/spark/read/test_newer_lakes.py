@@ -25,9 +25,9 @@ from ducklakepy.types import (
 )
 
 import shelduck
+from shelduck.engine.bridge.faults import _TOO_NEW, file_fault
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.spark.bridge.faults import _TOO_NEW, file_fault
-from shelduck.spark.write import write
+from shelduck.write.parquet import write
 from tests.support.ducklakepy_oracle import made_by_ducklakepy
 from tests.support.oracle import DuckDBOracle
 from tests.support.scans import column

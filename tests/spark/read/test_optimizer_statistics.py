@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import shelduck
-from shelduck.operations.read.pruning import Pruner
+from shelduck.read.pruning import Pruner
 from tests.support.oracle import DuckDBOracle
 
 CBO = "spark.sql.cbo.enabled"
@@ -244,7 +244,7 @@ def test_a_join_broadcasts_what_a_filter_leaves_of_a_large_table(lake, spark, mo
 
 @pytest.mark.parametrize("asked", [0, 100])
 def test_a_table_of_very_many_files_has_statistics(lake, cbo, monkeypatch, asked):
-    monkeypatch.setattr("shelduck.operations.read.file_lists.ASKED_UP_TO", asked)
+    monkeypatch.setattr("shelduck.read.file_lists.ASKED_UP_TO", asked)
     lake.set_option("data_inlining_row_limit", "0")
     lake.sql("CREATE TABLE t AS SELECT id, nullif(id % 4, 3) AS k FROM range(10)")
     lake.sql("ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS")

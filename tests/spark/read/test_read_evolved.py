@@ -9,8 +9,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from shelduck.planning.scan import plan_scan
-from shelduck.spark.scan.scan_frames import read_rows
+from shelduck.read.plan.scan import plan_scan
+from shelduck.read.scan.scan_frames import read_rows
 from tests.support.scans import arrow, column, known, table, written
 
 

@@ -13,10 +13,10 @@ from shelduck.errors import Unsupported
 from shelduck.model.files.data_file import DeleteFile, InlinedRows, MappedName, NameMapping
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
 from shelduck.model.tables.schema import Schema
-from shelduck.planning.scan import plan_scan
-from shelduck.spark.scan import scan_frames
-from shelduck.spark.scan.scan_frames import Origin, read_rows
-from shelduck.spark.scan.sources import FileSource
+from shelduck.read.plan.scan import plan_scan
+from shelduck.read.scan import scan_frames
+from shelduck.read.scan.scan_frames import Origin, read_rows
+from shelduck.read.scan.sources import FileSource
 from tests.support.scans import arrow, column, known, table, written
 
 NUMBERS = table(column("a", "int32", 1))

@@ -11,15 +11,15 @@ import weakref
 import pytest
 from pyspark.sql import functions as sf
 
+from shelduck.engine.bridge import Bridge, bridge_for, classes
+from shelduck.engine.query import run_query
 from shelduck.model.tables.rollup import Measure, Rollup, RollupColumn
-from shelduck.operations.read.pruning import Pruner
-from shelduck.operations.read.table_rows import table_rows
-from shelduck.planning.rollup_choice import Candidate, choose
-from shelduck.planning.scan import plan_scan
-from shelduck.spark.bridge import Bridge, bridge_for, classes
-from shelduck.spark.query import run_query
-from shelduck.spark.scan.rollup_rule import RollupFrame, collecting_choices
-from shelduck.spark.scan.scan_frames import Origin, read_rows
+from shelduck.read.plan.rollup_choice import Candidate, choose
+from shelduck.read.plan.scan import plan_scan
+from shelduck.read.pruning import Pruner
+from shelduck.read.scan.rollup_rule import RollupFrame, collecting_choices
+from shelduck.read.scan.scan_frames import Origin, read_rows
+from shelduck.read.table_rows import table_rows
 from tests.support.lakes import rows
 
 COLUMNS = (

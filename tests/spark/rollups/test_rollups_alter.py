@@ -9,7 +9,7 @@ import pytest
 
 import shelduck
 from shelduck import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
-from shelduck.work import unit
+from shelduck.lake import unit
 from tests.support.lakes import newest, refusal, rows
 from tests.support.meanwhile import once_before
 from tests.support.rollups import Followed

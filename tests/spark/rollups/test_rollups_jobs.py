@@ -10,8 +10,8 @@ import pytest
 
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, JobState, Unsupported
+from shelduck.lake import unit
 from shelduck.rollups import builder
-from shelduck.work import unit
 from tests.support.lakes import newest, refusal, rows
 from tests.support.meanwhile import once_before
 from tests.support.oracle import DuckDBOracle

@@ -6,8 +6,8 @@ import pytest
 
 import shelduck
 from shelduck import Conflict, JobState, Unsupported
+from shelduck.engine.session import AnalysisException
 from shelduck.rollups import builder
-from shelduck.spark.session import AnalysisException
 from tests.support.lakes import rows
 from tests.support.meanwhile import once_after, once_before
 from tests.support.rollups import Followed

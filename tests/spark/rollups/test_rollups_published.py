@@ -10,8 +10,8 @@ import pytest
 import shelduck
 from shelduck import JobState
 from shelduck.catalog.commit import commit as commits
+from shelduck.doors.sql.parse import parse
 from shelduck.rollups import staged_alters
-from shelduck.sql.parse import parse
 from tests.support.lakes import newest, rows
 from tests.support.meanwhile import once_before
 from tests.support.oracle import DuckDBOracle, at

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
+from shelduck.engine.rows.assign import assign, failure_of
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Default, Field, Schema
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.spark.rows.assign import assign, failure_of
 from tests.support.written import HandMadeLake, columns, table_version
 
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from shelduck import InvalidRequest, NotFound
-from shelduck.work.instants import earlier, instant
+from shelduck.lake.instants import earlier, instant
 from tests.support.attaching import attached_lake
 from tests.support.lakes import newest, rows
 
@@ -68,7 +68,7 @@ def test_the_zone_of_a_lake_is_that_of_its_session(spark, lake, far_away, tmp_pa
 def test_without_a_session_it_is_the_one_that_a_session_would_have(lake, monkeypatch):
     state = lake._state
     monkeypatch.setattr(state, "given_spark", None)
-    monkeypatch.setattr("shelduck.spark.session.SparkSession.getActiveSession", lambda: None)
+    monkeypatch.setattr("shelduck.engine.session.SparkSession.getActiveSession", lambda: None)
     state.config = {TIME_ZONE: "Asia/Tokyo"}
     assert state.time_zone() == ZoneInfo("Asia/Tokyo")
     state.config = {}

@@ -17,21 +17,21 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from shelduck.engine.bridge import bridge_for
+from shelduck.engine.files import footers
+from shelduck.engine.rows.assign import assign
 from shelduck.errors import InvalidRequest
+from shelduck.lake.done import discard
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import FieldId
-from shelduck.operations.done import discard
-from shelduck.spark.bridge import bridge_for
-from shelduck.spark.files import footers
-from shelduck.spark.rows.assign import assign
-from shelduck.spark.write import write
-from shelduck.spark.write.plain_write import _writer
-from shelduck.spark.write.write import write_files
+from shelduck.write.parquet import write
+from shelduck.write.parquet.plain_write import _writer
+from shelduck.write.parquet.write import write_files
 from tests.support.written import HandMadeLake, columns, table_version
 
 if TYPE_CHECKING:
     from shelduck.model.tables.table_version import TableVersion
-    from shelduck.spark.write.write import WrittenFiles
+    from shelduck.write.parquet.write import WrittenFiles
     from tests.support.oracle import DuckDBOracle
 
 

@@ -9,11 +9,11 @@ import pytest
 import shelduck
 from shelduck.catalog.read import read
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
-from shelduck.operations.read.pruning import Pruner
-from shelduck.operations.read.table_rows import table_rows
-from shelduck.planning.scan import plan_scan
-from shelduck.spark.scan import scan_frames as spark_read
-from shelduck.spark.write import bucket_hash, write
+from shelduck.read.plan.scan import plan_scan
+from shelduck.read.pruning import Pruner
+from shelduck.read.scan import scan_frames as spark_read
+from shelduck.read.table_rows import table_rows
+from shelduck.write.parquet import bucket_hash, write
 from tests.support.lakes import rows
 
 STATEMENTS = [

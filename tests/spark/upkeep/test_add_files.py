@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shelduck import AlreadyExists, Conflict, InvalidRequest, Unsupported
-from shelduck.spark.files import footers
+from shelduck.engine.files import footers
 from tests.support.lakes import everything, newest, refusal, rows
 
 STATEMENTS = [

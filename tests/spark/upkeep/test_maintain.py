@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 import shelduck
 from shelduck import CatalogUnavailable, InvalidRequest
-from shelduck.api import lake as api
 from shelduck.catalog.upkeep import lake_counts
 from shelduck.cli import maintain_command as command
 from shelduck.cli.app import app
-from shelduck.rewrite import lot_commits
+from shelduck.doors import lake as api
+from shelduck.files import lot_commits
 from shelduck.upkeep import worth
 from shelduck.upkeep.maintain import maintain_lake
 from tests.support.lakes import everything, newest, rows

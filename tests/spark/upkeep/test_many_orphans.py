@@ -10,8 +10,8 @@ from sqlalchemy import text
 
 import shelduck
 from shelduck.catalog.upkeep.known_files import KnownFiles
+from shelduck.engine.files.storage import StoredFile
 from shelduck.model.text.names import write_directory
-from shelduck.spark.files.storage import StoredFile
 from shelduck.upkeep import orphans
 
 OLD = datetime(2020, 1, 1, tzinfo=UTC)

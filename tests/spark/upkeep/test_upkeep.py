@@ -13,7 +13,7 @@ import pytest
 
 import shelduck
 from shelduck import Conflict, CorruptLake, InvalidRequest, NotFound
-from shelduck.rewrite import lot_commits
+from shelduck.files import lot_commits
 from tests.support.jobs import jobs_of
 from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle

@@ -9,7 +9,7 @@ import pytest
 
 import shelduck
 from shelduck import ShelduckError, Unsupported
-from shelduck.sql.query.harmless import FUNCTIONS
+from shelduck.text.query.harmless import FUNCTIONS
 from tests.support.attaching import attached_lake
 
 # Functions of Spark that stored text must not call; a new one of Spark fails this test.

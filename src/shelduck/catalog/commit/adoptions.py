@@ -14,10 +14,10 @@ from shelduck.catalog.read.queries import live
 from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.ducklake import tables
 from shelduck.errors import AlreadyExists, Unsupported
+from shelduck.model.files.adoption import same_names
 from shelduck.model.files.data_file import MappedName, NewDataFile
 from shelduck.model.tables.schema import Field, FieldId, TableId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.planning.adoption import same_names
 
 Names = tuple[MappedName, ...]
 

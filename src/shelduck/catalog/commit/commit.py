@@ -28,6 +28,7 @@ from shelduck.catalog.commit.kinds import (
 )
 from shelduck.catalog.commit.names_in_use import check_names
 from shelduck.catalog.commit.opening import Opening, OpeningQuestions, opening_of
+from shelduck.catalog.commit.rebase import moved
 from shelduck.catalog.commit.recorded_layouts import record_layouts
 from shelduck.catalog.commit.settled import Settled, settle
 from shelduck.catalog.commit.work import TableWork, Work, versions
@@ -65,7 +66,6 @@ from shelduck.model.changes.records import (
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table_version import Snapshot, TableVersion
-from shelduck.planning.rebase import moved
 
 # Schemas come before their contents, and tables before their rows. ALTER comes first among the
 # changes of tables: only ALTER can still find a conflict, and new files are laid out by its

@@ -24,12 +24,12 @@ from shelduck.ducklake import tables
 from shelduck.ducklake.traits import tag_rows
 from shelduck.errors import CorruptLake, NewerFormat, Unsupported
 from shelduck.model.changes.change import CreateView, Entry, Verb
+from shelduck.model.shadows.shadows import kept_parts
 from shelduck.model.tables.schema import Field, FieldId, Schema, SnapshotId
 from shelduck.model.tables.table_version import Snapshot
 from shelduck.model.tables.view import SPARK_SQL, STORED_PIN, Pin
-from shelduck.planning.shadows import kept_parts
-from shelduck.sql.pins.pin_queries import pin_texts
-from shelduck.sql.query.translate import refusal_query
+from shelduck.text.pins.pin_queries import pin_texts
+from shelduck.text.query.translate import refusal_query
 
 _v, _t = tables.view, tables.tag
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import FlushInlined, MergedDeletes, RewriteFiles
 from shelduck.model.changes.conflict import describe
-from shelduck.planning.conservation import CountedFile, named, unequal_rows
+from shelduck.model.shadows.conservation import CountedFile, named, unequal_rows
 
 
 def require_same_rows(change: RewriteFiles, counted: Mapping[int, CountedFile]) -> None:

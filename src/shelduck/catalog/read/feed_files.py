@@ -17,9 +17,9 @@ from shelduck.catalog.read.views_and_macros import file_place
 from shelduck.ducklake import tables
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.changes.change import DELETES, Entry, Verb
+from shelduck.model.changes.feed_plan import FeedDeletes, FeedFile, Span
 from shelduck.model.files.data_file import DeleteFile
 from shelduck.model.tables.table_version import Snapshot, TableVersion
-from shelduck.planning.feed_plan import FeedDeletes, FeedFile, Span
 
 Bound = int | datetime
 Logged = list[tuple[Snapshot, list[Entry]]]

@@ -26,10 +26,10 @@ from shelduck.catalog.read.views_and_macros import file_place
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.format import Format, format_of
+from shelduck.model.files.compaction import MIN_FILES, NO_PARTITION, ColumnVersion, Partition
 from shelduck.model.files.data_file import ColumnStats, DataFile, NewDataFile, NewDeleteFile
 from shelduck.model.tables.schema import FieldId, TableId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.planning.compaction import MIN_FILES, NO_PARTITION, ColumnVersion, Partition
 
 _file, _delete = tables.data_file.c, tables.delete_file.c
 _value, _snapshot = tables.file_partition_value.c, tables.snapshot.c

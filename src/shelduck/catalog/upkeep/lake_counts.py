@@ -20,10 +20,8 @@ from shelduck.catalog.upkeep.option_rows import read_settings
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.format import schemas_of
-from shelduck.model.tables.options import OptionSetting, Scope, TableOptions, table_options
-from shelduck.model.tables.schema import TableId
-from shelduck.planning.compaction import MIN_FILES
-from shelduck.planning.lake_facts import (
+from shelduck.model.files.compaction import MIN_FILES
+from shelduck.model.files.lake_facts import (
     FULL,
     LAYOUTS,
     TIERS,
@@ -32,6 +30,8 @@ from shelduck.planning.lake_facts import (
     TableFacts,
     Tier,
 )
+from shelduck.model.tables.options import OptionSetting, Scope, TableOptions, table_options
+from shelduck.model.tables.schema import TableId
 
 _t = tables.table.c
 _file, _delete, _value = tables.data_file.c, tables.delete_file.c, tables.file_partition_value.c

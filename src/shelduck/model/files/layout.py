@@ -1,7 +1,7 @@
 """The physical contents of a Parquet file: names, field ids and types of every node.
 
 For files that other writers made, merged or adopted, the catalog does not know this, but the footer
-does. `shelduck.spark.files.layouts` reads it, `shelduck_layout` keeps it.
+does. `shelduck.engine.files.layouts` reads it, `shelduck_layout` keeps it.
 """
 
 from __future__ import annotations

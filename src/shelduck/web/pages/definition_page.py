@@ -5,14 +5,14 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
+from shelduck.doors.sql.describe import create_statement, sections
+from shelduck.doors.sql.run.show import view_text
 from shelduck.errors import NotFound
+from shelduck.lake.unit import UnitOfWork
 from shelduck.model.tables.rollup import rollup_of
 from shelduck.rollups.rollup_shape import base_of
 from shelduck.rollups.rollup_tables import rollups_of
-from shelduck.statements.describe import create_statement, sections
-from shelduck.statements.run.show import view_text
 from shelduck.web.site import Site
-from shelduck.work.unit import UnitOfWork
 
 
 def show(site: Site, request: Request) -> Response:

@@ -20,13 +20,13 @@ from shelduck.catalog.read.overview.partitions import (
 from shelduck.catalog.read.overview.table_files import SizeSums, deletes, newest_files, sizes
 from shelduck.catalog.read.read import Connection
 from shelduck.errors import ShelduckError
+from shelduck.files.candidates import LOOKED_UP, outlook
 from shelduck.model.files.data_file import ColumnStats
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import why_not_written
 from shelduck.model.types.bounds import bound
-from shelduck.rewrite.candidates import LOOKED_UP, outlook
-from shelduck.sql.ddl.sorting import sort_key
+from shelduck.text.ddl.sorting import sort_key
 from shelduck.web.bars import bars
 from shelduck.web.site import Site
 

@@ -12,18 +12,18 @@ from shelduck.catalog.read import read
 from shelduck.catalog.read.overview.lake_tables import RowsInCatalog, kept_rows
 from shelduck.catalog.read.overview.table_files import LayoutCount, SizeSums, by_layout
 from shelduck.errors import ShelduckError
-from shelduck.evolution.alter_plan import AlterPlan
+from shelduck.lake.evolution.alter_plan import AlterPlan
+from shelduck.lake.results import TableName
 from shelduck.model.changes.modify import RewriteOlderFiles
 from shelduck.model.files.data_file import NameMapping
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, PhysicalField
+from shelduck.model.files.resolve import Node, resolve
+from shelduck.model.shadows.type_changes import older_types
 from shelduck.model.tables.schema import Path, path_text
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.planning.resolve import Node, resolve
-from shelduck.planning.type_changes import older_types
-from shelduck.verbs.catalog_verbs import CatalogVerbs
+from shelduck.objects.catalog_verbs import CatalogVerbs
 from shelduck.web.bars import parts
 from shelduck.web.site import Site
-from shelduck.work.results import TableName
 
 _OF_ROWS = (ROW_ID_FIELD, SNAPSHOT_FIELD)
 

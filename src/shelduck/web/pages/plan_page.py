@@ -5,14 +5,14 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
+from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, ShelduckError
-from shelduck.evolution.alter_plan import AlterPlan
-from shelduck.sql.parse import parse
-from shelduck.sql.statements import statement_values as st
-from shelduck.verbs.catalog_verbs import CatalogVerbs
+from shelduck.lake.evolution.alter_plan import AlterPlan
+from shelduck.lake.results import TableName, table_name
+from shelduck.objects.catalog_verbs import CatalogVerbs
+from shelduck.text.statements import statement_values as st
 from shelduck.web.site import Site
 from shelduck.web.wording import asked_number
-from shelduck.work.results import TableName, table_name
 
 
 def show(site: Site, request: Request) -> Response:

@@ -32,12 +32,12 @@ from shelduck.ducklake.format import Format
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import AlterTable, Entry, PostponedRewrites, Verb
 from shelduck.model.files.data_file import DeletesSeen
+from shelduck.model.shadows.proof import Fitting, fitting, is_narrower
 from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.rollup import ROLLUPS
 from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.data_types import FLOATS
-from shelduck.planning.proof import Fitting, fitting, is_narrower
 
 # No data file has this id.
 _IN_CATALOG = -1

@@ -19,9 +19,9 @@ from shelduck.errors import Conflict
 from shelduck.model.changes.change import DeleteRows, MergedDeletes, RewriteFiles
 from shelduck.model.changes.conflict import describe
 from shelduck.model.files.data_file import DeletesSeen, NewDeleteFile
+from shelduck.model.shadows.conservation import CountedFile
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.planning.conservation import CountedFile
 
 # Each id is a parameter of two questions.
 _AT_ONCE = 5_000

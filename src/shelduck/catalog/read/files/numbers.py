@@ -17,9 +17,9 @@ from shelduck.catalog.read.views_and_macros import file_place
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.model.files.data_file import DeletesSeen, seen_id
+from shelduck.model.files.trusted_statistics import is_own
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion, is_later
-from shelduck.planning.trusted_statistics import is_own
 
 _PART = 50_000
 _INT64 = (-(2**63), 2**63 - 1)

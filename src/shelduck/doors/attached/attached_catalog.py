@@ -1,0 +1,341 @@
+"""The answers of a catalog in the user's session: the tables of a lake, and writes into them."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import pairwise
+
+from shelduck.doors.attached.attached_table import AttachedTable
+from shelduck.doors.attached.lake_writer import write_schema
+from shelduck.doors.attached.planned_writes import (
+    by_name,
+    land_as_told,
+    merge_as_told,
+    write_as_told,
+)
+from shelduck.doors.lake import Lake, Transaction
+from shelduck.doors.sql.targets import QueryScope, relation_frame
+from shelduck.engine.bridge.codec import rows_of
+from shelduck.engine.bridge.lake_catalog import given, held_frames
+from shelduck.engine.session import DataFrame, SparkSession, StructType
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.lake.evolution.arrangement import arrangement_of, new_arrangement
+from shelduck.lake.results import TableName
+from shelduck.lake.spark_options import OVERWRITE_SCHEMA, refuse_format, refuse_made
+from shelduck.lake.unit import UnitOfWork, carry_out, view_of
+from shelduck.lake.workspace import Workspace
+from shelduck.model.tables.partition import IDENTITY, named_keys
+from shelduck.model.tables.table_version import DEFAULT_SCHEMA, TableVersion
+from shelduck.model.text.names import shown_schema
+from shelduck.model.text.quoting import schema_names
+from shelduck.objects.catalog_verbs import CatalogVerbs
+from shelduck.objects.table import Table
+from shelduck.text.ddl.defaults import expression_for_spark
+from shelduck.text.ddl.partitioning import partition_keys
+from shelduck.text.ddl.sorting import sort_keys
+from shelduck.text.statements import statement_values as st
+
+Rows = Iterable[tuple[str, ...]]
+Ways = tuple[Callable[[], None], Callable[[], None]]
+_GRACE = 60.0
+"""Seconds that a hidden view outlives its successor: a query may be about to read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _HiddenView:
+    """A view that reads a table at one snapshot; ``made`` by `time.monotonic`."""
+
+    snapshot: int
+    name: str
+    schema: str
+    ids: str
+    made: float
+
+
+class AttachedLake:
+    """One lake under one name in one session; ``is_shared`` if another session closes it.
+
+    ``asked`` is what somebody asked for who may ask again.
+    """
+
+    asked: tuple[object, ...] | None = None
+
+    def __init__(self, lake: Lake, spark: SparkSession, *, is_shared: bool = False) -> None:
+        self.lake = lake
+        self.is_shared = is_shared
+        self.state = lake._state  # noqa: SLF001 - the lake's other half
+        self.spark = spark
+        self.database = str(spark.conf.get("spark.sql.globalTempDatabase", "global_temp"))
+        self._verbs = CatalogVerbs(self.state, None)
+        self._staged: dict[str, tuple[Transaction, TableName, Ways | None]] = {}
+        self._views: dict[tuple[str, ...], list[_HiddenView]] = {}
+        self._numbers = itertools.count()
+        self._unique = uuid.uuid4().hex[:8]
+        self._lock = threading.Lock()
+        self._pinned: dict[str, UnitOfWork] = {}
+
+    def answer(self, request: list[str], rows: DataFrame | None) -> Rows:
+        """Answer what `LakeCatalog` asks."""
+        query, what, namespace, name, *more = request
+        if what in ("create", "replace", "create or replace", "overwrite"):
+            return [(self._stage(what, self._name(namespace, name), *more),)]
+        match what:
+            case "load":
+                return [self._load(query, namespace, name, *more)]
+            case "sql":
+                # A statement of a script.
+                return [given(self.spark, self.spark.sql(more[0]))]
+            case "schema":
+                return [self._schema(self._table(namespace, name))]
+            case "write":
+                assert rows is not None
+                staged, *told = more
+                target, named = self._table(namespace, name), self._named(namespace, name)
+                ways = None
+                if staged:
+                    transaction, wanted, ways = self._staged[staged]
+                    target = transaction.table(str(wanted))
+                write_as_told(target, named, rows, told, is_made=bool(staged), ways=ways)
+            case "merge":
+                assert rows is not None
+                catalog, *told = more
+                merge_as_told(self._named(namespace, name, catalog), rows, told)
+            case "sink":
+                self._table(namespace, name).columns  # noqa: B018 - a view has none
+                land_as_told(self._named(namespace, name), rows, more)
+            case "commit" | "abort":
+                transaction, *_ = self._staged.pop(more[0])
+                getattr(transaction, "commit" if what == "commit" else "rollback")()
+            case _:
+                return self._about_names(what, namespace, name, more)
+        return ()
+
+    @contextmanager
+    def pinned(self, query: str) -> Iterator[None]:
+        """Load everything for a query from one snapshot."""
+        self._pinned[query] = UnitOfWork(self.state)
+        try:
+            yield
+        finally:
+            del self._pinned[query]
+
+    def close(self) -> None:
+        """Drop the hidden views, and close the lake unless it is another session's."""
+        with self._lock:
+            for found in self._views.values():
+                for hidden in found:
+                    self.spark.catalog.dropGlobalTempView(hidden.name)
+            self._views.clear()
+        if not self.is_shared:
+            self.lake.close()
+
+    def _about_names(self, what: str, namespace: str, name: str, more: list[str]) -> Rows:
+        match what:
+            case "schemas":
+                found = view_of(self.state, None).workspace.schemas()
+                around = next((s.id for s in found if s.name.lower() == namespace.lower()), None)
+                if namespace and around is None:
+                    return []
+                return [(s.own_name,) for s in found if s.parent == around]
+            case "schema exists":
+                known = [schema.lower() for schema in self._verbs.schemas()]
+                return [("yes",)] if namespace.lower() in known else []
+            case "tables":
+                unit = view_of(self.state, None).workspace
+                schema = unit.schema(unit.word_of(shown_schema(namespace or DEFAULT_SCHEMA)))
+                return [(n,) for n in sorted((*unit.table_names(schema), *unit.view_names(schema)))]
+            case "keys":
+                workspace = view_of(self.state, None).workspace
+                if not workspace.has_table(self._name(namespace, name)):
+                    return []
+                return [(key,) for key in self._schema(self._table(namespace, name))[1:]]
+            case "exists":
+                return [("yes",)] if self._exists(namespace, name) else []
+            case "drop":
+                self._verbs.drop_table(str(self._name(namespace, name)))
+                return [("yes",)]
+            case "rename":
+                _, renamed = more
+                self._table(namespace, name).rename(renamed)
+            case "create schema":
+                self._do(partial(Workspace.create_schema, word=namespace, if_not_exists=False))
+            case "drop schema" | "drop schema cascade":
+                cascade = what.endswith("cascade")
+                drop = partial(Workspace.drop_schema, word=namespace, if_exists=False)
+                self._do(partial(drop, cascade=cascade))
+            case _:
+                raise InvalidRequest(f"the catalog does not support the request {what!r}")
+        return ()
+
+    def _do(self, stage: Callable[[Workspace], None]) -> None:
+        carry_out(self.state, None, lambda unit: stage(unit.workspace))
+
+    def _exists(self, namespace: str, name: str) -> bool:
+        unit = view_of(self.state, None)
+        wanted = self._name(namespace, name)
+        return unit.workspace.has_table(wanted) or unit.workspace.view(wanted) is not None
+
+    def _load(self, query: str, *table: str) -> tuple[str, str, str, str]:
+        """Return a view that reads the table at one snapshot: database, name, schema, ids."""
+        namespace, name, how, when = table
+        unit = self._pinned.get(query) or UnitOfWork(self.state)
+        key = (namespace.lower(), name.lower(), how, when)
+        snapshot = unit.workspace.base.id
+        with self._lock:
+            known = self._views.get(key, [])
+            if known and known[-1].snapshot == snapshot:
+                return self.database, known[-1].name, known[-1].schema, known[-1].ids
+        frame = relation_frame(unit, _relation(namespace, name, how, when), _SCOPE)
+        hidden = f"__shelduck_{self._unique}_{next(self._numbers)}"
+        with held_frames():
+            frame.createGlobalTempView(hidden)
+        schema, ids = frame.schema.json(), _ids(unit, self._name(namespace, name))
+        now = time.monotonic()
+        with self._lock:
+            found = self._views.setdefault(key, [])
+            found.append(_HiddenView(snapshot, hidden, schema, ids, now))
+            # A view is out of use some time after its successor was made.
+            outdated = [v for v, newer in pairwise(found) if newer.made < now - _GRACE]
+            del found[: len(outdated)]
+        for view in outdated:
+            self.spark.catalog.dropGlobalTempView(view.name)
+        return self.database, hidden, schema, ids
+
+    def _stage(self, how: str, name: TableName, schema: str, keys: str, *told: str) -> str:
+        """Create a table in its own transaction; return the token of the transaction.
+
+        One that is overwritten is made by the write, if that asks for other columns.
+        """
+        given = by_name(told)
+        properties = kept_properties(given, name)
+        transaction = self.lake.transaction()
+        text, token = str(name), uuid.uuid4().hex
+        workspace = transaction._open_unit.workspace  # noqa: SLF001
+        is_there = workspace.has_table(name)
+        if how == "replace" and not is_there:
+            raise NotFound(f"table {text} does not exist", about="table")
+        # Spark gives CLUSTER BY as a transform.
+        clustered = re.fullmatch(r"cluster_by\((.*)\)", keys)
+        partitioned, sorted_by = (keys, "") if clustered is None else ("", clustered[1])
+        by = partitioned.split(", ") if partitioned else ()
+        sorts = sorted_by.split(", ") if sorted_by else ()
+
+        def make() -> None:
+            if is_there and how != "create":
+                transaction.drop_table(text)
+            transaction.create_table(
+                text,
+                StructType.fromJson(json.loads(schema)),
+                comment=given.get("comment") or None,
+                partitioned_by=by,
+                sorted_by=sorts,
+                properties=properties,
+            )
+
+        ways = None
+        if how == "overwrite" and is_there:
+            # The options come with the rows.
+            ways = partial(_require_arranged, workspace.table(name), by, sorts), make
+        else:
+            make()
+        self._staged[token] = transaction, name, ways
+        return token
+
+    def _schema(self, table: Table) -> tuple[str, ...]:
+        """Return the columns as those of a table to write to, and the names of partition keys."""
+        found = view_of(self.state, None).workspace.table(table.name)
+        keys = [
+            k for k in named_keys(found.partition, found.columns) if k.transform.kind == IDENTITY
+        ]
+        return (write_schema(found.columns, expression_for_spark).json(), *(k.column for k in keys))
+
+    def _table(self, namespace: str, name: str) -> Table:
+        return Table(self.state, self._name(namespace, name))
+
+    def _named(self, namespace: str, name: str, catalog: str = "") -> AttachedTable:
+        """Return a table as this session reads and writes it; ``catalog`` matters to a merge."""
+        state = copy.copy(self.state)
+        state.given_spark = self.spark
+        return AttachedTable(state, catalog, self._name(namespace, name))
+
+    def _name(self, namespace: str, name: str) -> TableName:
+        return TableName(namespace or DEFAULT_SCHEMA, name)
+
+
+def _ids(unit: UnitOfWork, name: TableName) -> str:
+    """Return the ids of a table and of its columns, as `LatestPlan` compares them."""
+    if not unit.workspace.has_table(name):
+        return ""
+    table = unit.workspace.table(name)
+    columns = ((f.name, " ".join(str(n.id) for n in f.walk())) for f in table.columns)
+    return rows_of([("", table.uuid), *columns])
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SCOPE = QueryScope(DEFAULT_SCHEMA, rollups=True)
+
+
+def _relation(namespace: str, name: str, how: str, when: str) -> st.Relation:
+    parts = (*schema_names(namespace or DEFAULT_SCHEMA), name)
+    version = int(when) if how == "version" else None
+    timestamp = None
+    if how == "timestamp":
+        timestamp = (_EPOCH + timedelta(microseconds=int(when))).isoformat()
+    return st.Relation(st.NamedTable(parts), "", version, timestamp)
+
+
+_OPTION = "option."
+_REFUSED = {
+    "location": "a location: its files are below the lake's data path; leave out LOCATION or path",
+    "external": "files elsewhere: its files are below the lake's data path; leave out EXTERNAL",
+    "collation": "a collation: DuckLake has no collations; leave out DEFAULT COLLATION",
+    "hive.": "another file format: its files are Parquet; leave out STORED AS and ROW FORMAT",
+}
+_SPARKS = ("comment", "owner", "provider", "is_managed_location", "table_type")
+
+
+def _require_arranged(
+    table: TableVersion, partitioned_by: Sequence[str], sorted_by: Sequence[str]
+) -> None:
+    """Refuse other partition keys, or another order, than those of a table that stays."""
+    keys = partition_keys(partitioned_by), sort_keys(sorted_by)
+    asked, known = new_arrangement(table.columns, *keys, table.full_name), arrangement_of(table)
+    if asked.partition not in ((), known.partition) or asked.sort not in ((), known.sort):
+        raise InvalidRequest(
+            f"table {table.full_name} keeps its partition keys and its order when its rows are"
+            f" replaced; leave out {', '.join((*partitioned_by, *sorted_by))}, or set the option"
+            f" {OVERWRITE_SCHEMA}"
+        )
+
+
+def kept_properties(given: Mapping[str, str], table: TableName) -> dict[str, str]:
+    """Return the table properties among those in which Spark tells its catalogs everything.
+
+    Options of a writer, which Spark passes twice, the second time with ``option.`` in front, are
+    not among them.
+
+    Raises Unsupported for a format or place of its own, which tables of a lake do not have, and
+    InvalidRequest for an option.
+    """
+    refuse_format(given.get("provider"), table)
+    for key, reason in _REFUSED.items():
+        if any(k == key or (key.endswith(".") and k.startswith(key)) for k in given):
+            raise Unsupported(f"table {table} cannot have {reason}")
+    options = {k.removeprefix(_OPTION): v for k, v in given.items() if k.startswith(_OPTION)}
+    refuse_made(options, f"the new table {table}")
+    return {
+        key: value
+        for key, value in given.items()
+        if key not in _SPARKS and key not in options and not key.startswith(_OPTION)
+    }

@@ -1,0 +1,117 @@
+"""A table of an attached lake, for calls of Spark that reach no catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from shelduck.doors.attached.lake_table import RowVerb
+from shelduck.doors.sql.targets import QueryScope, relation_frame
+from shelduck.engine.failures import telling_spark
+from shelduck.engine.named_errors import told_as_sparks
+from shelduck.engine.session import DataFrame, StructType
+from shelduck.lake.done import Done
+from shelduck.lake.results import TableName
+from shelduck.lake.state import LakeState
+from shelduck.lake.table_changes import changes_between
+from shelduck.lake.unit import UnitOfWork, view_of
+from shelduck.model.changes.evolution import Evolution
+from shelduck.model.tables.table_version import DEFAULT_SCHEMA
+from shelduck.model.text.quoting import quote_name
+from shelduck.objects.catalog_verbs import CatalogVerbs
+from shelduck.objects.table import Table
+from shelduck.read.scan.matching import Column
+from shelduck.text.statements import statement_values as st
+from shelduck.text.tokens.parts import Target
+from shelduck.write.edit_verbs import merge_into
+from shelduck.write.hooks import carry_out_rows, settled_rows
+from shelduck.write.merge.merge_clauses import Merge, MergeClause
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedTable:
+    """One table by its name in the lake; ``catalog`` is what the session calls the lake."""
+
+    state: LakeState
+    catalog: str
+    table: TableName
+
+    @property
+    def name(self) -> str:
+        """The name in the lake."""
+        return str(self.table)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the lake has such a table."""
+        return view_of(self.state, None).workspace.has_table(self.table)
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether it is there and has partitions."""
+        workspace = view_of(self.state, None).workspace
+        return workspace.has_table(self.table) and bool(workspace.table(self.table).partition)
+
+    def create(self, columns: StructType, partitioned_by: Sequence[str]) -> None:
+        """Create it; files hold rows of one value of each of these columns."""
+        with told_as_sparks():
+            keys = [quote_name(name) for name in partitioned_by]
+            CatalogVerbs(self.state, None).create_table(self.name, columns, partitioned_by=keys)
+
+    def sink(self, *, replaces: bool, evolution: Evolution) -> Callable[[DataFrame, int], None]:
+        """Return a function for ``foreachBatch`` that writes each batch to it exactly once.
+
+        With ``replaces``, a batch replaces all rows.
+        """
+
+        def write(table: Table, batch: DataFrame) -> object:
+            if replaces:
+                return table.overwrite(batch)
+            return table.append(batch, evolve=evolution.words, rescue=evolution.rescue)
+
+        return Table(self.state, self.table).sink(write=write)
+
+    def read(self, version: int | None, timestamp: str | None) -> DataFrame:
+        """Return its rows as of a snapshot; a view of that snapshot is read too."""
+        relation = st.Relation(st.NamedTable(self.table.parts), "", version, timestamp)
+        with told_as_sparks():
+            return relation_frame(view_of(self.state, None), relation, QueryScope(DEFAULT_SCHEMA))
+
+    def changes(self, start: int | str, end: int | str | None) -> DataFrame:
+        """Return what happened to its rows from a snapshot or time to another."""
+        with told_as_sparks():
+            return changes_between(view_of(self.state, None), self.table, start, end)
+
+    def write(self, verb: RowVerb, rows: DataFrame, evolution: Evolution, **how: object) -> None:
+        """Write rows by a verb of `Table`, with its arguments."""
+        with told_as_sparks():
+            call = getattr(Table(self.state, self.table), verb)
+            call(rows, evolve=evolution.words, rescue=evolution.rescue, **how)
+
+    def merge(
+        self, source: DataFrame, on: Column, clauses: Sequence[MergeClause], evolves: bool
+    ) -> None:
+        """Merge a source, whose columns keep the names that they have in it.
+
+        Columns of the table may have its name before them, with those of schema and catalog.
+        """
+        names = (self.catalog, *self.table.parts)
+        target = Target(st.NamedTable(names), "", self.table.name)
+
+        def prepare(unit: UnitOfWork) -> Done:
+            rows = settled_rows(unit, self.table)
+            columns = rows.table.columns.names
+            meant = tuple(_without_table(clause, target, columns) for clause in clauses)
+            *qualifier, alias = names
+            wanted = Merge(on, meant, alias, None, evolves, tuple(qualifier))
+            return merge_into(self.state, rows, source, wanted)
+
+        with told_as_sparks(), telling_spark(lambda: f"MERGE of {self.name}"):
+            carry_out_rows(self.state, None, prepare)
+
+
+def _without_table(clause: MergeClause, target: Target, columns: Sequence[str]) -> MergeClause:
+    if not clause.values:
+        return clause
+    values = [replace(value, path=target.column(value.path, columns)) for value in clause.values]
+    return replace(clause, values=tuple(values))

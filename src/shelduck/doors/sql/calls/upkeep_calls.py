@@ -1,0 +1,281 @@
+"""CALL for maintenance and checks, with the names and columns of DuckDB where it has the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import Any
+
+from shelduck.doors.sql.call_arguments import (
+    Moment,
+    Numbers,
+    Share,
+    Span,
+    by_name,
+    table_name,
+    text,
+)
+from shelduck.doors.sql.call_arguments import table_name as named_table
+from shelduck.doors.sql.runner import Answer, Runner
+from shelduck.errors import InvalidRequest
+from shelduck.lake.results import (
+    Committed,
+    Compacted,
+    FilesDeleted,
+    PlainRows,
+    Result,
+    TableName,
+    Unchanged,
+)
+from shelduck.lake.turns import Turns
+from shelduck.lake.unit import refuse_in_transaction
+from shelduck.objects.table import Table
+from shelduck.text.tokens.parts import Argument
+from shelduck.upkeep.check import check_lake
+from shelduck.upkeep.lake_upkeep import ORPHAN_AGE, LakeUpkeep
+from shelduck.upkeep.maintain import MAX_BYTES, MAX_TIME, Budget, maintain_lake
+
+_COMPACTED = (
+    "schema_name string, table_name string, files_processed bigint, files_created bigint,"
+    " bytes_before bigint, bytes_after bigint, files_skipped bigint, snapshot bigint,"
+    " note string"
+)
+_CHECKED = (
+    "table string, kind string, object string, wrong string, remedy string, level string,"
+    " repair string"
+)
+_MAINTAINED = (
+    "schema_name string, table_name string, step string, state string, reason string,"
+    " files bigint, bytes bigint, told string"
+)
+
+
+def compact(
+    runner: Runner,
+    table: str | None = None,
+    *,
+    schema: str | None = None,
+    target_file_size: Argument = None,
+    min_files: int | None = None,
+    max_files: int | None = None,
+    max_compacted_files: int | None = None,
+    max_bytes: Argument = None,
+    min_file_size: Argument = None,
+    max_file_size: Argument = None,
+    where: str | None = None,
+    dry_run: bool = False,
+) -> PlainRows:
+    """Combine small files: of one table, of a schema, or of the lake."""
+    given = {
+        "target_file_size": target_file_size,
+        "min_files": min_files,
+        "max_files": max_files if max_compacted_files is None else max_compacted_files,
+        "max_bytes": max_bytes,
+        "min_file_size": min_file_size,
+        "max_file_size": max_file_size,
+        "where": where,
+    }
+    more: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return _in_turn(runner, table, schema, lambda t: t.compact(**more, dry_run=dry_run))
+
+
+def rewrite_data_files(
+    runner: Runner,
+    table: str | None = None,
+    *,
+    schema: str | None = None,
+    delete_threshold: Share | None = None,
+    dry_run: bool = False,
+) -> PlainRows:
+    """Rewrite files with many deleted rows: of one table, of a schema, or of the lake."""
+
+    def rewritten(found: Table) -> Compacted:
+        return found.rewrite_deletes(delete_threshold, dry_run=dry_run)
+
+    return _in_turn(runner, table, schema, rewritten)
+
+
+def expire_snapshots(
+    runner: Runner,
+    *,
+    older_than: Moment | None = None,
+    versions: Numbers | None = None,
+    retain_last: int | None = None,
+    dry_run: bool = False,
+) -> PlainRows:
+    """Expire snapshots; one row for each."""
+    done = lake_of(runner).expire_snapshots(
+        older_than=older_than, versions=versions, retain_last=retain_last, dry_run=dry_run
+    )
+    return PlainRows("snapshot_id bigint", [(v,) for v in done.snapshots])
+
+
+def cleanup_old_files(
+    runner: Runner,
+    *,
+    older_than: Moment | None = None,
+    cleanup_all: bool = False,
+    include_adopted: bool = False,
+    dry_run: bool = False,
+) -> PlainRows:
+    """Delete files that are no longer needed; one row for each."""
+    done = lake_of(runner).cleanup_old_files(
+        older_than=older_than,
+        cleanup_all=cleanup_all,
+        include_adopted=include_adopted,
+        dry_run=dry_run,
+    )
+    return deleted_rows(done)
+
+
+def delete_orphaned_files(
+    runner: Runner,
+    table: str | None = None,
+    *,
+    older_than: Moment | None = None,
+    cleanup_all: bool = False,
+    duckdb_files: bool = False,
+    dry_run: bool = False,
+) -> PlainRows:
+    """Delete orphaned files; one row for each. ``cleanup_all``: whatever their age."""
+    if cleanup_all and older_than is not None:
+        raise InvalidRequest("older_than and cleanup_all cannot be used together; leave one out")
+    done = lake_of(runner).remove_orphans(
+        older_than=older_than or (timedelta(0) if cleanup_all else ORPHAN_AGE),
+        table=table,
+        duckdb_files=duckdb_files,
+        dry_run=dry_run,
+    )
+    return deleted_rows(done)
+
+
+def checkpoint(runner: Runner, *, dry_run: bool = False) -> PlainRows:
+    """Do all maintenance; one row for each thing that was done."""
+    done = lake_of(runner).checkpoint(dry_run=dry_run)
+    return PlainRows("done string", [(line,) for line in str(done).splitlines()])
+
+
+def maintain(
+    runner: Runner,
+    *,
+    max_bytes: Argument = MAX_BYTES,
+    max_time: Span = MAX_TIME,
+    dry_run: bool = False,
+) -> PlainRows:
+    """Do the maintenance that is worth it now; one row for each step."""
+    refuse_in_transaction(runner.unit, "maintain()")
+    size = max_bytes if isinstance(max_bytes, int) else text(max_bytes, "max_bytes")
+    budget = Budget.of(size, max_time)
+    done = maintain_lake(runner.state, budget, lambda _: None, dry_run=dry_run)
+    rows = [
+        (
+            *((None, None) if step.table is None else (step.table.schema, step.table.name)),
+            *(step.work, step.state, step.reason, step.files, step.bytes, step.told or None),
+        )
+        for step in done.steps
+    ]
+    return PlainRows(_MAINTAINED, rows)
+
+
+def migrate(runner: Runner, version: str, *, plan: bool = False) -> PlainRows:
+    """Give the lake a newer version of DuckLake; one row for each step."""
+    done = lake_of(runner).migrate(version, plan=plan)
+    rows = [(step.action, step.object, step.told) for step in done.steps]
+    return PlainRows("action string, object string, details string", rows)
+
+
+def check(
+    runner: Runner, table: str | None = None, *, rows: bool = False, repair: bool = False
+) -> PlainRows:
+    """Check a lake, or one table, and repair it; one row for each problem, note and repair."""
+    refuse_in_transaction(runner.unit, "check()")
+    done = check_lake(runner.state, table, rows=rows, repair=repair)
+    told = [
+        (p.table or None, p.kind, p.object, p.wrong, p.remedy, level, p.repair or None)
+        for level, p in done.rows
+    ]
+    return PlainRows(_CHECKED, told)
+
+
+def lake_of(runner: Runner) -> LakeUpkeep:
+    """Return the lake whose maintenance a statement asks for."""
+    return LakeUpkeep(runner.state, runner.unit)
+
+
+def compacted_rows(done: Iterable[Compacted]) -> PlainRows:
+    """Return one row for each table that had files to rewrite."""
+    rows = [
+        (
+            *(one.table.schema, one.table.name, one.files, one.new_files),
+            *(one.bytes, one.new_bytes, one.skipped),
+            one.snapshots[-1] if one.snapshots else None,
+            one.note or None,
+        )
+        for one in done
+        if not one.is_nothing
+    ]
+    return PlainRows(_COMPACTED, rows)
+
+
+def deleted_rows(done: FilesDeleted) -> PlainRows:
+    """Return one row for each file."""
+    return PlainRows("path string", [(path,) for path in done.files])
+
+
+def _in_turn(
+    runner: Runner, table: str | None, schema: str | None, act: Callable[[Table], Compacted]
+) -> PlainRows:
+    def made(name: TableName) -> Compacted:
+        return act(Table(runner.state, name, runner.unit))
+
+    if table is not None:
+        return compacted_rows([made(table_name(runner, table, schema))])
+    names = runner.verbs.tables(schema)
+    with Turns() as turns:
+        return compacted_rows(turns.each(names, made))
+
+
+def flush_inlined_data(
+    runner: Runner, table_name: str | None = None, *, schema: str | None = None
+) -> PlainRows:
+    """Move rows out of the catalog: of one table, of all in a schema, or of all in the lake."""
+    if runner.unit is not None:
+        raise InvalidRequest("a flush commits by itself; run it outside of the transaction")
+
+    def flushed(name: TableName) -> tuple[TableName, Result]:
+        return name, Table(runner.state, name).flush_inlined_data()
+
+    if table_name is not None:
+        done = [flushed(named_table(runner, table_name, schema))]
+    else:
+        names = runner.verbs.tables(schema)
+        with Turns() as turns:
+            done = list(turns.each(names, flushed))
+    rows = [
+        (name.schema, name.name, *_landed(result), result.note or None)
+        for name, result in done
+        if isinstance(result, Committed) or (isinstance(result, Unchanged) and result.note)
+    ]
+    columns = "schema_name string, table_name string, snapshot bigint, files bigint, note string"
+    return PlainRows(columns, rows)
+
+
+def _landed(result: Committed | Unchanged) -> tuple[int | None, int]:
+    return result.snapshot if isinstance(result, Committed) else None, result.files
+
+
+def fold(runner: Runner, table_name: str, *, schema: str | None = None) -> Answer:
+    """Combine rows of the same key that other writers put into a table."""
+    return Table(runner.state, named_table(runner, table_name, schema), runner.unit).fold()
+
+
+def refresh_rollups(runner: Runner, table_name: str, *, schema: str | None = None) -> Answer:
+    """Update all rollups of a table that another writer left outdated."""
+    name = named_table(runner, table_name, schema)
+    return Table(runner.state, name, runner.unit).refresh_rollups()
+
+
+PROCEDURES = by_name(
+    *(compact, rewrite_data_files, expire_snapshots, cleanup_old_files, delete_orphaned_files),
+    *(checkpoint, maintain, migrate, check, flush_inlined_data, fold, refresh_rollups),
+) | {"merge_adjacent_files": compact, "remove_orphans": delete_orphaned_files}

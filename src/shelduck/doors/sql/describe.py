@@ -1,0 +1,388 @@
+"""The rows of DESCRIBE, SHOW CREATE TABLE and HELP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from shelduck.engine.types import kind_text
+from shelduck.errors import NewerFormat, NotFound, Unsupported
+from shelduck.model.tables.analyzed import AnalyzedColumn, analyzed_columns
+from shelduck.model.tables.computed import computed_of
+from shelduck.model.tables.constraints import constraints_of, shown_checks
+from shelduck.model.tables.keys import table_keys
+from shelduck.model.tables.partition import named_keys, parse_sort_key
+from shelduck.model.tables.properties import shown_properties
+from shelduck.model.tables.schema import Field, Path, Schema, path_text
+from shelduck.model.tables.table_version import PartitionColumn, TableVersion
+from shelduck.model.tables.view import ViewVersion
+from shelduck.model.text.quoting import quote_name, quote_text, schema_names
+from shelduck.model.types.data_types import Text, type_text
+from shelduck.rollups.rollup_plan import spec_of
+from shelduck.text.ddl.render import create_table_text, key_clauses
+from shelduck.text.ddl.sorting import key_text
+from shelduck.text.statements.statement_values import NamedTable
+
+Row = tuple[str, str | None, str | None]
+INDEX_COLUMNS = (
+    "IndexName string, Field string, Type string, Null string, Key string, Default string,"
+    " Extra string"
+)
+TypeChanges = Mapping[str, Sequence[Mapping[str, str]]]
+
+
+def table_rows(table: TableVersion, changes: TypeChanges | None = None) -> list[Row]:
+    """Return name, Spark type and comment of each column.
+
+    With the type changes from `Table.type_changes`, they follow, as do ids and other details.
+    """
+    rows: list[Row] = [(f.name, spark_text(f), table.comments.get(f.id)) for f in table.columns]
+    rows += _fields(table)
+    for title, told in sections(table).items():
+        rows += [("", "", ""), (f"# {title}", "", ""), *told]
+    if changes is None:
+        return rows
+    rows += [("", "", ""), ("# Column Details", "", "")]
+    for top in table.columns:
+        rows += [(path, detail, table.comments.get(f.id)) for f, path, detail in _details(top, ())]
+    changed = [(path, _change_text(c), None) for path, found in changes.items() for c in found]
+    rows += [("", "", ""), ("# Type Changes", "", ""), *changed] if changed else []
+    rows += [
+        ("", "", ""),
+        ("# Detailed Table Information", "", ""),
+        ("Database", table.schema.text, None),
+        ("Table", table.name, None),
+        ("Table Id", str(table.id), None),
+        ("Table UUID", table.uuid, None),
+        ("Location", table.path, None),
+        ("Snapshot", str(table.snapshot.id), None),
+        ("Schema Version", str(table.snapshot.schema_version), None),
+        ("Comment", table.comments.get(None), None),
+        ("Table Properties", _properties_text(table), None),
+    ]
+    return rows
+
+
+def sections(table: TableVersion) -> dict[str, list[Row]]:
+    """Return what a table has besides its columns: the rows of each of its sections, by title."""
+    constraints = constraints_of(table.properties, table.full_name)
+    found: dict[str, list[Row]] = {
+        "Keys": _numbered("Key", _key_texts(table)),
+        "Partitioning": _numbered("Part", partition_texts(table)),
+        "Sort Order": _numbered("Sort", sort_texts(table)),
+        # Each with its name, as Databricks shows them.
+        "Constraints": [
+            (one.name, one.clause(table.columns) + " NOT VALID" * one.unproven, None)
+            for one in constraints
+        ],
+        "Computed Columns": [
+            (field.name, one.clause(table.columns), None)
+            for one in computed_of(table.properties, table.full_name)
+            if (field := table.columns.by_id(one.column)) is not None
+        ],
+    }
+    return {title: rows for title, rows in found.items() if rows}
+
+
+def index_rows(indexes: Sequence[tuple[str, TableVersion]]) -> list[tuple[str, ...]]:
+    """Return the columns of a table and its rollups as Doris' DESC t ALL prints them.
+
+    An empty row stands between two of them.
+    """
+    rows: list[tuple[str, ...]] = []
+    for name, table in indexes:
+        if rows:
+            rows.append(("",) * 7)
+        keys = table_keys(table)
+        for place, field in enumerate(table.columns):
+            is_key = keys is not None and field.id in keys.columns
+            how = None if keys is None else keys.aggregation(field.id)
+            rows.append(
+                (
+                    name if place == 0 else "",
+                    field.name,
+                    type_text(field.type),
+                    "Yes" if field.nullable else "No",
+                    str(is_key).lower(),
+                    field.default.text if field.default else "N/A",
+                    "" if how is None else how.value,
+                )
+            )
+    return rows
+
+
+def column_rows(table: TableVersion, path: Path) -> list[tuple[str, str | None]]:
+    """Return what DESCRIBE says of one column or nested field."""
+    found = table.columns.get(path, table.full_name)
+    known = analyzed_columns(table.properties, table.columns).get(found.id)
+    return [
+        ("col_name", path_text(path)),
+        ("data_type", spark_text(found)),
+        ("comment", table.comments.get(found.id)),
+        ("field_id", str(found.id)),
+        ("ducklake_type", str(found.type)),
+        ("nullable", str(found.nullable).lower()),
+        ("initial_default", found.initial_default),
+        ("default", found.default.text if found.default else None),
+        *(() if known is None else _analyzed_rows(known)),
+    ]
+
+
+def _analyzed_rows(known: AnalyzedColumn) -> list[tuple[str, str | None]]:
+    """Return what ANALYZE TABLE counted, under Spark's names."""
+    numbers = {
+        "distinct_count": known.distinct,
+        "num_nulls": known.nulls,
+        "avg_col_len": known.average,
+        "max_col_len": known.longest,
+        "analyzed_at_snapshot": known.snapshot,
+    }
+    return [(name, None if n is None else str(n)) for name, n in numbers.items()]
+
+
+def view_rows(view: ViewVersion, columns: Sequence[Row], *, extended: bool = False) -> list[Row]:
+    """Return name, Spark type and comment of each column, and with ``extended`` details."""
+    if not extended:
+        return list(columns)
+    return [
+        *columns,
+        ("", "", ""),
+        ("# Detailed View Information", "", ""),
+        ("Database", view.schema.text, None),
+        ("View", view.name, None),
+        ("Type", "VIEW", None),
+        ("View Text", _view_text(view), None),
+        ("Comment", view.definition.comment, None),
+    ]
+
+
+def view_statement(
+    view: ViewVersion, columns: Sequence[Row] | None = None, query: str | None = None
+) -> str:
+    """Return the statement that makes a view, with its query in Spark's words if it has them.
+
+    ``columns`` are name, type and comment of all, if some have comments.
+    """
+    made = view.definition
+    listed = columns or [(name, None, None) for name in made.columns]
+    shown = [
+        quote_name(name) + ("" if text is None else f" COMMENT {quote_text(text)}")
+        for name, _, text in listed
+    ]
+    names = f" ({', '.join(shown)})" if shown else ""
+    comment = "" if made.comment is None else f" COMMENT {quote_text(made.comment)}"
+    return f"CREATE VIEW {view.full_name}{names}{comment} AS {query or _view_text(view)}"
+
+
+def _view_text(view: ViewVersion) -> str:
+    return view.definition.spark_sql or view.definition.sql
+
+
+def pinned_rows(view: ViewVersion, shape: Schema, table: TableVersion) -> list[Row]:
+    """Return name and Spark type of each column of a pinned view, and what it is pinned to."""
+    pin = view.definition.pin
+    assert pin is not None
+    comments = view.definition.comments_of(shape.names)
+    rows: list[Row] = [(f.name, spark_text(f), c) for f, c in zip(shape, comments, strict=True)]
+    rows += [("", "", ""), ("# Pinned Schema", "", "")]
+    return [*rows, ("Table", table.full_name, None), ("Schema Version", str(pin.snapshot), None)]
+
+
+def pinned_statement(view: ViewVersion, table: TableVersion) -> str:
+    """Return the statement that makes a pinned view."""
+    made = view.definition
+    assert made.pin is not None
+    comment = "" if made.comment is None else f" COMMENT {quote_text(made.comment)}"
+    of = f"AS SCHEMA VERSION {made.pin.snapshot} OF {table.full_name}"
+    return f"CREATE VIEW {view.full_name}{comment} {of}"
+
+
+def create_statement(
+    table: TableVersion, rollups: Sequence[TableVersion] = (), *, with_ids: bool = False
+) -> str:
+    """Return a CREATE TABLE statement that makes such a table, with its rollups.
+
+    What has no clause there are statements behind it. ``with_ids`` adds the ids of its columns as
+    comments.
+    """
+    name = NamedTable((*schema_names(table.schema.name), table.name))
+    return create_table_text(
+        name,
+        table.columns,
+        table.comments,
+        partition_texts(table),
+        sort_texts(table),
+        properties=shown_properties(table.properties),
+        keys=table_keys(table),
+        rollups=[spec for found in rollups if (spec := spec_of(table, found)) is not None],
+        constraints=constraints_of(table.properties, table.full_name).all,
+        computed=computed_of(table.properties, table.full_name),
+        with_ids=with_ids,
+    )
+
+
+def partition_texts(table: TableVersion) -> list[str]:
+    """Return the partition keys as in DDL; an unknown transform as it is stored."""
+    return [_partition_text(table, key) for key in table.partition]
+
+
+def sort_texts(table: TableVersion) -> list[str]:
+    """Return the sort keys as in DDL."""
+    return [key_text(parse_sort_key(text)) for text in table.sort]
+
+
+def _key_texts(table: TableVersion) -> list[str]:
+    try:
+        keys = table_keys(table)
+    except NewerFormat as error:
+        return [str(error)]
+    return [] if keys is None else key_clauses(keys, table.columns).strip().split("\n")
+
+
+def _change_text(change: Mapping[str, str]) -> str:
+    inside = f"{change['fieldPath']}: " if "fieldPath" in change else ""
+    return f"{inside}{change['fromType']} -> {change['toType']}"
+
+
+def _properties_text(table: TableVersion) -> str:
+    listed = (f"{k}={v}" for k, v in told_properties(table).items())
+    return f"[{','.join(listed)}]"
+
+
+def told_properties(table: TableVersion) -> dict[str, str]:
+    """Return the properties that are shown, with CHECK constraints under Delta's names."""
+    checks = shown_checks(table.properties, table.columns, table.full_name)
+    return dict(sorted((shown_properties(table.properties) | checks).items()))
+
+
+def _partition_text(table: TableVersion, key: PartitionColumn) -> str:
+    try:
+        return "".join(map(str, named_keys([key], table.columns)))
+    except Unsupported:
+        column = table.columns.by_id(key.column_id)
+        return f"{key.transform}({quote_name(column.name) if column else key.column_id})"
+
+
+def _numbered(word: str, texts: list[str]) -> list[Row]:
+    return [(f"{word} {n}", text, None) for n, text in enumerate(texts)]
+
+
+def spark_text(field: Field) -> str:
+    """Return a field's type as Spark names it."""
+    if isinstance(field.shape, Text):
+        return type_text(field.shape).lower()
+    return kind_text(field.type)
+
+
+def _fields(table: TableVersion) -> list[Row]:
+    """Return the fields of columns that have comments, by path, with their types."""
+    columns = {f.id for f in table.columns}
+    if all(owner is None or owner in columns for owner in table.comments):
+        return []
+    nested = [one for top in table.columns for one in _details(top, ())[1:]]
+    told: list[Row] = [
+        (path, spark_text(field), table.comments[field.id])
+        for field, path, _ in nested
+        if field.id in table.comments
+    ]
+    return [("", "", ""), ("# Fields", "", ""), *told] if told else []
+
+
+def _details(field: Field, above: Path) -> list[tuple[Field, str, str]]:
+    path = (*above, field.name)
+    told = [f"id {field.id}", str(field.type)]
+    if not field.nullable and not above:
+        told.append("NOT NULL")
+    if field.initial_default is not None:
+        told.append(f"initial default {field.initial_default!r}")
+    if field.default is not None:
+        told.append(f"default {field.default.text!r}")
+    found = [(field, path_text(path), ", ".join(told))]
+    for child in field.children:
+        found += _details(child, path)
+    return found
+
+
+class Topic(NamedTuple):
+    """A statement: its words, its grammar and examples that run."""
+
+    name: str
+    description: str
+    example: str
+
+
+_TOPICS = (
+    Topic(
+        "ALTER TABLE COLUMN",
+        """ALTER TABLE [IF EXISTS] t change [, change ...] [PROPERTIES ("timeout" = "seconds")]
+
+change:
+  ADD COLUMN c type [KEY | agg] [NOT NULL] [DEFAULT value] [COMMENT text] [FIRST | AFTER c] [TO r]
+  ADD COLUMN (c type ..., ...) [TO r]
+  DROP COLUMN c [FROM r]
+  RENAME COLUMN c [TO] new_name
+  MODIFY COLUMN c type [KEY | agg] [NOT NULL] [DEFAULT value] [COMMENT text] [FIRST | AFTER c]
+  ALTER COLUMN c TYPE type [USING expression] [ON ERROR NULL]
+  ALTER COLUMN c SET DEFAULT value | DROP DEFAULT | SET NOT NULL | DROP NOT NULL | COMMENT text
+  ORDER BY (c, ...) [FROM r]
+  SET PARTITIONED BY (key, ...) | RESET PARTITIONED BY
+  SET SORTED BY (key, ...) | RESET SORTED BY
+  ADD [CONSTRAINT name] CHECK (condition) [NOT VALID]
+  VALIDATE CONSTRAINT name | DROP CONSTRAINT [IF EXISTS] name
+  SET TBLPROPERTIES (key = value, ...) | UNSET TBLPROPERTIES (key, ...)
+
+c is a column, or a field as column.field. agg is SUM, MIN, MAX, REPLACE or REPLACE_IF_NOT_NULL.
+r is a rollup. Light changes are done at once. Other changes are done by a job: SHOW ALTER TABLE
+COLUMN shows it, CANCEL ALTER TABLE COLUMN stops it.""",
+        """ALTER TABLE t ADD COLUMN new_col INT DEFAULT "0" AFTER k;
+ALTER TABLE t MODIFY COLUMN v BIGINT SUM;
+ALTER TABLE t ALTER COLUMN v TYPE STRING USING concat('n', v);
+ALTER TABLE t DROP COLUMN v FROM r""",
+    ),
+    Topic(
+        "ALTER TABLE ROLLUP",
+        """ALTER TABLE t ADD ROLLUP r (c, ...) [FROM index] [PROPERTIES ("timeout" = "seconds")]
+ALTER TABLE t DROP ROLLUP r
+
+A job builds the rollup. SHOW ALTER TABLE ROLLUP shows it, CANCEL ALTER TABLE ROLLUP stops it.""",
+        """ALTER TABLE t ADD ROLLUP r (k, v);
+ALTER TABLE t DROP ROLLUP r""",
+    ),
+    Topic("ALTER TABLE RENAME", "ALTER TABLE t RENAME TO new_name", "ALTER TABLE t RENAME TO u"),
+    Topic(
+        "CREATE VIEW AS SCHEMA VERSION",
+        """CREATE [OR REPLACE] VIEW [IF NOT EXISTS] v [COMMENT text] AS SCHEMA VERSION n OF t
+
+The view shows today's rows of t in the columns that t had at snapshot n: renames are undone,
+dropped columns show their default, newer columns are left out, and values are cast back. A value
+that the older type does not hold fails the query. The view follows later changes of t.""",
+        "CREATE VIEW old AS SCHEMA VERSION 3 OF t",
+    ),
+    Topic(
+        "SHOW ALTER TABLE",
+        """SHOW ALTER TABLE {COLUMN | ROLLUP} [FROM schema] [WHERE condition] [ORDER BY c] [LIMIT n]
+
+States of a job: PENDING, WAITING_TXN (it waits for writers that began before it), RUNNING,
+FINISHED, CANCELLED. Changes without a job are shown as FINISHED, without a JobId; TransactionId is
+their snapshot.""",
+        "SHOW ALTER TABLE COLUMN WHERE NamedTable = 't' ORDER BY CreateTime DESC LIMIT 1",
+    ),
+    Topic(
+        "CANCEL ALTER TABLE",
+        "CANCEL ALTER TABLE {COLUMN | ROLLUP} FROM t [(job, ...)]",
+        "CANCEL ALTER TABLE COLUMN FROM t",
+    ),
+)
+
+
+def topics(words: str) -> list[Topic]:
+    """Return the topics that contain these words; all of them for none.
+
+    Raises NotFound, naming the topics that there are.
+    """
+    wanted = " ".join(words.upper().split())
+    found = [t for t in _TOPICS if wanted in t.name]
+    if not found:
+        known = ", ".join(t.name for t in _TOPICS)
+        raise NotFound(f"HELP has no topic {words!r}; its topics are {known}", about="topic")
+    return found

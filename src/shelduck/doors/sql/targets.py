@@ -1,0 +1,228 @@
+"""The target of a name in a query: a table, a view, or a metadata table such as ``t.files``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from shelduck.catalog.read import read as catalog_read
+from shelduck.catalog.read.views_and_macros import view as read_view
+from shelduck.doors.sql.parse import parse
+from shelduck.engine.bridge.named import Named, select_named
+from shelduck.engine.query import run_query, tables_in
+from shelduck.engine.session import DataFrame
+from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
+from shelduck.lake.instants import instant
+from shelduck.lake.pinned_views import pinned_query
+from shelduck.lake.results import TableName, table_name
+from shelduck.lake.unit import UnitOfWork
+from shelduck.model.tables.view import ViewVersion
+from shelduck.model.text.quoting import backticked
+from shelduck.objects.information_schema import NAME as INFORMATION_SCHEMA
+from shelduck.objects.information_schema import information_table
+from shelduck.objects.metadata_tables import ICEBERGS, TABLES, metadata_table
+from shelduck.read.scan.virtual import virtual_columns
+from shelduck.text.query.harmless import refuse_harmful
+from shelduck.text.query.relations import names_of_queries
+from shelduck.text.query.translate import spark_query
+from shelduck.text.statements import statement_values as st
+from shelduck.write.row_verbs import Reading, read_any
+
+_WAY_OUT = (
+    "write it in your own query, or connect with trust_views=True if you trust everybody who can"
+    " write the catalog"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryScope:
+    """Where names are looked up: the schema of names without one, and a snapshot id.
+
+    ``views`` are the views being read, outermost first, by full name in lower case. ``rollups``
+    says whether rollups may answer for their tables.
+    """
+
+    schema: str
+    version: int | None = None
+    views: tuple[str, ...] = ()
+    rollups: bool = True
+
+
+def relation_frame(unit: UnitOfWork, relation: st.Relation, scope: QueryScope) -> DataFrame:
+    """Return the rows that a name in a query refers to.
+
+    Raises NotFound if it refers to nothing in the lake.
+    """
+    refuse_options(relation)
+    version, timestamp = relation.version, relation.timestamp
+    if version is None and timestamp is None:
+        version = scope.version
+    parts = relation.name.parts
+    name = table_name(parts, scope.schema)
+    is_plain = len(parts) < 3 or unit.state.store.format.nests
+    try:
+        if not is_plain:
+            raise catalog_read.no_such_schema(unit.state.store.format, name.home, ())
+        what = Reading(
+            version=version, timestamp=timestamp, rollups=scope.rollups, virtual=relation.virtual
+        )
+        return read_any(unit, name, what)
+    except InvalidRequest:
+        if is_plain:
+            view = _view_at(unit, name, version, timestamp)
+            if view is not None:
+                inside = view.snapshot.id if version is not None or timestamp is not None else None
+                return view_frame(unit, view, inside, scope.views)
+        if len(parts) > 1 and parts[-2].lower() == INFORMATION_SCHEMA:
+            told = information_table(unit, parts[-1])
+            if told is not None:
+                return told
+        if len(parts) > 1 and parts[-1].lower() in ICEBERGS:
+            _refuse_icebergs(unit, parts, scope)
+        if len(parts) < 2 or parts[-1].lower() not in TABLES:
+            raise
+        found = _metadata(unit, relation, scope, version)
+        if found is None:
+            raise
+        return found
+
+
+def _refuse_icebergs(unit: UnitOfWork, parts: tuple[str, ...], scope: QueryScope) -> None:
+    """Raise Unsupported for a metadata table of Iceberg of a table of the lake."""
+    if unit.workspace.has_table(table_name(parts[:-1], scope.schema)):
+        raise Unsupported(
+            f"table {'.'.join(parts[:-1])} has no metadata table {parts[-1]!r}: a lake keeps these"
+            f" facts in its catalog; use one of {', '.join(TABLES)}"
+        )
+
+
+def refuse_options(relation: st.Relation, known: Collection[str] = ()) -> None:
+    """Raise InvalidRequest for an unknown option of a table in a query."""
+    for name in relation.options:
+        if name.lower() not in known:
+            raise InvalidRequest(
+                f"table {relation.name} does not support the option {name!r} in a query; use"
+                " VERSION AS OF or TIMESTAMP AS OF, or read FROM table_changes('t', start, end)",
+                about="option",
+            )
+
+
+def view_frame(
+    unit: UnitOfWork, view: ViewVersion, version: int | None, views: tuple[str, ...]
+) -> DataFrame:
+    """Return the rows of a view; its tables are read at ``version``, None for the unit's own."""
+    made = view.definition
+    found = query_frame(unit, view, version, views)
+    if not made.column_comments:
+        return found.toDF(*made.columns) if made.columns else found
+    told = zip(made.columns or found.columns, made.comments_of(found.columns), strict=True)
+    named = [
+        Named(name, backticked(name), metadata=None if text is None else {"comment": text})
+        for name, text in told
+    ]
+    return select_named(found.toDF(*(column.name for column in named)), named)
+
+
+def query_frame(
+    unit: UnitOfWork, view: ViewVersion, version: int | None, views: tuple[str, ...]
+) -> DataFrame:
+    """Return the rows of a view under the names that its query gives to the columns."""
+    me = view.full_name.lower()
+    if me in views:
+        chain = " → ".join([*views[views.index(me) :], me])
+        raise InvalidRequest(
+            f"view {view.full_name} reads itself: {chain}; change one of these views"
+        )
+    scope = QueryScope(view.schema.name, version, (*views, me))
+    try:
+        query = query_of(unit, view, version)
+        require_harmless(unit, query)
+        found = frame_of(unit, query, scope)
+    except ShelduckError as error:
+        if views:
+            raise
+        # Without ``about``: the view itself, which was asked for, does exist.
+        raise type(error)(f"view {view.full_name}: {error}") from error
+    columns = view.definition.columns
+    if columns and len(columns) != len(found.columns):
+        raise InvalidRequest(
+            f"view {view.full_name} lists {len(columns)} column(s), but its query now has"
+            f" {len(found.columns)}; create it again"
+        )
+    return found
+
+
+def frame_of(unit: UnitOfWork, query: st.Query, scope: QueryScope) -> DataFrame:
+    """Return the rows of a view's query, which reads only the lake."""
+    frames = {r.placeholder: relation_frame(unit, r, scope) for r in query.relations}
+    return run_query(unit.state.spark, text_over(query, frames), frames)
+
+
+def require_harmless(unit: UnitOfWork, query: st.Query) -> None:
+    """Raise Unsupported for a view's query that does more than compute with rows of the lake.
+
+    With ``trust_views`` of `connect` anything goes.
+    """
+    if unit.state.trust_views:
+        return
+    refuse_harmful(query.text, _WAY_OUT)
+    known = {r.placeholder for r in query.relations} | names_of_queries(query.text)
+    for table in tables_in(unit.state.spark, query.text):
+        if table.lower() not in known:
+            raise Unsupported(f"it reads {table}, which is not in the lake; {_WAY_OUT}")
+
+
+def text_over(query: st.Query, frames: Mapping[str, DataFrame]) -> str:
+    """Return the text of a query over these frames, in which ``*`` shows no virtual column."""
+    named = [r.placeholder for r in query.relations if r.virtual and r.placeholder in frames]
+    return query.without({word: virtual_columns(frames[word]) for word in named})
+
+
+def query_of(unit: UnitOfWork, view: ViewVersion, version: int | None) -> st.Query:
+    """Return the query of a view as Spark understands it, or raise Unsupported.
+
+    That of a pinned view is for the columns which its table has at ``version``, None for now.
+    """
+    made = view.definition
+    text = made.spark_sql or (made.sql if view.dialect == "spark" else None)
+    if made.pin is not None:
+        text = pinned_query(unit, made.pin, None if version is None else view.snapshot)
+    if text is not None:
+        statements = parse(text)
+        if len(statements) != 1 or not isinstance(statements[0], st.Query):
+            raise Unsupported(f"its Spark text is not a query: {text!r}")
+        return statements[0]
+    if view.dialect != "duckdb":
+        raise Unsupported(f"it is written in {view.dialect!r}, which Shelduck does not support")
+    try:
+        return spark_query(made.sql, nests=unit.state.store.format.nests)
+    except Unsupported as error:
+        raise Unsupported(
+            f"{error}; DuckDB created it as {made.sql!r}; read it there, or create it again with"
+            " lake.sql('CREATE OR REPLACE VIEW …')"
+        ) from error
+
+
+def _view_at(
+    unit: UnitOfWork, name: TableName, version: int | None, timestamp: str | None
+) -> ViewVersion | None:
+    if version is None and timestamp is None:
+        return unit.workspace.view(name)
+    when = None if timestamp is None else instant(timestamp, unit.state.time_zone)
+    with unit.state.store.read() as connection:
+        at = catalog_read.snapshot(connection, version=version, timestamp=when)
+        return read_view(connection, at, name.home, name.name, unit.state.info)
+
+
+def _metadata(
+    unit: UnitOfWork, relation: st.Relation, scope: QueryScope, version: int | None
+) -> DataFrame | None:
+    """Return a metadata table, None if the name before it is not a table."""
+    *owner, kind = relation.name.parts
+    name = table_name(tuple(owner), scope.schema)
+    try:
+        return metadata_table(
+            unit, name, kind.lower(), version=version, timestamp=relation.timestamp
+        )
+    except NotFound:
+        return None

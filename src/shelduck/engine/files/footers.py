@@ -1,0 +1,166 @@
+"""Parquet files opened, and their footers: in threads for few files, otherwise in executors."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark.sql import SparkSession
+
+from shelduck.engine.files.file_systems import filesystem
+from shelduck.engine.files.physical import BatchFunction, map_batches
+from shelduck.engine.files.storage import TAIL, Listed, read_tail
+from shelduck.engine.stores.store_errors import told_of_storage
+from shelduck.errors import CorruptLake, ShelduckError, Unsupported
+
+_IN_THREADS = 64
+_THREADS = 16
+_FILES_PER_TASK = 64
+_MAGIC = b"PAR1"
+RESTORE = "restore it from a backup, and look at the lake with shelduck check"
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """A footer, parsed, and its length in bytes as DuckLake counts it."""
+
+    metadata: parquet.FileMetaData
+    size: int
+
+
+def read_footers(spark: SparkSession, directory: str, listed: Sequence[Listed]) -> Iterator[Footer]:
+    """Yield the footer of each file of ``directory``, which ends in '/', in the given order."""
+    if len(listed) <= _IN_THREADS or is_one_machine(spark):
+        with ThreadPoolExecutor(_THREADS) as pool:
+            yield from pool.map(lambda f: _read_footer(directory + f.name, f.size), listed)
+        return
+    yield from _from_executors(spark, directory, listed)
+
+
+def parsed_footer(content: bytes) -> Footer:
+    """Return a footer by the bytes that a file has between its rows and the footer's length."""
+    return _parsed(content + struct.pack("<I", len(content)) + _MAGIC, len(content))
+
+
+def is_one_machine(spark: SparkSession) -> bool:
+    """Return whether the executors are this machine: workers there cost more than they read."""
+    return str(spark.conf.get("spark.master", "")).startswith("local")
+
+
+def _read_footer(path: str, size: int) -> Footer:
+    with told_of_file(path, "file"):
+        tail = read_tail(path, size)
+        length = _footer_length(path, tail)
+        if length + 8 > len(tail):
+            tail = read_tail(path, size, length + 8)
+        return _parsed(tail, length)
+
+
+def _footer_length(path: str, tail: bytes) -> int:
+    """Return the length of the footer that ends a file; CorruptLake if the file ends otherwise."""
+    if tail[-4:] != _MAGIC:
+        raise CorruptLake(f"{path} is not a Parquet file, or is encrypted")
+    (length,) = struct.unpack("<I", tail[-8:-4])
+    return int(length)
+
+
+def _parsed(tail: bytes, length: int) -> Footer:
+    # pyarrow reads metadata from the end, and only checks that the file is not shorter.
+    source = pa.BufferReader(_MAGIC + tail[-8 - length :])
+    return Footer(parquet.read_metadata(source), length)
+
+
+def _from_executors(
+    spark: SparkSession, directory: str, listed: Sequence[Listed]
+) -> Iterator[Footer]:
+    names = [(n, f.name, f.size) for n, f in enumerate(listed)]
+    frame = spark.createDataFrame(names, "place int, name string, size bigint")
+    tasks = -(-len(listed) // _FILES_PER_TASK)
+    found = map_batches(frame.repartition(tasks), _tail_reader(directory), "place int, tail binary")
+    # These rows are metadata of files, not rows of a table.
+    tails = {row.place: bytes(row.tail) for row in found.collect()}
+    for place, file in enumerate(listed):
+        tail = tails[place]
+        with told_of_file(directory + file.name, "file"):
+            footer = _parsed(tail, _footer_length(directory + file.name, tail))
+        yield footer
+
+
+def _tail_reader(directory: str) -> BatchFunction:
+    files, base = filesystem(directory)
+    usual = TAIL
+
+    def read(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            tails = []
+            for name, size in zip(
+                batch.column(1).to_pylist(), batch.column(2).to_pylist(), strict=True
+            ):
+                with files.open_input_file(f"{base.rstrip('/')}/{name}") as file:
+                    length = min(size, usual)
+                    tail = file.read_at(length, size - length)
+                    needed = int.from_bytes(tail[-8:-4], "little") + 8
+                    if length < needed <= size:
+                        tail = file.read_at(needed, size - needed)
+                tails.append(tail[-needed:])
+            yield pa.RecordBatch.from_arrays(
+                [batch.column(0), pa.array(tails, pa.binary())], ["place", "tail"]
+            )
+
+    return read
+
+
+@contextmanager
+def opened(path: str, kind: str = "file", table: str = "") -> Iterator[parquet.ParquetFile]:
+    """Open a file for reading, inside a ``with`` block; messages name its kind and its table.
+
+    Raises CorruptLake if it is missing or cannot be read, StorageUnavailable if its storage fails.
+    """
+    with told_of_file(path, kind, table):
+        files, name = filesystem(path)
+        with files.open_input_file(name) as source:
+            yield parquet.ParquetFile(source, page_checksum_verification=True)
+
+
+@contextmanager
+def told_of_file(path: str, kind: str, table: str = "") -> Iterator[None]:
+    """Raise what pyarrow says about a file as CorruptLake or StorageUnavailable.
+
+    Our own errors about its content get its name.
+    """
+    what = f"{kind} {path} of {table}" if table else f"{kind} {path}"
+    try:
+        with told_of_storage(path, what):
+            yield
+    except FileNotFoundError as error:
+        raise CorruptLake(
+            f"{what} is missing, or was cleaned up after its snapshot expired; {RESTORE}"
+        ) from error
+    except (CorruptLake, Unsupported) as error:
+        if path in str(error):
+            raise
+        wrong, semicolon, remedy = str(error).partition("; ")
+        raise type(error)(f"{what} {wrong}; {remedy if semicolon else RESTORE}") from error
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        if isinstance(error, ShelduckError):
+            raise
+        first = str(error).strip().split("\n", maxsplit=1)[0]
+        raise CorruptLake(f"{what} cannot be read ({first}); {RESTORE}") from error
+
+
+def read_columns(path: str, columns: Sequence[str] | None, kind: str = "file") -> pa.Table:
+    """Return columns of a file, or all with None, in the order of the file."""
+    with opened(path, kind) as source:
+        return source.read(columns=None if columns is None else list(columns))
+
+
+def metadata_of(path: str, kind: str = "file", table: str = "") -> parquet.FileMetaData:
+    """Return what the footer of a file says."""
+    with opened(path, kind, table) as source:
+        return source.metadata

@@ -1,0 +1,240 @@
+"""The Spark session: the user's own, or a quiet local one if there is none."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pyspark
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from shelduck.engine.bridge.jvm import has_jvm
+from shelduck.errors import Unsupported
+
+__all__ = [
+    "AnalysisException",
+    "DataFrame",
+    "PySparkException",
+    "SparkSession",
+    "StructType",
+    "has_jvm",
+    "is_catalog",
+    "is_stopped",
+    "session_for",
+    "time_zone",
+]
+
+
+TIME_ZONE = "spark.sql.session.timeZone"
+_LEVEL = "spark.log.level"
+_WAREHOUSE = "spark.sql.warehouse.dir"
+_QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", _LEVEL: "ERROR"}
+_OLDEST_JAVA = 17
+_INSTALL = "install it, or set JAVA_HOME to where it is"
+_SILENT = ("ERROR", "FATAL", "OFF")
+# What Java and Spark say before the level of the log applies.
+_NOISE = re.compile(
+    rb"WARNING: |Using Spark's default log4j profile|Setting default log level"
+    rb"|To adjust logging level|Setting Spark log level|[\d/]+ [\d:]+ (?:INFO|WARN) "
+)
+
+
+def time_zone(given: SparkSession | None, config: Mapping[str, str]) -> str | None:
+    """Return the time zone of ``given`` or the active session, or else what ``config`` sets.
+
+    None means that a session would have the time zone of the machine. Starts no session.
+    """
+    spark = given if given is not None else SparkSession.getActiveSession()
+    if spark is None or is_stopped(spark):
+        return config.get(TIME_ZONE)
+    return spark.conf.get(TIME_ZONE)
+
+
+def is_ntz(spark: SparkSession) -> bool:
+    """Return whether TIMESTAMP means a time without a time zone in the session."""
+    return spark.conf.get("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ"
+
+
+def is_catalog(spark: SparkSession, name: str) -> bool:
+    """Return whether a session has a catalog of that name."""
+    is_sparks = name.lower() == "spark_catalog"
+    return is_sparks or spark.conf.get(f"spark.sql.catalog.{name}", None) is not None
+
+
+def package_of_spark() -> Path:
+    """Return the folder of PySpark, which has Spark's programs of its version in ``bin``."""
+    return Path(pyspark.__file__).parent
+
+
+def is_stopped(spark: SparkSession) -> bool:
+    """Return whether a session was stopped, so that it answers no calls."""
+    context = getattr(spark, "_sc", None)
+    if context is None:
+        return bool(getattr(spark, "is_stopped", False))
+    return context._jsc is None  # noqa: SLF001
+
+
+def session_for(config: Mapping[str, str] | None) -> SparkSession:
+    """Return the active session, or else a new quiet local one with ``config``.
+
+    An existing session is used as it is: Shelduck passes its settings with each read and write.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if "SPARK_REMOTE" not in os.environ:
+        # Python workers must be the interpreter that has pyarrow, not the machine's python3.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return start_session(config or {})
+
+
+def start_session(config: Mapping[str, str]) -> SparkSession:
+    """Return a new session with these settings; by default a quiet, local one without a web page.
+
+    Tables of Spark's own catalog are then in a folder that is removed when this process ends.
+    """
+    settings = _QUIET | dict(config)
+    builder = SparkSession.builder.appName("shelduck")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    if not _starts_java():
+        return builder.getOrCreate()
+    java = _require_java()
+    with _told_of_java(java), _java(settings, quiet=settings[_LEVEL].upper() in _SILENT):
+        known = SparkConf()
+        if known.get("spark.master", "local").startswith("local") and _WAREHOUSE not in settings:
+            builder = builder.config(_WAREHOUSE, known.get(_WAREHOUSE, None) or _temporary())
+        return builder.getOrCreate()
+
+
+def _starts_java() -> bool:
+    """Return whether a session starts a JVM of this process."""
+    elsewhere = ("SPARK_REMOTE", "PYSPARK_GATEWAY_PORT")
+    is_there = SparkContext._gateway is not None  # noqa: SLF001
+    return os.name == "posix" and not is_there and not any(map(os.environ.get, elsewhere))
+
+
+def _require_java() -> str:
+    """Return the program that Spark starts; Unsupported if there is none."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which(f"{home}/bin/java" if home else "java")
+    if found is None:
+        where = f"JAVA_HOME is {home!r}, which has no bin/java" if home else "none is on the path"
+        raise Unsupported(f"Spark needs Java {_OLDEST_JAVA} or newer, but {where}; {_INSTALL}")
+    return found
+
+
+@contextmanager
+def _told_of_java(java: str) -> Iterator[None]:
+    """Raise Unsupported if Spark does not start because Java is too old."""
+    try:
+        yield
+    except Exception as error:
+        version = _version_of(java)
+        if version is None or version >= _OLDEST_JAVA:
+            raise
+        raise Unsupported(
+            f"Spark needs Java {_OLDEST_JAVA} or newer, but {java} is Java {version}; {_INSTALL}"
+        ) from error
+
+
+def _version_of(java: str) -> int | None:
+    """Return the major version of a Java, None if it does not tell."""
+    try:
+        said = subprocess.run(  # noqa: S603 - the Java that Spark has started
+            [java, "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr)
+    return int(found[1]) if found is not None else None
+
+
+def _temporary() -> str:
+    made = tempfile.mkdtemp(prefix="shelduck-warehouse-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
+@contextmanager
+def _java(settings: Mapping[str, str], *, quiet: bool) -> Iterator[None]:
+    """Start the JVM for the block that makes the session; what it said is shown if that fails."""
+    conf = SparkConf()
+    for key, value in settings.items():
+        conf.set(key, value)
+    said = Stderr() if quiet else None
+    try:
+        how = {} if said is None else {"stderr": said.end}
+        gateway = launch_gateway(conf, how)  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001
+        yield
+    except BaseException:
+        if said is not None:
+            said.open(with_noise=True)
+        raise
+    if said is not None:
+        said.open()
+
+
+class Stderr:
+    """The stderr of the JVM: passed on, without `_NOISE` until it is open."""
+
+    def __init__(self) -> None:
+        self._source, self.end = os.pipe()
+        self._lock = threading.Lock()
+        self._is_open = False
+        self._line = b""
+        self._noise: list[bytes] = []
+        threading.Thread(target=self._pass_on, name="shelduck-stderr", daemon=True).start()
+
+    def open(self, *, with_noise: bool = False) -> None:
+        """Pass everything on from now on, after the noise so far if that may explain an error."""
+        os.close(self.end)
+        with self._lock:
+            while select.select([self._source], [], [], 0)[0] and self._take():
+                pass
+            self._is_open = True
+            _tell(b"".join(self._noise) if with_noise else b"")
+            _tell(self._line)
+
+    def _pass_on(self) -> None:
+        is_going = True
+        while is_going:
+            select.select([self._source], [], [])
+            with self._lock:
+                # `open` may have taken what was there.
+                if select.select([self._source], [], [], 0)[0]:
+                    is_going = self._take()
+
+    def _take(self) -> bool:
+        """Pass on or keep what there is; False at the end."""
+        found = os.read(self._source, 1 << 16)
+        if self._is_open:
+            _tell(found)
+            return bool(found)
+        *lines, self._line = (self._line + found).split(b"\n")
+        for line in lines:
+            if _NOISE.match(line):
+                self._noise.append(line + b"\n")
+            else:
+                _tell(line + b"\n")
+        return bool(found)
+
+
+def _tell(text: bytes) -> None:
+    with suppress(OSError):
+        os.write(2, text)

@@ -1,0 +1,215 @@
+"""Names and snapshots resolved to tables, and plans checked, the same for every verb."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import read
+from shelduck.catalog.read import read as catalog_read
+from shelduck.catalog.read.overview.table_files import stored_rows
+from shelduck.catalog.running import job_rows as catalog_jobs
+from shelduck.catalog.running.job_rows import published_conversions, speeds
+from shelduck.catalog.schema.own_tables import if_known
+from shelduck.errors import Conflict, InvalidRequest, NotFound, Unsupported
+from shelduck.lake.evolution.alter_plan import AlterPlan, Speed
+from shelduck.lake.instants import instant
+from shelduck.lake.results import TableName
+from shelduck.lake.state import LakeState
+from shelduck.lake.unit import UnitOfWork
+from shelduck.model.changes.job import Job, successors
+from shelduck.model.changes.staged_rows import StagedRows
+from shelduck.model.tables.schema import Field, FieldId, path_text
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.text.quoting import backticked
+from shelduck.read.table_rows import TableRows, table_rows
+
+
+def rows_of(
+    unit: UnitOfWork,
+    name: TableName,
+    *,
+    writes: bool = False,
+    deletes: bool = False,
+    needs_all: bool = True,
+) -> TableRows:
+    """Return where a table's rows are, as the unit sees them.
+
+    ``writes``: it will write some; ``deletes``: it may delete some.
+    Unless somebody ``needs_all`` files, those of a large table are looked up when they are needed.
+    """
+    found = unit.workspace.table(name)
+    staged = unit.workspace.staged_rows(found)
+    if writes:
+        found = unit.writer.register(found)
+    lists = None if needs_all else unit.state.lists
+    state = unit.state
+
+    def look(has_own_tables: bool) -> TableRows:
+        return table_rows(
+            *(state.store, found, state.layouts, staged, lists),
+            memory=state.inlined,
+            at_once=has_own_tables and (writes or deletes),
+        )
+
+    # Whoever has registered as a writer knows them.
+    return if_known(state.store, look)
+
+
+def version_at(
+    state: LakeState, name: TableName, version: int | None, timestamp: str | datetime | None
+) -> TableVersion:
+    """Return a table at a snapshot: an id, the last at or before an instant, or the newest."""
+    when = None if timestamp is None else instant(timestamp, state.time_zone)
+    with state.store.read() as connection:
+        at = None
+        if version is not None or when is not None:
+            at = catalog_read.snapshot(connection, version=version, timestamp=when)
+        return state.tables.table(connection, name.home, name.name, at)
+
+
+def as_of_today(unit: UnitOfWork, then: TableVersion) -> TableVersion:
+    """Return a table of an older snapshot with its current columns.
+
+    Raises Unsupported if a job has converted one since: the older files have the old values.
+    """
+    now = table_of_id(unit, then)
+    younger = {f.id for f in now.columns if then.columns.by_id(f.id) is None}
+    for job in _jobs_of(unit, now) if younger else ():
+        converted = next((c for c in job.work.conversions if c.shadow_id in younger), None)
+        if converted is not None:
+            column = now.columns.by_id(converted.shadow_id)
+            assert column is not None
+            raise Unsupported(
+                f"{path_text((column.name,))} of {now.full_name} was converted from"
+                f" {converted.source} to {column.type} by job {job.id}, after snapshot"
+                f" {then.snapshot.id}; read that snapshot with its own schema, and cast the column"
+            )
+    return replace(now, snapshot=then.snapshot)
+
+
+def replaced_columns(
+    unit: UnitOfWork, then: TableVersion, now: TableVersion
+) -> dict[FieldId, FieldId]:
+    """Return the columns of an older version that jobs have converted, with their replacements.
+
+    Columns that a job computed with USING are left out: rows that are written again would miss it.
+    No statement if the table still has all of its columns.
+    """
+    gone = [f.id for f in then.columns if now.columns.by_id(f.id) is None]
+    if not gone:
+        return {}
+    done = published_conversions(_jobs_of(unit, now), now.id, then.snapshot.id)
+    last = successors(c for c in done if c.using is None)
+    return {number: last[number] for number in gone if number in last}
+
+
+def _jobs_of(unit: UnitOfWork, table: TableVersion) -> list[Job]:
+    with unit.state.store.read() as connection:
+        return [job for job in catalog_jobs.jobs(connection) if job.table_id == table.id]
+
+
+def table_of_id(unit: UnitOfWork, known: TableVersion) -> TableVersion:
+    """Return a table as the unit sees it, under its current name.
+
+    Raises Conflict if it was dropped.
+    """
+    name = TableName.of(known)
+    found = _same_table(unit, name, known)
+    if found is None and known.id >= 0:
+        with unit.workspace.reading() as connection:
+            other = catalog_read.name_at(connection, known.id, unit.workspace.base)
+            found = None if other is None else _same_table(unit, TableName(*other), known)
+    if found is None:
+        raise Conflict(
+            f"table {known.full_name} was dropped by another commit; nothing was changed"
+        )
+    return found
+
+
+def _same_table(unit: UnitOfWork, name: TableName, known: TableVersion) -> TableVersion | None:
+    try:
+        found = unit.workspace.table(name)
+    except NotFound:
+        return None
+    return found if found.id == known.id else None
+
+
+def require_checked(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> None:
+    """Raise InvalidRequest if a column that becomes NOT NULL holds a NULL."""
+    if plan.checks_null:
+        staged = unit.workspace.staged_rows(table)
+        _require_no_null(unit.state, table, plan.checks_null, staged)
+
+
+def _require_no_null(
+    state: LakeState,
+    table: TableVersion,
+    column_ids: Collection[FieldId],
+    staged: StagedRows | None,
+) -> None:
+    """Raise InvalidRequest if a row holds NULL in one of these top-level columns.
+
+    If every file has statistics that count no NULL, they answer; otherwise a Spark query does.
+    """
+    suspects = _suspects(state.store, table, column_ids, staged)
+    if not suspects:
+        return
+    names = [field.name for field in suspects]
+    found = table_rows(state.store, table, state.layouts, staged)
+    rows = found.frame(state.spark, names)
+    for field in suspects:
+        if rows.where(f"{backticked(field.name)} IS NULL").limit(1).count():
+            raise InvalidRequest(
+                f"column {field.name!r} of {table.full_name} contains NULL and cannot become NOT"
+                " NULL; fill or delete these rows first"
+            )
+
+
+def _suspects(
+    store: Store, table: TableVersion, column_ids: Collection[FieldId], staged: StagedRows | None
+) -> list[Field]:
+    """Return the columns that statistics do not prove to be free of NULL."""
+    columns = [f for f in table.columns if f.id in column_ids]
+    if staged is not None and staged.has_changes:
+        return columns
+    with store.read() as connection:
+        if any(rows.rows for rows in read.inlined_rows(connection, table)):
+            return columns
+        files = read.data_files(connection, table)
+        stats = read.file_bounds(connection, table, [f.id for f in columns])
+    return [
+        column
+        for column in columns
+        if not all(
+            f.id in stats[column.id] and stats[column.id][f.id].null_count == 0 for f in files
+        )
+    ]
+
+
+def with_cost(state: LakeState, table: TableVersion, plan: AlterPlan) -> AlterPlan:
+    """Return the plan with the files, rows and bytes of its job, from the catalog alone."""
+    if not plan.is_heavy:
+        return plan
+    with state.store.read() as connection:
+        stored = stored_rows(connection, table)
+        # Only a rewrite of older files leaves alone what the catalog keeps.
+        reads_all = plan.shadows or plan.refolds or plan.remakes
+        inlined = read.inlined_rows(connection, table) if reads_all else ()
+    flushed = [len(part.rows) for part in inlined if part.rows]
+    files, rows = stored.files + len(flushed), stored.rows + sum(flushed)
+    cores = os.cpu_count() or 1
+    found = (files, rows, stored.bytes, cores, _speed(state))
+    return plan.rewriting(*found, in_catalog=sum(flushed))
+
+
+def _speed(state: LakeState) -> Speed:
+    """Return how fast earlier jobs of this lake were."""
+    with state.store.read() as connection:
+        known = speeds(connection).values()
+    spent = sum(s.milliseconds * s.cores for s in known) / 1000
+    size = sum(s.bytes for s in known)
+    return Speed(size / spent, len(known)) if spent and size else Speed()

@@ -1,0 +1,289 @@
+"""Options of readers and writers of a lake's table: each is honoured, or refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.changes.evolution import Evolution, evolution_of
+from shelduck.model.text.intervals import whole_number
+from shelduck.text.ddl.create_clauses import PROVIDERS
+
+MERGE_SCHEMA = "mergeSchema"
+EVOLVE = "evolve"
+RESCUE = "rescuedDataColumn"
+EVOLUTION = (MERGE_SCHEMA, EVOLVE, RESCUE)
+OVERWRITE_SCHEMA = "overwriteSchema"
+OVERWRITE_MODE = "partitionOverwriteMode"
+REPLACE_WHERE = "replaceWhere"
+ON_SCHEMA_CHANGE = "onSchemaChange"
+
+_INSTEAD = {
+    "compression": "set it for a table with CALL set_option('parquet_compression', …)",
+    "compressioncodec": "set it for a table with CALL set_option('parquet_compression', …)",
+    "maxrecordsperfile": "set the size of files with CALL set_option('target_file_size', …)",
+    "target-file-size-bytes": "set it for a table with CALL set_option('target_file_size', …)",
+    "path": "the files of a table are below the lake's data path",
+    "usermetadata": "use lake.transaction(message=…) to keep a message with the commit",
+    "txnappid": "use lake.transaction(once=(series, number)) to write exactly once",
+    "txnversion": "use lake.transaction(once=(series, number)) to write exactly once",
+    "replacewhere": "use df.writeTo(name).overwrite(condition), or INSERT INTO … REPLACE WHERE",
+    "mergeschema": "use df.writeTo(name).append() or lake.table(name).append",
+    "evolve": "use df.writeTo(name).append() or lake.table(name).append",
+    "rescueddatacolumn": "use df.writeTo(name).append() or lake.table(name).append",
+    "overwriteschema": "use it with df.write.mode('overwrite').saveAsTable(name)",
+    "partitionoverwritemode": "use df.writeTo(name).overwritePartitions()",
+    "start-snapshot-id": 'use .option("readChangeFeed", "true").option("startingVersion", n)',
+    "end-snapshot-id": 'use .option("readChangeFeed", "true").option("endingVersion", n)',
+    "branch": "a lake has snapshots, not branches",
+    "tag": "a lake has snapshots, not tags",
+}
+
+_VERSIONS = ("versionAsOf", "snapshot-id")
+_TIMES = ("timestampAsOf", "as-of-timestamp")
+_FEED = ("readChangeFeed", "readChangeData")
+_STARTS = ("startingVersion", "startingTimestamp")
+_FROM = "stream-from-timestamp"
+_SKIPS = ("skipChangeCommits", "streaming-skip-overwrite-snapshots")
+_IGNORES = ("ignoreDeletes", "streaming-skip-delete-snapshots")
+_FILES = ("maxFilesPerTrigger", "streaming-max-files-per-micro-batch")
+_ENDS = ("endingVersion", "endingTimestamp")
+
+
+def refuse_others(given: Mapping[str, str], known: tuple[str, ...], what: str) -> None:
+    """Raise InvalidRequest for an option that is not among the known ones, and name it."""
+    lowered = {name.lower() for name in known}
+    for name in given:
+        if name.lower() in lowered:
+            continue
+        instead = _INSTEAD.get(name.lower())
+        listed = f"known options: {', '.join(known)}" if known else "there are no options"
+        raise InvalidRequest(
+            f"{what} does not support the option {name!r}; {instead or f'leave it out ({listed})'}",
+            about="option",
+        )
+
+
+def refuse_format(provider: str | None, table: object) -> None:
+    """Raise Unsupported for a format that tables of a lake do not have; None is no format."""
+    if provider is not None and provider.lower() not in PROVIDERS:
+        raise Unsupported(
+            f"table {table} cannot have the format {provider}: its files are Parquet; leave out"
+            " USING or the writer's format"
+        )
+
+
+def is_true(value: object, name: str) -> bool:
+    """Return the value of an option that is true or false."""
+    text = str(value).strip().lower()
+    if text not in ("true", "false"):
+        raise InvalidRequest(f"option {name} must be true or false, not {value!r}", about="option")
+    return text == "true"
+
+
+def option_value(given: Mapping[str, str], key: str) -> str | None:
+    """Return the value of an option, whose name has no case; None if it is not given."""
+    return next((value for name, value in given.items() if name.lower() == key.lower()), None)
+
+
+def wants_partitions(given: Mapping[str, str]) -> bool:
+    """Return whether the options of a writer have it replace only the partitions of its rows."""
+    mode = option_value(given, OVERWRITE_MODE)
+    return mode is not None and mode.upper() == "DYNAMIC"
+
+
+def evolution_asked(given: Mapping[str, str]) -> Evolution:
+    """Return what the options of a writer let its rows change in the columns of the table.
+
+    ``mergeSchema`` is Spark's option, ``rescuedDataColumn`` Databricks', and ``evolve`` has the
+    words of `Table.append`, with commas between several.
+    """
+    values = {name.lower(): value for name, value in given.items()}
+    words = values.get(EVOLVE)
+    merges = is_true(values.get(MERGE_SCHEMA.lower(), "false"), MERGE_SCHEMA)
+    evolve = None if words is None else words.split(",")
+    return evolution_of(evolve, values.get(RESCUE.lower()), merges=merges)
+
+
+def refuse_made(given: Mapping[str, str], what: str) -> None:
+    """Raise InvalidRequest for an option of a table that is created or replaced.
+
+    The table gets all columns of its rows anyway.
+    """
+    schemas = (MERGE_SCHEMA.lower(), EVOLVE, OVERWRITE_SCHEMA.lower())
+    refuse_written({n: v for n, v in given.items() if n.lower() not in schemas}, what)
+
+
+def refuse_written(given: Mapping[str, str], what: str) -> None:
+    """Raise InvalidRequest for an option that a plain write of rows does not support.
+
+    An option that asks for what happens anyway is accepted.
+    """
+    harmless = {
+        MERGE_SCHEMA.lower(): "false",
+        EVOLVE: "none",
+        OVERWRITE_SCHEMA.lower(): "false",
+        OVERWRITE_MODE.lower(): "static",
+    }
+    asked = {
+        name: value
+        for name, value in given.items()
+        if harmless.get(name.lower()) != value.strip().lower()
+    }
+    refuse_others(asked, (), what)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """The wish of a reader's options: a snapshot, a change feed, or the current rows."""
+
+    version: int | None = None
+    timestamp: str | None = None
+    changes: tuple[int | str, int | str | None] | None = None
+
+
+def read_options(given: Mapping[str, str], table: str) -> ReadOptions:
+    """Return what the options of a reader ask for; InvalidRequest for an unknown request.
+
+    Delta's and Iceberg's words are known for snapshots, Delta's for the change feed.
+    """
+    what = f"a reader of {table}"
+    refuse_others(given, (*_VERSIONS, *_TIMES, *_FEED, *_STARTS, *_ENDS), what)
+    values = {name.lower(): value for name, value in given.items()}
+    version, time = _one(values, _VERSIONS), _one(values, _TIMES)
+    start, end = _one(values, _STARTS), _one(values, _ENDS)
+    feed = _one(values, _FEED)
+    if feed is None or not is_true(feed[1], feed[0]):
+        for found in (start, end):
+            if found is not None:
+                raise InvalidRequest(
+                    f"{what}: {found[0]} applies only to a change feed; add"
+                    ' .option("readChangeFeed", "true")',
+                    about="option",
+                )
+        if version is not None and time is not None:
+            raise InvalidRequest(
+                f"{what}: use either {version[0]} or {time[0]}, not both", about="option"
+            )
+        return ReadOptions(
+            None if version is None else _whole(*version), None if time is None else _moment(*time)
+        )
+    for found in (version, time):
+        if found is not None:
+            raise InvalidRequest(
+                f"{what}: a change feed is read from startingVersion to endingVersion; leave out"
+                f" {found[0]}",
+                about="option",
+            )
+    if start is None:
+        raise InvalidRequest(
+            f"{what}: a change feed needs startingVersion or startingTimestamp", about="option"
+        )
+    return ReadOptions(changes=(_end(*start), None if end is None else _end(*end)))
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """The wish of a streaming reader's options.
+
+    The stream delivers added rows, or all changes if ``changes``. It begins with the rows of the
+    table and goes on with later snapshots; with ``version`` or ``timestamp``, it begins with the
+    changes of that snapshot, with ``from_newest`` with those of the next one. A snapshot that
+    changed or deleted rows stops a stream of added rows, unless ``skips_changes``, which leaves out
+    all rows of that snapshot, or ``ignores_deletes``, if it only deleted. If ``follows``, rows keep
+    the columns with which the query began. A batch has up to ``max_files``, 0 for any number.
+    """
+
+    version: int | None = None
+    timestamp: str | None = None
+    from_newest: bool = False
+    changes: bool = False
+    skips_changes: bool = False
+    ignores_deletes: bool = False
+    follows: bool = False
+    max_files: int = 0
+
+
+def stream_options(given: Mapping[str, str], table: str) -> StreamOptions:
+    """Return what the options of a streaming reader ask for; InvalidRequest for an unknown one.
+
+    Delta's words are known, and Iceberg's for what it has too.
+    """
+    what = f"a stream of {table}"
+    known = (*_STARTS, _FROM, *_FEED, *_SKIPS, *_IGNORES, *_FILES, ON_SCHEMA_CHANGE)
+    refuse_others(given, known, what)
+    values = {name.lower(): value for name, value in given.items()}
+    start = _one(values, (*_STARTS, _FROM))
+    version = timestamp = None
+    newest = start is not None and start[0] == _STARTS[0] and start[1].strip().lower() == "latest"
+    if start is not None and not newest:
+        if start[0] == _STARTS[0]:
+            version = _whole(*start)
+        else:
+            timestamp = _moment(*start)
+    files = _one(values, _FILES)
+    limit = 0 if files is None else _whole(*files)
+    if files is not None and not limit:
+        raise InvalidRequest(f"option {files[0]} must be at least 1", about="option")
+    found = StreamOptions(
+        version,
+        timestamp,
+        newest,
+        _is_set(values, _FEED),
+        _is_set(values, _SKIPS),
+        _is_set(values, _IGNORES),
+        _follows(values.get(ON_SCHEMA_CHANGE.lower(), "fail")),
+        limit,
+    )
+    if found.changes and (found.skips_changes or found.ignores_deletes):
+        raise InvalidRequest(
+            f"{what}: a change feed has all changes; leave out {_SKIPS[0]} and {_IGNORES[0]}",
+            about="option",
+        )
+    return found
+
+
+def _is_set(values: Mapping[str, str], names: tuple[str, ...]) -> bool:
+    found = _one(values, names)
+    return found is not None and is_true(found[1], found[0])
+
+
+def _follows(text: str) -> bool:
+    if text.strip().lower() not in ("fail", "follow"):
+        raise InvalidRequest(
+            f"option {ON_SCHEMA_CHANGE} must be 'fail' or 'follow', not {text!r}", about="option"
+        )
+    return text.strip().lower() == "follow"
+
+
+def _one(values: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str] | None:
+    found = [(name, values[name.lower()]) for name in names if name.lower() in values]
+    if len(found) > 1:
+        raise InvalidRequest(
+            f"{found[0][0]} and {found[1][0]} cannot be used together; leave one out",
+            about="option",
+        )
+    return found[0] if found else None
+
+
+def _end(name: str, text: str) -> int | str:
+    return _whole(name, text) if name.endswith("Version") else text
+
+
+def _whole(name: str, text: str) -> int:
+    number = whole_number(text.strip())
+    if number is None:
+        raise InvalidRequest(
+            f"option {name} must be the id of a snapshot, not {text!r}", about="option"
+        )
+    return number
+
+
+def _moment(name: str, text: str) -> str:
+    """Return the text of a time; Iceberg counts milliseconds."""
+    if name not in ("as-of-timestamp", _FROM):
+        return text
+    when = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=_whole(name, text))
+    return when.isoformat()

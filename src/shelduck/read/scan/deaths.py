@@ -1,0 +1,220 @@
+"""Which positions of data files were deleted, and in which snapshot each of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyarrow import compute
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.engine.bridge import DAMAGED, Deletes, FileEntry, FileRelation, bridge_for
+from shelduck.engine.bridge.relation import LISTED_FILES
+from shelduck.engine.files.physical import SNAPSHOT_COLUMN
+from shelduck.engine.files.plain_deletes import plain_deletes, require_count, vector_snapshots
+from shelduck.engine.stores.homes import spark_options, spark_path
+from shelduck.errors import Unsupported
+from shelduck.model.changes.feed_plan import FeedDeletes, FeedFile
+from shelduck.model.files.data_file import DataFile, DeleteFile
+from shelduck.read.scan.public_read import DELETE_SCHEMA, FILE_ID
+
+DIED_FILE = "__shelduck_died_file"
+DIED_AT = "__shelduck_died_at"
+DIED_IN = "__shelduck_died_in"
+
+_KEY, _PATH, _OWNER = "__shelduck_key", "__shelduck_path", "__shelduck_owner"
+# How many last parts of a path identify a file: ours are two directories below the table's.
+_PARTS = 3
+_BEGIN, _ROWS = "__shelduck_begin", "__shelduck_rows"
+_THREADS = 16
+_SHAPE = f"{DIED_FILE} bigint, {DIED_AT} bigint, {DIED_IN} bigint"
+FILE, POSITION, SNAPSHOT = "file", "pos", "died"
+MOST = 2_000_000
+
+
+def deaths_of(spark: SparkSession, files: Iterable[FeedFile], last: int, table: str) -> DataFrame:
+    """Return the positions deleted up to snapshot ``last``: file, position, first snapshot.
+
+    Delete files are read by Spark. Raises Unsupported for deletion vectors over Spark Connect.
+    """
+    found = list(files)
+    inlined = [(f.file.id, place, at) for f in found for place, at in f.positions if at <= last]
+    stored = [(f, d) for f in found for d in f.deletes]
+    frames = [spark.createDataFrame(inlined, _SHAPE)] if inlined else []
+    plain = [(f, d) for f, d in stored if d.file.format == "parquet"]
+    _require_counts([d for _, d in plain], table)
+    frames += _stored(spark, plain, table)
+    vectors = [v for f, d in stored if d.file.format != "parquet" for v in _dated(f, d, table)]
+    if vectors:
+        frames.append(_vectors(spark, vectors))
+    if not frames:
+        return spark.createDataFrame([], _SHAPE)
+    every = reduce(DataFrame.unionAll, frames).where(F.col(DIED_IN) <= F.lit(last))
+    parts = Counter(f.file.id for f, _ in plain) + Counter(v.file.id for v in vectors)
+    parts.update({number for number, _, _ in inlined})
+    if max(parts.values()) < 2:
+        return every
+    # A later delete file or vector repeats the positions of those before it.
+    return every.groupBy(DIED_FILE, DIED_AT).agg(F.min(DIED_IN).alias(DIED_IN))
+
+
+def _stored(
+    spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]], table: str
+) -> Iterator[DataFrame]:
+    for batch in _apart(deletes):
+        owners = spark.createDataFrame(
+            [(_key(d), f.file.id, d.begin_snapshot, f.file.record_count) for f, d in batch],
+            f"{_KEY} string, {DIED_FILE} bigint, {_BEGIN} bigint, {_ROWS} bigint",
+        )
+        # Spark writes a path as a URI, with percent signs and other characters encoded.
+        decoded = F.url_decode(F.replace(F.col(_PATH), F.lit("+"), F.lit("%2B")))
+        rows = (
+            spark.read.schema(DELETE_SCHEMA)
+            .options(**LISTED_FILES, **spark_options(d.file.path for _, d in batch))
+            .parquet(*[spark_path(d.file.path) for _, d in batch])
+            .select("pos", SNAPSHOT_COLUMN, F.col("_metadata.file_path").alias(_PATH))
+            .withColumn(_OWNER, F.substring_index(decoded, "/", -_PARTS))
+        )
+        joined = rows.join(F.broadcast(owners), rows[_OWNER] == owners[_KEY], "left")
+        lost = F.raise_error(F.concat(F.lit("whose delete file is this: "), F.col(_PATH)))
+        is_row = (F.col("pos") >= 0) & ~F.coalesce(F.col("pos") >= F.col(_ROWS), F.lit(False))
+        told = F.concat(F.lit(f"{DAMAGED}delete file of {table} has a wrong position: "), _PATH)
+        wrong = F.raise_error(told)
+        # A file with its rows' snapshots still counts only for the snapshots that see it.
+        died = F.greatest(F.col(SNAPSHOT_COLUMN), F.col(_BEGIN))
+        yield joined.select(
+            F.coalesce(F.col(DIED_FILE), lost).alias(DIED_FILE),
+            F.when(is_row, F.col("pos")).otherwise(wrong).alias(DIED_AT),
+            died.alias(DIED_IN),
+        )
+
+
+def _require_counts(deletes: Sequence[FeedDeletes], table: str) -> None:
+    """Raise CorruptLake if the footer of a delete file contradicts the catalog."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for _ in pool.map(lambda d: require_count(d.file, table), deletes):
+            pass
+
+
+def _apart(
+    deletes: Sequence[tuple[FeedFile, FeedDeletes]],
+) -> list[list[tuple[FeedFile, FeedDeletes]]]:
+    """Return the delete files in batches in which the end of its path identifies each file.
+
+    Nearly always this is one batch: the files of a write share a name, but not a directory.
+    """
+    batches: list[dict[str, tuple[FeedFile, FeedDeletes]]] = []
+    for found in deletes:
+        key = _key(found[1])
+        home = next((b for b in batches if key not in b), None)
+        if home is None:
+            batches.append({key: found})
+        else:
+            home[key] = found
+    return [list(batch.values()) for batch in batches]
+
+
+def _key(deletes: FeedDeletes) -> str:
+    return "/".join(deletes.file.path.split("/")[-_PARTS:])
+
+
+class _Vector(NamedTuple):
+    """One vector of a file: all that was deleted up to ``up_to``, the last of it in ``died``."""
+
+    file: DataFile
+    deletes: DeleteFile
+    up_to: int | None
+    died: int
+
+
+def _dated(found: FeedFile, deletes: FeedDeletes, table: str) -> list[_Vector]:
+    begin = deletes.begin_snapshot
+    # A file with the snapshots of its rows still counts only for the snapshots that see it.
+    snapshots: list[int | None] = [*vector_snapshots(deletes.file.path, table)]
+    dates = ((at, begin if at is None else max(at, begin)) for at in snapshots or [None])
+    return [_Vector(found.file, deletes.file, *date) for date in dates]
+
+
+def _vectors(spark: SparkSession, vectors: Sequence[_Vector]) -> DataFrame:
+    """Return the positions in deletion vectors, which only the bridge reads."""
+    bridge = bridge_for(spark)
+    if bridge is None:
+        path = vectors[0].deletes.path
+        raise Unsupported(
+            f"delete file {path} is a deletion vector, which cannot be read over Spark Connect;"
+            " use a classic session"
+        )
+    constants = T.StructType(
+        [T.StructField(FILE_ID, T.LongType()), T.StructField(_BEGIN, T.LongType())]
+    )
+
+    def lister(_filters: list[str]) -> Iterator[FileEntry]:
+        for v in vectors:
+            deleted = Deletes(v.deletes.path, v.up_to, count=v.deletes.delete_count)
+            yield FileEntry(v.file.path, v.file.file_size_bytes, (v.file.id, v.died), deleted)
+
+    found = FileRelation(
+        T.StructType([]),
+        constants,
+        lister,
+        with_deletes=True,
+        wants_deleted=True,
+        size_in_bytes=sum(v.file.file_size_bytes for v in vectors),
+        places=(path for v in vectors for path in (v.file.path, v.deletes.path)),
+    )
+    return bridge.relation(found).select(
+        F.col(FILE_ID).alias(DIED_FILE),
+        F.col("_metadata.row_index").alias(DIED_AT),
+        F.col(_BEGIN).alias(DIED_IN),
+    )
+
+
+def most_deaths(source: FeedFile) -> int:
+    """Return the highest number of positions that can be deleted in a file."""
+    stored = max((d.file.delete_count for d in source.deletes), default=0)
+    return stored + len(source.positions)
+
+
+def known_deaths(sources: Sequence[FeedFile], last: int, table: str) -> pa.Table | None:
+    """Return the positions deleted up to snapshot ``last``: file, position, first snapshot.
+
+    None if there are millions of them, or only a scan can read the delete files.
+    """
+    stored = [(s, d) for s in sources for d in s.deletes]
+    if sum(map(most_deaths, sources)) > MOST or sum(d.file.delete_count for _, d in stored) > MOST:
+        return None
+    if any(d.file.format != "parquet" for _, d in stored):
+        return None
+    with ThreadPoolExecutor(_THREADS) as pool:
+        parts = list(pool.map(lambda found: _deaths_of_file(found[0], found[1], table), stored))
+    inlined = [(s.file.id, place, at) for s in sources for place, at in s.positions]
+    columns = zip(*inlined, strict=True) if inlined else ((), (), ())
+    parts.append(_table(*[pa.array(column, pa.int64()) for column in columns]))
+    every = pa.concat_tables(parts)
+    every = every.filter(compute.less_equal(every[SNAPSHOT], last))
+    # A later delete file repeats the positions of those before it.
+    first = every.group_by([FILE, POSITION]).aggregate([(SNAPSHOT, "min")])
+    return first.rename_columns([FILE, POSITION, SNAPSHOT])
+
+
+def _deaths_of_file(source: FeedFile, deletes: FeedDeletes, table: str) -> pa.Table:
+    """Return what a delete file says; CorruptLake if it is not as the catalog describes it."""
+    found = plain_deletes(source.file, deletes.file, table)
+    count = len(found)
+    begin = pa.repeat(pa.scalar(deletes.begin_snapshot, pa.int64()), count)
+    died: pa.Array | pa.ChunkedArray = begin
+    if SNAPSHOT_COLUMN in found.column_names:
+        # A file with its rows' snapshots still counts only for the snapshots that see it.
+        died = compute.max_element_wise(found[SNAPSHOT_COLUMN], begin)
+    owner = pa.repeat(pa.scalar(source.file.id, pa.int64()), count)
+    return _table(owner, found[POSITION], died)
+
+
+def _table(*columns: pa.Array | pa.ChunkedArray) -> pa.Table:
+    return pa.Table.from_arrays(list(columns), names=[FILE, POSITION, SNAPSHOT])

@@ -1,0 +1,71 @@
+"""The values in the dictionaries of files as a DataFrame: of a file, no other page is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.engine.bridge import Bridge, FileEntry, FileRelation
+from shelduck.engine.types import spark_type
+from shelduck.model.tables.schema import Field
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.text.quoting import backticked
+
+OF_FILE = "__shelduck_of_file"
+"""The column with the id of the file that has a value."""
+_NAME = "__shelduck_name_in_file"
+_CONSTANTS = T.StructType(
+    [T.StructField(_NAME, T.StringType()), T.StructField(OF_FILE, T.LongType())]
+)
+
+
+class DictionaryFile(NamedTuple):
+    """A file to look at. Its column has this ``name``; None is the one with the column's id."""
+
+    id: int
+    path: str
+    name: str | None = None
+
+
+def dictionary_values(
+    bridge: Bridge, table: TableVersion, column: Field, files: Sequence[DictionaryFile]
+) -> DataFrame:
+    """Return the different values of a column of texts or floats in each file, and its id.
+
+    Deleted rows count, and a value may come again for each row group. A file whose dictionaries are
+    not certain to hold all values, or are too large, has one row, with NULL; so has one that cannot
+    be read. A file in which the column has only NULL has no row.
+    """
+
+    def lister(_filters: list[str]) -> Iterable[FileEntry]:
+        # As few bytes are read of a large file as of a small one, so a task gets many.
+        return [FileEntry(file.path, 1, (file.name, file.id)) for file in files]
+
+    asked = FileRelation(
+        T.StructType([T.StructField(column.name, spark_type(column.type, column.name))]),
+        _CONSTANTS,
+        lister,
+        places=[file.path for file in files],
+        root=f"dictionaries of {table.full_name}",
+        table=table.full_name,
+        dictionary=column.id,
+    )
+    return bridge.relation(asked).drop(_NAME)
+
+
+def with_rows(values: DataFrame, rows: DataFrame) -> DataFrame:
+    """Return the values of dictionaries, and those of other rows, which are in no file."""
+    [name] = rows.columns
+    nowhere = F.lit(None).cast("bigint").alias(OF_FILE)
+    held = rows.where(F.col(backticked(name)).isNotNull())
+    return values.unionAll(held.select(backticked(name), nowhere))
+
+
+def with_values(values: DataFrame) -> DataFrame:
+    """Return the values without the rows that stand for files that must be read."""
+    [name] = [name for name in values.columns if name != OF_FILE]
+    return values.where(F.col(backticked(name)).isNotNull())

@@ -1,5 +1,0 @@
-"""Rows of a table: read, added, changed, deleted and restored, by the rules of their table.
-
-In come a table, DataFrames and conditions; out come DataFrames, or changes of one commit that
-`shelduck.work.hooks` stages. Nothing here writes the catalog, and no other table is changed.
-"""

@@ -1,1 +1,0 @@
-"""Spark's own calls on a table of a lake: readers, writers and streams."""

@@ -1,1 +1,0 @@
-"""Statements of maintenance, of history, of jobs, and those that only look."""

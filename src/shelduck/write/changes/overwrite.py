@@ -1,0 +1,133 @@
+"""INSERT OVERWRITE and REPLACE: rows that replace others, in one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+
+from shelduck.engine.rows.assign import assign
+from shelduck.engine.session import DataFrame, SparkSession
+from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.lake.done import Done, discard
+from shelduck.model.changes.staged_rows import StagedRows
+from shelduck.model.files.data_file import NewDataFile
+from shelduck.model.tables.computed import COMPUTED
+from shelduck.read.scan.matching import Where
+from shelduck.read.table_rows import TableRows
+from shelduck.text.ddl.defaults import expression_for_spark
+from shelduck.write.changes.append import write_rows
+from shelduck.write.changes.delete import delete_rows, truncate_rows
+from shelduck.write.changes.identities import with_numbers
+from shelduck.write.changes.inlining import moved_to_catalog
+from shelduck.write.changes.update import Replacing, row_rules, with_new_files
+from shelduck.write.parquet.replacing import InPartitions, counting_misfits
+from shelduck.write.progress import write_progress
+
+Deleting = Callable[[tuple[NewDataFile, ...]], Done]
+
+
+def overwrite_table(spark: SparkSession, rows: TableRows, new: DataFrame, how: Replacing) -> Done:
+    """Return the replacement of all rows; no row of the table is read."""
+    fitting = _fitting(new, rows, how)
+    return _replaced(spark, rows, fitting, lambda _: truncate_rows(spark, rows), how)
+
+
+def overwrite_where(
+    spark: SparkSession, rows: TableRows, new: DataFrame, where: Where, how: Replacing
+) -> Done:
+    """Return the replacement of the rows that match; InvalidRequest if a new row does not match."""
+    fitting = _fitting(new, rows, how)
+    rules = row_rules(rows.table)
+    if rules is not None:
+        fitting = rules.require_apart(spark, rows, fitting, where)
+    fitting, misfits = counting_misfits(fitting, where)
+
+    def delete(files: tuple[NewDataFile, ...]) -> Done:
+        # If there are no rows, Spark may not count at all.
+        if files and (count := misfits()):
+            raise InvalidRequest(
+                f"{count} of the rows for {rows.table.full_name} do not satisfy the condition of"
+                " the rows that they replace; nothing was replaced; filter the rows, or widen the"
+                " condition"
+            )
+        return delete_rows(spark, rows, where, few=how.limits.deleted)
+
+    return _replaced(spark, rows, fitting, delete, how)
+
+
+def overwrite_matching(
+    spark: SparkSession,
+    rows: TableRows,
+    new: DataFrame,
+    chosen: Callable[[DataFrame], AbstractContextManager[Where]],
+    how: Replacing,
+) -> Done:
+    """Return the replacement of the rows that are chosen by the new rows as they are stored."""
+    table = rows.table
+    if row_rules(table) is not None:
+        raise Unsupported(
+            f"cannot replace the rows of {table.full_name} that match others: rows of one key are"
+            " merged in it; use MERGE INTO"
+        )
+
+    def delete(files: tuple[NewDataFile, ...]) -> Done:
+        if not files:
+            return Done(table)
+        own = StagedRows(files=list(files)).over(table, [])
+        written = replace(rows, files=tuple(own), inlined=()).frame(spark)
+        with chosen(written) as where:
+            return delete_rows(spark, rows, where, few=how.limits.deleted)
+
+    return _replaced(spark, rows, _fitting(new, rows, how), delete, how)
+
+
+def overwrite_partitions(
+    spark: SparkSession, rows: TableRows, new: DataFrame, how: Replacing
+) -> Done:
+    """Return the replacement of all rows in the partitions of new rows, or of a table without any.
+
+    The partition is computed from each row, so files with older partition keys are handled
+    correctly too; files whose rows are all replaced end.
+    """
+    table = rows.table
+    if not table.partition:
+        return overwrite_table(spark, rows, new, how)
+
+    def delete(files: tuple[NewDataFile, ...]) -> Done:
+        if not files:
+            return Done(table)
+        own = StagedRows(files=list(files)).over(table, [])
+        written = replace(rows, files=tuple(own), inlined=())
+        names = {f.name for f in table.columns if f.id in {k.column_id for k in table.partition}}
+        chosen = InPartitions(spark, table, written.frame(spark, sorted(names)), files)
+        return delete_rows(spark, rows, chosen, few=how.limits.deleted)
+
+    fitting = _fitting(new, rows, how)
+    return _replaced(spark, rows, fitting, delete, how)
+
+
+def _fitting(new: DataFrame, rows: TableRows, how: Replacing) -> DataFrame:
+    render = expression_for_spark
+    fitting = assign(new, rows.table, render_expression=render, by_position=how.by_position)
+    if COMPUTED in rows.table.properties:
+        fitting = with_numbers(fitting, rows.table, how.limits)
+    rules = row_rules(rows.table)
+    return fitting if rules is None else rules.stored(fitting)
+
+
+def _replaced(
+    spark: SparkSession, rows: TableRows, fitting: DataFrame, delete: Deleting, how: Replacing
+) -> Done:
+    table = rows.table
+    with write_progress(spark, table.full_name, show=how.show_progress) as progress:
+        written = write_rows(spark, fitting, table, progress=progress)
+    try:
+        gone = delete(written.files)
+    except BaseException:
+        discard(table, [f.path for f in written.files])
+        raise
+    if not written.files:
+        return moved_to_catalog(gone, how.limits.new)
+    counts = replace(gone.counts, inserted=written.rows)
+    return moved_to_catalog(with_new_files(gone, written.files, counts), how.limits.new)

@@ -1,0 +1,247 @@
+"""Files of positions: for each data file, one Parquet file of its deleted rows or row versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyarrow import compute, parquet
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.engine.bridge import Deletes, FileEntry, FileRelation, Report, bridge_for
+from shelduck.engine.files.footers import read_columns
+from shelduck.engine.files.physical import FIELD_ID, ROW_ID_COLUMN, SNAPSHOT_COLUMN
+from shelduck.engine.files.plain_deletes import plain_deletes
+from shelduck.engine.files.storage import delete_directory, write_bytes
+from shelduck.engine.files.task_results import results
+from shelduck.errors import CorruptLake
+from shelduck.model.files.data_file import DataFile, NewDeleteFile
+from shelduck.model.files.layout import SNAPSHOT_FIELD
+from shelduck.model.files.place import Place
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.read.scan.public_read import deleted_positions
+from shelduck.write.parquet.plain_write import write_plain_parts
+
+PATH, POSITION, FILE = "file_path", "pos", "file"
+_COMPRESSION = "snappy"
+_THREADS = 16
+_DELETES = [
+    pa.field(name, kind, metadata={"PARQUET:field_id": number})
+    for name, kind, number in (
+        (PATH, pa.dictionary(pa.int32(), pa.string()), "2147483646"),
+        (POSITION, pa.int64(), "2147483645"),
+        (SNAPSHOT_COLUMN, pa.int64(), str(SNAPSHOT_FIELD)),
+    )
+]
+_STEPS = dict.fromkeys((POSITION, SNAPSHOT_COLUMN), "DELTA_BINARY_PACKED")
+
+
+@dataclass(frozen=True, slots=True)
+class PositionFile:
+    """A written file: its path below the directory, its rows, its bytes, its row groups."""
+
+    name: str
+    rows: int
+    size: int
+    footer_size: int
+    row_groups: int
+
+    def below(self, directory: str) -> NewDeleteFile:
+        """Return the file for a commit; ``directory`` is the one of the write."""
+        made = (f"{directory}/{self.name}", self.rows, self.size, self.footer_size)
+        return NewDeleteFile(*made, row_group_count=self.row_groups)
+
+
+def write_position_files(
+    spark: SparkSession,
+    positions: DataFrame,
+    paths: Iterable[tuple[int, str]],
+    directory: Place,
+    ids: Mapping[str, int],
+) -> dict[int, PositionFile]:
+    """Write columns ``file`` and ``pos`` into a fresh directory; return the files by data file id.
+
+    Each file has the columns `PATH` and `POSITION` under the given field ids, positions in order.
+    ``paths`` are the paths of data files in these files. If nothing was written, the directory is
+    removed again.
+    """
+    place = str(directory)
+    named = spark.createDataFrame(list(paths), f"{FILE} bigint, {PATH} string")
+    rows = positions.join(F.broadcast(named), FILE).select(
+        *[F.col(name).alias(name, metadata={FIELD_ID: ids[name]}) for name in (PATH, POSITION)],
+        FILE,
+    )
+    sorted_rows = rows.repartition(FILE).sortWithinPartitions(FILE, POSITION)
+    written = results(place, _save(spark, sorted_rows, place, ids))
+    found: dict[int, PositionFile] = {}
+    for file, footer in written.with_footers(spark):
+        number = int(file.name.partition("/")[0].removeprefix(f"{FILE}="))
+        if number in found:
+            raise CorruptLake(f"{place} has two delete files for data file {number}")
+        told = footer.metadata
+        found[number] = PositionFile(
+            file.name, told.num_rows, file.size, footer.size, told.num_row_groups
+        )
+    if not found:
+        delete_directory(directory)
+    return found
+
+
+def stored_positions(
+    spark: SparkSession, files: Sequence[DataFile], table: TableVersion
+) -> DataFrame:
+    """Return what the delete files of ``files`` name up to the table's snapshot: file, pos."""
+    bridge = bridge_for(spark)
+    snapshot = table.snapshot.id
+    if bridge is None:
+        return deleted_positions(spark, files, snapshot, FILE, POSITION)
+
+    def lister(_: list[str]) -> Iterable[FileEntry]:
+        for file in files:
+            assert file.delete_file is not None
+            stored = file.delete_file
+            deletes = Deletes(stored.path, snapshot, count=stored.delete_count)
+            yield FileEntry(file.path, file.file_size_bytes, (file.id,), deletes, file.record_count)
+
+    rows = FileRelation(
+        T.StructType([]),
+        T.StructType([T.StructField(FILE, T.LongType())]),
+        lister,
+        with_deletes=True,
+        wants_deleted=True,
+        size_in_bytes=sum(f.file_size_bytes for f in files),
+        places=(path for f in files for path in f.paths),
+        table=table.full_name,
+    )
+    return bridge.relation(rows).select(FILE, F.col("_metadata.row_index").alias(POSITION))
+
+
+def collected_positions(
+    spark: SparkSession, files: Sequence[DataFile], table: TableVersion
+) -> dict[int, pa.Array]:
+    """Return the same, in the driver, by data file id; some may have no position.
+
+    Files of plain positions are read without a Spark job.
+    """
+    with ThreadPoolExecutor(min(_THREADS, len(files))) as pool:
+        parts = list(pool.map(lambda f: _plain_positions(f, table), files))
+    if any(part is None for part in parts):
+        return by_file(stored_positions(spark, files, table).select(FILE, POSITION).toArrow())
+    return {f.id: part for f, part in zip(files, parts, strict=True)}
+
+
+def by_file(rows: pa.Table) -> dict[int, pa.Array]:
+    """Return positions in their order, by data file id."""
+    found = rows.sort_by([(FILE, "ascending"), (POSITION, "ascending")])
+    parts: dict[int, pa.Array] = {}
+    start = 0
+    for each in found[FILE].value_counts().to_pylist():
+        parts[each["values"]] = found[POSITION].slice(start, each["counts"]).combine_chunks()
+        start += each["counts"]
+    return parts
+
+
+def _plain_positions(file: DataFile, table: TableVersion) -> pa.Array | None:
+    """Read a delete file as the scan does; None if only the scan knows how.
+
+    DuckDB adds deletes of later snapshots to the file.
+    """
+    assert file.delete_file is not None
+    if file.delete_file.format != "parquet":
+        return None
+    found = plain_deletes(file, file.delete_file, table.full_name)
+    if SNAPSHOT_COLUMN in found.column_names:
+        found = found.filter(compute.less_equal(found[SNAPSHOT_COLUMN], table.snapshot.id))
+    return found[POSITION].combine_chunks()
+
+
+def dead_positions(
+    spark: SparkSession, files: Sequence[DataFile], table: TableVersion
+) -> DataFrame | None:
+    """Return every deleted position of ``files``, including those in the catalog; None without any.
+
+    Columns ``file`` and ``pos``, each position once.
+    """
+    stored = [f for f in files if f.delete_file is not None]
+    inlined = [(f.id, place) for f in files for place in f.inlined_deletes]
+    found = stored_positions(spark, stored, table) if stored else None
+    if not inlined:
+        return found
+    more = spark.createDataFrame(inlined, f"{FILE} bigint, {POSITION} bigint")
+    return more if found is None else found.unionAll(more).distinct()
+
+
+def _save(
+    spark: SparkSession, rows: DataFrame, place: str, ids: Mapping[str, int]
+) -> dict[str, Report] | None:
+    """Return what the bridge knows of the files that it wrote."""
+    bridge = bridge_for(spark)
+    if bridge is None:
+        write_plain_parts(spark, rows, FILE, place, _COMPRESSION)
+        return None
+    options = bridge.id_options({(name,): number for name, number in ids.items()})
+    writer = rows.write.format(bridge.write_format).partitionBy(FILE)
+    writer = writer.options(compression=_COMPRESSION, maxRecordsPerFile=0, **options)
+    reports = bridge.reports()
+    try:
+        bridge.save(writer, place, reports)
+    finally:
+        found = reports.taken()
+    return found
+
+
+def row_versions(path: str) -> list[tuple[int, int]]:
+    """Return the row id and the first snapshot of each row of a newly written file."""
+    found = read_columns(path, [ROW_ID_COLUMN, SNAPSHOT_COLUMN])
+    ids, snapshots = (found.column(n).to_pylist() for n in (ROW_ID_COLUMN, SNAPSHOT_COLUMN))
+    return list(zip(ids, snapshots, strict=True))
+
+
+def deaths_in(path: str, begin_snapshot: int) -> dict[int, int]:
+    """Return the snapshot that deleted each position of a delete file.
+
+    If the file does not say, it is ``begin_snapshot`` for all positions.
+    """
+    found = read_columns(path, None, "delete file")
+    positions = found.column("pos").to_pylist()
+    if SNAPSHOT_COLUMN not in found.column_names:
+        return dict.fromkeys(positions, begin_snapshot)
+    return dict(zip(positions, found.column(SNAPSHOT_COLUMN).to_pylist(), strict=True))
+
+
+def write_deaths(
+    table_path: str, name: str, data_file: str, deaths: Mapping[int, int]
+) -> NewDeleteFile:
+    """Write a delete file with the snapshot that deleted each position.
+
+    ``name`` is its path below ``table_path``, ``data_file`` the absolute path of the data file.
+    """
+    numbers = [pa.array(each, pa.int64()) for each in zip(*sorted(deaths.items()), strict=True)]
+    return write_positions(table_path, name, data_file, *numbers, begin=min(deaths.values()))
+
+
+def write_positions(
+    table_path: str, name: str, data_file: str, *numbers: pa.Array, begin: int | None = None
+) -> NewDeleteFile:
+    """Write a delete file and return it; ``name`` and ``data_file`` are as in `write_deaths`.
+
+    ``numbers`` are all deleted positions of the data file, in order, and perhaps the snapshot that
+    deleted each; they are stored as their steps.
+    """
+    buffer = pa.BufferOutputStream()
+    footers: list[parquet.FileMetaData] = []
+    first = pa.repeat(pa.scalar(0, pa.int32()), len(numbers[0]))
+    paths = pa.DictionaryArray.from_arrays(first, pa.array([data_file]))
+    rows = pa.Table.from_arrays([paths, *numbers], schema=pa.schema(_DELETES[: 1 + len(numbers)]))
+    told = {"use_dictionary": [PATH], "column_encoding": _STEPS, "store_schema": False}
+    parquet.write_table(rows, buffer, metadata_collector=footers, **told)
+    content = buffer.getvalue().to_pybytes()
+    write_bytes(table_path + name, content)
+    # A Parquet file ends with the length of its footer and four letters.
+    footer = int.from_bytes(content[-8:-4], "little")
+    groups = footers[0].num_row_groups
+    return NewDeleteFile(name, len(rows), len(content), footer, begin, row_group_count=groups)

@@ -1,0 +1,167 @@
+"""Rows that are loaded into a table with a key model, and the table's rows with the same keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+
+from shelduck.engine.bridge import Named, Sql, select_named, select_names
+from shelduck.model.tables.schema import Field
+from shelduck.model.text.quoting import backticked
+from shelduck.read.scan.scan_frames import Origin
+from shelduck.write.merge.folding import GONE, ORDER, Folding
+from shelduck.write.merge.merge_clauses import MergeAction
+from shelduck.write.parquet.kept import Kept, shared
+from shelduck.write.parquet.origins import ACTION
+
+_OLD = "__shelduck_old_{}"
+_COUNT = "__shelduck_count"
+_ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION)
+
+
+def ordered(rows: DataFrame, gone: str | None = None) -> DataFrame:
+    """Return rows followed by `ORDER` and `GONE`; ``gone`` is the last column, if any.
+
+    Of two rows, the later one is the row that Spark reads later: rows of one task are in their
+    order, and tasks are in the order of their input.
+    """
+    sign, rest = "false", rows.columns
+    if gone is not None:
+        sign, rest = f"coalesce(CAST({backticked(gone)} AS BOOLEAN), false)", rest[:-1]
+    columns = [Named(name, backticked(name)) for name in rest]
+    columns += [Named(ORDER, Sql("monotonically_increasing_id()")), Named(GONE, Sql(sign))]
+    return select_named(rows, columns)
+
+
+def matched_rows(
+    target: DataFrame, source: DataFrame, folding: Folding, loaded: int, also: Sequence[str] = ()
+) -> DataFrame:
+    """Return what happens to the table's rows whose key is loaded.
+
+    ``source`` are folded rows, ``loaded`` of them. The result has the table's columns, the origins,
+    `ACTION`, which is NULL for a row that is later than the loaded one, `GONE`, and columns of the
+    source that are wanted ``also``.
+    """
+    old = [f for f in folding.columns if f.name in target.columns]
+    was = {f.id: _OLD.format(n) for n, f in enumerate(old)}
+    origins = [Named(o, o) for o in _ORIGINS]
+    before = [Named(_OLD.format(n), backticked(f.name)) for n, f in enumerate(old)]
+    ours = select_named(target, before + origins)
+    pairs = [(was[f.id], backticked(f.name)) for f in folding.key_fields]
+    joined = ours.join(shared(source, loaded), _same(pairs))
+    action, gone = f"{MergeAction.UPDATE.value}", "false"
+    columns = [Named(f.name, backticked(f.name)) for f in folding.columns]
+    if folding.is_unique:
+        gone, action = GONE, f"IF({GONE}, {MergeAction.DELETE.value}, {action})"
+        sequence = folding.sequence
+        if sequence is not None:
+            newer = folding.is_newer(was[sequence.id], backticked(sequence.name))
+            action = f"IF({newer}, {action}, NULL)"
+    else:
+        keys = set(folding.keys.columns)
+        columns = [
+            c if f.id in keys else Named(f.name, folding.updated(f, F.col(was[f.id]), c.column))
+            for f, c in zip(folding.columns, columns, strict=True)
+        ]
+    more = [Named(ACTION, Sql(action)), Named(GONE, Sql(gone)), *(Named(n, n) for n in also)]
+    return select_named(joined, [*columns, *origins, *more])
+
+
+def dying(folding: Folding) -> tuple[Column, ...]:
+    """Return which folded rows delete their key; no condition if no load can do this."""
+    return (F.col(GONE),) if folding.is_unique else ()
+
+
+def outcomes() -> tuple[Column, Column, Column]:
+    """Return which of `matched_rows` are updated, which deleted, and whose key the load deletes."""
+    updated, deleted = (F.col(ACTION) == a.value for a in (MergeAction.UPDATE, MergeAction.DELETE))
+    return updated, deleted, F.col(GONE)
+
+
+def alive_rows(source: DataFrame, folding: Folding) -> DataFrame:
+    """Return folded rows whose key is not deleted, as rows of the table."""
+    for dies in dying(folding):
+        source = source.where(~dies)
+    return folding.without_sign(source)
+
+
+def fresh_rows(source: DataFrame, matched: Kept, folding: Folding) -> DataFrame:
+    """Return the loaded rows whose key the table does not have, as its rows."""
+    known = shared(matched.rows, matched.count)
+    return _joined(alive_rows(source, folding), known, folding.key_fields, "left_anti")
+
+
+def rows_of_keys(
+    frame: DataFrame, folding: Folding, since: int | None, among: DataFrame | None = None
+) -> DataFrame:
+    """Return the rows whose key is that of a row ``among`` others.
+
+    By default, the others are the rows of ``frame`` that were added after snapshot ``since``.
+    """
+    if among is None:
+        among = frame.where(F.col(Origin.SNAPSHOT_ID) > F.lit(since))
+    return _joined(frame, among, folding.key_fields, "left_semi")
+
+
+def with_order(rows: DataFrame, changes: DataFrame | None) -> DataFrame:
+    """Return rows of a table with `ORDER`: when each was added, by a change feed if there is one.
+
+    A row that is not in the feed existed before, whatever file it is in now.
+    """
+    if changes is None:
+        order = F.struct(F.col(Origin.SNAPSHOT_ID), F.col(Origin.ROW_ID))
+        return rows.withColumn(ORDER, order)
+    came = changes.where(F.col("_change_type").isin("insert", "update_postimage"))
+    when = came.groupBy(F.col("_row_id").alias("__shelduck_row")).agg(
+        F.max("_commit_version").alias("__shelduck_came")
+    )
+    found = rows.join(when, F.col(Origin.ROW_ID) == F.col("__shelduck_row"), "left")
+    order = F.struct(F.coalesce(F.col("__shelduck_came"), F.lit(-1)), F.col(Origin.ROW_ID))
+    return found.select(*map(backticked, rows.columns), order.alias(ORDER))
+
+
+def folded_again(rows: DataFrame, folding: Folding) -> DataFrame:
+    """Return one row, with its row id, for each key that several rows have."""
+    marked = rows.withColumn(GONE, F.lit(False))
+    also = [F.min(Origin.ROW_ID).alias(Origin.ROW_ID), F.count("*").alias(_COUNT)]
+    found = folding.folded(marked, also).where(F.col(_COUNT) > 1)
+    return select_names(found, [*(f.name for f in folding.columns), Origin.ROW_ID])
+
+
+def some_twice(rows: DataFrame, keys: Sequence[Field]) -> tuple[object, ...]:
+    """Return a key that several of the rows have, nothing if there is none."""
+    names = [backticked(f.name) for f in keys]
+    counted = rows.groupBy(*names).agg(F.count("*").alias(_COUNT)).where(F.col(_COUNT) > 1)
+    # One row at most.
+    return next((tuple(row) for row in counted.select(*names).limit(1).collect()), ())
+
+
+def some_of_keys(rows: DataFrame, among: DataFrame, keys: Sequence[Field]) -> tuple[object, ...]:
+    """Return a key that one of the rows and one ``among`` others have, nothing if there is none."""
+    names = [backticked(f.name) for f in keys]
+    found = _joined(rows, among, keys, "left_semi").select(*names).limit(1)
+    # One row at most.
+    return next((tuple(row) for row in found.collect()), ())
+
+
+def without_rows(rows: DataFrame, gone: DataFrame) -> DataFrame:
+    """Return the rows that are not among ``gone`` ones, by their origins."""
+    names = [_OLD.format(n) for n in range(len(_ORIGINS))]
+    others = select_named(gone, [Named(n, o) for o, n in zip(_ORIGINS, names, strict=True)])
+    return rows.join(others, _same(zip(names, _ORIGINS, strict=True)), "left_anti")
+
+
+def _joined(rows: DataFrame, others: DataFrame, keys: Sequence[Field], how: str) -> DataFrame:
+    """Return the rows with a key that is, or is not, among others."""
+    names = [_OLD.format(n) for n in range(len(keys))]
+    own = [Named(n, backticked(f.name)) for f, n in zip(keys, names, strict=True)]
+    found = select_named(others, own).distinct()
+    pairs = zip(names, (backticked(f.name) for f in keys), strict=True)
+    return rows.join(found, _same(pairs), how)
+
+
+def _same(pairs: Iterable[tuple[str, str]]) -> Column:
+    """Return whether keys are equal; NULL is a key like any other."""
+    return F.expr(" AND ".join(f"{old} <=> {new}" for old, new in pairs))

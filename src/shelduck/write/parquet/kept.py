@@ -1,0 +1,210 @@
+"""Rows that were computed once and are kept, in executors or the driver, until they are written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
+from shelduck.engine.bridge import Named, checkpoint, select_named
+from shelduck.engine.bridge.named import has_its_rows, held
+from shelduck.engine.files.physical import ROW_ID_COLUMN
+from shelduck.engine.query import arrow_frame, is_local, local_size
+from shelduck.engine.rows.assign import telling_failures
+from shelduck.model.files.data_file import DataFile, InlinedRows
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.text.quoting import backticked
+from shelduck.read.scan.scan_frames import Origin
+
+_FILE_BYTES = 128 * 1024 * 1024
+_ROW_BYTES = 100
+# More of them are too many for the memory of every executor.
+MOST_SHARED = 500_000
+FEW = 1000
+"""Up to this many rows are read here, and kept in one part."""
+NUMBER = "__shelduck_number"
+"""The place of a row among those that were brought."""
+# Arrow and Spark hold them in the same form, so they come back as they were. A TIMESTAMP is an
+# instant in both, whatever the session's time zone.
+_SAME_IN_ARROW = (
+    T.BooleanType,
+    T.ByteType,
+    T.ShortType,
+    T.IntegerType,
+    T.LongType,
+    T.FloatType,
+    T.DoubleType,
+    T.DecimalType,
+    T.StringType,
+    T.BinaryType,
+    T.DateType,
+    T.TimestampType,
+    T.TimestampNTZType,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Rows that were computed once: how many, and how many of them meet conditions.
+
+    They are in executors, or ``in_plan``.
+    """
+
+    rows: DataFrame
+    count: int
+    holds: tuple[int, ...]
+    in_plan: bool = False
+
+
+def keep(rows: DataFrame, *conditions: Column) -> Kept:
+    """Compute rows only once, so that all later steps agree; count them at the same time.
+
+    Rows that Spark's plan holds stay there, and no job runs, unless there are conditions. Up to
+    `FEW` others are in one part, so that Spark shuffles nothing to sort, group or join them; if
+    they are lost, later queries over them fail. A value that does not fit its column is
+    InvalidRequest.
+    """
+    if not conditions:
+        with telling_failures():
+            here = held(rows)
+        if here is not None:
+            return Kept(here, local_size(here) or 0, (), in_plan=True)
+    counts = [F.count(F.lit(1)), *map(F.count_if, conditions)]
+    named = [c.alias(f"{n}") for n, c in enumerate(counts)]
+    with telling_failures():
+        found, (count, *holds) = checkpoint(rows, named)
+    return Kept(found.coalesce(1) if count <= FEW else found, count, tuple(holds))
+
+
+def shared(rows: DataFrame, count: int) -> DataFrame:
+    """Return ``count`` rows for a join; each executor gets all of them if they fit."""
+    return F.broadcast(rows) if count <= MOST_SHARED else rows
+
+
+def few_rows(rows: DataFrame) -> list[Row] | None:
+    """Collect up to `FEW` kept rows by one small job; None if there are more.
+
+    No job runs if the plan holds the rows itself.
+    """
+    found = (rows if is_local(rows) else rows.coalesce(1)).limit(FEW + 1).collect()
+    return found if len(found) <= FEW else None
+
+
+def versions(rows: DataFrame, table: TableVersion, *, with_row_ids: bool) -> DataFrame:
+    """Return rows as they are written: the table's columns, followed by their row ids."""
+    columns = [Named(f.name, backticked(f.name)) for f in table.columns]
+    if with_row_ids:
+        columns.append(Named(ROW_ID_COLUMN, Origin.ROW_ID))
+    return select_named(rows, columns)
+
+
+def parts_of(count: int, files: Sequence[DataFile]) -> int:
+    """Return how many files ``count`` rows need, with the row size of ``files``.
+
+    Without this, rows from many files would be written to as many files.
+    """
+    counted = [(f.file_size_bytes, f.record_count) for f in files if f.record_count]
+    bytes_per_row = _ROW_BYTES
+    if counted:
+        bytes_per_row = math.ceil(sum(b for b, _ in counted) / sum(n for _, n in counted))
+    return parts_of_bytes(count * bytes_per_row)
+
+
+def parts_of_bytes(size: int) -> int:
+    """Return how many files of a usual size hold ``size`` bytes."""
+    return max(1, math.ceil(size / _FILE_BYTES))
+
+
+def of_files(rows: DataFrame) -> DataFrame:
+    """Return the rows that are in files, not in the catalog."""
+    return rows.where(f"{Origin.FILE_ID} IS NOT NULL")
+
+
+def of_catalog(rows: DataFrame) -> DataFrame:
+    """Return the rows in the catalog itself."""
+    return rows.where(f"{Origin.FILE_ID} IS NULL")
+
+
+def with_row_id(rows: DataFrame) -> DataFrame:
+    """Return the rows that have a row id."""
+    return rows.where(f"{Origin.ROW_ID} >= 0")
+
+
+def without_row_id(rows: DataFrame) -> DataFrame:
+    """Return the rows that have no row id yet; a negative one is a transaction's own number."""
+    return rows.where(f"coalesce({Origin.ROW_ID}, -1) < 0")
+
+
+def may_lack_row_ids(files: Iterable[DataFile], inlined: Iterable[InlinedRows]) -> bool:
+    """Return whether rows of these files, or inlined rows, may have no row id yet."""
+    own = any(number < 0 for part in inlined for number in part.row_ids)
+    return own or any(f.row_id_start is None for f in files)
+
+
+def distinct(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Return these columns of the rows, each combination of values once."""
+    return rows.select(*columns).distinct()
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """Rows in the driver."""
+
+    spark: SparkSession
+    shape: T.StructType
+    table: pa.Table
+
+    @property
+    def count(self) -> int:
+        """Return how many rows there are."""
+        return int(self.table.num_rows)
+
+    @property
+    def rows(self) -> DataFrame:
+        """Return the rows as a DataFrame whose plan holds them."""
+        return arrow_frame(self.spark, self.table, self.shape)
+
+    def values(self, name: str) -> list[object]:
+        """Return the values of a column."""
+        return list(self.table[name].to_pylist())
+
+    @property
+    def numbered(self) -> Brought:
+        """Return the rows followed by `NUMBER`."""
+        numbers = pa.array(range(self.count), pa.int64())
+        shape = T.StructType([*self.shape.fields, T.StructField(NUMBER, T.LongType())])
+        return Brought(self.spark, shape, self.table.append_column(NUMBER, numbers))
+
+    def without(self, name: str, values: Iterable[object]) -> Brought:
+        """Return the rows that have none of these values in a column."""
+        gone = set(values)
+        left = pa.array([value not in gone for value in self.values(name)], pa.bool_())
+        return Brought(self.spark, self.shape, self.table.filter(left))
+
+
+def can_bring(rows: DataFrame) -> bool:
+    """Return whether a plan holds all of its rows, they are few, and they come back unchanged.
+
+    A value that does not fit its column is InvalidRequest.
+    """
+    if not has_its_rows(rows):
+        return False
+    if not all(isinstance(f.dataType, _SAME_IN_ARROW) for f in rows.schema):
+        return False
+    with telling_failures():
+        size = local_size(rows)
+    return size is not None and size <= FEW
+
+
+def bring(rows: DataFrame) -> Brought:
+    """Compute few rows only once, and bring them here by one job.
+
+    A value that does not fit its column is InvalidRequest.
+    """
+    with telling_failures():
+        return Brought(rows.sparkSession, rows.schema, rows.toArrow())

@@ -1,0 +1,377 @@
+"""INSERT INTO, INSERT OVERWRITE and INSERT INTO ... REPLACE WHERE."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from shelduck.model.tables.schema import Field
+from shelduck.model.text.intervals import whole_number
+from shelduck.text.query.expressions import skip_expression
+from shelduck.text.query.read_query import begins_query, read_query, skip_query
+from shelduck.text.query.relations import Found
+from shelduck.text.query.rewriting import Rewriting, Span, edited
+from shelduck.text.statements.row_statements import DefaultCell, Insert, PartitionValue, RowMatch
+from shelduck.text.tokens.arguments import literal_text
+from shelduck.text.tokens.cursor import Cursor
+from shelduck.text.tokens.lexer import Token, TokenKind, tokenize
+from shelduck.text.tokens.parts import Query, Selection
+
+_TIMES = {"date": "DATE", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
+_INTEGER = re.compile(r"\d{1,38}")
+_FRACTION = re.compile(r"\d{0,18}\.\d{1,18}")
+_TYPED = re.compile(r"(\d+|\d*\.\d+|\d+\.)(e[+-]?\d{1,3})?(bd|[lsydf])?", re.IGNORECASE)
+_BITS = {"L": 64, "S": 16, "Y": 8}
+_MOMENTS = ("DATE", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ")
+_WORDS = {"NULL": "null", "TRUE": "boolean", "FALSE": "boolean"}
+
+
+def read_insert(cursor: Cursor) -> Insert:
+    """Read the statement behind ``INSERT``."""
+    evolution = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
+    mode = cursor.accept_any("INTO", "OVERWRITE")
+    if not mode:
+        raise cursor.failure("INTO or OVERWRITE")
+    _refuse_directory(cursor)
+    cursor.accept("TABLE")
+    first = cursor.peek()
+    name = cursor.table_name()
+    end = cursor.tokens[cursor.at - 1].end
+    target = Found(name, first.start, end, end)
+    alias = _alias(cursor)
+    _refuse_clauses(cursor)
+    partition = _partition(cursor) if cursor.accept("PARTITION") else ()
+    _refuse_clauses(cursor)
+    columns, by_name = _columns_or_by_name(cursor)
+    condition = None
+    if cursor.sees("REPLACE", "USING") or cursor.sees("REPLACE", "ON"):
+        _require_into(cursor, mode, partition)
+        matching = _matching(cursor, target, alias)
+        return replace(matching, columns=columns, by_name=by_name, schema_evolution=evolution)
+    if cursor.sees("REPLACE"):
+        condition = _replace_where(cursor, mode, partition)
+        columns_behind, by_name_behind = _columns_or_by_name(cursor)
+        columns, by_name = columns or columns_behind, by_name or by_name_behind
+    _refuse_clauses(cursor)
+    is_plain = columns is None and not by_name and not partition and condition is None
+    if is_plain and cursor.accept("DEFAULT", "VALUES"):
+        cursor.end()
+        how: Literal["append", "overwrite"] = "append" if mode == "INTO" else "overwrite"
+        return Insert(name, Query(""), mode=how, default_values=True)
+    source, replaced = _source(cursor, target, condition)
+    source, defaults = _without_defaults(source)
+    return Insert(
+        name,
+        source,
+        columns,
+        by_name,
+        "replace_where" if replaced else "overwrite" if mode == "OVERWRITE" else "append",
+        defaults,
+        partition,
+        replaced,
+        evolution,
+    )
+
+
+def with_queries_behind(cursor: Cursor) -> Cursor | None:
+    """Return ``WITH q AS (…) INSERT INTO t SELECT …`` with WITH where its query begins.
+
+    None for any other text, and where the query has a WITH of its own.
+    """
+    tokens = cursor.tokens
+    insert = cursor.at_top("INSERT", 1)
+    if insert is None or tokens[insert - 1].key != ")":
+        return None
+    inner = Cursor(cursor.text, tokens, insert + 1)
+    inner.accept("WITH", "SCHEMA", "EVOLUTION")
+    if not inner.accept_any("INTO", "OVERWRITE"):
+        return None
+    inner.accept("TABLE")
+    inner.table_name()
+    while inner.peek().kind is not TokenKind.END and not begins_query(inner):
+        skip = inner.skip_group if inner.sees("(") else inner.take
+        skip()
+    if inner.sees("WITH"):
+        return None
+    start, behind = tokens[insert].start, inner.peek().start
+    queries = slice(tokens[0].start, start)
+    return cursor.moved(slice(start, behind), " ", queries, slice(behind, tokens[-1].start))
+
+
+def _refuse_directory(cursor: Cursor) -> None:
+    ahead = 1 if cursor.sees("LOCAL") else 0
+    if cursor.peek(ahead).key == "DIRECTORY" and cursor.peek(ahead + 1).kind is TokenKind.STRING:
+        raise cursor.refusal("INSERT OVERWRITE DIRECTORY", "use df.write")
+
+
+def _refuse_clauses(cursor: Cursor) -> None:
+    if cursor.sees("IF"):
+        raise cursor.refusal("INSERT ... IF NOT EXISTS", "leave it out")
+
+
+def _alias(cursor: Cursor) -> str | None:
+    """Take the alias of the table before REPLACE ON or USING, or nothing."""
+    ahead = 2 if cursor.sees("AS") else 1
+    replaces = cursor.peek(ahead).key == "REPLACE" and cursor.peek(ahead + 1).key in ("ON", "USING")
+    if not replaces or not cursor.peek(ahead - 1).may_name:
+        return None
+    cursor.accept("AS")
+    return cursor.name("an alias")
+
+
+def _matching(cursor: Cursor, target: Found, alias: str | None) -> Insert:
+    """Read REPLACE USING (…) or REPLACE ON … and the query, to the end."""
+    assert target.name is not None
+    cursor.expect("REPLACE")
+    if cursor.accept("USING"):
+        columns = cursor.columns()
+        source = read_query(cursor)
+        return Insert(
+            target.name, source, mode="replace_matching", matching=RowMatch(columns, target=alias)
+        )
+    cursor.expect("ON")
+    condition = skip_expression(cursor, before_query=True, what="a condition")
+    query, called = _aliased_query(cursor)
+    texts = Rewriting(cursor, [condition, query], target=replace(target, alias_at=None))
+    matching = RowMatch((), texts.expression(condition), called, alias or target.parts[-1])
+    return Insert(target.name, texts.query(query), mode="replace_matching", matching=matching)
+
+
+def _aliased_query(cursor: Cursor) -> tuple[Span, str | None]:
+    """Take the query that ends the statement; one in brackets may have an alias."""
+    first = cursor.at
+    if not cursor.sees("("):
+        return skip_query(cursor), None
+    cursor.skip_group()
+    behind = cursor.at
+    is_alias = cursor.sees("AS") or cursor.peek(1).kind is TokenKind.END
+    if cursor.peek().kind is TokenKind.END or not is_alias:
+        cursor.at = first
+        return skip_query(cursor), None
+    cursor.accept("AS")
+    called = cursor.name("an alias")
+    cursor.end()
+    return (first, behind), called
+
+
+def _require_into(cursor: Cursor, mode: str, partition: tuple[PartitionValue, ...]) -> None:
+    if mode == "OVERWRITE":
+        raise cursor.failure("a query (REPLACE is written after INSERT INTO t)")
+    if partition:
+        raise cursor.failure("a query (write the partition in the condition of REPLACE)")
+
+
+def _columns_or_by_name(cursor: Cursor) -> tuple[tuple[str, ...] | None, bool]:
+    """Take the columns in brackets, BY NAME or neither."""
+    by_name = cursor.accept("BY", "NAME")
+    columns = None
+    if cursor.sees("(") and not begins_query(cursor):
+        columns = cursor.columns()
+    by_name = cursor.accept("BY", "NAME") or by_name
+    if by_name and columns is not None:
+        cursor.at -= 2
+        raise cursor.failure("a query (with BY NAME, the query names the columns, not a list)")
+    return columns, by_name
+
+
+def _partition(cursor: Cursor) -> tuple[PartitionValue, ...]:
+    taken: set[str] = set()
+
+    def value(cursor: Cursor) -> PartitionValue:
+        column = cursor.new_column(taken)
+        return PartitionValue(column, literal_text(cursor) if cursor.accept("=") else None)
+
+    return cursor.in_brackets(value)
+
+
+def _replace_where(cursor: Cursor, mode: str, partition: tuple[PartitionValue, ...]) -> Span:
+    _require_into(cursor, mode, partition)
+    cursor.expect("REPLACE", "WHERE")
+    return skip_expression(cursor, before_query=True, what="a condition")
+
+
+def _source(
+    cursor: Cursor, target: Found, condition: Span | None
+) -> tuple[Query, Selection | None]:
+    if condition is None:
+        return read_query(cursor), None
+    query = skip_query(cursor)
+    texts = Rewriting(cursor, [condition, query], target=target)
+    return texts.query(query), Selection(texts.target(None), texts.expression(condition))
+
+
+def time_word(field: Field | None) -> str | None:
+    """Return Spark's word for the type of a column, None if it is no date or time."""
+    return None if field is None else _TIMES.get(str(field.type))
+
+
+def as_time(text: str, field: Field | None) -> str:
+    """Return a value for a column: a text alone is a date or a time where the column is one."""
+    kind = time_word(field)
+    if kind is None:
+        return text
+    tokens = tokenize(text)
+    is_text = len(tokens) == 2 and tokens[0].kind is TokenKind.STRING
+    return f"CAST({text} AS {kind})" if is_text else text
+
+
+def is_values(source: Query) -> bool:
+    """Tell whether a source is a list of VALUES."""
+    return source.text.lstrip()[:6].upper() == "VALUES"
+
+
+def with_times(text: str, types: Sequence[str | None]) -> str:
+    """Return VALUES with each text in the place of a time cast to its type, as DuckDB reads it.
+
+    ``types`` are Spark's words, by place; None where a text stays one. Other text is returned as it
+    is.
+    """
+    edits = [
+        (token.start, token.end, f"CAST({token.text} AS {types[position]})")
+        for position, token in _cells(text)
+        if token.kind is TokenKind.STRING and position < len(types) and types[position]
+    ]
+    return edited(text, 0, len(text), edits)
+
+
+def _without_defaults(source: Query) -> tuple[Query, tuple[DefaultCell, ...]]:
+    """Return the source with a word of its own for each DEFAULT that is a whole cell of VALUES."""
+    cells = [(place, token) for place, token in _cells(source.text) if token.key == "DEFAULT"]
+    if not cells:
+        return source, ()
+    stem = "__default_"
+    while stem in source.text.lower():
+        stem += "x"
+    text = source.text
+    for position, token in reversed(cells):
+        text = f"{text[: token.start]}{stem}{position}__{text[token.end :]}"
+    positions = sorted({position for position, _ in cells})
+    found = tuple(DefaultCell(position, f"{stem}{position}__") for position in positions)
+    return replace(source, text=text), found
+
+
+def _cells(text: str) -> list[tuple[int, Token]]:
+    """Return the cells of one token in VALUES, each with its place; none of another source."""
+    cells: list[tuple[int, Token]] = []
+    tokens = tokenize(text)
+    if tokens[0].key != "VALUES":
+        return cells
+    depth = 0
+    position = 0
+    for n, token in enumerate(tokens):
+        if token.key in ("(", "[", "{"):
+            depth += 1
+            position = 0 if depth == 1 else position
+        elif token.key in (")", "]", "}"):
+            depth -= 1
+        elif token.key == "," and depth == 1:
+            position += 1
+        elif depth == 1 and _is_cell(tokens, n):
+            cells.append((position, token))
+    return cells
+
+
+def _is_cell(tokens: list[Token], n: int) -> bool:
+    return tokens[n - 1].key in ("(", ",") and tokens[n + 1].key in (")", ",")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One literal: ``kind`` is null, boolean, integer, fraction, double, float, string or a moment.
+
+    A moment is date, timestamp, timestamp_ltz or timestamp_ntz, as it is written.
+    """
+
+    kind: str
+    text: str
+
+
+def literal_rows(text: str, most: int) -> list[list[Cell]] | None:
+    """Return the rows of ``VALUES (...), ...``, or None when something else than that is there.
+
+    At most ``most`` rows are read. Strings with a backslash are left to Spark, where a setting
+    says what it means, and so is all that depends on the session.
+    """
+    if text.lstrip()[:6].upper() != "VALUES":
+        return None
+    tokens = tokenize(text)
+    rows: list[list[Cell]] = []
+    at = 1
+    while len(rows) < most:
+        end = _end_of_row(tokens, at)
+        row = _row(tokens[at + 1 : end]) if end else None
+        if end is None or row is None or (rows and len(row) != len(rows[0])):
+            return None
+        rows.append(row)
+        at = end + 1
+        if tokens[at].kind is TokenKind.END:
+            return rows
+        if tokens[at].key != ",":
+            return None
+        at += 1
+    return None
+
+
+def _end_of_row(tokens: Sequence[Token], at: int) -> int | None:
+    if tokens[at].key != "(":
+        return None
+    closing = (n for n in range(at, len(tokens)) if tokens[n].key in ("(", ")") and n > at)
+    end = next(closing, None)
+    return end if end is not None and tokens[end].key == ")" else None
+
+
+def _row(tokens: Sequence[Token]) -> list[Cell] | None:
+    cells: list[Cell] = []
+    start = 0
+    for n in range(len(tokens) + 1):
+        if n < len(tokens) and tokens[n].key != ",":
+            continue
+        cell = _cell(tokens[start:n])
+        if cell is None:
+            return None
+        cells.append(cell)
+        start = n + 1
+    return cells
+
+
+def _cell(tokens: Sequence[Token]) -> Cell | None:
+    kinds = [t.kind for t in tokens]
+    if kinds == [TokenKind.WORD] and tokens[0].key in _WORDS:
+        return Cell(_WORDS[tokens[0].key], tokens[0].key.lower())
+    if kinds == [TokenKind.STRING]:
+        value = _plain_string(tokens[0])
+        return None if value is None else Cell("string", value)
+    if kinds == [TokenKind.WORD, TokenKind.STRING] and tokens[0].key in _MOMENTS:
+        value = _plain_string(tokens[1])
+        return None if value is None else Cell(tokens[0].key.lower(), value)
+    sign = "-" if tokens and tokens[0].key == "-" else ""
+    if kinds[len(sign) :] != [TokenKind.NUMBER]:
+        return None
+    return _number(sign, tokens[-1].text)
+
+
+def _number(sign: str, text: str) -> Cell | None:
+    found = _TYPED.fullmatch(text)
+    if found is None:
+        return None
+    digits, exponent, suffix = found[1], found[2] or "", (found[3] or "").upper()
+    if suffix in ("D", "F") or (exponent and not suffix):
+        return Cell("float" if suffix == "F" else "double", sign + digits + exponent)
+    if exponent:
+        return None
+    if suffix in _BITS:
+        most = 2 ** (_BITS[suffix] - 1)
+        number = whole_number(digits, 19)
+        is_whole = number is not None and number < most + (sign == "-")
+        return Cell("integer", sign + digits) if is_whole else None
+    if _INTEGER.fullmatch(digits):
+        return Cell("fraction" if suffix else "integer", sign + digits)
+    return Cell("fraction", sign + digits) if _FRACTION.fullmatch(digits) else None
+
+
+def _plain_string(token: Token) -> str | None:
+    text = token.text
+    is_plain = text[0] == "'" and "\\" not in text
+    return text[1:-1].replace("''", "'") if is_plain else None
