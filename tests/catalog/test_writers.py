@@ -101,7 +101,7 @@ def test_a_commit_that_fails_before_its_transaction_is_rolled_back(lake, monkeyp
     made = unit.UnitOfWork(LakeState(lake.store, lake.info), CommitInfo())
     made.writer.register(table)
     made.stage_unseen(Done(table, (DeleteRows(table, inlined=(0,)),)))
-    monkeypatch.setattr(unit, "with_past", raising(CatalogUnavailable))
+    monkeypatch.setattr(unit, "COMPLETING", [raising(CatalogUnavailable)])
 
     with pytest.raises(CatalogUnavailable):
         made.commit()

@@ -91,8 +91,10 @@ def counts() -> dict[str, float]:
         "source.code_lines": sum(map(code_lines, texts)),
         "source.modules": len(modules),
         "source.parameters": max(_longest_list(ast.parse(text)) for text in texts),
+        "java.lines": sum(len(p.read_text().splitlines()) for p in source.rglob("*.java")),
+        "docs.words": sum(len(p.read_text().split()) for p in (ROOT / "docs").rglob("*.md")),
     }
-    return found | {f"modules.{name}": n for name, n in folders.items() if not name.endswith(".py")}
+    return found | {f"folders.{name}": n for name, n in folders.items() if not name.endswith(".py")}
 
 
 def code_lines(text: str) -> int:

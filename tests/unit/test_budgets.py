@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support import budgets
 
-TODAY = {"files_entered.append": 100.0, "modules.sql": 50.0}
+TODAY = {"files_entered.append": 100.0, "folders.text": 50.0}
 
 
 def test_a_number_over_its_budget_says_what_to_do():
@@ -26,9 +26,9 @@ def test_a_budget_that_rises_needs_a_page_that_names_it():
 
 
 def test_a_budget_that_fell_once_does_not_rise_to_where_it_was():
-    fallen = TODAY | {"modules.sql": 40.0}
+    fallen = TODAY | {"folders.text": 40.0}
 
-    assert budgets.raised(TODAY, [fallen, TODAY], "") == ["modules.sql"]
+    assert budgets.raised(TODAY, [fallen, TODAY], "") == ["folders.text"]
 
 
 def test_lines_of_code_are_counted_without_contracts_and_comments():
@@ -45,7 +45,7 @@ def test_a_new_budget_needs_no_page():
 
 def test_a_number_without_a_budget_is_told(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(budgets, "budgets", dict)
-    monkeypatch.setattr(budgets, "counts", lambda: {"modules.new": 3})
+    monkeypatch.setattr(budgets, "counts", lambda: {"folders.new": 3})
 
     assert budgets.main() == 1
-    assert "modules.new is 3, and budgets.toml has no line for it" in capsys.readouterr().err
+    assert "folders.new is 3, and budgets.toml has no line for it" in capsys.readouterr().err

@@ -131,7 +131,7 @@ def test_one_layer_opens_and_deletes():
 
 
 def test_only_places_are_deleted():
-    file = Path(shelduck.__file__).parent / "spark" / "files" / "storage.py"
+    file = Path(shelduck.__file__).parent / "engine" / "files" / "storage.py"
     functions = [n for n in ast.parse(file.read_text()).body if isinstance(n, ast.FunctionDef)]
     taken = {
         f.name: ast.unparse(f.args.args[0].annotation)

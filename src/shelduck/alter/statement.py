@@ -27,6 +27,7 @@ from shelduck.model.tables.partition import (
 )
 from shelduck.model.tables.properties import SetProperties, refuse_doris
 from shelduck.model.tables.schema import Path
+from shelduck.text.ddl import rollup_clauses
 from shelduck.text.ddl.column_clauses import (
     CONSTRAINTS,
     Beside,
@@ -38,11 +39,6 @@ from shelduck.text.ddl.column_clauses import (
 from shelduck.text.ddl.constraint_clauses import read_constraint_change, take_constraint
 from shelduck.text.ddl.partition_clauses import read_partition_change
 from shelduck.text.ddl.partitioning import read_partition_keys
-from shelduck.text.ddl.rollup_clauses import (
-    begins_rollup_change,
-    mixed_changes,
-    read_rollup_changes,
-)
 from shelduck.text.ddl.sorting import read_order_of_files, read_sort_keys
 from shelduck.text.query.expressions import skip_expression
 from shelduck.text.statements import statement_values as st
@@ -89,8 +85,8 @@ def read_alter(cursor: Cursor) -> st.Statement:
     changes = _action(cursor)
     properties = read_job_properties(cursor, {})
     while cursor.accept(","):
-        if begins_rollup_change(cursor):
-            raise mixed_changes(cursor)
+        if rollup_clauses.begins_rollup_change(cursor):
+            raise rollup_clauses.mixed_changes(cursor)
         if _renames_table(cursor):
             raise _not_alone(cursor, "RENAME TO")
         changes += _action(cursor)
@@ -106,8 +102,8 @@ def _alone(cursor: Cursor, name: st.NamedTable, if_exists: bool) -> st.Statement
         return _undo_job(cursor, name, if_exists)
     if cursor.accept("UNDROP"):
         return _undrop(cursor, name, if_exists)
-    if begins_rollup_change(cursor):
-        return read_rollup_changes(cursor, name, if_exists)
+    if rollup_clauses.begins_rollup_change(cursor):
+        return rollup_clauses.read_rollup_changes(cursor, name, if_exists)
     if not _renames_table(cursor):
         is_whole = cursor.peek(1).key in ("PARTITION", "IF", "COLUMNS", "IDENTIFIER")
         is_whole |= "SYNC" in (cursor.peek(2).key, cursor.peek(3).key)

@@ -9,14 +9,7 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from shelduck.engine.named_errors import (
-    AnalysisException,
-    FailedWork,
-    InvalidValue,
-    ParseException,
-    data_fault,
-    first_line,
-)
+from shelduck.engine import named_errors
 from shelduck.engine.rows.assign import failure_of
 from shelduck.errors import ShelduckError
 
@@ -55,22 +48,24 @@ def told_of_spark(
     A value with which Spark cannot compute is InvalidRequest, as in a statement. What Spark finds
     before any work stays as it is: None. Work ``in_parts`` commits more than once.
     """
-    if isinstance(error, ShelduckError | AnalysisException | ParseException):
+    if isinstance(
+        error, ShelduckError | named_errors.AnalysisException | named_errors.ParseException
+    ):
         return None
     return _told(error, what(), in_parts=in_parts)
 
 
 def _told(error: Exception, what: str, *, in_parts: bool) -> ShelduckError:
     try:
-        named, fault = failure_of(error), data_fault(error)
+        named, fault = failure_of(error), named_errors.data_fault(error)
     except (Py4JError, OSError):
         named = fault = None
     if named is not None:
         return named
     if fault is not None:
-        return InvalidValue(fault)
-    said = first_line(error).rstrip(". ")
+        return named_errors.InvalidValue(fault)
+    said = named_errors.first_line(error).rstrip(". ")
     found = f"{type(error).__name__}: {said}"
     advice = next((do for sign, do in _ADVICE.items() if re.search(sign, found)), _OTHERWISE)
     left = "what it has committed before stays" if in_parts else "nothing was committed"
-    return FailedWork(f"{what} failed in Spark: {said}; {advice}: {left}")
+    return named_errors.FailedWork(f"{what} failed in Spark: {said}; {advice}: {left}")

@@ -12,6 +12,7 @@ from typing import Any, Self
 from shelduck.catalog.commit.batches import landed_in
 from shelduck.catalog.commit.commit import Landed, commit
 from shelduck.catalog.databases.retry import tries
+from shelduck.catalog.databases.store import Store
 from shelduck.catalog.running.writers import LeaseLost
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.lake.done import Counts, Done, discard, discard_unpublished, require_files
@@ -25,7 +26,11 @@ from shelduck.model.changes.records import Batch, EndWriters, LearnLayouts, Reco
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.write.changes.flush_rows import with_past
+
+Completing = Callable[[Store, Change, list[str], Callable[[TableVersion], TableVersion]], Change]
+"""Returns a change with what it still needs, writes its files, and adds their paths to a list."""
+COMPLETING: list[Completing] = []
+"""Complete changes of rows right before each commit; `shelduck.doors.subjects` puts them in."""
 
 
 class UnitOfWork:
@@ -187,7 +192,9 @@ class UnitOfWork:
             return change
         paths: list[str] = []
         self._owned.append((change.table, paths))
-        found = with_past(self.state.store, change, paths, self.writer.register)
+        found: Change = change
+        for complete in COMPLETING:
+            found = complete(self.state.store, found, paths, self.writer.register)
         published.update(change.table.path + path for path in paths)
         return found
 

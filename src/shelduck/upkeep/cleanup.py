@@ -12,12 +12,7 @@ from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.catalog.upkeep.known_files import KnownFiles
-from shelduck.engine.files.storage import (
-    delete_directory,
-    delete_files,
-    list_data_files,
-    other_paths,
-)
+from shelduck.engine.files import storage
 from shelduck.engine.stores.store_errors import told_of_storage
 from shelduck.model.files.place import Place, is_below, place_of_stranger, storage_path
 from shelduck.model.text.names import is_write_directory
@@ -109,7 +104,7 @@ def _unused(
 
 def _delete(store: Store, lake: LakeInfo, gone: Sequence[ScheduledFile]) -> None:
     with told_of_storage(lake.data_path, "cleanup of old files"):
-        delete_files([f.place or place_of_stranger(f.path) for f in gone])
+        storage.delete_files([f.place or place_of_stranger(f.path) for f in gone])
         _remove_empty(f.place for f in gone if f.place is not None)
     write_with_retries(store, lambda connection: schedule.forget_scheduled(connection, gone))
 
@@ -117,8 +112,8 @@ def _delete(store: Store, lake: LakeInfo, gone: Sequence[ScheduledFile]) -> None
 def _remove_empty(gone: Iterable[Place]) -> None:
     """Remove directories of writes in which no data file is left."""
     for directory in {_write_of(place) for place in gone}:
-        if directory is not None and not list_data_files(str(directory)):
-            delete_directory(directory)
+        if directory is not None and not storage.list_data_files(str(directory)):
+            storage.delete_directory(directory)
 
 
 def _write_of(place: Place) -> Place | None:
@@ -132,4 +127,4 @@ def _write_of(place: Place) -> Place | None:
 
 def _other_paths(lake: LakeInfo, file: ScheduledFile, adopted: bool) -> tuple[str, ...]:
     """Return the other paths of an adopted file that may be deleted: links may lead to it."""
-    return other_paths(file.path, lake.data_path) if adopted and file.is_adopted else ()
+    return storage.other_paths(file.path, lake.data_path) if adopted and file.is_adopted else ()

@@ -1,8 +1,8 @@
 """The part that subjects above have in calls on tables which have their feature.
 
 A call asks `hooks_of` for the features of its table, so a table without any costs nothing. Subjects
-are put in by `shelduck.doors.subjects`, which the doors import (docs/decisions/0060). `carry_out_rows`
-prepares a statement over rows, stages its change with theirs, and commits it.
+are put in by `shelduck.doors.subjects`, which the doors import (docs/decisions/0060).
+`carry_out_rows` prepares a statement over rows, stages its change with theirs, and commits it.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 import shelduck
+from shelduck.engine.files import storage
 from shelduck.errors import CorruptLake
 from shelduck.upkeep import cleanup
 
@@ -82,7 +83,7 @@ def test_each_row_of_the_catalog_is_read_once_however_many_lots_there_are(lake, 
 def test_a_file_that_a_table_gets_during_a_cleanup_is_kept(lake, monkeypatch):
     old = [f"{n:02}.parquet" for n in range(25)]
     put(lake, _WAITS, old, 1, relative=True)
-    real = cleanup.delete_files
+    real = storage.delete_files
 
     def deleted(places):
         if Path(lake.data_path, "main/t", old[0]).exists():
@@ -90,7 +91,7 @@ def test_a_file_that_a_table_gets_during_a_cleanup_is_kept(lake, monkeypatch):
         return real(places)
 
     (Path(lake.data_path) / "main/t/x").mkdir()
-    monkeypatch.setattr(cleanup, "delete_files", deleted)
+    monkeypatch.setattr(storage, "delete_files", deleted)
     done = lake.cleanup_old_files(cleanup_all=True)
     assert names(done.kept) == [old[15]]
     assert there(lake) == {"x", old[15]}

@@ -16,14 +16,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import pairwise
 
+from shelduck.doors.attached import planned_writes as planned
 from shelduck.doors.attached.attached_table import AttachedTable
 from shelduck.doors.attached.lake_writer import write_schema
-from shelduck.doors.attached.planned_writes import (
-    by_name,
-    land_as_told,
-    merge_as_told,
-    write_as_told,
-)
 from shelduck.doors.lake import Lake, Transaction
 from shelduck.doors.sql.targets import QueryScope, relation_frame
 from shelduck.engine.bridge.codec import rows_of
@@ -106,14 +101,14 @@ class AttachedLake:
                 if staged:
                     transaction, wanted, ways = self._staged[staged]
                     target = transaction.table(str(wanted))
-                write_as_told(target, named, rows, told, is_made=bool(staged), ways=ways)
+                planned.write_as_told(target, named, rows, told, is_made=bool(staged), ways=ways)
             case "merge":
                 assert rows is not None
                 catalog, *told = more
-                merge_as_told(self._named(namespace, name, catalog), rows, told)
+                planned.merge_as_told(self._named(namespace, name, catalog), rows, told)
             case "sink":
                 self._table(namespace, name).columns  # noqa: B018 - a view has none
-                land_as_told(self._named(namespace, name), rows, more)
+                planned.land_as_told(self._named(namespace, name), rows, more)
             case "commit" | "abort":
                 transaction, *_ = self._staged.pop(more[0])
                 getattr(transaction, "commit" if what == "commit" else "rollback")()
@@ -217,7 +212,7 @@ class AttachedLake:
 
         One that is overwritten is made by the write, if that asks for other columns.
         """
-        given = by_name(told)
+        given = planned.by_name(told)
         properties = kept_properties(given, name)
         transaction = self.lake.transaction()
         text, token = str(name), uuid.uuid4().hex

@@ -2,8 +2,8 @@
 
 Spark's texts are any bytes, and its dates and timestamps go further back than DuckDB's. DuckDB
 cannot read a file with such a value. So no write takes them: the writer of files checks each value
-(``HeldValues.java``, or `shelduck.engine.rows.unheld` without the bridge), and rows that stay in the
-catalog are checked before.
+(``HeldValues.java``, or `shelduck.engine.rows.unheld` without the bridge), and rows that stay in
+the catalog are checked before.
 
 Infinity is a value of both: it is the number as which DuckDB stores it.
 """

@@ -111,8 +111,8 @@ def write_changed(
     """Write changed rows and deletes by one Spark job; nothing is committed.
 
     ``changed`` has the table's columns, `ROW_ID_COLUMN` and the columns of
-    `shelduck.write.parquet.origins`. ``contested`` is called with the number of rows that are changed
-    more than once, if that can happen, and may refuse them.
+    `shelduck.write.parquet.origins`. ``contested`` is called with the number of rows that are
+    changed more than once, if that can happen, and may refuse them.
     """
     table = rows.table
     with write_progress(spark, table.full_name, show=show_progress) as progress:

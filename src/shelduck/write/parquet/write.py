@@ -119,10 +119,11 @@ def write_files(
     """Write the rows of ``df`` into files of ``table`` that no snapshot has, and return them.
 
     They are in a fresh directory, or in those of their partitions. ``df`` has the columns of the
-    table as `shelduck.engine.rows.assign.assign` returns them, followed by those that ``how`` names.
-    Paths are relative to the table's directory. Without rows there are no files. ``progress`` is
-    called with the rows, files and bytes so far, while finished files are read. A failed write
-    deletes its files. InvalidRequest: a value does not fit. Unsupported: a type cannot be written.
+    table as `shelduck.engine.rows.assign.assign` returns them, followed by those that ``how``
+    names. Paths are relative to the table's directory. Without rows there are no files.
+    ``progress`` is called with the rows, files and bytes so far, while finished files are read. A
+    failed write deletes its files. InvalidRequest: a value does not fit. Unsupported: a type cannot
+    be written.
     """
     physical = _physical(df, table, how)
     made = clustering_of(table, sorts=how.sorts) if how.arranges else Clustering(table, (), ())

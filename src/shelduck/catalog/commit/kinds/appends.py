@@ -8,6 +8,7 @@ from typing import Any
 
 from shelduck.catalog.commit.adoptions import mapping_ids, refuse_adopted
 from shelduck.catalog.commit.draft import ChangeKind, Draft
+from shelduck.catalog.commit.rows import table_stats
 from shelduck.catalog.commit.rows.delete_file_rows import insert_delete_files
 from shelduck.catalog.commit.rows.file_rows import (
     file_row,
@@ -16,13 +17,6 @@ from shelduck.catalog.commit.rows.file_rows import (
     stats_rows,
 )
 from shelduck.catalog.commit.rows.inlined_tables import ASK_INLINED, write_inlined_rows
-from shelduck.catalog.commit.rows.table_stats import (
-    ASK_STATS,
-    Growth,
-    Totals,
-    grow_stats,
-    read_totals,
-)
 from shelduck.catalog.commit.work import Work
 from shelduck.model.changes.change import AppendFiles, Entry, InlineRows, Verb
 from shelduck.model.files.data_file import NewDataFile, NewDeleteFile
@@ -53,7 +47,7 @@ def write(draft: Draft, work: Work) -> None:
     ids = list(dict.fromkeys([*files, *inlined]))
     if not ids:
         return
-    totals = read_totals(draft, ids)
+    totals = table_stats.read_totals(draft, ids)
     if files:
         _append_files(draft, files, totals)
     for number, batches in inlined.items():
@@ -62,17 +56,19 @@ def write(draft: Draft, work: Work) -> None:
         for batch in batches:
             write_inlined_rows(draft, number, batch, next_row)
             next_row += batch.new_rows
-    growth = {t: Growth.of(files.get(t, ()), inlined.get(t, ())) for t in ids}
-    grow_stats(draft, totals, growth)
+    growth = {t: table_stats.Growth.of(files.get(t, ()), inlined.get(t, ())) for t in ids}
+    table_stats.grow_stats(draft, totals, growth)
 
 
-KIND = ChangeKind((AppendFiles, InlineRows), fold, write, asks=(*ASK_STATS, *ASK_INLINED))
+KIND = ChangeKind(
+    (AppendFiles, InlineRows), fold, write, asks=(*table_stats.ASK_STATS, *ASK_INLINED)
+)
 
 
 def _append_files(
     draft: Draft,
     appended: Mapping[TableId, Sequence[NewDataFile]],
-    totals: Mapping[TableId, Totals],
+    totals: Mapping[TableId, table_stats.Totals],
 ) -> None:
     dead: dict[TableId, list[tuple[int, NewDeleteFile]]] = defaultdict(list)
     file_rows: list[dict[str, Any]] = []

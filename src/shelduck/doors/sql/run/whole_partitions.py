@@ -18,16 +18,9 @@ from shelduck.engine.session import DataFrame
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.lake.results import PlainRows, Result, Unchanged
 from shelduck.lake.unit import UnitOfWork, carry_out
+from shelduck.model.changes import schema_change
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.modify import OrderColumns, TableChange
-from shelduck.model.changes.schema_change import (
-    AddColumn,
-    ChangeType,
-    DropColumn,
-    SetComment,
-    SetDefault,
-    SetNullable,
-)
 from shelduck.model.tables.analyzed import AnalyzedColumn, with_analyzed
 from shelduck.model.tables.computed import identity_of
 from shelduck.model.tables.partition import IDENTITY, NULL_DIRECTORY
@@ -115,19 +108,21 @@ def replace_columns(runner: Runner, statement: st.ReplaceColumns) -> Result:
         field = known.get(key)
         if field is None:
             path = (column.name,)
-            added = AddColumn(path, column.type, column.default, column.nullable, column.comment)
+            added = schema_change.AddColumn(
+                path, column.type, column.default, column.nullable, column.comment
+            )
             changes.append(added)
             continue
         if field.type != column.type:
-            changes.append(ChangeType((field.name,), column.type))
+            changes.append(schema_change.ChangeType((field.name,), column.type))
         if field.nullable and not column.nullable:
-            changes.append(SetNullable((field.name,), nullable=False))
+            changes.append(schema_change.SetNullable((field.name,), nullable=False))
         if column.default is not None:
-            changes.append(SetDefault((field.name,), column.default))
+            changes.append(schema_change.SetDefault((field.name,), column.default))
         if column.comment is not None:
-            changes.append(SetComment((field.name,), column.comment))
+            changes.append(schema_change.SetComment((field.name,), column.comment))
     gone = [field for key, field in known.items() if key not in wanted]
-    changes += [DropColumn((field.name,)) for field in gone]
+    changes += [schema_change.DropColumn((field.name,)) for field in gone]
     kept = [key for key in known if key in wanted]
     if [*kept, *(key for key in wanted if key not in known)] != list(wanted):
         changes.append(OrderColumns(tuple(c.name for c in statement.columns)))
