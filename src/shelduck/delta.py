@@ -141,8 +141,7 @@ class DeltaTable:
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
         """Give the table the rows and columns of a time again."""
-        text = timestamp.replace("\\", "\\\\").replace("'", "\\'")
-        return self._restored(f"TIMESTAMP AS OF '{text}'")
+        return self._restored(f"TIMESTAMP AS OF {quote_text(timestamp)}")
 
     def optimize(self) -> DeltaOptimizeBuilder:
         """Begin a compaction; follow it with `DeltaOptimizeBuilder.executeCompaction`."""

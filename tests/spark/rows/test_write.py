@@ -20,12 +20,12 @@ import pytest
 from shelduck.engine.bridge import bridge_for
 from shelduck.engine.files import footers
 from shelduck.engine.rows.assign import assign
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.lake.done import discard
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import FieldId
 from shelduck.write.parquet import write
-from shelduck.write.parquet.plain_write import _writer
+from shelduck.write.parquet.plain_write import _writer, write_plain_parts
 from shelduck.write.parquet.write import write_files
 from tests.support.written import HandMadeLake, columns, table_version
 
@@ -450,6 +450,24 @@ def test_a_plain_write_needs_no_settings_of_the_session(spark, lake, monkeypatch
     assert len(looks) > 1
     assert all(each == before for each in looks)
     assert [s.max_value for s in file.stats] == ["1500-01-01 00:00:00+00", "1.50", "1500-01-01"]
+
+
+@pytest.mark.parametrize("beside", ["timestamp", "int64[]"])
+def test_pyarrow_writes_no_variant(spark, lake, monkeypatch, beside):
+    monkeypatch.setattr(write, "bridge_for", lambda _: None)
+    table = table_version(lake, "t", columns(c=beside, v="variant"))
+    with pytest.raises(Unsupported, match=r"^cannot write VARIANT over Spark Connect beside lists"):
+        written(spark, lake, table, "SELECT CAST(NULL AS VOID) c, parse_json('1') v")
+
+
+def test_a_session_that_writes_no_ids_cannot_write_delete_files(spark, tmp_path):
+    key = "spark.sql.parquet.fieldId.write.enabled"
+    spark.conf.set(key, "false")
+    try:
+        with pytest.raises(Unsupported, match=rf"^the session has {key} = false; set it to true"):
+            write_plain_parts(spark, spark.range(1), "id", str(tmp_path), "zstd")
+    finally:
+        spark.conf.unset(key)
 
 
 def test_the_compression_is_the_one_asked_for(spark, lake, door):

@@ -49,12 +49,22 @@ _Part = tuple[str, Any]  # the directory of a partition, and rows of it
 
 
 def spark_writes(spark: SparkSession, physical: PhysicalSchema) -> bool:
-    """Return whether Spark's own writer, as the session sets it, makes the files of a lake."""
+    """Return whether Spark's own writer, as the session sets it, makes the files of a lake.
+
+    Raises Unsupported if it does not, and PyArrow does not either.
+    """
     leaves = {str(f.shape) for top in physical.fields for f in top.walk()}
     needed = _SETTINGS | (_INSTANTS if "timestamptz" in leaves else {})
-    return not physical.has_repeated and all(
+    is_set = not physical.has_repeated and all(
         str(spark.conf.get(key)).upper() == value.upper() for key, value in needed.items()
     )
+    if not is_set and "variant" in leaves:
+        raise Unsupported(
+            "cannot write VARIANT over Spark Connect beside lists and maps, or unless the session"
+            f" has {', '.join(f'{k} = {v}' for k, v in needed.items())}; set these, or write in a"
+            " driver with a JVM"
+        )
+    return is_set
 
 
 def write_plain(
@@ -168,10 +178,9 @@ def _make_directories(files: Any, base: str, below: str) -> None:
     if files.type_name == "s3":
         # In an object store, files imply their directories.
         return
-    place = base
     for level in below.split("/")[:-1]:
-        place = f"{place}/{level}"
-        files.create_dir(place, recursive=False)
+        base = f"{base}/{level}"
+        files.create_dir(base, recursive=False)
 
 
 def _cutter(schema: Any, directories: list[str]) -> Callable[[Any], Iterator[_Part]]:

@@ -157,11 +157,9 @@ def _returned(tokens: Sequence[Token], *, leaves_action: bool) -> Iterator[slice
 
 
 def _alias(statement: rs.Update | rs.Delete | rs.MergeStatement) -> str:
-    return (
-        statement.target.alias
-        if isinstance(statement, rs.MergeStatement)
-        else statement.rows.target.alias
-    )
+    if isinstance(statement, rs.MergeStatement):
+        return statement.target.alias
+    return statement.rows.target.alias
 
 
 @dataclass(frozen=True, slots=True)

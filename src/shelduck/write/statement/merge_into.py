@@ -60,26 +60,22 @@ def with_queries_inside(cursor: Cursor) -> Cursor | None:
 
     None for any other text.
     """
-    tokens, text = cursor.tokens, cursor.text
+    tokens = cursor.tokens
     merge = cursor.at_top("MERGE", 1)
     using = None if merge is None else cursor.at_top("USING", merge)
     if merge is None or using is None or tokens[0].key != "WITH":
         return None
-    inner = Cursor(text, tokens, using + 1)
-    if inner.sees("("):
+    inner = Cursor(cursor.text, tokens, using + 1)
+    name = None if inner.sees("(") else inner.path("a source")[-1]
+    if name is None:
         inner.skip_group()
-        called = ""
-    else:
-        called = f" AS {backticked(inner.path('a source')[-1])}"
     first, behind = tokens[using + 1].start, tokens[inner.at - 1].end
-    in_brackets = text[first] == "("
-    if inner.peek().key != "ON":
-        # It has an alias.
-        called = ""
+    # Otherwise it has an alias.
+    called = f" AS {backticked(name)}" if name is not None and inner.sees("ON") else ""
     start = tokens[merge].start
     return cursor.moved(
         *(slice(start, first), "(", slice(tokens[0].start, start), "SELECT * FROM "),
-        *(slice(first, behind), " AS __shelduck_inside)" if in_brackets else ")", called),
+        *(slice(first, behind), " AS __shelduck_inside)" if name is None else ")", called),
         slice(behind, tokens[-1].start),
     )
 
