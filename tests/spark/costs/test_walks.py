@@ -21,7 +21,7 @@ SOURCE = f"{Path(shelduck.__file__).parent}/"
 # Folders of subjects, which a table without their feature does not enter.
 SUBJECTS = ("keys/", "rollups/")
 
-# What each walk does; budgets.toml says how many files it may enter.
+# What each walk does; budgets.toml says how many files and functions it may enter.
 WALKS = {
     "ADD COLUMN": lambda lake, *_: lake.execute("ALTER TABLE t ADD COLUMN c INT"),
     "append": lambda _, table, rows: table.append(rows),
@@ -48,13 +48,15 @@ def stations(walk):
 
 
 def entered(act):
-    """The files of the package whose functions are called, in the order of their first call."""
+    """The files of the package whose functions are called, each with them, in order."""
     files = {}
 
     def look(frame, event, _):
-        name = frame.f_code.co_filename
-        if event == "call" and name.startswith(SOURCE) and frame.f_code.co_name != "<module>":
-            files.setdefault(name.removeprefix(SOURCE))
+        code = frame.f_code
+        name = code.co_filename
+        # What has no name, such as a comprehension, is part of who calls it.
+        if event == "call" and name.startswith(SOURCE) and not code.co_name.startswith("<"):
+            files.setdefault(name.removeprefix(SOURCE), set()).add(code)
 
     threading.setprofile(look)
     sys.setprofile(look)
@@ -63,7 +65,7 @@ def entered(act):
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return list(files)
+    return files
 
 
 @pytest.mark.parametrize("walk", WALKS)
@@ -80,6 +82,7 @@ def test_a_walk_is_as_the_page_says(walk, lake, spark):
     seen = [name for name in files if name in listed and name not in ANSWERS]
     assert seen == [name for name in listed if name not in ANSWERS]
     within(f"files_entered.{walk}", len(files))
+    within(f"functions_entered.{walk}", sum(map(len, files.values())))
 
 
 @pytest.mark.parametrize(
