@@ -6,6 +6,7 @@ import multiprocessing
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -17,7 +18,7 @@ from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.read import read
 from shelduck.catalog.schema.lake_schema import create_lake, open_lake
 from shelduck.errors import Conflict
-from shelduck.model.changes.change import AlterTable, CommitInfo
+from shelduck.model.changes.change import CommitInfo, alteration
 from shelduck.read import file_lists
 from tests.support.oracle import DuckDBOracle
 from tests.support.time_limit import PATIENCE
@@ -105,7 +106,7 @@ def test_of_two_alters_of_one_version_one_wins(url):
                 table = read.table(connection, read.snapshot(connection, 1), "main", "t", lake)
             [column] = table.columns.fields
             columns = table.columns.replace(("a",), type(column)(column.id, name, column.shape))
-            change = AlterTable(table, columns, {})
+            change = alteration(table, replace(table, columns=columns))
             try:
                 commit(store, lake, [change], base=table.snapshot.id, info=CommitInfo())
             except Conflict:

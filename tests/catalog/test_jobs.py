@@ -15,7 +15,7 @@ from shelduck.catalog.running.writers import register_writer
 from shelduck.catalog.upkeep.lake_counts import table_facts
 from shelduck.errors import AlreadyExists, Conflict, CorruptLake, NewerFormat, NotFound
 from shelduck.lake.leases import Leases, Writer
-from shelduck.model.changes.change import AlterTable, CommitInfo
+from shelduck.model.changes.change import AlterTable, CommitInfo, alteration
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.job import (
     LEASE,
@@ -60,7 +60,7 @@ def shadow(table):
 def begun(lake):
     """A job that takes id 3 for a column in the place of b."""
     table = lake.table("t")
-    reserve = AlterTable(table, table.columns, table.comments, reserved=(shadow(table),))
+    reserve = AlterTable(table, table.columns, reserved=(shadow(table),))
     return carried_out(lake, [reserve], NewJob(table.id, "main.t", WORK, 60)).job.id
 
 
@@ -144,7 +144,7 @@ def test_a_step_that_comes_too_late_takes_its_commit_with_it(lake):
     begun(lake)
     carried_out(lake, [], JobStep(1, OPEN_STATES, JobState.CANCELLED, "user cancelled"))
     table, before = lake.table("t"), lake.head()
-    change = AlterTable(table, table.columns, {None: "x"})
+    change = AlterTable(table, table.columns, comments={None: "x"})
 
     with pytest.raises(Conflict, match="job 1 is already CANCELLED: user cancelled"):
         carried_out(lake, [change], JobStep(1, OPEN_STATES, JobState.FINISHED))
@@ -160,17 +160,19 @@ def test_columns_are_published_only_where_no_other_rows_are(lake):
     step = JobStep(1, OPEN_STATES, JobState.FINISHED)
     known = frozenset(f.id for f in lake.files("t"))
 
-    publish = AlterTable(table, columns, {}, only_files=frozenset())
+    def publish(table, files):
+        return replace(alteration(table, replace(table, columns=columns)), only_files=files)
+
     with pytest.raises(Conflict, match=r"another commit wrote 1 data file\(s\) of main\.t"):
-        carried_out(lake, [publish], step)
+        carried_out(lake, [publish(table, frozenset())], step)
     lake.tell("INSERT INTO t VALUES (2, '2')", inline=10)
     table = lake.table("t")
     with pytest.raises(Conflict, match=r"wrote inlined rows to main\.t"):
-        carried_out(lake, [AlterTable(table, columns, {}, only_files=known)], step)
+        carried_out(lake, [publish(table, known)], step)
     assert look(lake, 1).state is JobState.PENDING
     lake.tell("DELETE FROM t WHERE a = 2", inline=10)
     table = lake.table("t")
-    done = carried_out(lake, [AlterTable(table, columns, {}, only_files=known)], step)
+    done = carried_out(lake, [publish(table, known)], step)
 
     assert look(lake, 1).published == done.snapshot.id == lake.head().id
     assert [(f.name, f.id) for f in lake.table("t").columns] == [("a", 1), ("b", 3)]

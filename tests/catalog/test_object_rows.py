@@ -5,10 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_rows import flattened, rows_of, schema_of
+from shelduck.ducklake.column_rows import rows_of, schema_of
 from shelduck.ducklake.definition_rows import bodies_of, definition_of, macro_rows, view_rows
 from shelduck.ducklake.traits import comment_rows, partition_rows, sort_rows, tag_rows, traits_of
-from shelduck.model.tables.schema import FieldId, SchemaId, SnapshotId, new_schema
+from shelduck.model.tables.schema import FieldId, SchemaId, SnapshotId, flattened, new_schema
 from shelduck.model.tables.table_version import PartitionColumn, SchemaInfo
 from shelduck.model.tables.view import (
     MacroBody,

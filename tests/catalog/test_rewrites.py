@@ -12,7 +12,6 @@ from shelduck.catalog.upkeep.expire import ExpiryRequest
 from shelduck.catalog.upkeep.known_files import KnownFiles
 from shelduck.errors import Conflict, CorruptLake
 from shelduck.model.changes.change import (
-    AlterTable,
     AppendFiles,
     DeleteRows,
     DropTable,
@@ -20,6 +19,7 @@ from shelduck.model.changes.change import (
     PostponedRewrites,
     RewriteFiles,
     RewrittenFile,
+    alteration,
 )
 from shelduck.model.changes.schema_change import AddColumn, DropColumn, RenameColumn
 from shelduck.model.files.data_file import DeletesSeen, NewDeleteFile, deletes_seen
@@ -235,7 +235,7 @@ def test_no_rewrite_without_a_column_lands_beside_the_restore_of_it(lake, keeps_
     lake.alter("t", DropColumn(("v",)))
     table = lake.table("t")
     mine = rewriting(lake, keeps_history=keeps_history)
-    restored = AlterTable(table, with_it.columns, {})
+    restored = alteration(table, replace(table, columns=with_it.columns))
 
     lake.commit(restored)
     with pytest.raises(Conflict, match=r"column 'v' of main\.t was restored or converted after"):

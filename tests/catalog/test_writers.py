@@ -48,7 +48,7 @@ def change(lake, job=None, writers=None):
         lake.store,
         lake.info,
         [
-            AlterTable(table, table.columns, comment),
+            AlterTable(table, table.columns, comments=comment),
             EndWriters(writers or {}),
             *([] if job is None else [job]),
         ],

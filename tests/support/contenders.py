@@ -98,12 +98,12 @@ def _alter(change):
 def _partition(lake):
     table = lake.table("t")
     keys = (PartitionColumn(table.columns.fields[0].id, "identity"),)
-    return [AlterTable(table, table.columns, table.comments, partition=keys, partition_id=-7)]
+    return [AlterTable(table, table.columns, partition=keys, partition_id=-7)]
 
 
 def _sort(lake):
     table = lake.table("t")
-    return [AlterTable(table, table.columns, table.comments, sort=("id ASC NULLS FIRST",))]
+    return [AlterTable(table, table.columns, sort=("id ASC NULLS FIRST",))]
 
 
 def _append(number):

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import uuid
 from contextlib import contextmanager
+from dataclasses import replace
 
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.read import read
 from shelduck.catalog.schema.lake_schema import open_or_create_lake
 from shelduck.model.changes.change import (
-    AlterTable,
     AppendFiles,
     CommitInfo,
     CreateSchema,
     CreateTable,
+    alteration,
 )
 from shelduck.model.changes.records import LearnLayouts
 from shelduck.model.changes.schema_change import SchemaDraft, apply_change, refuse_empty
@@ -118,13 +119,9 @@ def apply_changes(draft, changes, table):
 def altered(table, *changes):
     draft = SchemaDraft(table.columns, table.max_column_id + 1, dict(table.comments))
     after = apply_changes(draft, changes, table.full_name)
-    return AlterTable(
-        table,
-        after.columns,
-        after.comments,
-        after.unsafe_bounds,
-        excludes_inserts=bool(after.must_hold_no_null),
-    )
+    then = replace(table, columns=after.columns, comments=after.comments)
+    checked = bool(after.must_hold_no_null)
+    return alteration(table, then, after.unsafe_bounds, excludes_inserts=checked)
 
 
 def new_schema_info(lake, name, number=-9):

@@ -54,8 +54,8 @@ DROP_SCHEMA = DropSchema(MAIN)
 CREATE = CreateTable(TableId(-1), MAIN, "Orders", "018f", "Orders/", COLUMNS)
 DROP = DropTable(EVENTS)
 RENAME = RenameTable(EVENTS, "Orders")
-ALTER = AlterTable(EVENTS, COLUMNS, {})
-CHECKED_ALTER = AlterTable(EVENTS, COLUMNS, {}, excludes_inserts=True)
+ALTER = AlterTable(EVENTS, COLUMNS)
+CHECKED_ALTER = AlterTable(EVENTS, COLUMNS, excludes_inserts=True)
 APPEND = AppendFiles(TableId(7), ())
 
 

@@ -9,6 +9,7 @@ import pytest
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
 from shelduck.lake.evolution.plan import plan_alter
+from shelduck.model.changes.change import altered as changed
 from shelduck.model.tables.keys import (
     Aggregation,
     KeyModel,
@@ -57,10 +58,8 @@ def planned(to, text, known=None):
 
 def altered(to, text):
     """The columns, what they are sorted by and the model after a statement."""
-    change = planned(to, text).change
-    keys = change.properties if change.properties is not None else to.properties
-    sort = change.sort if change.sort is not None else to.sort
-    return change.columns.names, [key.split()[0] for key in sort], table_keys(holding(keys))
+    after = changed(to, planned(to, text).change)
+    return after.columns.names, [key.split()[0] for key in after.sort], table_keys(after)
 
 
 def refused(kind, to, text):
@@ -247,7 +246,7 @@ def test_a_sort_order_of_ones_own_stays():
 
 
 def test_where_only_names_change_the_model_is_not_said_anew():
-    assert planned(UNI, "RENAME COLUMN v1 TO seq").change.properties is None
+    assert planned(UNI, "RENAME COLUMN v1 TO seq").change.properties == {}
     assert planned(AGG, "ADD COLUMN IF NOT EXISTS k1 INT, DROP COLUMN IF EXISTS q").change is None
     assert refused(AlreadyExists, AGG, "ADD COLUMN K1 INT")
 
@@ -311,7 +310,7 @@ def test_a_value_that_the_statement_adds_may_be_modified():
 @pytest.mark.parametrize("to", [UNI, AGG, DUP], ids=["unique", "aggregate", "duplicate"])
 def test_keys_that_stay_apart_may_change_their_type(to, text, weight):
     plan = planned(to, text)
-    keys = table_keys(holding(plan.change.properties or to.properties))
+    keys = table_keys(changed(to, plan.change))
 
     assert [step.weight for step in plan.steps] == [weight]
     assert keys.columns == tuple(plan.change.columns.get((n,)).id for n in ("k1", "k2"))
@@ -396,8 +395,7 @@ def test_a_key_that_another_writer_dropped_is_not_forgotten():
     lost = replace(UNI, columns=Schema(tuple(f for f in UNI.columns if f.name != "k2")), sort=())
     change = planned(lost, "ADD COLUMN c INT").change
 
-    keys = table_keys(holding(lost.properties if change.properties is None else change.properties))
-    assert keys.columns == (1, 2)
+    assert table_keys(changed(lost, change)).columns == (1, 2)
 
 
 def test_a_value_that_another_writer_added_is_in_nobodys_way():

@@ -68,7 +68,7 @@ def test_the_type_of_a_field_is_the_one_it_was_made_of(text):
     assert str(new_field("x", parse_type(text), 1).type) == text
 
 
-def test_not_null_is_kept_at_the_top_and_in_structs():
+def test_only_columns_are_not_null():
     made = new_schema(
         [
             Member("a", Primitive("int32"), nullable=False),
@@ -76,7 +76,7 @@ def test_not_null_is_kept_at_the_top_and_in_structs():
         ]
     )
 
-    assert [f.nullable for f in made.walk()] == [False, True, False]
+    assert [f.nullable for f in made.walk()] == [False, True, True]
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
         refuse_in_transaction(self._unit, "a change that converts values")
         if plan.change is not None:
             view.state.store.format.require(
-                table.full_name, table.columns, table.columns, plan.change.partition or ()
+                table.full_name, plan.change.new_names, plan.change.partition or ()
             )
         # Dictionaries take seconds, in which others may open a DuckDB file.
         if of_dictionaries(plan.shadows):
@@ -216,7 +216,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
         if plan.checks_null:
             require_checked(unit, unit.workspace.table(self.name), plan)
         if plan.change is not None:
-            if plan.change.properties is not None:
+            if plan.change.properties:
                 require_unconverted(unit, plan.change)
             unit.workspace.alter_table(plan.change)
         if plan.checks_rows:
@@ -236,7 +236,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
         plan = plan_with_rollups(table, list(rollups_of(view, table)), changes)
         if plan.change is not None:
             view.state.store.format.require(
-                table.full_name, table.columns, table.columns, plan.change.partition or ()
+                table.full_name, plan.change.new_names, plan.change.partition or ()
             )
         # It starts no Spark, which the page does not have.
         found = _proof(view, table, plan, opens=self._state.has_spark)

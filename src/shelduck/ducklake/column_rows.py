@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from shelduck.errors import CorruptLake, InvalidRequest
-from shelduck.model.tables.schema import NO_DEFAULT, Default, Field, FieldId, Kind, Schema
+from shelduck.model.tables.schema import (
+    NO_DEFAULT,
+    ColumnRow,
+    Default,
+    Field,
+    FieldId,
+    Kind,
+    Schema,
+)
 from shelduck.model.types.data_types import Leaf, ducklake_type
 
 _KINDS = {kind.value: kind for kind in Kind}
 _CHILDREN = {Kind.LIST: 1, Kind.MAP: 2}
-
-
-class ColumnRow(NamedTuple):
-    """A field as one row has it: without its children, and with the id of its parent."""
-
-    field: Field
-    parent: FieldId | None
 
 
 def schema_of(rows: Iterable[Any], table: str) -> Schema:
@@ -120,15 +121,6 @@ def _default_type(f: Field) -> str:
     if not f.is_leaf:
         return ""
     return "expression" if f.default is not None and not f.default.literal else "literal"
-
-
-def flattened(fields: Iterable[Field], parent: FieldId | None = None) -> list[ColumnRow]:
-    """Return what has a row of its own: every field without its children, in pre-order."""
-    found: list[ColumnRow] = []
-    for f in fields:
-        found.append(ColumnRow(replace(f, children=()) if f.children else f, parent))
-        found += flattened(f.children, f.id)
-    return found
 
 
 def begin_under(begins: Iterable[Any], schema_version: int) -> int | None:

@@ -19,7 +19,6 @@ from shelduck.ducklake.column_types import TEXT
 from shelduck.ducklake.tables import columns_of, table_of
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import COUNTS
-from shelduck.model.tables.schema import Schema
 from shelduck.model.tables.table_version import PartitionColumn
 from shelduck.model.text.quoting import INSIDE
 
@@ -132,9 +131,9 @@ class Format:
         return None
 
     def require(
-        self, table: str, before: Schema, after: Schema, partition: Iterable[PartitionColumn]
+        self, table: str, names: Iterable[str], partition: Iterable[PartitionColumn]
     ) -> None:
-        """Refuse names of new columns and partition keys that no table of this version may have.
+        """Refuse names of new columns, and partition keys, that no table of this version may have.
 
         Raises InvalidRequest for a name, and Unsupported for a key.
         """
@@ -146,9 +145,7 @@ class Format:
             )
         if not self.always_reserved:
             return
-        was, now = before.changes(after)
-        old = {f.name for f in was}
-        name = self.reserved(f.name for f in now if f.name not in old)
+        name = self.reserved(names)
         if name is not None:
             raise InvalidRequest(
                 f"column name {name!r} of {table} is reserved, like all names that begin with"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.filesize import decimal
 
@@ -14,7 +14,7 @@ from shelduck.jobs.convert import renewal_of_types
 from shelduck.lake.handle import TableHandle
 from shelduck.lake.results import Committed, Compacted, Staged, TableName, Unchanged
 from shelduck.lake.unit import UnitOfWork, carry_out, refuse_in_transaction
-from shelduck.model.changes.change import AlterTable
+from shelduck.model.changes.change import alteration
 from shelduck.model.files.data_file import DataFile, NameMapping
 from shelduck.model.files.resolve import resolve
 from shelduck.model.shadows.type_changes import OlderType, TypeChange, older_types, type_changes
@@ -125,14 +125,9 @@ class WideningVerbs(TableHandle, in_parts=True):
         has_feature = TYPE_WIDENING in table.properties or TYPE_WIDENING_FEATURE in table.properties
         if not has_feature and not self._type_changes(table):
             return
+        kept = without_type_widening(table.properties, table.snapshot.id)
         unit.workspace.alter_table(
-            AlterTable(
-                table,
-                table.columns,
-                table.comments,
-                excludes_inserts=True,
-                properties=without_type_widening(table.properties, table.snapshot.id),
-            )
+            alteration(table, replace(table, properties=kept), excludes_inserts=True)
         )
 
     def _require_today(self, table: TableVersion) -> None:

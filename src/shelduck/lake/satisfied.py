@@ -16,7 +16,7 @@ from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.computed import COMPUTED
-from shelduck.model.tables.constraints import constraints_of
+from shelduck.model.tables.constraints import CONSTRAINTS, constraints_of
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.table_rows import TableRows
 
@@ -40,7 +40,8 @@ def require_unconverted(unit: UnitOfWork, change: AlterTable) -> None:
     """
     table = change.table
     known = constraints_of(table.properties, table.full_name)
-    found = constraints_of(change.properties or {}, table.full_name)
+    text = change.properties.get(CONSTRAINTS)
+    found = constraints_of({} if text is None else {CONSTRAINTS: text}, table.full_name)
     used = {n for one in found if known.find(one.name) is None for n in one.uses}
     if not used:
         return

@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from shelduck.lake.results import TableName
 from shelduck.model.changes.change import (
+    AlterTable,
     Change,
     CreateSchema,
     CreateTable,
@@ -21,11 +22,11 @@ from shelduck.model.changes.change import (
     RenameTable,
     RenameView,
     alteration,
-    differs,
+    altered,
 )
 from shelduck.model.changes.definition import CommentViewColumns, CreateMacro, DropMacro
 from shelduck.model.changes.staged_rows import StagedRows
-from shelduck.model.tables.schema import FieldId, spent
+from shelduck.model.tables.schema import spent
 from shelduck.model.tables.table_version import SchemaInfo, TableVersion
 from shelduck.model.tables.view import MacroVersion, ViewVersion
 
@@ -123,8 +124,7 @@ class StagedView(StagedObject[ViewVersion]):
 class StagedTable(StagedObject[TableVersion]):
     """What happened to a table and its rows."""
 
-    excludes_inserts: bool = False
-    returning: frozenset[FieldId] = frozenset()
+    altered: AlterTable | None = None
     rows: StagedRows = field(default_factory=StagedRows)
 
     def copied(self) -> Self:
@@ -149,13 +149,27 @@ class StagedTable(StagedObject[TableVersion]):
 
     def _changed(self, old: TableVersion, now: TableVersion) -> list[Change]:
         found: list[Change] = [] if now.name == old.name else [RenameTable(old, now.name)]
-        unsafe = self.rows.unsafe_bounds
-        altered = alteration(old, now, unsafe, excludes_inserts=self.excludes_inserts)
-        if self.returning:
-            altered = replace(altered, returning=self.returning)
-        if altered.reserved or differs(old, now):
-            found.append(altered)
+        made = self.altered
+        if made is not None and (made.reserved or not made.is_empty):
+            found.append(made)
         return [*found, *self.rows.changes(now.id, now.columns)]
+
+    def alter(self, change: AlterTable) -> None:
+        """Add a change of the description; only a second one has the whole compared again."""
+        self.current = altered(self.current, change)
+        self.rows.distrust(change.unsafe_bounds)
+        if self.original is None:
+            return
+        before = self.altered
+        if before is None:
+            self.altered = replace(change, table=self.original)
+            return
+        made = alteration(self.original, self.current, before.unsafe_bounds | change.unsafe_bounds)
+        self.altered = replace(
+            made,
+            excludes_inserts=before.excludes_inserts or change.excludes_inserts,
+            returning=before.returning | change.returning,
+        )
 
 
 def copied(works: Mapping[Any, W]) -> dict[Any, W]:

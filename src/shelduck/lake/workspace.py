@@ -27,7 +27,7 @@ from shelduck.lake.staged_objects import (
     StagedView,
 )
 from shelduck.lake.state import LakeState
-from shelduck.model.changes.change import AlterTable, Change, DropSchema, RowChange, altered
+from shelduck.model.changes.change import AlterTable, Change, DropSchema, RowChange
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
@@ -286,7 +286,7 @@ class Workspace:
         _require_name("table", name.name)
         schema = self.schema(name.home)
         self._refuse_table(name)
-        self._state.store.format.require(str(name), Schema(()), columns, arrangement.partition)
+        self._state.store.format.require(str(name), columns.names, arrangement.partition)
         unique = unique or str(uuid.uuid4())
         made = TableVersion(
             id=TableId(self._new_id()),
@@ -328,7 +328,7 @@ class Workspace:
         work = self._work(change.table)
         before, partition = work.current, change.partition or ()
         known = self._state.store.format
-        known.require(before.full_name, before.columns, change.columns, partition)
+        known.require(before.full_name, change.new_names, partition)
         if change.partition is not None:
             old = work.original
             is_back = old is not None and old.partition == change.partition
@@ -337,10 +337,7 @@ class Workspace:
                 # Files that are written in the transaction refer to it.
                 number = self._new_id()
             change = replace(change, partition_id=number)
-        work.current = altered(work.current, change)
-        work.excludes_inserts |= change.excludes_inserts
-        work.returning |= change.returning
-        work.rows.distrust(change.unsafe_bounds)
+        work.alter(change)
 
     def _new_id(self) -> int:
         """Return the provisional id of a new object."""
@@ -354,8 +351,7 @@ class Workspace:
     def alters(self, table: TableVersion) -> bool:
         """Return whether the transaction changed the columns of a table that existed before."""
         work = self._tables.get(table.id)
-        before = None if work is None else work.original
-        return work is not None and before is not None and before.columns != work.current.columns
+        return work is not None and work.altered is not None and bool(work.altered.changed)
 
     def staged_rows(self, table: TableVersion) -> StagedRows | None:
         """Return what the transaction did to the rows of a table, None if nothing."""

@@ -25,7 +25,6 @@ from shelduck.model.changes.change import (
     FileDeletes,
     RowChange,
     alteration,
-    differs,
 )
 from shelduck.model.changes.feed_plan import FeedSnapshots, Span
 from shelduck.model.files.data_file import DataFile, InlinedRows, deletes_seen
@@ -181,11 +180,8 @@ class RestoreVerbs(TableHandle):
 
 def _with_todays_rollups(change: AlterTable) -> AlterTable:
     """Return the change with the table's current rollups, which are tables of their own."""
-    if change.properties is None:
-        return change
-    listed = {k: v for k, v in change.table.properties.items() if k == ROLLUPS}
-    then = {k: v for k, v in change.properties.items() if k != ROLLUPS}
-    return replace(change, properties=then | listed)
+    kept = {k: text for k, text in change.properties.items() if k != ROLLUPS}
+    return replace(change, properties=kept)
 
 
 @dataclass(frozen=True)
@@ -321,4 +317,5 @@ def _alteration(now: TableVersion, then: TableVersion) -> AlterTable | None:
     """Return the change that gives the older columns back, None if they are the same."""
     # The bounds of these columns include values of the later type.
     unsafe = retyped(now.columns, then.columns)
-    return alteration(now, then, unsafe) if differs(now, then) else None
+    made = alteration(now, then, unsafe)
+    return None if made.is_empty else made

@@ -9,7 +9,7 @@ from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckErr
 from shelduck.lake.evolution.alter_plan import REMAKING, AlterPlan, AlterStep
 from shelduck.lake.evolution.plan import names_rollup, plan_alter
 from shelduck.lake.unit import UnitOfWork
-from shelduck.model.changes.change import AlterTable, altered
+from shelduck.model.changes.change import AlterTable, altered, changed_texts
 from shelduck.model.changes.job import JobIndex
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns, TableChange
 from shelduck.model.changes.schema_change import (
@@ -160,12 +160,13 @@ class Parted:
         if plan.change is None:
             return None, plan.refolds
         given = table.properties
-        if plan.change.properties is not None:
-            given = given | {KEYS: plan.change.properties[KEYS]}
+        keys = plan.change.properties.get(KEYS)
+        if keys is not None:
+            given = given | {KEYS: keys}
         parts = {c.id: c for c in self.held[name].columns}
         rollup = replace(self.held[name], columns=tuple(parts[f.id] for f in plan.change.columns))
-        change = replace(plan.change, table=table, properties=with_rollup(given, rollup))
-        return change, plan.refolds
+        texts = changed_texts(table.properties, with_rollup(given, rollup))
+        return replace(plan.change, table=table, properties=texts), plan.refolds
 
     def _as_free(self, table: TableVersion) -> TableVersion:
         """Return a rollup with the type widening that its base allows."""

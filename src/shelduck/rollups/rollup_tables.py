@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 from shelduck.lake.results import TableName
 from shelduck.lake.unit import UnitOfWork
-from shelduck.model.changes.change import AlterTable
+from shelduck.model.changes.change import alteration
 from shelduck.model.changes.records import Settling
 from shelduck.model.tables.rollup import (
     RollupSpec,
@@ -81,9 +82,7 @@ def list_rollups(unit: UnitOfWork, base: TableVersion, names: tuple[str, ...]) -
     """Stage the list of rollups of a table: from then on every write updates them."""
     properties = with_rollup_names(base.properties, names)
     if properties != base.properties:
-        unit.workspace.alter_table(
-            AlterTable(base, base.columns, base.comments, properties=properties)
-        )
+        unit.workspace.alter_table(alteration(base, replace(base, properties=properties)))
 
 
 def drop_rollup(unit: UnitOfWork, base: TableVersion, name: str) -> None:

@@ -12,7 +12,7 @@ from shelduck.lake.results import Committed, TableName
 from shelduck.lake.satisfied import require_satisfied
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
-from shelduck.model.changes.change import AlterTable, altered
+from shelduck.model.changes.change import AlterTable, alteration, altered, changed_texts
 from shelduck.model.changes.job import Job, JobState, JobStep
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import rollup_of, uuid_of_next, with_rollup_names
@@ -100,9 +100,7 @@ def stage_converted(
         assert rollup is not None
         if is_current(base, told) and not has_other_values(table, conversions):
             left.append(rollup.name)
-            unit.workspace.alter_table(
-                AlterTable(table, table.columns, table.comments, properties=told.properties)
-            )
+            unit.workspace.alter_table(alteration(table, told))
             continue
         spec = spec_for(base, told)
         unit.workspace.drop_table(table)
@@ -112,4 +110,5 @@ def stage_converted(
             made = create_rollup(unit, base, spec, for_use=False, unique=unique)
             make_anew(unit, base, made, now, required=True)
     properties = with_rollup_names(base.properties, tuple(left))
-    return change if properties == base.properties else replace(change, properties=properties)
+    texts = changed_texts(change.table.properties, properties)
+    return replace(change, properties=texts)

@@ -36,7 +36,6 @@ from shelduck.catalog.databases.database import Contention
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
-from shelduck.catalog.read.kept_tables import Altered
 from shelduck.catalog.running.job_rows import record_job, reservations, step_job
 from shelduck.catalog.running.writers import end_writers
 from shelduck.catalog.schema.lake_schema import LakeInfo
@@ -51,6 +50,7 @@ from shelduck.model.changes.change import (
     CommitInfo,
     Entry,
     InlineRows,
+    RenameTable,
     Verb,
 )
 from shelduck.model.changes.conflict import find_conflict, is_compared_inside
@@ -101,7 +101,7 @@ class Landed:
     """The job that the commit recorded."""
     before: Snapshot | None = None
     """The snapshot on which a new one was made."""
-    altered: Sequence[Altered] = ()
+    altered: Sequence[AlterTable | RenameTable] = ()
     """What the commit wrote about tables that were there before."""
 
 
@@ -257,21 +257,24 @@ def _carry_out(draft: Draft, work: Work, kinds: Sequence[ChangeKind], info: Comm
         draft.table_ids,
         draft.schema_ids,
         before=draft.head,
-        altered=[found for table in work.existing() if (found := _altered(draft, table))],
+        altered=[made for table in work.existing() for made in _altered(draft, table)],
     )
 
 
-def _altered(draft: Draft, table: TableWork) -> Altered | None:
-    """Return what was written about a table, None if nothing or not all of it is known."""
+def _altered(draft: Draft, table: TableWork) -> Iterable[AlterTable | RenameTable]:
+    """Yield what was written about a table, nothing if not all of it is known."""
     made = table.altered
-    if table.dropped or (made is None and table.new_name is None):
-        return None
+    if table.dropped or table.old is None:
+        return
     if made is not None and made.partition:
         partition_id = draft.partition_ids.get(made.partition_id or 0)
         if partition_id is None:
-            return None
+            return
         made = replace(made, partition_id=partition_id)
-    return Altered(table.id, made, table.new_name)
+    if made is not None:
+        yield made
+    if table.new_name is not None:
+        yield RenameTable(table.old, table.new_name)
 
 
 def _check_options(connection: sa.Connection, options: Mapping[str, str], info: CommitInfo) -> None:

@@ -22,7 +22,7 @@ from shelduck.catalog.read.together import OF_TABLES, Questions
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import TEXT
 from shelduck.model.tables.options import OptionSetting, Scope
-from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
+from shelduck.model.tables.schema import FieldChange, Schema, TableId
 
 LIMIT = "data_inlining_row_limit"
 HELD = "shelduck_inlining_row_limit"
@@ -66,19 +66,19 @@ def keep_places(draft: Draft, table: TableId, columns: Schema, *, is_renewed: bo
         draft.connection.execute(sa.text(trigger))
 
 
-def put_back(
-    draft: Draft, table: TableId, before: Schema, begun: Iterable[Field], last: int
-) -> None:
+def put_back(draft: Draft, table: TableId, changed: Iterable[FieldChange], last: int) -> None:
     """Give columns that return to the position of their id this order, despite the trigger.
 
-    ``begun`` are the columns that were just written; ``last`` is the last id that the table used
+    ``changed`` are those that were just written; ``last`` is the last id that the table used
     before.
     """
-    ids: list[FieldId] = []
-    for f in begun:
-        old = before.by_id(f.id)
-        if f.order == f.id <= last and (old is None or old.order != f.order):
-            ids.append(f.id)
+    ids = [
+        c.after.field.id
+        for c in changed
+        if c.after is not None
+        and c.after.field.order == c.after.field.id <= last
+        and (c.before is None or c.before.field.order != c.after.field.order)
+    ]
     if ids:
         draft.connection.execute(_PUT_BACK, {"of_table": table, "ids": ids, "begun": draft.id})
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import (
@@ -14,11 +14,10 @@ from shelduck.model.changes.change import (
     FlushInlined,
     RewriteFiles,
 )
-from shelduck.model.tables.schema import Field, Schema, TableId
+from shelduck.model.tables.schema import Schema, TableId
 from shelduck.model.tables.table_version import TableVersion
 
 C = TypeVar("C")
-Fields = tuple[Field, ...]
 
 
 @dataclass(kw_only=True)
@@ -64,25 +63,11 @@ class TableWork(_Changes):
         """The columns from now on, None if they stay."""
         return None if self.made is None else self.made.columns
 
-    @property
-    def difference(self) -> tuple[Fields, Fields]:
-        """The columns of a table that exists, before and after, that differ; compared once."""
-        if self.old is None or self.altered is None:
-            return (), ()
-        return self.old.columns.changes(self.altered.columns)
-
     def alter(self, change: AlterTable) -> None:
-        """Add a change of the table, even if the commit creates it; the last one wins."""
-        before = self.made
-        if isinstance(before, CreateTable):
-            self.made = replace(before, reserved=change.reserved, **_described(change))
-        elif before is None:
-            self.made = change
-        else:
-            unsafe = before.unsafe_bounds | change.unsafe_bounds
-            kept = {**_described(before), **_described(change)}
-            returning = before.returning | change.returning
-            self.made = replace(change, unsafe_bounds=unsafe, returning=returning, **kept)
+        """Describe the table anew; who stages changes has made one of all."""
+        if self.made is not None:
+            raise InvalidRequest(f"table {self.name} is changed twice in one commit")
+        self.made = change
 
     def drop(self) -> None:
         """End the table; it then has no columns or rows to write."""
@@ -150,14 +135,6 @@ class Work(_Changes):
         if table.created is None and table.old is None:
             table.old = version
         return table
-
-
-def _described(change: AlterTable) -> dict[str, Any]:
-    """Return the parts of a table that a change gives it, by name."""
-    said = ["columns", "comments"]
-    said += ["partition", "partition_id"] if change.partition is not None else []
-    said += [name for name in ("sort", "properties") if getattr(change, name) is not None]
-    return {name: getattr(change, name) for name in said}
 
 
 def versions(changes: Iterable[Change]) -> Iterator[TableVersion]:

@@ -16,8 +16,7 @@ their ids and names, and that is safe: new columns take other ones.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from dataclasses import replace
 
 import sqlalchemy as sa
 
@@ -26,15 +25,12 @@ from shelduck.catalog.read.read import OPTIONS
 from shelduck.catalog.read.together import Together
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_rows import flattened, rows_of, schema_of
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.ducklake.format import follow
 from shelduck.ducklake.traits import settings_of
 from shelduck.errors import NotFound
 from shelduck.metrics import TABLE_LOOKUPS, record
-from shelduck.model.changes.change import AlterTable, altered
-from shelduck.model.tables.column_index import changed_part
-from shelduck.model.tables.lengths import limited
+from shelduck.model.changes.change import AlterTable, RenameTable, altered
 from shelduck.model.tables.options import table_options
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table_version import Snapshot, TableVersion
@@ -49,25 +45,6 @@ _STILL = Together(
         "options": OPTIONS,
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Altered:
-    """What a commit wrote about a table that was there before, None for what stays."""
-
-    id: TableId
-    change: AlterTable | None
-    new_name: str | None
-
-    def version(self, before: TableVersion, at: Snapshot) -> TableVersion:
-        """Return what a read of that snapshot would, given the version just before it."""
-        after = replace(before, snapshot=at)
-        if self.change is not None:
-            after = altered(after, self.change)
-            after = _as_read(before, after, reserves=bool(self.change.reserved))
-        if self.new_name is not None:
-            after = replace(after, name=self.new_name, begin_snapshot=at.id)
-        return after
 
 
 class KeptTables:
@@ -113,16 +90,22 @@ class KeptTables:
         found = None if names is None else self._named(connection, *names, at)
         return found if found is not None and found.id == number else None
 
-    def follow(self, before: Snapshot, made: Snapshot, altered: Iterable[Altered]) -> None:
+    def follow(
+        self, before: Snapshot, made: Snapshot, changes: Iterable[AlterTable | RenameTable]
+    ) -> None:
         """Keep what a commit made of tables that are kept as of the snapshot before it.
 
         Call it only after the database has committed. No statement.
         """
-        for change in altered:
+        for change in changes:
             for (schema, name), kept in list(self._by_name.items()):
-                if kept.id != change.id or kept.snapshot.mark != before.mark:
+                if kept.id != change.table.id or kept.snapshot.mark not in (before.mark, made.mark):
                     continue
-                after = change.version(kept, made)
+                after = replace(kept, snapshot=made)
+                if isinstance(change, AlterTable):
+                    after = altered(after, change)
+                else:
+                    after = replace(after, name=change.new_name, begin_snapshot=made.id)
                 self._by_name.pop((schema, name), None)
                 is_called = name.lower() == after.name.lower()
                 self._keep(schema, name if is_called else after.name, after)
@@ -140,18 +123,6 @@ class KeptTables:
         if len(self._by_name) > _MOST:
             for oldest in list(self._by_name)[: _MOST // 2]:
                 self._by_name.pop(oldest, None)
-
-
-def _as_read(before: TableVersion, after: TableVersion, *, reserves: bool) -> TableVersion:
-    """Return a version with columns as a read finds them in the rows that are written for them."""
-    old, new = before.columns, after.columns
-    was, now = changed_part(old.fields, new.fields)
-    rows = rows_of(after.id, flattened(new.fields[now]))
-    found = schema_of((SimpleNamespace(**row) for row in rows), before.full_name)
-    written = limited(found, after.properties, before.full_name).fields
-    if written != new.fields[now]:
-        new = old.with_fields((*old.fields[: was.start], *written, *old.fields[was.stop :]))
-    return replace(after, columns=new, has_reserved=before.has_reserved or reserves)
 
 
 def _unchanged(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shelduck.catalog.commit.batches import newest_landed
 from shelduck.catalog.read import read as catalog_read
@@ -17,7 +17,7 @@ from shelduck.lake.handle import LakeHandle
 from shelduck.lake.results import Committed, TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
-from shelduck.model.changes.change import AlterTable, CommitInfo
+from shelduck.model.changes.change import CommitInfo, alteration
 from shelduck.model.changes.records import Batch
 from shelduck.model.files.data_file import DataFile
 from shelduck.model.tables.table_version import TableVersion
@@ -151,13 +151,14 @@ class _Import:
             with workspace.reading() as connection:
                 files = {f.path: f for f in catalog_read.data_files(connection, table)}
         if step.alters:
-            same_keys = table.partition == columns.partition
-            change = AlterTable(
-                *(table, columns.schema, columns.comments, columns.unsafe_bounds),
-                partition=None if same_keys else columns.partition,
+            then = replace(
+                table,
+                columns=columns.schema,
+                comments=columns.comments,
                 properties=columns.properties,
+                partition=columns.partition,
             )
-            workspace.alter_table(change)
+            workspace.alter_table(alteration(table, then, columns.unsafe_bounds))
             table = workspace.table(self.name)
         if step.deletes:
             unit.writer.register(table)

@@ -26,7 +26,7 @@ from shelduck.lake.evolution.arrangement import (
     follow,
     refuse_lost_keys,
 )
-from shelduck.model.changes.change import AlterTable, alteration, differs
+from shelduck.model.changes.change import AlterTable, alteration
 from shelduck.model.changes.constraining import ConstraintChange, apply_constraint
 from shelduck.model.changes.definition import Definition, Weight, with_default
 from shelduck.model.changes.modify import (
@@ -425,10 +425,9 @@ def _change(
         sort=arrangement.sort_texts if arrangement.sort else (),
         max_column_id=after.next_id - 1,
     )
-    if not differs(table, then):
-        return None
     excludes_inserts = checks_rows or bool(after.must_hold_no_null)
-    return alteration(table, then, after.unsafe_bounds, excludes_inserts=excludes_inserts)
+    made = alteration(table, then, after.unsafe_bounds, excludes_inserts=excludes_inserts)
+    return None if made.is_empty else made
 
 
 @dataclass

@@ -7,17 +7,17 @@ one ``verb:argument`` of ``ducklake_snapshot_changes.changes_made``; its text pa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import TypeVar
 
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.definition import CommentViewColumns, MacroChange
 from shelduck.model.changes.problem import RepairCatalog
 from shelduck.model.files.data_file import DeletesSeen, NewDataFile, NewDeleteFile
 from shelduck.model.files.inlined_batch import InlinedBatch
-from shelduck.model.tables.column_index import walk
-from shelduck.model.tables.schema import Field, FieldId, Schema, TableId, spent
+from shelduck.model.tables.schema import Field, FieldChange, FieldId, Schema, TableId, spent
 from shelduck.model.tables.table_version import (
     PartitionColumn,
     SchemaInfo,
@@ -29,7 +29,7 @@ from shelduck.model.text.quoting import INSIDE, double_quoted, schema_names
 
 _ENTRY = re.compile(r'(\w+):((?:"(?:[^"]|"")*")(?:\."(?:[^"]|"")*")*|\d+)(?:,|$)')
 _NAME = re.compile(r'"((?:[^"]|"")*)"')
-_DESCRIPTION = ("columns", "comments", "properties", "partition", "sort")
+K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +105,13 @@ class PostponedRewrites:
 
 @dataclass(frozen=True, slots=True)
 class AlterTable:
-    """Replace the columns and comments of ``table`` by new ones (same ids, new versions).
+    """Change the description of ``table``: this is only what differs from it.
 
-    ``properties``, ``partition`` and ``sort`` are new values too, or None if they stay. New files
-    are laid out by ``partition`` and ``sort``. ``partition_id`` is provisional, negative and unique
-    in the commit; files that were written for the new keys have this id.
+    ``columns`` are all columns afterwards, and ``changed`` the fields that are added, dropped or
+    not the same. ``comments`` and ``properties`` are new texts, None for those that go.
+    ``partition`` and ``sort`` are None if they stay; new files are laid out by them.
+    ``partition_id`` is provisional, negative and unique in the commit; files that were written for
+    the new keys have this id.
 
     ``reserved`` are columns that nobody sees, whose ids are taken. With ``only_files``, the change
     is valid only if these are all data files of the table and the catalog has no rows of it.
@@ -123,17 +125,32 @@ class AlterTable:
 
     table: TableVersion
     columns: Schema
-    comments: dict[FieldId | None, str]
+    changed: tuple[FieldChange, ...] = ()
+    comments: Mapping[FieldId | None, str | None] = field(default_factory=dict)
+    properties: Mapping[str, str | None] = field(default_factory=dict)
     unsafe_bounds: frozenset[FieldId] = frozenset()
     excludes_inserts: bool = False
     partition: tuple[PartitionColumn, ...] | None = None
     partition_id: int | None = None
     sort: tuple[str, ...] | None = None
-    properties: dict[str, str] | None = None
     reserved: tuple[Field, ...] = ()
     only_files: frozenset[int] | None = None
     postponed: PostponedRewrites | None = None
     returning: frozenset[FieldId] = frozenset()
+
+    @property
+    def new_names(self) -> list[str]:
+        """The names that columns get."""
+        rows = [(c.before, c.after) for c in self.changed]
+        known = {row.field.name for row, _ in rows if row and row.parent is None}
+        found = [row.field.name for _, row in rows if row and row.parent is None]
+        return [name for name in found if name not in known]
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the table is described as before; ids may be taken nevertheless."""
+        is_same = self.partition is None and self.sort is None
+        return is_same and not (self.changed or self.comments or self.properties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,44 +424,53 @@ def parse_entries(text: str | None) -> list[Entry]:
     return entries
 
 
-def differs(before: TableVersion, after: TableVersion) -> bool:
-    """Return whether something that an AlterTable changes is not the same in two versions."""
-    return any(getattr(before, name) != getattr(after, name) for name in _DESCRIPTION)
-
-
 def alteration(
     before: TableVersion,
     after: TableVersion,
-    unsafe_bounds: frozenset[FieldId],
+    unsafe_bounds: frozenset[FieldId] = frozenset(),
     *,
     excludes_inserts: bool = False,
 ) -> AlterTable:
     """Return the change that makes one version of a table from another."""
     return AlterTable(
-        *(before, after.columns, after.comments, unsafe_bounds, excludes_inserts),
+        *(before, after.columns, before.columns.changes(after.columns)),
+        comments=changed_texts(before.comments, after.comments),
+        properties=changed_texts(before.properties, after.properties),
+        unsafe_bounds=unsafe_bounds,
+        excludes_inserts=excludes_inserts,
         partition=None if after.partition == before.partition else after.partition,
         partition_id=after.partition_id,
         sort=None if after.sort == before.sort else after.sort,
-        properties=None if after.properties == before.properties else after.properties,
         reserved=spent(after.columns, after.max_column_id, before.max_column_id),
     )
 
 
+def changed_texts(before: Mapping[K, str], after: Mapping[K, str]) -> dict[K, str | None]:
+    """Return the texts that are not the same in both, None for those that go."""
+    return {k: after.get(k) for k in {**before, **after} if before.get(k) != after.get(k)}
+
+
 def altered(table: TableVersion, change: AlterTable) -> TableVersion:
     """Return the version that a change makes of a table, or of a later version of it."""
-    # What is the same had a name before.
-    now = table.columns.changes(change.columns)[1]
-    names = {f.id: f.name for f in [*walk(now), *walk(change.reserved)]}
+    came = [c.after.field for c in change.changed if c.after is not None]
+    names = {f.id: f.name for top in (*came, *change.reserved) for f in top.walk()}
     after = replace(
         table,
         columns=change.columns,
-        comments=dict(change.comments),
-        properties=table.properties if change.properties is None else dict(change.properties),
+        comments=_with_texts(table.comments, change.comments),
+        properties=_with_texts(table.properties, change.properties),
         sort=table.sort if change.sort is None else change.sort,
         max_column_id=max([table.max_column_id, *names]),
         first_names=known_first(table.first_names, names),
+        has_reserved=table.has_reserved or bool(change.reserved),
     )
     if change.partition is None:
         return after
     number = change.partition_id if change.partition else None
     return replace(after, partition=change.partition, partition_id=number)
+
+
+def _with_texts(known: dict[K, str], changed: Mapping[K, str | None]) -> dict[K, str]:
+    if not changed:
+        return known
+    return {k: text for k, text in {**known, **changed}.items() if text is not None}

@@ -188,7 +188,7 @@ def named_columns(fields: Sequence[Field]) -> tuple[tuple[Path, FieldId], ...]:
 def reservation(table: TableVersion, shadows: Sequence[Shadow]) -> AlterTable:
     """Return the change that takes the ids of shadows; nobody sees the columns."""
     fields = tuple(s.field for s in shadows)
-    return AlterTable(table, table.columns, table.comments, reserved=fields)
+    return AlterTable(table, table.columns, reserved=fields)
 
 
 def with_reserved(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from shelduck.model.types.data_types import Text
@@ -101,30 +100,8 @@ def changed_part(old: tuple[N, ...], new: tuple[N, ...]) -> tuple[slice, slice]:
     """Return the smallest parts of two tuples of fields outside of which they are the same.
 
     A text of another length is another one here, though its type is equal. Fields that are the same
-    objects are not looked into. The answers about the last tuples are kept: one change asks several
-    times.
+    objects are not looked into.
     """
-    return _changed_part(_Same(old), _Same(new))
-
-
-class _Same:
-    """An object that is equal to itself only."""
-
-    __slots__ = ("it",)
-
-    def __init__(self, it: Sequence[Any]) -> None:
-        self.it = it
-
-    def __hash__(self) -> int:
-        return id(self.it)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.it is self.it
-
-
-@lru_cache(maxsize=16)
-def _changed_part(before: _Same, after: _Same) -> tuple[slice, slice]:
-    old, new = before.it, after.it
     was, now, shorter = len(old), len(new), min(len(old), len(new))
     first = _equal(shorter, lambda a, b: _are_same(old[a:b], new[a:b]))
     last = _equal(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NewType
+from typing import NamedTuple, NewType
 
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.column_index import ColumnIndex, changed_part, walk
@@ -119,6 +119,29 @@ class Field:
         return (f for f in self.walk() if f.is_leaf)
 
 
+class ColumnRow(NamedTuple):
+    """A field as one row of the catalog has it: without children, and with the parent's id."""
+
+    field: Field
+    parent: FieldId | None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A field before and after; ``before`` is None if it is new, and ``after`` if it goes."""
+
+    before: ColumnRow | None
+    after: ColumnRow | None
+
+    @property
+    def retyped(self) -> tuple[Field, Field] | None:
+        """The field before and after, if it gets another type."""
+        if self.before is None or self.after is None:
+            return None
+        old, new = self.before.field, self.after.field
+        return None if old.shape == new.shape else (old, new)
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """The columns of a table at one snapshot, in order."""
@@ -167,10 +190,15 @@ class Schema:
             made._known.append(self.index.changed(self.fields, made.fields))
         return made
 
-    def changes(self, new: Schema) -> tuple[tuple[Field, ...], tuple[Field, ...]]:
-        """Return the columns here and in ``new`` that differ, with those in between."""
+    def changes(self, new: Schema) -> tuple[FieldChange, ...]:
+        """Return the fields that are not the same here and in ``new``, found by their ids."""
         was, now = changed_part(self.fields, new.fields)
-        return self.fields[was], new.fields[now]
+        before, after = (
+            {row.field.id: row for row in flattened(fields)}
+            for fields in (self.fields[was], new.fields[now])
+        )
+        pairs = ((before.get(number), after.get(number)) for number in before | after)
+        return tuple(FieldChange(old, made) for old, made in pairs if old != made)
 
     def get(self, path: Path, table: str = "the table") -> Field:
         """Return the field at ``path`` or raise NotFound naming similar ones."""
@@ -196,6 +224,15 @@ class Schema:
         return "\n".join(
             f"{quote_name(f.name)} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in self.fields
         )
+
+
+def flattened(fields: Iterable[Field], parent: FieldId | None = None) -> list[ColumnRow]:
+    """Return what has a row of its own: every field without its children, in pre-order."""
+    found: list[ColumnRow] = []
+    for f in fields:
+        found.append(ColumnRow(replace(f, children=()) if f.children else f, parent))
+        found += flattened(f.children, f.id)
+    return found
 
 
 def with_paths(fields: Iterable[Field], above: Path = ()) -> Iterator[tuple[Path, Field]]:
@@ -224,7 +261,8 @@ def new_field(name: str, data_type: DataType, next_id: int, *, nullable: bool = 
     children: list[Field] = []
     below = next_id + 1
     for member in parts:
-        child = new_field(member.name, member.type, below, nullable=member.nullable)
+        # DuckLake knows NOT NULL of columns only.
+        child = new_field(member.name, member.type, below)
         below += sum(1 for _ in child.walk())
         children.append(child)
     shape: Leaf | Kind

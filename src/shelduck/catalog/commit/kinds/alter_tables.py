@@ -33,9 +33,8 @@ from shelduck.errors import Conflict
 from shelduck.model.changes.change import AlterTable, Entry, PostponedRewrites, Verb
 from shelduck.model.files.data_file import DeletesSeen
 from shelduck.model.shadows.proof import Fitting, fitting, is_narrower
-from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.rollup import ROLLUPS
-from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
+from shelduck.model.tables.schema import Field, FieldId, TableId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.data_types import FLOATS
 
@@ -84,10 +83,7 @@ def check(draft: Draft, work: Work) -> None:
     The names of rollups begin with that of their table, so the two changes depend on each other.
     """
     for table, old, made in _altered(work):
-        properties = made.properties
-        if properties is None or old.snapshot.id == draft.head.id:
-            continue
-        if properties.get(ROLLUPS) == old.properties.get(ROLLUPS):
+        if ROLLUPS not in made.properties or old.snapshot.id == draft.head.id:
             continue
         name = draft.found[table.id]["table_name"]
         if name != old.name and table.new_name is None:
@@ -126,26 +122,26 @@ def _altered(work: Work) -> list[tuple[TableWork, TableVersion, AlterTable]]:
 
 
 def _alter(draft: Draft, work: TableWork, old: TableVersion, made: AlterTable) -> None:
-    was, now = work.difference
-    doubled = _doubled(was, made.columns)
+    retyped = [types for change in made.changed if (types := change.retyped) is not None]
+    doubled = {f.id: f for f, now in retyped if (str(f.shape), str(now.shape)) == FLOATS}
     if doubled:
         refuse_other_numbers(draft, work, doubled)
     if made.only_files is not None:
         _require_only_files(draft, work, made.only_files)
-    changed = change_columns(draft, old, was, now)
+    change_columns(draft, old, made.changed)
     keep_places(draft, old.id, made.columns, is_renewed=inlined_tables.needs_another(work))
-    change_tags(draft, old, made.comments, made.properties)
+    change_tags(draft, old.id, made.comments, made.properties)
     set_keys(draft, old.id, made)
     reserve_columns(draft, old.id, made.reserved)
     _forget_bounds(draft, old.id, made)
-    narrowed = _narrowed(was, made.columns)
+    narrowed = _narrowed(retyped)
     if narrowed:
         _forget_wider_totals(draft, old.id, narrowed)
     if made.postponed is not None and made.postponed.snapshots:
         postpone(draft, work, made.postponed)
     draft.entries.append(Entry(Verb.ALTERED_TABLE, old.id))
     draft.has_schema_change = True
-    if changed:
+    if made.changed:
         draft.note_version(old.id)
 
 
@@ -160,23 +156,10 @@ def _forget_bounds(draft: Draft, table: TableId, made: AlterTable) -> None:
         draft.has_stats_change = True
 
 
-def _doubled(was: Sequence[Field], new: Schema) -> dict[FieldId, Field]:
-    """Return the old versions of the leaves that change from float to double."""
-    found = {}
-    for f in walk(was):
-        now = new.by_id(f.id)
-        if now is not None and (str(f.shape), str(now.shape)) == FLOATS:
-            found[f.id] = f
-    return found
-
-
-def _narrowed(was: Sequence[Field], new: Schema) -> dict[FieldId, Fitting]:
+def _narrowed(retyped: Sequence[tuple[Field, Field]]) -> dict[FieldId, Fitting]:
     """Return the leaves that get a narrower type and keep their files, by what fits it."""
-    found = {}
-    for f in walk(was):
-        now = new.by_id(f.id)
-        if now is not None and now.shape != f.shape and is_narrower(f.type, now.type):
-            found[f.id] = fitting(f.type, now.type)
+    leaves = [(f, now) for f, now in retyped if f.is_leaf and now.is_leaf]
+    found = {f.id: fitting(f.type, now.type) for f, now in leaves if is_narrower(f.type, now.type)}
     return {number: fits for number, fits in found.items() if fits is not None}
 
 

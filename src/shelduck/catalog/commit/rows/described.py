@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from typing import TypeVar
 
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kept_places import put_back
-from shelduck.catalog.commit.rows.versions import begin, change, end
+from shelduck.catalog.commit.rows.versions import begin, end
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.read.together import OF_TABLES, Questions
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_rows import flattened, rows_of
+from shelduck.ducklake.column_rows import rows_of
 from shelduck.ducklake.traits import comment_rows, partition_rows, sort_rows, tag_rows
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import AlterTable, CreateTable
-from shelduck.model.tables.schema import Field, FieldId, Schema, TableId
+from shelduck.model.tables.schema import Field, FieldChange, FieldId, Schema, TableId, flattened
 from shelduck.model.tables.table_version import TableVersion
 
 Comments = Mapping[FieldId | None, str]
 """By the ids of the columns; the table's own is under None."""
 Properties = Mapping[str, str]
+K = TypeVar("K")
+T = TypeVar("T")
 
 _tag = tables.column_tag
 _TAGGED = sa.select(_tag.c.table_id).where(_tag.c.table_id.in_(OF_TABLES), live(_tag)).distinct()
@@ -34,28 +36,21 @@ def begin_columns(draft: Draft, table: TableId, columns: Schema) -> None:
     begin(draft, ((tables.column, row) for row in rows_of(table, flattened(columns))))
 
 
-def change_columns(
-    draft: Draft, old: TableVersion, was: Sequence[Field], now: Sequence[Field]
-) -> bool:
-    """Write the columns that differ among these, and return whether any does.
+def change_columns(draft: Draft, old: TableVersion, changed: Sequence[FieldChange]) -> None:
+    """Write the columns that change.
 
     Raises Conflict if others changed them. Two statements, and one each if a column ends that has
     tags, or returns to the place of its id.
     """
-    before, after = ({c.field.id: c for c in flattened(fields)} for fields in (was, now))
-    done = change(
-        *(draft, tables.column, before, after),
-        lambda found: ((tables.column, row) for row in rows_of(old.id, found.values())),
-        by="column_id",
-        table_id=[old.id],
-    )
-    if done.rows != len(done.ended):
+    ended = [change.before.field.id for change in changed if change.before is not None]
+    begun = [change.after for change in changed if change.after is not None]
+    if end(draft, tables.column, table_id=[old.id], column_id=ended) != len(ended):
         raise Conflict(f"another commit changed the columns of table {old.full_name}")
-    put_back(draft, old.id, old.columns, [after[i].field for i in done.begun], old.max_column_id)
-    gone = [i for i in done.ended if i not in after]
+    begin(draft, ((tables.column, row) for row in rows_of(old.id, begun)))
+    put_back(draft, old.id, changed, old.max_column_id)
+    gone = [c.before.field.id for c in changed if c.before is not None and c.after is None]
     if gone and draft.opening.rows("tagged", old.id) != []:
         end(draft, tables.column_tag, table_id=[old.id], column_id=gone)
-    return bool(done.ended or done.begun)
 
 
 def reserve_columns(draft: Draft, table: TableId, fields: Sequence[Field]) -> None:
@@ -72,32 +67,32 @@ def begin_tags(draft: Draft, table: TableId, comments: Comments, properties: Pro
 
 
 def change_tags(
-    draft: Draft, old: TableVersion, comments: Comments, properties: Properties | None
+    draft: Draft,
+    table: TableId,
+    comments: Mapping[FieldId | None, str | None],
+    properties: Mapping[str, str | None],
 ) -> None:
-    """Write the comments and properties that differ; two statements for columns, two for both.
+    """Write the comments and properties that change; two statements for columns, two for both.
 
     New ones end rows too: DuckDB's COMMENT ... IS NULL leaves a tag without a value.
     """
-    kept = old.properties if properties is None else properties
-    own, new = _own(old.comments, old.properties), _own(comments, kept)
-    rows = partial(tag_rows, old.id)
-    change(draft, tables.tag, dict.fromkeys(new) | own, new, rows, by="key", object_id=[old.id])
-    was, now = _of_columns(old.comments), _of_columns(comments)
-    change(
-        *(draft, tables.column_tag, dict.fromkeys(now) | was, now),
-        partial(comment_rows, old.id),
-        by="column_id",
-        table_id=[old.id],
-        key=["comment"],
-    )
+    own, of_columns = _own(comments, properties), _of_columns(comments)
+    end(draft, tables.tag, object_id=[table], key=list(own))
+    begin(draft, tag_rows(table, _texts(own)))
+    end(draft, tables.column_tag, table_id=[table], key=["comment"], column_id=list(of_columns))
+    begin(draft, comment_rows(table, _texts(of_columns)))
 
 
-def _own(comments: Comments, properties: Properties) -> dict[str, str]:
+def _own(comments: Mapping[FieldId | None, T], properties: Mapping[str, T]) -> dict[str, T]:
     return {**properties, "comment": comments[None]} if None in comments else dict(properties)
 
 
-def _of_columns(comments: Comments) -> dict[FieldId, str]:
+def _of_columns(comments: Mapping[FieldId | None, T]) -> dict[FieldId, T]:
     return {number: text for number, text in comments.items() if number is not None}
+
+
+def _texts(changed: Mapping[K, str | None]) -> dict[K, str]:
+    return {key: text for key, text in changed.items() if text is not None}
 
 
 def set_keys(draft: Draft, table: TableId, made: CreateTable | AlterTable) -> None:

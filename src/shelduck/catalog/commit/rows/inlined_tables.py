@@ -29,11 +29,9 @@ from shelduck.ducklake.format import Format
 from shelduck.errors import Conflict, InvalidRequest, Unsupported
 from shelduck.model.changes.change import Entry, Verb
 from shelduck.model.files.inlined_batch import InlinedBatch
-from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.options import OptionSetting, Scope
-from shelduck.model.tables.schema import Field, FieldId, Kind, Schema, TableId
+from shelduck.model.tables.schema import FieldChange, Schema, TableId
 from shelduck.model.text.quoting import double_quoted
-from shelduck.model.types.data_types import Leaf
 
 _c = tables.inlined_data_tables.c
 _snapshot, _version = tables.snapshot.c, tables.schema_versions.c
@@ -208,11 +206,9 @@ def empty_tables(connection: sa.Connection, of: Collection[int] | None = None) -
 
 def needs_another(work: TableWork) -> bool:
     """Return whether a change of a table requires another table for its inlined rows."""
-    was, now = work.difference
-    names = [f.name for f in was] != [f.name for f in now]
+    made = work.altered
     # DuckDB makes one for new partition keys too.
-    partition = work.altered and work.altered.partition
-    return names or _differ(was, now) or partition is not None
+    return made is not None and (made.partition is not None or any(map(_is_other, made.changed)))
 
 
 def newest_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str | None:
@@ -232,17 +228,18 @@ def newest_inlined_table(draft: Draft, table: TableId, columns: Schema) -> str |
         if begin is None:
             return None
         versions = connection.execute(queries.column_versions(table)).all()
-        if _differ(*schema_of(rows_at(versions, begin), str(table)).changes(columns)):
+        if any(map(_is_other, schema_of(rows_at(versions, begin), str(table)).changes(columns))):
             return None
     return str(found.table_name)
 
 
-def _differ(old: Sequence[Field], new: Sequence[Field]) -> bool:
-    # By ids too: another column may have the name and the type of a dropped one.
-    def told(columns: Sequence[Field]) -> list[tuple[FieldId, str, Leaf | Kind]]:
-        return [(f.id, f.name, f.shape) for f in walk(columns)]
-
-    return sorted(told(old), key=repr) != sorted(told(new), key=repr)
+def _is_other(change: FieldChange) -> bool:
+    """Return whether rows in the catalog are other ones with a field as it is afterwards."""
+    if change.before is None or change.after is None:
+        return True
+    (old, parent), (new, _) = change.before, change.after
+    is_moved = parent is None and old.order != new.order
+    return is_moved or (old.name, old.shape) != (new.name, new.shape)
 
 
 def _stop_inlining(draft: Draft, work: TableWork, name: str) -> None:

@@ -23,7 +23,6 @@ from shelduck.ducklake.format import Format
 from shelduck.errors import InvalidRequest
 from shelduck.model.files.data_file import ColumnStats, NewDataFile
 from shelduck.model.files.inlined_batch import InlinedBatch, batch_stats
-from shelduck.model.tables.column_index import walk
 from shelduck.model.tables.schema import Field, FieldId, Kind, TableId
 from shelduck.model.types.bounds import bound, bound_text, exactness, widen
 from shelduck.model.types.data_types import FLOATS, Leaf, ducklake_type
@@ -159,11 +158,11 @@ def add_column_stats(draft: Draft, works: Sequence[TableWork]) -> None:
     added: dict[TableId, list[tuple[FieldId, TableColumnStats]]] = {}
     for work in works:
         assert work.old is not None
-        _, now = work.difference
-        tops = {f.id for f in now}
+        assert work.altered is not None
+        begun = [each.after for each in work.altered.changed if each.after is not None]
         found = [
-            (f.id, stats_of_added(f, is_nested=f.id not in tops))
-            for f in walk(now)
+            (f.id, stats_of_added(f, is_nested=parent is not None))
+            for f, parent in begun
             # A column that RESTORE brings back has had its statistics from the beginning.
             if f.is_leaf and f.id > work.old.max_column_id
         ]

@@ -2,48 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.read.queries import live
 from shelduck.ducklake.traits import Row
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class Changed(NamedTuple):
-    """What `change` did: the keys whose rows it ended, how many these were, and what began."""
-
-    ended: Collection[Any]
-    rows: int
-    begun: Collection[Any]
-
-
-def change(
-    draft: Draft,
-    source: sa.Table,
-    old: Mapping[K, V],
-    new: Mapping[K, V],
-    rows: Callable[[Mapping[K, V]], Iterable[tuple[sa.Table, Row]]],
-    *,
-    by: str,
-    **of: Collection[Any],
-) -> Changed:
-    """Bring rows from one state to another; at most two statements.
-
-    The states are values by what the column ``by`` has; ``rows`` returns the rows of some. ``of``
-    says whose rows they are: values of other columns.
-    """
-    ended = [k for k, value in old.items() if k not in new or new[k] != value]
-    begun = {k: value for k, value in new.items() if k not in old or old[k] != value}
-    count = end(draft, source, **of, **{by: ended})
-    begin(draft, rows(begun) if begun else ())
-    return Changed(ended, count, begun)
 
 
 def end(draft: Draft, source: sa.Table, **of: Collection[Any]) -> int:

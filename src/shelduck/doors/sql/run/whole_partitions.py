@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from urllib.parse import quote
 
 from shelduck.catalog.read.metadata_rows import Partition
@@ -19,7 +20,7 @@ from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.lake.results import PlainRows, Result, Unchanged
 from shelduck.lake.unit import UnitOfWork, carry_out
 from shelduck.model.changes import schema_change
-from shelduck.model.changes.change import AlterTable
+from shelduck.model.changes.change import alteration
 from shelduck.model.changes.modify import OrderColumns, TableChange
 from shelduck.model.tables.analyzed import AnalyzedColumn, with_analyzed
 from shelduck.model.tables.computed import identity_of
@@ -177,9 +178,7 @@ def analyze(runner: Runner, statement: st.Analyze) -> Result:
         now = unit.workspace.table(runner.name(statement.name))
         properties = with_analyzed(now.properties, now.columns, found if now.id == table.id else ())
         if properties != now.properties:
-            unit.workspace.alter_table(
-                AlterTable(now, now.columns, now.comments, properties=properties)
-            )
+            unit.workspace.alter_table(alteration(now, replace(now, properties=properties)))
 
     return carry_out(runner.state, runner.unit, stage)
 
