@@ -5,9 +5,16 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_rows import rows_of, schema_of
 from shelduck.ducklake.definition_rows import bodies_of, definition_of, macro_rows, view_rows
-from shelduck.ducklake.traits import comment_rows, partition_rows, sort_rows, tag_rows, traits_of
+from shelduck.ducklake.descriptions import (
+    comment_rows,
+    description_of,
+    partition_rows,
+    rows_of,
+    schema_of,
+    sort_rows,
+    tag_rows,
+)
 from shelduck.model.tables.schema import FieldId, SchemaId, SnapshotId, flattened, new_schema
 from shelduck.model.tables.table_version import PartitionColumn, SchemaInfo
 from shelduck.model.tables.view import (
@@ -54,7 +61,7 @@ def test_rows_of_tags_and_keys_are_read_as_those_of_the_table():
         **{name: [] for name in ("table", "schema", "options")},
     }
 
-    found = traits_of(asked, 3, "main.t")
+    found = description_of(asked, 3, "main.t")
 
     assert found.comments == {None: "mine", 2: "a column"}
     assert found.properties == {"k": "v"}

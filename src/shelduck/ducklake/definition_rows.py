@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.ducklake import tables
-from shelduck.ducklake.traits import Row, Rows, tag_rows
+from shelduck.ducklake.descriptions import Row, Rows, tag_rows
 from shelduck.errors import CorruptLake
 from shelduck.model.tables.schema import SchemaId
 from shelduck.model.tables.table_version import SchemaInfo

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,9 +16,11 @@ from shelduck import clock
 from shelduck.catalog.commit.opening import Opening
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read.queries import live
 from shelduck.catalog.read.together import Questions
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
+from shelduck.ducklake.descriptions import Row
 from shelduck.ducklake.format import Asked, Format, format_of
 from shelduck.model.changes.change import Change, CommitInfo, Entry, format_entries
 from shelduck.model.files.layout import Layout
@@ -118,6 +120,37 @@ class Draft:
             statement = self.format.insertion(table)
             self.connection.execute(statement, self.format.fitting(table, rows))
 
+    def end(self, source: sa.Table, **of: Collection[Any]) -> int:
+        """End the live rows whose columns have some of these values, and return how many.
+
+        One statement, none if a column has no values.
+        """
+        if not all(of.values()):
+            return 0
+        given = {f"in_{name}": list(values) for name, values in of.items()}
+        return self.connection.execute(_ending(source, *of), {**given, "ended": self.id}).rowcount
+
+    def begin(self, rows: Iterable[tuple[sa.Table, Row]]) -> None:
+        """Insert rows that begin in this snapshot, if they have one; one statement a table."""
+        found: dict[sa.Table, list[Row]] = {}
+        begun = {"begin_snapshot": self.id, "end_snapshot": None}
+        for table, row in rows:
+            whole = {**row, **begun} if "end_snapshot" in table.c else row
+            found.setdefault(table, []).append(whole)
+        for table, some in found.items():
+            self.insert(table, some)
+
+    def renew(self, source: sa.Table, by: str, rows: Iterable[tuple[Row, Row]]) -> None:
+        """End live rows, and begin the same with other values; two statements.
+
+        Each is a row with all columns of ``source`` in the lake's version, and its new values.
+        ``by`` is the column that tells rows apart.
+        """
+        known = self.format.table(source).c.keys()
+        new = [{name: row[name] for name in known} | {**values} for row, values in rows]
+        self.end(source, **{by: [row[by] for row in new]})
+        self.begin((source, row) for row in new)
+
     def catalog_id(self) -> int:
         """Assign the id of a new schema, table, partitioning or sort order."""
         self._next_catalog_id += 1
@@ -178,6 +211,16 @@ class Draft:
         told |= {"snapshot_id": made.id, "snapshot_time": made.time}
         for source in (tables.snapshot, tables.snapshot_changes):
             self.insert(source, [{c.name: told[c.name] for c in source.c}])
+
+
+@cache
+def _ending(source: sa.Table, *keys: str) -> sa.Update:
+    """Return the statement that ends live rows whose ``keys`` are in the lists ``in_…``.
+
+    The snapshot is ``ended``.
+    """
+    chosen = [source.c[key].in_(sa.bindparam(f"in_{key}", expanding=True)) for key in keys]
+    return sa.update(source).where(*chosen, live(source)).values(end_snapshot=sa.bindparam("ended"))
 
 
 @dataclass(frozen=True, slots=True)

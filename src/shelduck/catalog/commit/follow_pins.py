@@ -14,14 +14,13 @@ import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.opening import pinned_views
-from shelduck.catalog.commit.rows.versions import begin, end, renew
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read import read
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.running.job_rows import jobs
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
-from shelduck.ducklake.traits import tag_rows
+from shelduck.ducklake.descriptions import tag_rows
 from shelduck.errors import CorruptLake, NewerFormat, Unsupported
 from shelduck.model.changes.change import CreateView, Entry, Verb
 from shelduck.model.shadows.shadows import kept_parts
@@ -71,14 +70,14 @@ def _follow(draft: Draft, row: dict[str, Any], pin: Pin) -> None:
             sa.update(_v).where(_v.c.view_id == number, live(_v)).values(sql=sql)
         )
     else:
-        renew(draft, _v, "view_id", [(row, {"sql": sql})])
+        draft.renew(_v, "view_id", [(row, {"sql": sql})])
         draft.entries.append(Entry(Verb.ALTERED_VIEW, number))
         draft.has_schema_change = True
     mine = (_t.c.object_id == number, _t.c.key == SPARK_SQL, live(_t))
     draft.connection.execute(sa.delete(_t).where(*mine, _t.c.begin_snapshot == draft.id))
-    end(draft, _t, object_id=[number], key=[SPARK_SQL])
+    draft.end(_t, object_id=[number], key=[SPARK_SQL])
     if spark_sql is not None:
-        begin(draft, tag_rows(number, {SPARK_SQL: spark_sql}))
+        draft.begin(tag_rows(number, {SPARK_SQL: spark_sql}))
 
 
 def _texts(draft: Draft, pin: Pin, view: str) -> tuple[str, str | None]:

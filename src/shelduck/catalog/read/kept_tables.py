@@ -26,8 +26,8 @@ from shelduck.catalog.read.together import Together
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.descriptions import settings_of
 from shelduck.ducklake.format import follow
-from shelduck.ducklake.traits import settings_of
 from shelduck.errors import NotFound
 from shelduck.metrics import TABLE_LOOKUPS, record
 from shelduck.model.changes.change import AlterTable, RenameTable, altered

@@ -34,10 +34,9 @@ from shelduck.catalog.read.views_and_macros import require_distinct, resolve, sc
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import begin_of, two_rows
-from shelduck.ducklake.column_rows import schema_of
 from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.descriptions import description_of, schema_of
 from shelduck.ducklake.format import Format, first_with, follow, format_of, schemas_of
-from shelduck.ducklake.traits import traits_of
 from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound
 from shelduck.model.changes.change import Entry, Verb, parse_entries
 from shelduck.model.files.place import require_allowed
@@ -258,24 +257,24 @@ def table(
         raise _no_such_table(connection, at, schema, name, lake)
     path = resolve(home.path, row.path, row.path_is_relative)
     require_allowed(path, lake.roots, f"the directory {path!r} of {full_name}")
-    traits = traits_of(described, at.id, full_name)
+    known = description_of(described, at.id, full_name)
     return TableVersion(
         id=TableId(row.table_id),
         uuid=str(row.table_uuid),
         schema=home,
         name=row.table_name,
         path=path,
-        columns=limited(shown, traits.properties, full_name),
+        columns=limited(shown, known.properties, full_name),
         snapshot=at,
         begin_snapshot=SnapshotId(row.begin_snapshot),
         max_column_id=max(c.column_id for c in columns),
         first_names={FieldId(c.column_id): c.column_name for c in columns if c.version == 1},
-        comments=traits.comments,
-        partition_id=traits.partition_id,
-        partition=traits.partition,
-        sort=traits.sort,
-        properties=traits.properties,
-        options=table_options(traits.options, schema_id=home.id, table_id=row.table_id),
+        comments=known.comments,
+        partition_id=known.partition_id,
+        partition=known.partition,
+        sort=known.sort,
+        properties=known.properties,
+        options=table_options(known.options, schema_id=home.id, table_id=row.table_id),
         has_reserved=any(c.begin_snapshot == c.end_snapshot for c in columns),
         roots=lake.roots,
     )

@@ -25,7 +25,7 @@ from shelduck.catalog.running.job_rows import jobs
 from shelduck.catalog.running.writers import registered_writers
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import RESTORE
-from shelduck.ducklake.column_rows import begin_under, rows_at, schema_of
+from shelduck.ducklake.descriptions import begin_under, rows_at, schema_of
 from shelduck.ducklake.format import FORMATS, VERSIONS, Format, known_format
 from shelduck.errors import Conflict, CorruptLake, InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.tables.schema import Field

@@ -9,8 +9,8 @@ from shelduck.catalog.read.queries import live
 from shelduck.catalog.read.read import OPTIONS
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import TEXT
+from shelduck.ducklake.descriptions import setting_of
 from shelduck.ducklake.format import schemas_of
-from shelduck.ducklake.traits import setting_of
 from shelduck.model.tables.options import (
     OPTION_NAMES,
     OptionSetting,

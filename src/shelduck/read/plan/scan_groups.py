@@ -40,7 +40,7 @@ _NATIVE_DIGITS = 18
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The traits that the files of a group share; ``path`` is the first of them."""
+    """What the files of a group share; ``path`` is the first of them."""
 
     resolved: Resolved
     with_deletes: bool

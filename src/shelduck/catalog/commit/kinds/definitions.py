@@ -5,12 +5,11 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
-from shelduck.catalog.commit.rows.versions import begin, end, renew
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read.queries import live
 from shelduck.ducklake import tables
 from shelduck.ducklake.definition_rows import column_comment_rows, macro_rows, schema_row, view_rows
-from shelduck.ducklake.traits import Row
+from shelduck.ducklake.descriptions import Row
 from shelduck.errors import AlreadyExists, Conflict, Unsupported
 from shelduck.model.changes.change import (
     CreateSchema,
@@ -51,9 +50,9 @@ def _write_schemas(draft: Draft, work: Work) -> None:
         parent = None if schema.parent is None else draft.schema_id(schema.parent)
         rows.append((tables.schema, schema_row(number, schema, made.uuid, parent)))
         draft.entries.append(Entry(Verb.CREATED_SCHEMA, names=(schema.name,)))
-    begin(draft, rows)
+    draft.begin(rows)
     dropped = [gone.schema.id for gone in work.of(DropSchema)]
-    end(draft, tables.schema, schema_id=dropped)
+    draft.end(tables.schema, schema_id=dropped)
     draft.entries.extend(Entry(Verb.DROPPED_SCHEMA, number) for number in dropped)
     draft.has_schema_change = True
 
@@ -86,14 +85,14 @@ def _write_views(draft: Draft, work: Work) -> None:
     """Write dropped, renamed and new views; seven statements, and three for comments on columns."""
     dropped = [gone.view.id for gone in work.of(DropView)]
     of_columns = draft.format.view_column_tag
-    end(draft, tables.view, view_id=dropped)
-    end(draft, tables.tag, object_id=dropped)
+    draft.end(tables.view, view_id=dropped)
+    draft.end(tables.tag, object_id=dropped)
     if of_columns is not None:
-        end(draft, of_columns, view_id=dropped)
+        draft.end(of_columns, view_id=dropped)
     draft.entries.extend(Entry(Verb.DROPPED_VIEW, number) for number in dropped)
     renamed = {each.view.id: each for each in work.of(RenameView)}
     named = [(draft.found[n], {"view_name": each.new_name}) for n, each in renamed.items()]
-    renew(draft, tables.view, "view_id", named)
+    draft.renew(tables.view, "view_id", named)
     rows: list[tuple[sa.Table, Row]] = []
     # DuckLake logs a rename as the creation of the new name.
     names = [(each.view.schema.name, each.new_name) for each in renamed.values()]
@@ -104,7 +103,7 @@ def _write_views(draft: Draft, work: Work) -> None:
             known = _tags_of_columns(draft)
             rows += column_comment_rows(known, number, made.definition.column_comments)
         names.append((made.schema.name, made.name))
-    begin(draft, rows)
+    draft.begin(rows)
     draft.entries.extend(Entry(Verb.CREATED_VIEW, names=each) for each in names)
     for told in work.of(CommentViewColumns):
         _comment(draft, told)
@@ -118,7 +117,7 @@ def _comment(draft: Draft, change: CommentViewColumns) -> None:
     named = sa.func.lower(c.column_name).in_([sa.func.lower(name) for name, _ in change.comments])
     mine = (c.view_id == number, c.key == "comment", named, live(table))
     draft.connection.execute(sa.update(table).where(*mine).values(end_snapshot=draft.id))
-    begin(draft, column_comment_rows(table, number, change.comments))
+    draft.begin(column_comment_rows(table, number, change.comments))
     draft.entries.append(Entry(Verb.ALTERED_VIEW, number))
 
 
@@ -151,15 +150,15 @@ def _check_macros(draft: Draft, work: Work) -> None:
 def _write_macros(draft: Draft, work: Work) -> None:
     """Write dropped and new macros; at most six statements."""
     dropped = {gone.macro.id: gone.macro for gone in work.of(DropMacro)}
-    end(draft, tables.macro, macro_id=dropped)
-    end(draft, tables.tag, object_id=dropped)
+    draft.end(tables.macro, macro_id=dropped)
+    draft.end(tables.tag, object_id=dropped)
     draft.entries.extend(Entry(_DROPPED[macro.kind], n) for n, macro in dropped.items())
     rows: list[tuple[sa.Table, Row]] = []
     for made in work.of(CreateMacro):
         macro = made.macro
         rows += macro_rows(draft.catalog_id(), draft.schema_id(macro.schema.id), macro)
         draft.entries.append(Entry(_CREATED[macro.kind], names=(macro.schema.name, macro.name)))
-    begin(draft, rows)
+    draft.begin(rows)
     draft.has_schema_change = True
 
 

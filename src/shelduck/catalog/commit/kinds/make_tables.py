@@ -16,7 +16,6 @@ from shelduck.catalog.commit.rows.described import (
     set_keys,
 )
 from shelduck.catalog.commit.rows.inlined_tables import add_inlined_table
-from shelduck.catalog.commit.rows.versions import begin, end, renew
 from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.catalog.read.queries import live
 from shelduck.ducklake import tables
@@ -87,8 +86,8 @@ KIND = ChangeKind((CreateTable, DropTable, RenameTable), fold, write, check=chec
 def _drop(draft: Draft, ids: Sequence[TableId]) -> None:
     """End tables; eight statements, however many there are."""
     for source in _OF_TABLE if ids else ():
-        end(draft, source, table_id=ids)
-    end(draft, tables.tag, object_id=ids)
+        draft.end(source, table_id=ids)
+    draft.end(tables.tag, object_id=ids)
     draft.entries.extend(Entry(Verb.DROPPED_TABLE, i) for i in ids)
     draft.has_schema_change |= bool(ids)
 
@@ -99,7 +98,7 @@ def _rename(draft: Draft, work: TableWork, name: str) -> None:
     DuckLake logs a rename as the creation of the new name.
     """
     assert work.old is not None
-    renew(draft, tables.table, "table_id", [(draft.found[work.id], {"table_name": name})])
+    draft.renew(tables.table, "table_id", [(draft.found[work.id], {"table_name": name})])
     draft.entries.append(Entry(Verb.CREATED_TABLE, names=(work.old.schema.name, name)))
     draft.note_version(work.id)
     draft.has_schema_change = True
@@ -111,7 +110,7 @@ def _create(draft: Draft, work: TableWork, made: CreateTable) -> TableId:
     name = work.new_name or made.name
     schema = draft.schema_id(made.schema.id)
     row = {"table_id": number, "table_uuid": made.uuid, "schema_id": schema, "table_name": name}
-    begin(draft, [(tables.table, {**row, "path": made.directory, "path_is_relative": True})])
+    draft.begin([(tables.table, {**row, "path": made.directory, "path_is_relative": True})])
     begin_columns(draft, number, made.columns)
     reserve_columns(draft, number, made.reserved)
     add_inlined_table(draft, number, made.columns)

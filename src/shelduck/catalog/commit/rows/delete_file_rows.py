@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.rows.versions import end
 from shelduck.catalog.commit.same_rows import require_dead_rows
 from shelduck.catalog.commit.schedule import GoneFile, schedule
 from shelduck.catalog.read.queries import chunks, inlined_delete_counts, inlined_delete_table, live
@@ -83,14 +82,14 @@ def _looked_up(draft: Draft, ids: Collection[int]) -> Iterator[Answers]:
 def end_files(draft: Draft, seen: Mapping[int, DeletesSeen]) -> None:
     """End data files and their delete files; `require_as_seen` has shown which they have."""
     for chunk in chunks(seen):
-        end(draft, tables.data_file, data_file_id=chunk)
+        draft.end(tables.data_file, data_file_id=chunk)
     end_delete_files(draft, [n for n, then in seen.items() if then.delete_file_id is not None])
 
 
 def end_delete_files(draft: Draft, ids: Sequence[int]) -> None:
     """End the delete files of data files that stay live."""
     for chunk in chunks(ids):
-        end(draft, tables.delete_file, data_file_id=chunk)
+        draft.end(tables.delete_file, data_file_id=chunk)
 
 
 def insert_delete_files(

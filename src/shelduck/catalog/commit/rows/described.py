@@ -9,12 +9,16 @@ import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kept_places import put_back
-from shelduck.catalog.commit.rows.versions import begin, end
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.read.together import OF_TABLES, Questions
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_rows import rows_of
-from shelduck.ducklake.traits import comment_rows, partition_rows, sort_rows, tag_rows
+from shelduck.ducklake.descriptions import (
+    comment_rows,
+    partition_rows,
+    rows_of,
+    sort_rows,
+    tag_rows,
+)
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import AlterTable, CreateTable
 from shelduck.model.tables.schema import Field, FieldChange, FieldId, Schema, TableId, flattened
@@ -33,7 +37,7 @@ ASK_TAGGED: Questions = (("tagged", _TAGGED),)
 
 def begin_columns(draft: Draft, table: TableId, columns: Schema) -> None:
     """Write the columns of a new table; one statement."""
-    begin(draft, ((tables.column, row) for row in rows_of(table, flattened(columns))))
+    draft.begin((tables.column, row) for row in rows_of(table, flattened(columns)))
 
 
 def change_columns(draft: Draft, old: TableVersion, changed: Sequence[FieldChange]) -> None:
@@ -44,13 +48,13 @@ def change_columns(draft: Draft, old: TableVersion, changed: Sequence[FieldChang
     """
     ended = [change.before.field.id for change in changed if change.before is not None]
     begun = [change.after for change in changed if change.after is not None]
-    if end(draft, tables.column, table_id=[old.id], column_id=ended) != len(ended):
+    if draft.end(tables.column, table_id=[old.id], column_id=ended) != len(ended):
         raise Conflict(f"another commit changed the columns of table {old.full_name}")
-    begin(draft, ((tables.column, row) for row in rows_of(old.id, begun)))
+    draft.begin((tables.column, row) for row in rows_of(old.id, begun))
     put_back(draft, old.id, changed, old.max_column_id)
     gone = [c.before.field.id for c in changed if c.before is not None and c.after is None]
     if gone and draft.opening.rows("tagged", old.id) != []:
-        end(draft, tables.column_tag, table_id=[old.id], column_id=gone)
+        draft.end(tables.column_tag, table_id=[old.id], column_id=gone)
 
 
 def reserve_columns(draft: Draft, table: TableId, fields: Sequence[Field]) -> None:
@@ -62,8 +66,8 @@ def reserve_columns(draft: Draft, table: TableId, fields: Sequence[Field]) -> No
 
 def begin_tags(draft: Draft, table: TableId, comments: Comments, properties: Properties) -> None:
     """Write the comments and properties of a new table; one statement for columns, one for it."""
-    begin(draft, tag_rows(table, _own(comments, properties)))
-    begin(draft, comment_rows(table, _of_columns(comments)))
+    draft.begin(tag_rows(table, _own(comments, properties)))
+    draft.begin(comment_rows(table, _of_columns(comments)))
 
 
 def change_tags(
@@ -77,10 +81,10 @@ def change_tags(
     New ones end rows too: DuckDB's COMMENT ... IS NULL leaves a tag without a value.
     """
     own, of_columns = _own(comments, properties), _of_columns(comments)
-    end(draft, tables.tag, object_id=[table], key=list(own))
-    begin(draft, tag_rows(table, _texts(own)))
-    end(draft, tables.column_tag, table_id=[table], key=["comment"], column_id=list(of_columns))
-    begin(draft, comment_rows(table, _texts(of_columns)))
+    draft.end(tables.tag, object_id=[table], key=list(own))
+    draft.begin(tag_rows(table, _texts(own)))
+    draft.end(tables.column_tag, table_id=[table], key=["comment"], column_id=list(of_columns))
+    draft.begin(comment_rows(table, _texts(of_columns)))
 
 
 def _own(comments: Mapping[FieldId | None, T], properties: Mapping[str, T]) -> dict[str, T]:
@@ -103,13 +107,13 @@ def set_keys(draft: Draft, table: TableId, made: CreateTable | AlterTable) -> No
     is_new = isinstance(made, CreateTable)
     if made.partition or (made.partition is not None and not is_new):
         if not is_new:
-            end(draft, tables.partition_info, table_id=[table])
+            draft.end(tables.partition_info, table_id=[table])
         number = draft.catalog_id()
         if made.partition_id is not None:
             draft.partition_ids[made.partition_id] = number
-        begin(draft, partition_rows(table, number, made.partition))
+        draft.begin(partition_rows(table, number, made.partition))
         draft.note_version(table)
     if made.sort is not None and not is_new:
-        end(draft, tables.sort_info, table_id=[table])
+        draft.end(tables.sort_info, table_id=[table])
     if made.sort:
-        begin(draft, sort_rows(table, draft.catalog_id(), made.sort))
+        draft.begin(sort_rows(table, draft.catalog_id(), made.sort))

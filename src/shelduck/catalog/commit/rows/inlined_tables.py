@@ -23,8 +23,8 @@ from shelduck.catalog.read.queries import chunks
 from shelduck.catalog.read.together import OF_CONVERTED, OF_TABLES, Questions
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
-from shelduck.ducklake.column_rows import begin_under, rows_at, schema_of
 from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.descriptions import begin_under, rows_at, schema_of
 from shelduck.ducklake.format import Format
 from shelduck.errors import Conflict, InvalidRequest, Unsupported
 from shelduck.model.changes.change import Entry, Verb

@@ -27,7 +27,7 @@ _STATS_OF: Any = tables.file_column_stats.c.data_file_id
 
 
 class FileKind(NamedTuple):
-    """The traits that files have in common which are read alike, but for their deletes.
+    """What files have in common that are read alike, but for their deletes.
 
     ``is_own`` says whether the path shows that Shelduck wrote the file, ``has_row_ids`` whether the
     catalog has the id of its first row.

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.queries import chunks
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_rows import column_of
+from shelduck.ducklake.descriptions import column_of
 from shelduck.ducklake.format import schemas_of
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table_version import Snapshot
