@@ -227,30 +227,40 @@ def _is_of_query(error: Exception) -> bool:
 
 def page() -> str:
     """What people type and what it does here, as a page of the documentation."""
-    told = [entry for entry in entries() if entry.verdict]
-    kinds = list(dict.fromkeys(entry.kind for entry in told))
+    shown = [entry for entry in entries() if entry.verdict]
+    verdicts = Counter(entry.verdict for entry in shown)
     lines = [
         "# You know Delta or Iceberg: your statement, ours",
         "",
-        "What you type from memory, and what a lake makes of it. Tests run each line in a lake",
-        "and compare the answer; `make coverage` writes this page.",
+        f"Tests type {verdicts.total()} statements and calls that people know by heart, and",
+        f"compare: {verdicts[HERE]} work, {verdicts[DIFFERS]} differ, {verdicts[NOT_HERE]} are refused.",
         "",
-        f"| | {HERE} | {DIFFERS} | {NOT_HERE} |",
-        "|---|---|---|---|",
+        "The tables have those that differ or are refused; the blocks those that work in words",
+        "of Delta, Iceberg, Databricks or Hive. `tests/data/everyday.txt` also has those in",
+        "Spark's own words; `make coverage` writes this page.",
     ]
-    for kind in [*kinds, ""]:
-        verdicts = Counter(entry.verdict for entry in told if kind in ("", entry.kind))
-        cells = " | ".join(str(verdicts[name]) for name in (HERE, DIFFERS, NOT_HERE))
-        lines.append(f"| {kind or 'all'} | {cells} |")
-    for kind in kinds:
-        lines += ["", f"## {kind}", "", "| you type | words of | here |", "|---|---|---|"]
-        for entry in told:
-            if entry.kind == kind:
-                typed = entry.typed.replace("lake.main.", "").replace("\n", "; ")
-                does = entry.verdict if entry.verdict == HERE else f"**{entry.verdict}**"
-                note = f": {_cell(entry.note.removeprefix('not here: '))}" if entry.note else ""
-                lines.append(f"| {_code(typed)} | {entry.systems} | {does}{note} |")
+    for kind in dict.fromkeys(entry.kind for entry in shown):
+        of_kind = [entry for entry in shown if entry.kind == kind]
+        others = [entry for entry in of_kind if entry.verdict != HERE]
+        work = [entry for entry in of_kind if entry.verdict == HERE]
+        named = [_line(entry) for entry in work if "spark" not in entry.whose]
+        lines += ["", f"## {kind}"]
+        if others:
+            lines += ["", "| you type | here |", "|---|---|", *map(_row, others)]
+        if named:
+            lines += ["", f"As written, like {len(work) - len(named)} in Spark's own words:"]
+            lines += ["", "```", *named, "```"]
     return "\n".join(lines) + "\n"
+
+
+def _row(entry: Entry) -> str:
+    refused = "" if entry.verdict == DIFFERS else "refused: "
+    note = _cell(entry.note.removeprefix("not here: "))
+    return f"| {_code(_line(entry))} | {refused}{note} |"
+
+
+def _line(entry: Entry) -> str:
+    return entry.typed.replace("lake.main.", "").replace("\n", "; ")
 
 
 def _cell(text: str) -> str:
