@@ -76,11 +76,14 @@ RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 _PACKAGES = ("pyspark", "duckdb", "duckdb-extension-ducklake", "sqlalchemy", "psycopg", "pyarrow")
 _LEAD = """# Benchmarks
 
-Numbers of `make bench`, which wrote this page; below each section is when it was measured, because
-`python -m benchmarks NAME --keep` measures only one. Ratios hold, seconds are this machine's. What
-is compared runs in turns in the same process; each measure is the best and the median of several
-runs after a warm-up.
+`make bench` writes this page, and `python -m benchmarks NAME --keep` one section of it. Ratios
+hold; seconds are this machine's. What is compared runs in turns in the same process; a time is the
+median of several runs after a warm-up. Some sections have only their largest size here; the others
+are printed.
+
+Machine, unless a section names another: {machine}.
 """
+_MACHINE = re.compile(r"^Machine, unless a section names another: (.+)\.$", re.MULTILINE)
 _SECTION = re.compile(r"^## (.+?)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -94,20 +97,18 @@ def main() -> None:
         _apart(names, commit, quick=asked.quick, keep=asked.keep or names == usual)
         return
     for name in names:
-        start, machine = time.perf_counter(), _machine(commit)
+        start, measured = time.perf_counter(), _measured(commit)
         found = BENCHMARKS[name](quick=asked.quick)
-        text = f"{found.markdown()}\n{machine}"
-        print(
-            text, f"({name} took {duration(time.perf_counter() - start)})\n", sep="\n", flush=True
-        )
+        took = f"({name} took {duration(time.perf_counter() - start)})\n"
+        print(found.markdown(whole=True), measured, took, sep="\n", flush=True)
         if not asked.quick and asked.keep:
-            _keep(found.title, text)
+            _keep(found.title, f"{found.markdown()}\n{measured}")
             print(f"written to {RESULTS}")
 
 
 def _apart(names: list[str], commit: str, *, quick: bool, keep: bool) -> None:
     """Measure each in a process of its own, so that none finds what another left in memory."""
-    print(_LEAD, flush=True)
+    print(_LEAD.format(machine=_machine()), flush=True)
     flags = [*(["--quick"] if quick else []), *(["--keep"] if keep else [])]
     for name in names:
         asked = ["-W", "ignore", "-m", "benchmarks", name, "--commit", commit, *flags]
@@ -116,10 +117,13 @@ def _apart(names: list[str], commit: str, *, quick: bool, keep: bool) -> None:
 
 def _keep(title: str, text: str) -> None:
     """Put a section into the page, in the place of the one that it has under that title."""
-    page = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
+    page = _page()
     sections = {found[1]: found[0] for found in _SECTION.finditer(page)}
     sections[title] = text
-    parts = [_LEAD, *(section.rstrip() + "\n" for section in sections.values())]
+    parts = [
+        _LEAD.format(machine=_machine_of(page)),
+        *(section.rstrip() + "\n" for section in sections.values()),
+    ]
     RESULTS.write_text("\n".join(parts), encoding="utf-8")
 
 
@@ -143,15 +147,30 @@ def _arguments() -> argparse.Namespace:
     return asked
 
 
-def _machine(commit: str) -> str:
+def _page() -> str:
+    return RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
+
+
+def _machine_of(page: str) -> str:
+    """The machine that the head of the page names; that of a new page is this one."""
+    found = _MACHINE.search(page)
+    return found[1] if found else _machine()
+
+
+def _measured(commit: str) -> str:
+    """When a section was measured, and where, if that is not the machine of the page."""
+    when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {commit}"
+    told = f"Measured {when}; load at the start {os.getloadavg()[0]:.1f}"
+    return f"{told}.\n" if _machine() == _machine_of(_page()) else f"{told}; {_machine()}.\n"
+
+
+def _machine() -> str:
     pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in _PACKAGES)
-    load = os.getloadavg()[0]
     cores = f"{os.cpu_count()} cores ({platform.machine()})"
     memory = f"{pages * page / 2**30:.0f} GB memory"
-    when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {commit}"
-    where = f"{cores}, {memory}, {platform.system()}; load at the start {load:.1f}"
-    return f"Measured {when}; {where}; Python {platform.python_version()}, {versions}.\n"
+    where = f"{cores}, {memory}, {platform.system()}"
+    return f"{where}; Python {platform.python_version()}, {versions}"
 
 
 def _commit() -> str:

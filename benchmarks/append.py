@@ -24,8 +24,8 @@ QUICK_ROWS = 100_000
 _ABOUT = (
     "`table.append(df)` (files, field ids, statistics of every leaf, commit to SQLite) beside"
     " `df.write.parquet` with Spark's default settings; both compute the rows, {files} files."
-    " Flat: six columns. Nested: an array of strings, a map, and an array of structs. Best /"
-    " median; speed is plain's median over Shelduck's: above 1 Shelduck is faster."
+    " Flat: six columns. Nested: an array of strings, a map, and an array of structs."
+    " Speed is plain's median over Shelduck's: above 1 Shelduck is faster."
 )
 
 

@@ -41,7 +41,7 @@ print(imported - began, time.perf_counter() - imported)
 
 def run(*, quick: bool) -> Section:
     runs = QUICK_RUNS if quick else RUNS
-    section = Section("Attach", _ABOUT.format(runs=runs), ("what", "best / median"))
+    section = Section("Attach", _ABOUT.format(runs=runs), ("what", "median"))
     with scratch("attach") as folder, session(folder) as spark:
         lake = shelduck.attach(spark, "lake", f"sqlite:///{folder}/lake.db", f"{folder}/lake/")
         spark.sql("CREATE TABLE lake.main.t AS SELECT id, id AS v FROM range(1000)")

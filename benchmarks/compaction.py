@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import shelduck
-from benchmarks.harness import Section, Timing, at_least, duration, scratch, timed
+from benchmarks.harness import Section, Timing, at_least, scratch, timed
 from benchmarks.scan import COLUMNS, generated
 from benchmarks.session import session
 
@@ -43,7 +43,6 @@ def run(*, quick: bool) -> Section:
     ours, plain = (Timing(tuple(taken[name])) for name in ("ours", "plain"))
     speed = plain.median / ours.median
     section.rows.append((f"{FILES} files to 2", str(ours), str(plain), f"{speed:.3f}"))
-    section.rows.append(("rows per second", f"{rows / ours.median:,.0f}", duration(plain.best), ""))
     section.targets = [at_least(0.9, {"rows": speed}, "speed of compaction against Spark")]
     return section
 

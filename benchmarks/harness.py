@@ -28,7 +28,7 @@ class Timing:
         return statistics.median(self.seconds)
 
     def __str__(self) -> str:
-        return f"{duration(self.best)} / {duration(self.median)}"
+        return duration(self.median)
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,15 @@ class Section:
     header: tuple[str, ...]
     rows: list[tuple[str, ...]] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
+    aside: list[tuple[str, ...]] = field(default_factory=list)
+    """Rows of other sizes: printed, and not kept in the page."""
 
-    def markdown(self) -> str:
-        lines = [f"## {self.title}", "", self.about, "", _line(self.header)]
-        lines.append(_line(["---"] + ["--:"] * (len(self.header) - 1)))
-        lines += [_line(row) for row in self.rows]
+    def markdown(self, *, whole: bool = False) -> str:
+        """The section as the page has it, or with the rows that are only printed."""
+        lines = [f"## {self.title}", "", self.about]
+        if rows := [*(self.aside if whole else ()), *self.rows]:
+            rule = ["---"] + ["--:"] * (len(self.header) - 1)
+            lines += ["", *map(_line, (self.header, rule, *rows))]
         if self.targets:
             lines += ["", *(f"- {target}" for target in self.targets)]
         return "\n".join([*lines, ""])

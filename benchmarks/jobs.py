@@ -42,7 +42,7 @@ _ABOUT = (
     " `target_file_size` is 1; by default files are put together up to 512 MiB. MB/s are those"
     " that are read. Then an append of {appended:,} rows in {two} files and a scan (all"
     " columns, aggregated), while a job is RUNNING and rests, or converts on the same cores,"
-    " beside an equal table without a job. Best / median; speed is the second's median over"
+    " beside an equal table without a job. Speed is the second's median over"
     " the first's: above 1 the first is faster."
 )
 COLUMNS = {"id": "bigint", "v": "string", "d": "double", "day": "string", "note": "string"}
@@ -174,13 +174,13 @@ def _conversion(
     for who, told in (("bare", "bare Spark"), ("new only", "bare Spark, new columns only")):
         what = f"{FILES} files to {files}, {name}: job, beside {told}"
         speed = f"{ratio(timings[who], timings['job']):.3f}"
-        section.rows.append((what, cells["job"], cells[who], speed))
+        rows = section.rows if target_file_size is None else section.aside
+        rows.append((what, cells["job"], cells[who], speed))
     return ratio(timings["bare"], timings["job"])
 
 
 def _cell(base: _Base, timing: Timing, written: float) -> str:
-    rows, size = base.rows / timing.median, base.bytes / 1e6 / timing.median
-    return f"{timing}; {rows:,.0f} rows/s, {size:,.1f} MB/s, {written:,.0f} MB written"
+    return f"{timing}, {base.bytes / 1e6 / timing.median:,.1f} MB/s, {written:,.0f} MB written"
 
 
 def _files_after_job(base: _Base, target_file_size: int | None) -> int:

@@ -36,8 +36,8 @@ _ABOUT = (
     " join), and writes the rest and the load, synced to disk like the load. Rows rewritten"
     " were there before and are in new files. Then {visited:,} visits (city, day, spent as"
     " double, dwell) in no order: `SELECT city, day, sum(spent), max(dwell), count(*) … GROUP"
-    " BY city, day`, a row for {group} visits, from the table and from its rollup. Best /"
-    " median; speed is the second's median over the first's."
+    " BY city, day`, a row for {group} visits, from the table and from its rollup."
+    " Speed is the second's median over the first's."
 )
 COLUMNS = {"id": "bigint", "v": "string", "n": "double", "k": "bigint"}
 VISITS = {"city": "string", "day": "date", "spent": "double", "dwell": "int"}

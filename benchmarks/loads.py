@@ -110,6 +110,8 @@ def run(*, quick: bool) -> Section:
         _require_right(f"sqlite:///{catalog}", rows, count)
     for first in _marks(count):
         _tell(section, first, loads[first : first + _FEW], held[first])
+    section.aside = section.rows[1:-1]
+    section.rows = [section.rows[0], section.rows[-1]]
     began, ended = (median(one.wall for one in part) for part in (loads[:_FEW], loads[-_FEW:]))
     spent = [median(one.cpu for one in part) for part in (loads[:_FEW], loads[-_FEW:])]
     section.targets = [

@@ -33,7 +33,7 @@ _ABOUT = (
     "`ALTER COLUMN v TYPE INT` of a text column in tables of {values:,} values in {files}"
     " files, beside `spark.read.parquet` of the same files, the same cast, and"
     " `df.write.parquet` of all columns, one task for each file. The other columns are numbers"
-    " and short texts. In turns in one process, until files are synced to disk; best / median."
+    " and short texts. In turns in one process, until files are synced to disk."
     " New bytes: the size of the job's files less that of the older files, which is copied;"
     " the column's: those of the converted one in files of its own.\n\n"
     "![The time of the job over that of bare Spark](benchmarks-moult.svg)"

@@ -32,7 +32,7 @@ _ABOUT = (
     " by `lake.execute`, without Java, and by DuckDB's extension, which repeats an INSERT that"
     " loses up to ten times by itself. What fails nevertheless is not repeated and does not"
     " count. At the end, DuckDB must count one row for each commit that reported success, in"
-    " both lakes. Landed commits per second; a ratio above 1: Shelduck is faster. CPU: of"
+    " both lakes. Commits per second; a ratio above 1: Shelduck is faster. CPU: of"
     " Shelduck's processes for a commit."
 )
 _HEADER = ("tables", "Shelduck", "failed", "CPU", "DuckDB", "failed", "ratio")

@@ -20,7 +20,7 @@ _ABOUT = (
     "{rows:,} rows in {files} files of the first schema; then one column was renamed, two"
     " were widened (int to bigint, float to double) and one was added with a default. Plain is"
     " `spark.read.parquet` of the same files, cast and renamed by the query; the answers are"
-    " compared. Best / median."
+    " compared."
 )
 COLUMNS = {
     "id": "bigint",

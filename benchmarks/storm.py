@@ -16,14 +16,14 @@ _ABOUT = (
     " column with a default is added, renamed, widened, gets another default, and is dropped."
     " All are Shelduck (four threads over one Spark session), or all DuckDB's extension (four"
     " connections), each in a lake of their own. A write that fails is not repeated, an ALTER"
-    " is. Afterwards every row of a write that landed is there once, and no other."
+    " is. Afterwards every row of a write that succeeded is there once, and no other."
 )
 
 
 def run(*, quick: bool) -> Section:
     seconds, alters = (QUICK_SECONDS, QUICK_ALTERS) if quick else (SECONDS, ALTERS)
     about = _ABOUT.format(writers=WRITERS, rows=ROWS, seconds=seconds, alters=alters)
-    header = ("engine", "writes", "landed", "failed", "of all", "ALTERs", "failed")
+    header = ("engine", "writes", "committed", "failed", "of all", "ALTERs", "failed")
     section = Section("Storm", about, header)
     found: dict[str, Tally] = {}
     with scratch("storm") as folder, session(folder) as spark, durable_postgres() as server:

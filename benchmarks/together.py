@@ -31,7 +31,7 @@ _ABOUT = (
     "{threads} threads of one process commit one row each, `INSERT INTO t VALUES (…)`, {each}"
     " times in a round, {rounds} rounds in turns: by `lake.sql` of one connection, and by"
     " DuckDB's extension with a connection for each thread, each into its own lake. What fails"
-    " is not repeated and does not count. Landed commits per second; a ratio above 1: Shelduck"
+    " is not repeated and does not count. Commits per second; a ratio above 1: Shelduck"
     " is faster."
 )
 

@@ -100,8 +100,7 @@ def run(*, quick: bool = False) -> Section:
         "The page",
         f"What the server of `shelduck ui` takes for a page of a lake of {tables:,} tables,"
         f" {tables * FILES:,} files and {SNAPSHOTS:,} snapshots; the columns of one table changed"
-        f" {VERSIONS:,} times. A page opens a DuckDB file once: about 0.11 s of CPU. Best /"
-        " median.",
+        f" {VERSIONS:,} times. A page opens a DuckDB file once: about 0.11 s of CPU.",
         ("page", *KINDS),
     )
     section.rows = [(name, *(str(found[kind][name]) for kind in KINDS)) for name in PAGES]

@@ -24,7 +24,7 @@ _ABOUT = (
     "`{change}` of a text column of {rows:,} rows in {files} files, and `UNDO JOB` after"
     " {writes} appends of {each:,} rows and an INSERT and a DELETE of DuckDB. The second undo"
     " has an UPDATE of 1,000 rows among them, whose older values are in the snapshot before"
-    " the job. Each run has its own copy of the catalog; best / median."
+    " the job. Each run has its own copy of the catalog."
 )
 
 

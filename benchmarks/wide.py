@@ -22,7 +22,7 @@ _ROWS = 50
 _ABOUT = (
     f"{_ROWS} rows of so many INT columns, and one row that comes; none stays in the catalog."
     " MERGE: `UPDATE SET *` and `INSERT *`, one row that matches and one that does not. Load:"
-    " one row into a UNIQUE KEY table. Best / median; growth: the time of a column of the"
+    " one row into a UNIQUE KEY table. Growth: the time of a column of the"
     " widest table over that of the next."
 )
 _WHY = "a MERGE that inserts too runs five jobs, and an UPDATE one"

@@ -41,6 +41,7 @@ _ABOUT = (
     " Spark has a job. Memory: peak heap of the one JVM, garbage included, in a round after a"
     " collection, of Shelduck, Delta and Iceberg."
 )
+_ABOUT_MORE = "The verbs of the section above with {rows:,} rows, without TPC-H."
 _TPCH = " TPC-H: the sum of its 22 queries, each in one round after a warm-up."
 _DRAWING = "\n\n![Shelduck's time over that of the faster peer](benchmarks-peers.svg)"
 _HEADER = ("verb", "Shelduck", "Delta", "Iceberg", "ratio", "of runs", "in jobs", "memory, MB")
@@ -92,7 +93,10 @@ def run(*, quick: bool) -> Section:
 def run_more(*, quick: bool) -> Section:
     """The same verbs with more rows, without TPC-H."""
     rows, rounds = (QUICK_ROWS, QUICK_ROUNDS) if quick else (MORE_ROWS, MORE_ROUNDS)
-    return _section("Beside Delta and Iceberg, more rows", rows, rounds, 0, quick=quick)[0]
+    section, _ = _section("Beside Delta and Iceberg, more rows", rows, rounds, 0, quick=quick)
+    section.about = _ABOUT_MORE.format(rows=rows)
+    section.aside, section.rows = section.rows, []
+    return section
 
 
 def _section(
