@@ -233,7 +233,10 @@ def page() -> str:
         "# You know Delta or Iceberg: your statement, ours",
         "",
         f"Tests type {verdicts.total()} statements and calls that people know by heart, and",
-        f"compare: {verdicts[HERE]} work, {verdicts[DIFFERS]} differ, {verdicts[NOT_HERE]} are refused.",
+        (
+            f"compare: {verdicts[HERE]} work, {verdicts[DIFFERS]} differ,"
+            f" {verdicts[NOT_HERE]} are refused."
+        ),
         "",
         "The tables have those that differ or are refused; the blocks those that work in words",
         "of Delta, Iceberg, Databricks or Hive. `tests/data/everyday.txt` also has those in",
