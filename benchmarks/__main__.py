@@ -70,6 +70,11 @@ BENCHMARKS = {
     "peers": measuring.run,
     "more": measuring.run_more,
 }
+# Of these the page has targets only.
+BRIEF = (
+    *("attach", "rows", "compaction", "refused", "proven", "keys", "loads", "inlined"),
+    *("together", "processes", "ui", "wide", "long"),
+)
 # They need Spark 4.1 and JARs, so they run when they are named: `make bench-peers`.
 NAMED = ("peers", "more")
 RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -78,12 +83,20 @@ _LEAD = """# Benchmarks
 
 `make bench` writes this page, and `python -m benchmarks NAME --keep` one section of it. Ratios
 hold; seconds are this machine's. What is compared runs in turns in the same process; a time is the
-median of several runs after a warm-up. Some sections have only their largest size here; the others
-are printed.
+median of several runs after a warm-up. Some sections have only their largest size here, and some
+only their targets; all else is printed.
 
 Machine, unless a section names another: {machine}.
 """
 _MACHINE = re.compile(r"^Machine, unless a section names another: (.+)\.$", re.MULTILINE)
+_ALSO = "Also measured"
+_ALSO_HEAD = """## Also measured
+
+The first column is the name to run, which prints what is measured and how.
+
+| name | target | seen | met | measured |
+| --- | --- | --- | --- | --- |
+"""
 _SECTION = re.compile(r"^## (.+?)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -102,7 +115,10 @@ def main() -> None:
         took = f"({name} took {duration(time.perf_counter() - start)})\n"
         print(found.markdown(whole=True), measured, took, sep="\n", flush=True)
         if not asked.quick and asked.keep:
-            _keep(found.title, f"{found.markdown()}\n{measured}")
+            if name in BRIEF:
+                _keep_verdicts(name, found.verdicts(name, f"{_now():%Y-%m-%d}, {commit}"))
+            else:
+                _keep(found.title, f"{found.markdown()}\n{measured}")
             print(f"written to {RESULTS}")
 
 
@@ -147,6 +163,14 @@ def _arguments() -> argparse.Namespace:
     return asked
 
 
+def _keep_verdicts(name: str, rows: list[str]) -> None:
+    """Put rows into the table of the page, in the place of those of this name."""
+    known = next((found[0] for found in _SECTION.finditer(_page()) if found[1] == _ALSO), "")
+    lines = [line for line in known.removeprefix(_ALSO_HEAD).splitlines() if line]
+    others = [line for line in lines if not line.startswith(f"| {name} |")]
+    _keep(_ALSO, _ALSO_HEAD + "\n".join([*others, *rows]) + "\n")
+
+
 def _page() -> str:
     return RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
 
@@ -159,9 +183,13 @@ def _machine_of(page: str) -> str:
 
 def _measured(commit: str) -> str:
     """When a section was measured, and where, if that is not the machine of the page."""
-    when = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {commit}"
+    when = f"{_now():%Y-%m-%d %H:%M} UTC, commit {commit}"
     told = f"Measured {when}; load at the start {os.getloadavg()[0]:.1f}"
     return f"{told}.\n" if _machine() == _machine_of(_page()) else f"{told}; {_machine()}.\n"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _machine() -> str:

@@ -41,11 +41,13 @@ class Target:
     why: str = ""
     """Why it is missed, if it is."""
 
+    @property
+    def found(self) -> str:
+        """What was seen, and why it misses the target, if it does."""
+        return self.seen if self.is_met or not self.why else f"{self.seen} ({self.why})"
+
     def __str__(self) -> str:
-        if self.is_met:
-            return f"met: {self.wanted}; seen {self.seen}"
-        told = f" ({self.why})" if self.why else ""
-        return f"**missed**: {self.wanted}; seen {self.seen}{told}"
+        return f"{'met' if self.is_met else '**missed**'}: {self.wanted}; seen {self.found}"
 
 
 @dataclass
@@ -69,6 +71,13 @@ class Section:
         if self.targets:
             lines += ["", *(f"- {target}" for target in self.targets)]
         return "\n".join([*lines, ""])
+
+    def verdicts(self, name: str, when: str) -> list[str]:
+        """Its targets as rows of a table of several benchmarks."""
+        return [
+            _line((name, target.wanted, target.found, "yes" if target.is_met else "**no**", when))
+            for target in self.targets
+        ]
 
 
 def interleaved(
