@@ -149,7 +149,7 @@ docs: setup java browser  ## run the code of README.md and of the guides, draw t
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build
 
 reference: setup  ## write docs/reference/cli.md from what --help says
-	$(VENV)/bin/typer shelduck.cli.app utils docs --name shelduck --output docs/reference/cli.md
+	$(PY) -m tests.support.cli_page
 
 coverage: setup java  ## run the rows of docs/coverage, and write its pages
 	$(PY) -m pytest tests/coverage --ignore tests/coverage/test_pages.py -m "" --write-pages

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from typer.cli import app as typers_own
-from typer.testing import CliRunner
-
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
+from tests.support import cli_page
 
 
-def test_the_page_of_the_command_line_is_what_help_says(tmp_path):
-    made = tmp_path / "cli.md"
-    words = ["shelduck.cli.app", "utils", "docs", "--name", "shelduck", "--output", str(made)]
-    found = CliRunner().invoke(typers_own, words)
+def test_the_page_of_the_command_line_is_what_help_says():
+    assert cli_page.PAGE.read_text() == cli_page.page(), "run make reference"
 
-    assert found.exit_code == 0, found.output
-    assert PAGE.read_text() == made.read_text(), "run make reference"
+
+def test_options_of_many_commands_are_there_once():
+    page = cli_page.page()
+
+    assert page.count("`--conf KEY=VALUE`: ") == page.count("`--json`: ") == 1
+    assert "Also `-c`, `--json`, `--conf`." in page

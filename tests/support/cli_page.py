@@ -1,0 +1,65 @@
+"""docs/reference/cli.md: what ``--help`` says of each command, with what all of them take once.
+
+python -m tests.support.cli_page
+"""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from typer.cli import app as typers_own
+from typer.testing import CliRunner
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
+# Options that many commands take, with the same words.
+_SHARED = re.compile(r"^\* `(-c, --catalog|--json|--conf KEY=VALUE)[^`]*`: (.*)\n", re.MULTILINE)
+_HELP = re.compile(r"^\* `--help`: .*\n", re.MULTILINE)
+_USAGE = re.compile(r"\*\*Usage\*\*:\n\n```console\n\$ (.*)\n```\n\n")
+# Without arguments, it is the heading; a list of commands repeats the first lines of their sections.
+_PLAIN = re.compile(r"^`shelduck[^`]* \[OPTIONS\](?: COMMAND \[ARGS\]\.\.\.)?`\n\n", re.MULTILINE)
+_COMMANDS = re.compile(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n")
+_EMPTY = re.compile(r"\*\*Options\*\*:\n\n(?!\*)\n*")
+
+
+def page() -> str:
+    """The page."""
+    first, *others = re.split(r"(?=^##+ )", _made(), flags=re.MULTILINE)
+    shared = {found[0]: found[1] for text in others for found in _SHARED.findall(text)}
+    known = "".join(f"* `{name}`: {means}\n" for name, means in shared.items())
+    return (
+        f"{_short(first)}Many commands take these, and all take `--help`:\n\n{known}\n"
+        + "".join(map(_short, others))
+    )
+
+
+def _made() -> str:
+    with TemporaryDirectory() as folder:
+        made = Path(folder) / "cli.md"
+        words = ["shelduck.cli.app", "utils", "docs", "--name", "shelduck", "--output", str(made)]
+        done = CliRunner().invoke(typers_own, words)
+        assert done.exit_code == 0, done.output
+        return unescape(made.read_text(encoding="utf-8"))
+
+
+def _short(section: str) -> str:
+    """A section without what is said once for all commands."""
+    names = [found.split(" ")[0] for found, _ in _SHARED.findall(section)]
+    names = [name.rstrip(",") for name in names]
+    text = _HELP.sub("", _SHARED.sub("", section))
+    text = _COMMANDS.sub("", _PLAIN.sub("", _USAGE.sub(r"`\1`\n\n", text)))
+    also = f"Also {', '.join(f'`{name}`' for name in names)}.\n\n" if names else ""
+    text = _EMPTY.sub("", text)
+    before, mark, examples = text.partition("Example: ")
+    return f"{before}{also}{mark}{examples}" if mark else f"{text}{also}"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
