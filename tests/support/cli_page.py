@@ -18,7 +18,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 _SHARED = re.compile(r"^\* `(-c, --catalog|--json|--conf KEY=VALUE)[^`]*`: (.*)\n", re.MULTILINE)
 _HELP = re.compile(r"^\* `--help`: .*\n", re.MULTILINE)
 _USAGE = re.compile(r"\*\*Usage\*\*:\n\n```console\n\$ (.*)\n```\n\n")
-# Without arguments, it is the heading; a list of commands repeats the first lines of their sections.
+# Without arguments, it is the heading; a list of commands repeats what their sections say.
 _PLAIN = re.compile(r"^`shelduck[^`]* \[OPTIONS\](?: COMMAND \[ARGS\]\.\.\.)?`\n\n", re.MULTILINE)
 _COMMANDS = re.compile(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n")
 _EMPTY = re.compile(r"\*\*Options\*\*:\n\n(?!\*)\n*")
