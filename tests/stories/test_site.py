@@ -12,6 +12,7 @@ import pytest
 from tests.support.documents import ROOT
 
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
+FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 ASSET = re.compile(r'<(?:script|link|img|iframe|source)\b[^>]*?(?:src|href)="(https?://[^"]*)"')
 
 
@@ -27,13 +28,15 @@ def measured(title):
     return page.partition(f"## {title}\n")[2].partition("\n## ")[0]
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs"])
 def test_links_lead_to_files_and_headings(name):
+    found = ROOT / name
     lost = []
-    for path, anchor in LINK.findall((ROOT / name).read_text("utf-8")):
-        target = ROOT / path if path else ROOT / name
-        if not target.exists() or (anchor and anchor not in anchors(target)):
-            lost.append(f"{path}#{anchor}")
+    for page in sorted(found.rglob("*.md")) if found.is_dir() else [found]:
+        for path, anchor in LINK.findall(FENCE.sub("", page.read_text("utf-8"))):
+            target = page.parent / path if path else page
+            if not target.exists() or (anchor and anchor not in anchors(target)):
+                lost.append(f"{page.relative_to(ROOT)}: {path}#{anchor}")
     assert lost == []
 
 
