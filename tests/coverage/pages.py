@@ -78,19 +78,17 @@ class Page:
             f"Each row is a test in `tests/coverage/test_{self.name}.py`, which also has the",
             "statements that work as documented. If all pass, `make coverage` writes this",
             f"page. Rows: {self.summary()}.",
+            "",
+            "| | The document | Shelduck |",
+            "|---|---|---|",
+            *(_line(row) for row in self.rows if row.does),
+            "",
+            "## The same",
         ]
-        section = None
-        for row in self.rows:
-            if row.section != section:
-                section = row.section
-                lines += ["", f"## {section}", "", "| | The document | Shelduck |", "|---|---|---|"]
-            # Where nothing differs, the statement is the document's own.
-            is_shown = bool(row.statement) and row.verdict != SAME
-            says = _cell(row.says) + (f"<br>{_code(row.statement)}" if is_shown else "")
-            does = row.verdict if row.verdict == SAME else f"**{row.verdict}**"
-            lines.append(
-                f"| {row.id} | {says} | {does}{': ' + _cell(row.does) if row.does else ''} |"
-            )
+        plain = [row for row in self.rows if not row.does]
+        for section in dict.fromkeys(row.section for row in plain):
+            lines += ["", f"{section}:", ""]
+            lines += [f"- {row.id}: {_says(row)}" for row in plain if row.section == section]
         return "\n".join(lines) + "\n"
 
     def summary(self) -> str:
@@ -119,6 +117,17 @@ def with_table(readme: str, pages: list[Page]) -> str:
     before, _, rest = readme.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{table(pages)}\n\n{END}{after}"
+
+
+def _line(row: Row) -> str:
+    verdict = row.verdict if row.verdict == SAME else f"**{row.verdict}**"
+    return f"| {row.id} | {_says(row)} | {verdict}: {_cell(row.does)} |"
+
+
+def _says(row: Row) -> str:
+    # Where nothing differs, the statement is the document's own.
+    is_shown = bool(row.statement) and row.verdict != SAME
+    return _cell(row.says) + (f"<br>{_code(row.statement)}" if is_shown else "")
 
 
 def _cell(text: str) -> str:

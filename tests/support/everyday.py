@@ -240,9 +240,9 @@ def page() -> str:
             f" {verdicts[NOT_HERE]} are refused."
         ),
         "",
-        "The tables have those that differ or are refused; the blocks short ones that work in words",
-        "of Delta, Iceberg, Databricks or Hive. `tests/data/everyday.txt` has the others, too;",
-        "`make coverage` writes this page.",
+        "The tables have those that differ or are refused; the blocks short ones that work, in",
+        "words of Delta, Iceberg, Databricks or Hive. `tests/data/everyday.txt` has the others,",
+        "too; `make coverage` writes this page.",
     ]
     for kind in dict.fromkeys(entry.kind for entry in shown):
         of_kind = [entry for entry in shown if entry.kind == kind]
