@@ -38,12 +38,10 @@ _WHY = {
     " long as a whole commit takes in other databases",
 }
 _ABOUT = (
-    "`ALTER TABLE … ADD COLUMN`, then `RENAME COLUMN` of it, in turns, each a commit; one"
-    " process and two catalogs of the same content, each made by the engine that alters it"
-    " (statistics of six columns for every file; PostgreSQL with its default durability)."
-    " Times are of both statements. DuckDB keeps its catalog attached. Shelduck opens a DuckDB"
-    " file once for each `table.alter(…)`; with `keep_open` the file stays open, and DuckDB in"
-    " another process cannot read the lake meanwhile."
+    "`ALTER TABLE … ADD COLUMN`, then `RENAME COLUMN` of it, each a commit, in two catalogs of"
+    " the same content (statistics of six columns for every file; PostgreSQL with its default"
+    " durability). Times are of both statements. DuckDB keeps its catalog attached. Shelduck"
+    " opens a DuckDB file for each `table.alter(…)`, unless `keep_open` is set."
 )
 COLUMNS = {"id": "bigint", "a": "int", "b": "double", "c": "varchar", "d": "date", "e": "boolean"}
 _HEADER = ("catalog, files", "Shelduck", "statements", "DuckDB", "ratio")

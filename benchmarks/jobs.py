@@ -36,13 +36,10 @@ FEW, MANY = 2, 8
 _ABOUT = (
     "{rows:,} rows in {files} files ({size:,.0f} MB); one job changes v from text to INT, d"
     " from double to DECIMAL(18,2) and day from text to DATE. Bare Spark reads the same files,"
-    " casts, and writes as many files, one task for each, with the old columns and a row id as"
-    " the job does, unless it says new columns only. All begin with the same files, in turns,"
-    " and end synced to disk, the job also with its snapshot. File for file:"
-    " `target_file_size` is 1; by default files are put together up to 512 MiB. MB/s are those"
-    " that are read. Then an append of {appended:,} rows in {two} files and a scan (all"
-    " columns, aggregated), while a job is RUNNING and rests, or converts on the same cores,"
-    " beside an equal table without a job. Speed is the second's median over"
+    " casts, and writes as many files, with the old columns and a row id as the job does, unless"
+    " it says new columns only. Both end synced to disk. MB/s are those that are read. Then an"
+    " append of {appended:,} rows in {two} files and a scan (all columns, aggregated), while a"
+    " job is RUNNING and rests, or converts on the same cores. Speed is the second's median over"
     " the first's: above 1 the first is faster."
 )
 COLUMNS = {"id": "bigint", "v": "string", "d": "double", "day": "string", "note": "string"}

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ABOUT = (
-    "Each verb after one like it has run, on tables of a BIGINT and a STRING column whose"
-    " files have twenty rows each. Only INSERT VALUES leaves rows in the catalog. Statements /"
-    " transactions that take the catalog's lock; neither transactions that only read nor BEGIN"
-    " and COMMIT count. `tests/spark/costs/test_catalog_statements.py` fails if there are"
-    " more."
+    "Statements / transactions that take the catalog's lock, of each verb after one like it, on"
+    " tables of two columns with files of twenty rows. Only INSERT VALUES leaves rows in the"
+    " catalog. Transactions that only read, BEGIN and COMMIT do not count."
+    " `tests/spark/costs/test_catalog_statements.py` fails if there are more."
 )
 _HEADER = ("verb", *KINDS)
 _GOALS = {"append": 12, "DELETE": 12, "UPDATE": 14, "heavy job": 25}

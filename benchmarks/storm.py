@@ -13,10 +13,10 @@ WRITERS = 4
 _ABOUT = (
     "{writers} writers append {rows} rows at a time, as files, for {seconds} seconds to one"
     " table of a lake in PostgreSQL, while another process alters it up to {alters} times: a"
-    " column with a default is added, renamed, widened, gets another default, and is dropped."
-    " All are Shelduck (four threads over one Spark session), or all DuckDB's extension (four"
-    " connections), each in a lake of their own. A write that fails is not repeated, an ALTER"
-    " is. Afterwards every row of a write that succeeded is there once, and no other."
+    " column is added, renamed, widened, gets another default, and is dropped. All are Shelduck"
+    " (four threads over one Spark session), or all DuckDB's extension (four connections). A"
+    " write that fails is not repeated, an ALTER is. Afterwards every row of a write that"
+    " succeeded is there once, and no other."
 )
 
 
