@@ -356,7 +356,7 @@ def _rename(cursor: Cursor) -> list[TableChange]:
 def _change(cursor: Cursor) -> list[TableChange]:
     """Read CHANGE: as ALTER COLUMN, as in Spark, or Hive's old name, new name, type and the rest.
 
-    The words of ALTER COLUMN are no new names; in Hive's form only the old name itself is.
+    The words of ALTER COLUMN are not new names; in Hive's form only the old name itself is.
     """
     start = cursor.at
     cursor.accept("COLUMN")

@@ -111,8 +111,8 @@ def demo(
 
 
 def main() -> None:
-    """Run the command line; errors are told on stderr, with exit status 1."""
-    # PySpark logs each error to stderr as a line of JSON; it is told once, in words.
+    """Run the command line; errors are printed on stderr, with exit status 1."""
+    # PySpark logs each error to stderr as a line of JSON; it is printed once, in words.
     logging.disable(logging.CRITICAL)
     try:
         app()

@@ -82,7 +82,7 @@ class Client(threading.Thread, ABC):
                 self.done += 1
                 self.longest = max(self.longest, now - last)
                 last = now
-        except BaseException as error:  # noqa: BLE001 - told at the end of the demo
+        except BaseException as error:  # noqa: BLE001 - shown at the end of the demo
             self.failed = error
 
     @abstractmethod

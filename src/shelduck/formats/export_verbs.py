@@ -121,7 +121,7 @@ class DeltaExportVerbs(ExportBase):
     def _delta_survey(self, before: State | None) -> DeltaSurvey:
         found = survey_for_delta(self._rows(), None if before is None else before.metadata.mode)
         if not any(found.narrow.values()):
-            # No file has an older type, so the history is not told.
+            # No file has an older type, so the history is left out.
             return found
         table = found.table
         with self._state.store.read() as connection:

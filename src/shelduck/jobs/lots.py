@@ -73,7 +73,7 @@ class Lots:
         bins, told = self._bins(found, left if share is None else share, shadows)
         is_small = is_little(bins)
         if not (self._record.helps or is_small or (job.done, job.total) == (done, total)):
-            # It was told of all files when the job began.
+            # It was asked of all files when the job began.
             message = None if job.done or job.work.undoes else told
             self._record.step(JobState.RUNNING, _RUNNING, message=message, done=done, total=total)
         name = TableName.of(found.table)

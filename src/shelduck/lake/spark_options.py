@@ -67,7 +67,7 @@ def refuse_others(given: Mapping[str, str], known: tuple[str, ...], what: str) -
 
 
 def refuse_format(provider: str | None, table: object) -> None:
-    """Raise Unsupported for a format that tables of a lake do not have; None is no format."""
+    """Raise Unsupported for a format that tables of a lake do not have; None if none is given."""
     if provider is not None and provider.lower() not in PROVIDERS:
         raise Unsupported(
             f"table {table} cannot have the format {provider}: its files are Parquet; leave out"

@@ -98,8 +98,8 @@ class CatalogVerbs(LakeHandle):
             sorted_by: What the rows of a file are sorted by: ``"ts DESC"``, ``"upper(name)"``.
             properties: Such as ``{"delta.enableTypeWidening": "true"}``.
             keys: A key model from `shelduck.unique`, `shelduck.aggregate` or `shelduck.duplicate`.
-            aggregates: How each column that is no key of an AGGREGATE table is combined: ``sum``,
-                ``min``, ``max``, ``replace`` or ``replace_if_not_null``, by name.
+            aggregates: How each column outside of the key of an AGGREGATE table is combined:
+                ``sum``, ``min``, ``max``, ``replace`` or ``replace_if_not_null``, by name.
 
         Raises:
             AlreadyExists: the name is taken by a table or a view.

@@ -112,7 +112,7 @@ def test_a_generated_column_follows_each_statement(copied):
             ),
             "must be BIGINT, not 99999999999999999999",
         ),
-        ("ALTER TABLE g ALTER COLUMN n SYNC IDENTITY", "column n of main.g is no identity"),
+        ("ALTER TABLE g ALTER COLUMN n SYNC IDENTITY", "column n of main.g is not an identity"),
         (
             "CREATE TABLE x (a INT GENERATED ALWAYS AS (b), b INT GENERATED ALWAYS AS (c), c INT)",
             "column a of x is computed from b, which is computed itself",

@@ -68,7 +68,7 @@ def migrate(
 ) -> tuple[str, list[MigrationStep]]:
     """Return the version that the lake had, and the steps to a newer one, none if it has it.
 
-    They are done in one transaction, or only told with ``plan``. ``is_gone`` tells which writers
+    They are done in one transaction, or only listed with ``plan``. ``is_gone`` tells which writers
     are known to be dead. Raises the first refusal.
     """
     target = known_format(to)

@@ -39,7 +39,7 @@ def write_as_told(
     """Write rows as `LakeWrite` and `WritesByPlan` tell: see there.
 
     ``is_made`` says that the table is made for these rows, and has their columns. With ``ways``, it
-    is there: the first is called if it stays, with other rows, the second makes it anew.
+    is there: the first is called if it stays, with other rows, the second replaces it.
     """
     mode, condition, matching, size, *more = told
     fixed, options = by_name(more[: int(size)]), by_name(more[int(size) :])
@@ -96,7 +96,7 @@ def land_as_told(table: AttachedTable, batch: DataFrame | None, told: Sequence[s
 
 
 def by_name(told: Sequence[str]) -> dict[str, str]:
-    """Return values by name, told as each name and its value."""
+    """Return values by name, given as each name and its value."""
     return dict(zip(told[::2], told[1::2], strict=True))
 
 

@@ -96,7 +96,7 @@ def _any(rests: Sequence[Column]) -> Column:
 
 
 def _can_rescue(given: T.DataType) -> bool:
-    """Return whether values can be told from NULL: those of no type are all NULL."""
+    """Return whether values can be distinguished from NULL: those of no type are all NULL."""
     return not isinstance(given, T.NullType)
 
 

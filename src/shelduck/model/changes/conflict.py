@@ -60,7 +60,7 @@ class ConflictRule(Enum):
     SAME_MACRO = "both create a macro of one name and kind, or drop one macro"
     CHECKED_TABLE = "the other added rows to a table whose rows were checked for mine (NOT NULL)"
     SAME_FILE = "both touch one data file: what is there is compared inside the commit"
-    BROUGHT_BACK = "mine shows a column again, and the other wrote files anew without it"
+    BROUGHT_BACK = "mine shows a column again, and the other rewrote files without it"
     SAME_COLUMNS = "the columns changed, and mine does not say for which ones it was written"
 
 

@@ -51,7 +51,7 @@ class Weight:
 class Clause:
     """One kind of change: its name and ``form`` in the texts of jobs, its weight, what it does.
 
-    ``weight`` is None where the table decides, ``apply`` where it is no change of columns.
+    ``weight`` is None where the table decides, ``apply`` where it does not change columns.
     """
 
     stored: str

@@ -121,7 +121,7 @@ def classify(snapshots: Iterable[tuple[int, Sequence[Entry]]], table: TableId) -
             if changes:
                 raise Unsupported(
                     f"snapshot {number} both compacted files and changed rows of the table, which"
-                    " cannot be told apart; read the changes before it and after it"
+                    " cannot be distinguished; read the changes before it and after it"
                 )
         if moves and not changes:
             moved.add(number)

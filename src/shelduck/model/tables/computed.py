@@ -155,7 +155,7 @@ def declared(
     """Return the columns and the properties of a new table; identities become NOT NULL.
 
     Raises InvalidRequest for what cannot be computed: a column twice or from another computed one,
-    two identities or one that is no BIGINT, and columns that loads of a key model combine.
+    two identities or one that is not a BIGINT, and columns that loads of a key model combine.
     """
     names = {one.column.lower() for one in written}
     made: list[ComputedColumn] = []

@@ -51,7 +51,7 @@ def told_of(table: TableVersion, field_id: int, value: str) -> str:
 def may_be_unheld(value: object) -> bool:
     """Return whether a value of `InlinedBatch.rows` may be one; then Spark must look at it.
 
-    When Python gets rows from Spark, U+FFFD stands for bytes that are no text.
+    When Python gets rows from Spark, U+FFFD stands for bytes that are not text.
     """
     if isinstance(value, str):
         return _REPLACED in value or value.find(_BEFORE_CHRIST) > 0

@@ -195,7 +195,7 @@ def _columns(value: OptionValue) -> str | None:
 
 
 def column_ids(text: str) -> tuple[int, ...]:
-    """Return the ids in a stored list of columns; what is no number counts for nothing."""
+    """Return the ids in a stored list of columns; what is not a number is ignored."""
     found = (whole_number(part.strip()) for part in text.split(","))
     return tuple(dict.fromkeys(n for n in found if n is not None))
 

@@ -239,7 +239,7 @@ def _keys(table: TableVersion, nodes: Sequence[Node], files: Sequence[DataFile])
 
 
 def is_plain(node: Node) -> bool:
-    """Return whether files have the values of a column that is no nested one as they are."""
+    """Return whether files have the values of a column that is not nested as they are."""
     return node.is_read and node.how is None and node.read == node.field.shape
 
 

@@ -164,8 +164,8 @@ def read_expression(cursor: Cursor, what: str, *, may_tell_time: bool) -> Writte
 def written_expression(text: str, what: str, *, may_tell_time: bool) -> WrittenExpression:
     """Return an expression with the columns that it names.
 
-    Raises InvalidRequest for a text that is no expression, and Unsupported for one whose value does
-    not follow from its row alone.
+    Raises InvalidRequest for a text that is not an expression, and Unsupported for one whose value
+    does not follow from its row alone.
     """
     try:
         trees = parse_trees(text, "spark")

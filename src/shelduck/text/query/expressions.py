@@ -38,7 +38,7 @@ def skip_expression(
 ) -> Span:
     """Go behind an expression that one of ``ends`` or the statement's end closes.
 
-    With ``before_query`` a query closes it too. The words of ``ends`` are no columns' names here.
+    With ``before_query`` a query closes it too. Words of ``ends`` are not names of columns.
     """
     start = cursor.at
     cases = 0

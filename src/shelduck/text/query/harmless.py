@@ -97,7 +97,7 @@ FUNCTIONS = frozenset(
     weekday weekofyear when width_bucket window window_time xxhash64 year zeroifnull
     zip_with""".split()
 )
-# Words of the grammar behind which a bracket is no call.
+# Words of the grammar behind which a bracket is not a call.
 _WORDS = frozenset(
     """ALL AND ANTI ANY AS BETWEEN BY CASE CLUSTER CROSS CUBE DISTINCT DIV ELSE EXCEPT EXISTS FILTER
     FOR FROM FULL GROUP HAVING ILIKE IN INNER INTERSECT IS JOIN LATERAL LEFT LIKE LIMIT MINUS NOT
@@ -150,7 +150,7 @@ def _is_file(tokens: Sequence[Token], at: int) -> bool:
 
 
 def _is_fine(tokens: Sequence[Token], at: int, is_macro: Names) -> bool:
-    """Tell whether a token before a bracket is no call, or one of a function on the list."""
+    """Tell whether a token before a bracket is not a call, or one of a function on the list."""
     token, before = tokens[at], tokens[at - 1].key if at else ""
     if token.kind is TokenKind.SYMBOL or token.kind is TokenKind.NUMBER:
         return True

@@ -273,7 +273,7 @@ def _named(argument: str) -> tuple[str | None, str]:
 
 
 def _substituted(text: str, values: dict[str, str]) -> str:
-    """Return a body with arguments for parameters, which are no names of tables or functions."""
+    """Return a body with arguments for parameters, which are not names of tables or functions."""
     tokens = tokenize(text)
     has_tables = any(token.key == "FROM" for token in tokens)
     edits = []

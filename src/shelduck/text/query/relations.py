@@ -98,7 +98,7 @@ def find_relations(text: str, tokens: list[Token]) -> tuple[list[Found], list[St
     Stars are those of selects that read virtual columns of a table, which ``*`` must leave out.
 
     ``tokens`` are those of the query, closed by END. Names that a WITH in scope defines, functions
-    and files read directly, as in ``parquet.`/path` ``, are no tables. Raises InvalidRequest for
+    and files read directly, as in ``parquet.`/path` ``, are not tables. Raises InvalidRequest for
     brackets that do not match and for a time that cannot be read.
     """
     finder = _Finder(text, tokens)
@@ -385,7 +385,7 @@ def is_function(parts: Sequence[str]) -> bool:
 def read_function(cursor: Cursor, parts: Sequence[str]) -> tuple[Call, NamedTable | None]:
     """Take the arguments of a table function; return its call and the table that it is about.
 
-    The table is no argument of the call. Raises InvalidRequest for arguments that are no literals,
+    The table is not an argument. Raises InvalidRequest for arguments that are not literals,
     and for a table that is not named by a string.
     """
     at = cursor.at

@@ -111,7 +111,7 @@ class Rewriting:
 
     @cached_property
     def _words(self) -> dict[tuple[object, ...], str]:
-        """A word for each table and time that is no part of the text or of another word."""
+        """A word for each table and time that is not part of the text or of another word."""
         tables = [*self._inner] if self._source is None else [self._source, *self._inner]
         distinct = dict.fromkeys(_identity(at) for at in tables)
         return {identity: f"{self._stem}{n}__" for n, identity in enumerate(distinct)}

@@ -98,7 +98,7 @@ class Cursor:
     def accept_if_not_exists(self, what: str, *, or_replace: bool) -> bool:
         """Take IF NOT EXISTS if it comes next; InvalidRequest behind OR REPLACE.
 
-        ``what`` names the kind of what is created.
+        ``what`` is the kind of object, such as a table.
         """
         found = self.accept_if("NOT", "EXISTS")
         if found and or_replace:

@@ -124,7 +124,7 @@ class FunctionRelation:
     """A table function of the lake in a query, and the word that stands for it.
 
     ``table`` is the table that it is about, as ``t`` in ``table_changes('t', 1)``, None for those
-    of the whole lake. It is no argument of ``call``.
+    of the whole lake. It is not an argument of ``call``.
     """
 
     call: Call
@@ -224,7 +224,7 @@ class Selection:
     def query(self, columns: str = "*") -> Query:
         """Return the query that reads ``columns``, a text behind SELECT, of these rows.
 
-        The target's placeholder is no relation of it: whoever runs the query gives the rows.
+        The target's placeholder is not one of its relations: whoever runs the query gives the rows.
         """
         text = f"SELECT {columns} FROM {self.target.source}"
         if self.condition is None:

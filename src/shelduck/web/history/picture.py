@@ -24,7 +24,7 @@ _LABEL_APART = 4.2
 _MARK_TEXT = 9.0
 """The room that the words of a mark need, in percent."""
 _NARROW = 1.5
-"""Changes closer than this part of the width, in percent, cannot be told apart."""
+"""Changes closer than this part of the width, in percent, cannot be distinguished."""
 
 
 class Scale(Enum):
@@ -59,7 +59,7 @@ class Axis:
 
 
 def readable_scale(first: int, last: int, changes: Iterable[int]) -> Scale:
-    """Return the scale by snapshots if all changes can be told apart on it."""
+    """Return the scale by snapshots if all changes can be distinguished on it."""
     edges = sorted({c for c in changes if first <= c <= last})
     width = last + 1 - first
     gaps = [100 * (b - a) / width for a, b in pairwise([*edges, last + 1])]

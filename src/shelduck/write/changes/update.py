@@ -167,7 +167,7 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Replacing:
-    """How rows that replace others are written: matched, kept in the catalog if few, and told."""
+    """How rows that replace others are written: matched, in the catalog if few, and reported."""
 
     by_position: bool = False
     limits: Limits = NOTHING_INLINED

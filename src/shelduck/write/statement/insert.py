@@ -203,7 +203,7 @@ def _source(
 
 
 def time_word(field: Field | None) -> str | None:
-    """Return Spark's word for the type of a column, None if it is no date or time."""
+    """Return Spark's word for the type of a column, None if it is not a date or time."""
     return None if field is None else _TIMES.get(str(field.type))
 
 

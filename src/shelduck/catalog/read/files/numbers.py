@@ -126,7 +126,7 @@ def whole_number_bounds(
 ) -> Iterator[tuple[int, int, int]]:
     """Yield the lowest and highest integer of a column by file id, for ids above ``after``.
 
-    Bounds that are no integers, or do not fit 64 bits, are the lowest or highest integer that does.
+    Bounds that are not integers of 64 bits are the lowest or highest such integer.
     One statement. Raises CorruptLake if an id is not an integer.
     """
     dialect = dialect_of(connection)
