@@ -409,7 +409,7 @@ def test_d24_the_day_of_a_time_is_kept(case):
     assert str(case.both("SELECT v FROM t")[0][0]) == "2019-12-09"
 
 
-@PAGE.row(*("D25", MODIFY, "An INT that is no date fails the change; the data stays"))
+@PAGE.row(*("D25", MODIFY, "An INT that is not a date fails the change; the data stays"))
 def test_d25_a_bad_value_changes_nothing(case):
     case.lake.sql("CREATE TABLE t (k INT, v INT)")
     case.lake.sql("INSERT INTO t VALUES (1, 20191332)")
