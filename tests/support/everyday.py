@@ -35,7 +35,7 @@ BASE = [
 """The statements that make the lake with which every entry begins."""
 WORKS, REFUSED, RAW, WRONG = "works", "refused clearly", "raw error", "silently wrong"
 # Characters of a statement that the page shows though it works as written.
-_SHORT = 80
+_SHORT = 60
 HERE, DIFFERS, NOT_HERE = "works", "differs", "not here"
 # What only a person who knows Spark's insides can read.
 _RAW = re.compile(r"SQLSTATE|Py4J|py4j|\bat org\.|JVM|'Project|\[[A-Z_.]{8,}\]")
