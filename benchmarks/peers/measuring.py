@@ -37,14 +37,13 @@ _ABOUT = (
     " vectors, all three in one Spark session, in turns, the same SQL. {runs} runs, each a"
     " process of its own with {rounds} after a warm-up; a time is the median of the runs'"
     " medians. Ratio: Shelduck's over that of the faster peer, below 1 Shelduck is faster;"
-    " then the lowest and the highest ratio of a run, and the part of Shelduck's time in which"
-    " Spark has a job. Memory: peak heap of the one JVM, garbage included, in a round after a"
-    " collection, of Shelduck, Delta and Iceberg."
+    " then the lowest and the highest ratio of a run. Memory: peak heap of the one JVM, garbage"
+    " included, in a round after a collection, of Shelduck, Delta and Iceberg."
 )
 _ABOUT_MORE = "The verbs of the section above with {rows:,} rows, without TPC-H."
 _TPCH = " TPC-H: the sum of its 22 queries, each in one round after a warm-up."
 _DRAWING = "\n\n![Shelduck's time over that of the faster peer](benchmarks-peers.svg)"
-_HEADER = ("verb", "Shelduck", "Delta", "Iceberg", "ratio", "of runs", "in jobs", "memory, MB")
+_HEADER = ("verb", "Shelduck", "Delta", "Iceberg", "ratio", "of runs", "memory, MB")
 
 
 # Where the time of a verb goes that may be slower than the faster peer, for the page.
@@ -114,12 +113,10 @@ def _section(
         own = [f.ratio() for f in found]
         ratios[verb] = medians[0] / min(medians[1:])
         memory = [median(each) for each in zip(*(f.memory for f in found), strict=True)]
-        shares = [f.in_jobs for f in found if f.in_jobs is not None]
         section.rows.append(
             (
                 *(verb, *map(duration, medians), f"{ratios[verb]:.2f}"),
                 f"{min(own):.2f} to {max(own):.2f}",
-                f"{median(shares):.0%}" if shares else "",
                 " / ".join(f"{n:,.0f}" for n in memory),
             )
         )
@@ -168,7 +165,8 @@ def main() -> None:
 
 def _show(name: str, found: Found) -> None:
     cells = [duration(each) for each in found.medians()]
-    print(name, *cells, f"{found.ratio():.2f}", sep="\t", file=sys.stderr, flush=True)
+    share = "" if found.in_jobs is None else f"{found.in_jobs:.0%} in jobs"
+    print(name, *cells, f"{found.ratio():.2f}", share, sep="\t", file=sys.stderr, flush=True)
 
 
 class Heap:
