@@ -85,7 +85,8 @@ def run(*, quick: bool) -> Section:
                             again[name] = found["second"]
                         if found["longest lock"]:
                             locks[f"{name}, {verb}"] = 1000 * found["longest lock"]
-    section.rows = [_row(verb, found) for verb, found in shown.items()]
+    section.rows = [_row(verb, found) for verb, found in shown.items() if verb not in BRIEF]
+    section.aside = [_row(verb, found) for verb, found in shown.items() if verb in BRIEF]
     section.targets = [
         at_most(300, memory, "MB of driver memory for a point query"),
         at_most(0.5, first, "seconds of the first point query of a process", _WHY_FIRST),
@@ -164,6 +165,11 @@ VERBS: dict[str, Callable[[Lake], object]] = {
     "expiry of a tenth": _expire,
     "cleanup": lambda lake: lake.cleanup_old_files(cleanup_all=True),
 }
+# Printed, and not kept in the page: docs/scale.md has them, too.
+BRIEF = (
+    *("tables and columns", "newest 20 snapshots", "newest 20 of the table"),
+    "history of the table",
+)
 _WITH_SPARK = (
     *("point query", "t.snapshots, counted", "t.files, counted"),
     "compaction of 20 files",

@@ -15,7 +15,7 @@ NAMES = ("ducklake", "delta", "rules", "doris", "kudu", "queries")
 FOLDER = Path(__file__).parents[2] / "docs" / "coverage"
 README = Path(__file__).parents[2] / "README.md"
 BEGIN, END = "<!-- coverage -->", "<!-- /coverage -->"
-_SHORT = 160
+_SHORT = 100
 SAME, BEYOND, DIFFERS = "same", "beyond", "differs"
 
 Test = TypeVar("Test", bound=Callable[..., None])
