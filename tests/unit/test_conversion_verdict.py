@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from shelduck.model.changes.retype import conversion_verdict
-from shelduck.model.types.accepted import Engine
+from shelduck.model.types.accepted import TypeRules
 from shelduck.model.types.data_types import (
     PRIMITIVES,
     Decimal,
@@ -169,7 +169,7 @@ def test_what_holds_of_bounds_grain_and_engines_holds_of_all_parts():
     apart = conversion_verdict(
         parse_type("struct<a: int, b: date>"), parse_type("struct<a: decimal(10,0), b: date>")
     )
-    assert apart.accepted_by == frozenset({Engine.DELTA, Engine.DUCKDB})
+    assert apart.accepted_by == frozenset({TypeRules.DELTA, TypeRules.DUCKDB})
     assert not apart.is_default
 
 

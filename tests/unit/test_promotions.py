@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shelduck.model.types.accepted import Engine
+from shelduck.model.types.accepted import TypeRules
 from shelduck.model.types.data_types import PRIMITIVES, Decimal, List, Primitive, ducklake_type
 from shelduck.model.types.promotions import NO_RULE, RULES, Verdict, promotion
 
@@ -19,11 +19,11 @@ TYPES = Path(__file__).parents[2] / "docs" / "types.md"
 FACTS = Path(__file__).parents[1] / "data" / "promotions.csv"
 """What each engine was seen to do with 307 pairs, and whether each value survives."""
 ENGINES = {
-    "ducklake": Engine.DUCKLAKE,
-    "duckdb": Engine.DUCKDB,
-    "delta": Engine.DELTA,
-    "iceberg": Engine.ICEBERG,
-    "doris": Engine.DORIS,
+    "ducklake": TypeRules.DUCKLAKE,
+    "duckdb": TypeRules.DUCKDB,
+    "delta": TypeRules.DELTA,
+    "iceberg": TypeRules.ICEBERG,
+    "doris": TypeRules.DORIS,
 }
 DECIMALS = [(1, 0), (3, 0), (5, 0), (9, 0), (9, 2), (10, 0), (10, 2), (18, 2), (19, 0), (19, 2)]
 DECIMALS += [(20, 0), (38, 0), (38, 2), (38, 38)]
@@ -75,7 +75,7 @@ def test_what_loses_nothing_and_is_still_no_metadata_is_written_down():
 
 
 def test_all_promotions_of_delta_and_of_the_specification_are_metadata_only():
-    specified = {Engine.DUCKLAKE, Engine.DELTA}
+    specified = {TypeRules.DUCKLAKE, TypeRules.DELTA}
     found = {pair: promotion(*pair) for pair in PAIRS}
 
     # Spark can read no values of these types, and writes none.

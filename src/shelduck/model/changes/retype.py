@@ -9,7 +9,7 @@ from shelduck.errors import Unsupported
 from shelduck.model.tables.properties import TYPE_WIDENING, Properties, allows_promotion
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path, new_field, path_text
 from shelduck.model.tables.writable import unwritable_parts
-from shelduck.model.types.accepted import Engine
+from shelduck.model.types.accepted import TypeRules
 from shelduck.model.types.data_types import (
     DataType,
     Decimal,
@@ -226,7 +226,7 @@ def _of_members(source: Struct, target: Struct, path: Path, *, in_key: bool) -> 
 
 def _reshaped(reason: str) -> Promotion:
     """Return the verdict on a struct's shape; how other engines handle it was not measured."""
-    ours = frozenset({Engine.DUCKLAKE, Engine.DUCKDB})
+    ours = frozenset({TypeRules.DUCKLAKE, TypeRules.DUCKDB})
     return Promotion(Verdict.SAFE, reason, same_grain=True, accepted_by=ours)
 
 

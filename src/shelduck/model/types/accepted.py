@@ -7,7 +7,7 @@ from enum import Enum
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
 
 
-class Engine(Enum):
+class TypeRules(Enum):
     """Whose rules a type change may follow."""
 
     DUCKLAKE = "the DuckLake specification"
@@ -43,14 +43,14 @@ _DORIS_TEXTS = frozenset({*SIGNED, *FLOATS})
 _DORIS_OTHERS = frozenset({("date", "timestamp"), ("timestamp", "date"), ("int32", "date")})
 
 
-def accepting(source: Leaf, target: Leaf) -> frozenset[Engine]:
+def accepting(source: Leaf, target: Leaf) -> frozenset[TypeRules]:
     """Return the engines that change a column of ``source`` to ``target``, two different types."""
     rules = {
-        Engine.DUCKLAKE: _ducklake,
-        Engine.DUCKDB: _duckdb,
-        Engine.DELTA: delta_widens,
-        Engine.ICEBERG: iceberg_promotes,
-        Engine.DORIS: _doris,
+        TypeRules.DUCKLAKE: _ducklake,
+        TypeRules.DUCKDB: _duckdb,
+        TypeRules.DELTA: delta_widens,
+        TypeRules.ICEBERG: iceberg_promotes,
+        TypeRules.DORIS: _doris,
     }
     return frozenset(engine for engine, takes in rules.items() if takes(source, target))
 

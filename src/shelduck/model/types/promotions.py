@@ -14,7 +14,7 @@ from enum import Enum
 
 from shelduck.model.types.accepted import (
     TEMPORAL,
-    Engine,
+    TypeRules,
     accepting,
     is_decimal_wider,
     whole_digits,
@@ -71,7 +71,7 @@ class Promotion:
     reason: str
     bounds_hold: bool = True
     same_grain: bool = False
-    accepted_by: frozenset[Engine] = frozenset()
+    accepted_by: frozenset[TypeRules] = frozenset()
 
     @property
     def is_light(self) -> bool:
@@ -86,7 +86,7 @@ class Promotion:
     @property
     def is_default(self) -> bool:
         """True if every table allows it: it is a promotion of the DuckLake specification."""
-        return self.verdict is Verdict.SAME or Engine.DUCKLAKE in self.accepted_by
+        return self.verdict is Verdict.SAME or TypeRules.DUCKLAKE in self.accepted_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ NO_RULE = Rule(
 def promotion(source: DataType, target: DataType) -> Promotion:
     """Return what changing a leaf from ``source`` to ``target`` needs."""
     if source == target:
-        return Promotion(Verdict.SAME, "the type is the same", accepted_by=frozenset(Engine))
+        return Promotion(Verdict.SAME, "the type is the same", accepted_by=frozenset(TypeRules))
     if not isinstance(source, Primitive | Decimal) or not isinstance(target, Primitive | Decimal):
         return Promotion(Verdict.REFUSED, f"{source} and {target} are not both primitive types")
     rule = next((r for r in RULES if r.holds(source, target)), NO_RULE)
