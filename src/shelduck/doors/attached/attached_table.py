@@ -85,8 +85,8 @@ class AttachedTable:
     def write(self, verb: RowVerb, rows: DataFrame, evolution: Evolution, **how: object) -> None:
         """Write rows by a verb of `Table`, with its arguments."""
         with told_as_sparks():
-            call = getattr(Table(self.state, self.table), verb)
-            call(rows, evolve=evolution.words, rescue=evolution.rescue, **how)
+            to = Table(self.state, self.table)
+            verb(to, rows, evolve=evolution.words, rescue=evolution.rescue, **how)
 
     def merge(
         self, source: DataFrame, on: Column, clauses: Sequence[MergeClause], evolves: bool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -12,8 +12,8 @@ from shelduck.lake.spark_options import ReadOptions
 from shelduck.model.changes.evolution import Evolution
 from shelduck.write.merge.merge_clauses import MergeClause
 
-RowVerb = Literal["append", "overwrite", "overwrite_partitions"]
-"""A verb of a table that writes a frame of rows."""
+RowVerb = Callable[..., object]
+"""A verb of `shelduck.objects.table.Table` that writes a frame of rows."""
 
 
 class LakeTable(Protocol):

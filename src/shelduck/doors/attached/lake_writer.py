@@ -38,6 +38,7 @@ from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
 from shelduck.model.tables.schema import Field, Schema
 from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import quote_text
+from shelduck.objects.table import Table
 from shelduck.read.scan.matching import require_condition
 from shelduck.text.ddl.create_clauses import FOREIGN
 from shelduck.write.merge.merge_clauses import MergeAction, MergeClause, When
@@ -79,7 +80,7 @@ class LakeWriter(DataFrameWriterV2):
         evolution = evolution_asked(self._given)
         if not evolution.is_none:
             _refuse_rest(self._given, self._table)
-            self._table.write("append", self._df, evolution)
+            self._table.write(Table.append, self._df, evolution)
         else:
             super().append()
 
@@ -87,7 +88,7 @@ class LakeWriter(DataFrameWriterV2):
         """Replace the partitions of the rows, as one commit."""
         evolution = evolution_asked(self._given)
         _refuse_rest(self._given, self._table)
-        self._table.write("overwrite_partitions", self._df, evolution)
+        self._table.write(Table.overwrite_partitions, self._df, evolution)
 
 
 def save_as_table(
@@ -110,16 +111,16 @@ def save_as_table(
         evolution = FULL_EVOLUTION
     if is_there and mode == "APPEND" and not evolution.is_none:
         _refuse_rest(told, table)
-        table.write("append", writer._df, evolution)  # noqa: SLF001 - Spark's, as the lake needs it
+        table.write(Table.append, writer._df, evolution)  # noqa: SLF001 - Spark's, as the lake needs it
         return
     where = option_value(told, REPLACE_WHERE)
     if where is not None and mode == "OVERWRITE" and is_there:
         refuse_others(told, (REPLACE_WHERE, *EVOLUTION), f"a write into {table.name}")
-        table.write("overwrite", writer._df, evolution, where=where)  # noqa: SLF001
+        table.write(Table.overwrite, writer._df, evolution, where=where)  # noqa: SLF001
         return
     if is_there and mode == "OVERWRITE" and wants_partitions(told):
         refuse_others(told, (OVERWRITE_MODE, *EVOLUTION), f"a write into {table.name}")
-        table.write("overwrite_partitions", writer._df, evolution)  # noqa: SLF001
+        table.write(Table.overwrite_partitions, writer._df, evolution)  # noqa: SLF001
         return
     sparks(kind, None, keys)
 
@@ -136,7 +137,7 @@ def insert_into(
     if _mode(writer) == "OVERWRITE" and dynamic and table.is_partitioned:
         refuse_others(told, (OVERWRITE_MODE,), f"a write into {table.name}")
         rows = writer._df  # noqa: SLF001
-        table.write("overwrite_partitions", rows, NO_EVOLUTION, by_position=True)
+        table.write(Table.overwrite_partitions, rows, NO_EVOLUTION, by_position=True)
     else:
         sparks()
 
