@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 import shelduck
 from benchmarks.harness import Section, Timing, at_least, interleaved, ratio, scratch, timed
 from benchmarks.session import run_to_the_end, session
-from shelduck.engine.bridge.relation import Bridge, FileRelation
+from shelduck.engine.bridge.classic import ClassicEngine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from shelduck import Lake, Table
-    from shelduck.engine.bridge.codec import FileEntry
+    from shelduck.engine.bridge import FileEntry, FileRelation
 
 ROWS, QUICK_ROWS, FILES = 10_000_000, 200_000, 64
 # A row of the rollup for so many rows.
@@ -157,21 +157,21 @@ class _counting_files:  # noqa: N801 - used like a function
     """Counts the files that scans hand to Spark after their filters were looked at."""
 
     def __enter__(self) -> list[int]:
-        self._seen, self._relation = [0], Bridge.relation
+        self._seen, self._relation = [0], ClassicEngine.relation
 
-        def counted(bridge: Bridge, relation: FileRelation) -> DataFrame:
+        def counted(engine: ClassicEngine, relation: FileRelation) -> DataFrame:
             def counting(filters: list[str]) -> list[FileEntry]:
                 found = list(relation.lister(filters))
                 self._seen[0] = max(self._seen[0], len(found))
                 return found
 
-            return self._relation(bridge, replace(relation, lister=counting))
+            return self._relation(engine, replace(relation, lister=counting))
 
-        Bridge.relation = counted
+        ClassicEngine.relation = counted
         return self._seen
 
     def __exit__(self, *_: object) -> None:
-        Bridge.relation = self._relation
+        ClassicEngine.relation = self._relation
 
 
 def _rollup(section: Section, lake: Lake, rows: int, *, runs: int) -> float:

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from shelduck.engine.bridge import Bridge, Deletes, FileEntry, FileRelation, bridge_for
+from shelduck.engine.bridge import Deletes, Engine, FileEntry, FileRelation, engine_for
 from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def bridge(spark: SparkSession) -> Bridge:
-    made = bridge_for(spark)
-    assert made is not None
-    return made
+def bridge(spark: SparkSession) -> Engine:
+    return engine_for(spark)
 
 
 @pytest.fixture
@@ -43,7 +41,7 @@ def files_below(folder: Path) -> tuple[list[Path], str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [".puffin", ".parquet"])
 def test_deletes_of_duckdb_leave_the_same_rows(
-    bridge: Bridge, duck: DuckDBOracle, tmp_path: Path, kind: str
+    bridge: Engine, duck: DuckDBOracle, tmp_path: Path, kind: str
 ) -> None:
     duck.execute("CALL lake.set_option('write_deletion_vectors', ?)", [kind == ".puffin"])
     duck.execute("CREATE TABLE t AS SELECT range AS id FROM range(200000)")
@@ -68,7 +66,7 @@ def test_deletes_of_duckdb_leave_the_same_rows(
 
 
 def test_duckdb_reads_nested_columns_by_the_ids_that_we_write(
-    bridge: Bridge, duck: DuckDBOracle, spark: SparkSession, sqlite_url: str, tmp_path: Path
+    bridge: Engine, duck: DuckDBOracle, spark: SparkSession, sqlite_url: str, tmp_path: Path
 ) -> None:
     duck.execute(
         "CREATE TABLE t (id BIGINT, l STRUCT(a BIGINT, b VARCHAR[])[], m MAP(VARCHAR, INT))"
@@ -87,7 +85,9 @@ def test_duckdb_reads_nested_columns_by_the_ids_that_we_write(
     rows = spark.sql(
         "SELECT 7L id, array(named_struct('a', 1L, 'b', array('x', NULL))) l, map('k', 5) m"
     )
-    writer = rows.coalesce(1).write.format(bridge.write_format).options(**bridge.id_options(ids))
+    files = bridge.writer()
+    assert files is not None
+    writer = rows.coalesce(1).write.format(files.write_format).options(**files.id_options(ids))
     writer.save(str(tmp_path / "new"))
     (path,) = (tmp_path / "new").glob("*.parquet")
     # Our file takes the place of DuckDB's, which has no name mapping: only ids can lead it.

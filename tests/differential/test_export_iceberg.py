@@ -12,9 +12,9 @@ import pytest
 import shelduck
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, Unsupported
 from shelduck.formats.iceberg import iceberg_export, iceberg_metadata
-from shelduck.write.deletes import position_files
 from tests.support.iceberg import IcebergReaders
 from tests.support.meanwhile import once_before
+from tests.support.no_bridge import without_bridge
 from tests.support.normal import spark_rows
 
 EVOLVED = [
@@ -292,7 +292,7 @@ def test_without_a_way_into_the_jvm_deletes_are_the_same(lake, tmp_path, monkeyp
         "DELETE FROM t WHERE id BETWEEN 1 AND 58",
         "DELETE FROM t WHERE id = 59",
     )
-    monkeypatch.setattr(position_files, "bridge_for", lambda _: None)
+    without_bridge(monkeypatch)
 
     lake.table("t").export_iceberg(tmp_path / "out", format_version=version)
 

@@ -8,8 +8,8 @@ from pyarrow import parquet
 
 import shelduck
 from shelduck.errors import InvalidRequest
-from shelduck.write.parquet import write
 from tests.support.ducklakepy_oracle import oracle_at
+from tests.support.no_bridge import without_bridge
 from tests.support.odd_values import HELD, UNHELD
 
 pytestmark = [pytest.mark.guard, pytest.mark.usefixtures("ducklake_version")]
@@ -34,7 +34,7 @@ def in_files(lake, spark, values):
 
 def without_java(lake, spark, values):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(write, "bridge_for", lambda _: None)
+        without_bridge(patched)
         in_files(lake, spark, values)
 
 

@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 import shelduck
-from shelduck.read.scan import scan_frames
 from tests.support.lakes import catalog_files, rows
+from tests.support.no_bridge import without_bridge
 from tests.support.odd_names import LONG, VALUES
 from tests.support.oracle import DuckDBOracle
 
@@ -57,7 +57,7 @@ def agreed(lake, lake_file, monkeypatch=None):
             )
     if monkeypatch is not None:
         with monkeypatch.context() as patched:
-            patched.setattr(scan_frames, "bridge_for", lambda _: None)
+            without_bridge(patched)
             assert rows(lake.sql(query)) == found
     return found
 

@@ -6,8 +6,9 @@ import pytest
 
 import shelduck
 from shelduck.engine.files.storage import carry_file
-from shelduck.write.parquet import bucket_hash, partition_keys, write
+from shelduck.write.parquet import partition_keys
 from tests.support.ducklakepy_oracle import oracle_at
+from tests.support.no_bridge import without_bridge
 
 pytestmark = pytest.mark.usefixtures("ducklake_version")
 
@@ -146,8 +147,7 @@ def types(request, monkeypatch, ducklake_version):
     if "sql alone" not in request.param:
         chosen = tuple(TYPES) if request.param == "bridge" else SOME
         return tuple(kind for kind in chosen if kind not in LACKING[ducklake_version])
-    monkeypatch.setattr(write, "bridge_for", lambda _: None)
-    monkeypatch.setattr(bucket_hash, "bridge_for", lambda _: None)
+    without_bridge(monkeypatch)
     chosen = HASHES if request.param == "sql alone" else FEW_HASHES
     return tuple(kind for kind in chosen if kind not in LACKING[ducklake_version])
 

@@ -18,7 +18,7 @@ from shelduck.cli.app import app
 from shelduck.doors import sidecar
 from shelduck.doors.attached.attach import attached_to, detach
 from shelduck.doors.attached.takeover import TextKind
-from shelduck.engine.bridge import bridge_for, classes, driver
+from shelduck.engine.bridge import classes, driver
 from shelduck.engine.bridge.lake_catalog import CLASS
 from shelduck.errors import NotFound, Unsupported
 from tests.support.attaching import attached_lake
@@ -143,7 +143,7 @@ def test_a_client_that_says_nothing_holds_up_nobody_and_is_left(port):
 
 
 def test_a_python_that_is_ready_after_its_end_is_told_so(spark):
-    found = bridge_for(spark).loader.loadClass(driver._SIDECAR)
+    found = classes.loader_of(spark).loadClass(driver._SIDECAR)
     [ready] = [each for each in found.getMethods() if each.getName() == "ready"]
     arguments = spark._sc._gateway.new_array(spark._jvm.java.lang.Object, 2)
     arguments[1] = 1

@@ -21,9 +21,9 @@ from pyspark.sql import functions as sf
 
 import shelduck
 from shelduck.ducklake.format import FORMATS
-from shelduck.read.scan import scan_frames
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lengths import long, one_by_one
+from tests.support.no_bridge import without_bridge
 
 COLUMNS = {
     "d": "DOUBLE",
@@ -206,7 +206,7 @@ def _union(one, other):
 @pytest.fixture(params=["bridge", "public"])
 def path_of_reading(request, monkeypatch):
     if request.param == "public":
-        monkeypatch.setattr(scan_frames, "bridge_for", lambda _: None)
+        without_bridge(monkeypatch)
     return request.param
 
 

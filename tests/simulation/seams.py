@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 from unittest.mock import patch
 
+from shelduck.engine.bridge import Engine
 from shelduck.engine.files import listing, storage
 from shelduck.engine.rows.needed_columns import NamedRows
 from shelduck.files import compact
@@ -48,13 +49,14 @@ def seams(simulation: Callable[[], Simulation]) -> Iterator[None]:
         (compact, "at_once", lambda _: 2),
         (compact, "writes_several", lambda _: True),
         (lots, "at_once", lambda _: 2),
+        (lots, "writes_several", lambda _: False),
         # Some jobs publish what they convert in the same commit, as if their tables were small.
         (lots, "is_little", lambda _: random.random() < 0.5),
         # Half of the runs share their jobs, as if tables were large.
         (shares, "share_count", lambda _: 1 + 3 * (simulation().seed % 2)),
         (shadow_rows, "add_shadows", spark.add_shadows),
         (shadow_rows, "add_recalled", spark.add_recalled),
-        (convert, "bridge_for", lambda _: None),
+        (convert, "engine_for", Engine),
         (edit_verbs, "delete_rows", spark.delete_rows),
         (flush_rows, "write_deaths", spark.write_deaths),
         (flush_rows, "deaths_in", spark.deaths_in),

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shelduck.catalog.upkeep import known_files
-from shelduck.engine.bridge import Bridge, bridge_for
+from shelduck.engine.bridge import engine_for
+from shelduck.engine.bridge.classic import ClassicEngine
 from shelduck.read.plan.scan import plan_scan
-from shelduck.read.scan import scan_frames
 from shelduck.read.scan.scan_frames import read_rows
 from tests.support.lakes import Base
+from tests.support.no_bridge import without_bridge
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,9 +48,9 @@ def lake(copied):
 
 
 @pytest.fixture
-def bridge(spark: SparkSession) -> Bridge:
-    made = bridge_for(spark)
-    assert made is not None
+def bridge(spark: SparkSession) -> ClassicEngine:
+    made = engine_for(spark)
+    assert isinstance(made, ClassicEngine)
     return made
 
 
@@ -57,7 +58,7 @@ def bridge(spark: SparkSession) -> Bridge:
 def path_of_reading(request, monkeypatch):
     """Both ways into Spark: through the JVM, and by the public API as over Spark Connect."""
     if request.param == "public":
-        monkeypatch.setattr(scan_frames, "bridge_for", lambda _: None)
+        without_bridge(monkeypatch)
     return request.param
 
 

@@ -1,18 +1,16 @@
-"""A session without the bridge, as over Spark Connect: what looks for it finds nothing."""
+"""A session without the bridge, as over Spark Connect: it has only Spark's public API."""
 
 from __future__ import annotations
 
-import sys
+from typing import TYPE_CHECKING
 
-import pytest
+from shelduck.engine.bridge import Engine, classic
 
-_ANSWERS = {"bridge_for": lambda _: None, "has_jvm": lambda _: False}
+if TYPE_CHECKING:
+    import pytest
 
 
 def without_bridge(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no module of Shelduck reach the JVM, so that reads and writes agree on the way."""
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] == "shelduck":
-            for asked, answer in _ANSWERS.items():
-                if hasattr(module, asked):
-                    monkeypatch.setattr(module, asked, answer)
+    """Give every session the way of Spark's public API, instead of the one that is chosen."""
+    monkeypatch.setattr(classic, "ClassicEngine", Engine)
+    monkeypatch.setattr(classic, "_ENGINE", "_shelduck_public_engine")

@@ -116,7 +116,7 @@ def _package(requirement):
 PARSING = {
     "cli/demo.py",
     "cli/sql.py",
-    "engine/bridge/named.py",
+    "engine/bridge/relation.py",
     "write/merge/folding.py",
     "write/merge/key_ranges.py",
     "write/merge/load_rows.py",
@@ -142,3 +142,12 @@ def test_text_of_a_lake_reaches_sparks_parser_through_one_module():
             if isinstance(node, ast.Attribute) and node.attr in {"expr", "selectExpr"}:
                 found.add(path.relative_to(SOURCE.parent).as_posix())
     assert found == PARSING
+
+
+def test_one_place_chooses_the_way_into_spark():
+    choosing = [
+        path.relative_to(SOURCE.parent).as_posix()
+        for path in sorted(SOURCE.parent.rglob("*.py"))
+        if re.search(r"_jsparkSession|import .*ClassicEngine|ClassicEngine\)", path.read_text())
+    ]
+    assert choosing == ["engine/bridge/classic.py", "engine/bridge/jvm.py"]

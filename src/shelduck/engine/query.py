@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,12 +15,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from pyspark.sql.pandas.types import to_arrow_type
 
-from shelduck.engine.bridge.classes import loaded
-from shelduck.engine.bridge.jvm import has_jvm, java_session, optimized_plan
+from shelduck.engine.bridge import engine_of
 from shelduck.engine.bridge.lake_catalog import held_frames
-from shelduck.engine.bridge.named import query_of_views, row_of
 
-_TABLE = re.compile(r"'UnresolvedRelation \[(.*?)\], \[")
 _AT_ONCE = 10_000
 _TYPES: Mapping[str, pa.DataType] = {
     "bigint": pa.int64(),
@@ -42,34 +38,6 @@ _PLAIN = (
     T.DecimalType,
 )
 _LOCAL = "org.apache.spark.sql.catalyst.plans.logical.LocalRelation"
-
-
-def run_query(spark: SparkSession, text: str, relations: Mapping[str, DataFrame]) -> DataFrame:
-    """Return the DataFrame of a query in which each word of ``relations`` represents a DataFrame.
-
-    The words must occur nowhere else in the text, not even as a part of another word.
-    """
-    if not relations:
-        return spark.sql(text)
-    if has_jvm(spark):
-        unique = uuid.uuid4().hex
-        for word in relations:
-            text = text.replace(word, f"{word}{unique}")
-        views = {f"{word}{unique}": rows for word, rows in relations.items()}
-        return query_of_views(spark, text, views)
-    # PySpark replaces {names} by DataFrames; braces of the text itself are doubled.
-    template = text.replace("{", "{{").replace("}", "}}")
-    for word in relations:
-        template = template.replace(word, f"{{{word}}}")
-    return spark.sql(template, args=None, **relations)
-
-
-def tables_in(spark: SparkSession, text: str) -> list[str]:
-    """Return the tables that Spark finds in a query, as it writes them; none without its JVM."""
-    if not has_jvm(spark):
-        return []
-    plan = java_session(spark).sessionState().sqlParser().parsePlan(text).toString()
-    return _TABLE.findall(plan)
 
 
 @contextmanager
@@ -141,33 +109,6 @@ def answer(spark: SparkSession, columns: str, rows: Sequence[tuple[object, ...]]
     return spark.createDataFrame(plain, columns)
 
 
-def prepare_outcomes(spark: SparkSession) -> None:
-    """Do what may fail before `outcome`, which tells of a commit and must not fail."""
-    if has_jvm(spark):
-        loaded(spark)
-
-
-def outcome(spark: SparkSession, row: Mapping[str, int | str | None]) -> DataFrame:
-    """Return one row with the result of a statement: integers and plain words by name."""
-    if has_jvm(spark):
-        # Spark takes several times as long to parse and analyze a text.
-        return row_of(spark, [(name, *_kind_and_text(value)) for name, value in row.items()])
-    values = (
-        f"'{value}'"
-        if isinstance(value, str)
-        else f"CAST({'NULL' if value is None else value} AS BIGINT)"
-        for value in row.values()
-    )
-    names = ", ".join(f"`{name}`" for name in row)
-    # Spark returns rows of VALUES without a job.
-    return spark.sql(f"SELECT * FROM VALUES ({', '.join(values)}) AS outcome({names})")
-
-
-def _kind_and_text(value: int | str | None) -> tuple[str, str | None]:
-    kind = "string" if isinstance(value, str) else "bigint"
-    return kind, None if value is None else str(value)
-
-
 def metadata_frame(
     spark: SparkSession, columns: Mapping[str, str], rows: Iterable[Sequence[Any]]
 ) -> DataFrame:
@@ -192,7 +133,7 @@ def local_size(rows: DataFrame) -> int | None:
 
     None if a job would have to compute them, and over Spark Connect, which shows no plans.
     """
-    plan = optimized_plan(rows)
+    plan = engine_of(rows).optimized_plan(rows)
     if plan is None or plan.getClass().getName() != _LOCAL:
         return None
     return int(plan.data().size())

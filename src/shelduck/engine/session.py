@@ -22,7 +22,6 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from shelduck.engine.bridge.jvm import has_jvm
 from shelduck.errors import Unsupported
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
     "PySparkException",
     "SparkSession",
     "StructType",
-    "has_jvm",
     "is_catalog",
     "is_stopped",
     "session_for",

@@ -15,7 +15,8 @@ from typing import Any, NoReturn
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from shelduck.engine.bridge.jvm import current_thread, has_jvm, stages_of
+from shelduck.engine.bridge import engine_for
+from shelduck.engine.bridge.jvm import current_thread, stages_of
 from shelduck.engine.session import is_stopped
 
 _SECONDS, _PAUSE = 15.0, 0.1
@@ -27,7 +28,7 @@ class SparkJobs:
     """The Spark jobs of one call: those of its own thread, and of threads inside `joined`."""
 
     def __init__(self, spark: SparkSession | None) -> None:
-        is_usable = spark is not None and has_jvm(spark) and not is_stopped(spark)
+        is_usable = spark is not None and engine_for(spark).stops_jobs and not is_stopped(spark)
         self._spark = spark if is_usable else None
         self._tag = f"shelduck-{uuid.uuid4()}"
         self._threads: list[Any] = []

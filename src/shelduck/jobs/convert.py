@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from shelduck.engine.bridge import bridge_for
+from shelduck.engine.bridge import engine_for
 from shelduck.engine.files.physical import physical_schema
 from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.errors import InvalidRequest
@@ -91,9 +91,9 @@ def write_converted(
     others are converted, or taken from the ``past`` if they are recalled. Raises InvalidRequest if
     a value cannot be converted, or Spark's error about it.
     """
-    # Files that are written over Connect do not count the NULLs of every column.
-    counted = bridge_for(spark) is not None
-    files = [f for one in bins for f in one.files] if counted else []
+    engine = engine_for(spark)
+    counted = engine.counts_nulls
+    files = [f for one in bins for f in one.files] if engine.copies_columns else []
     copied = copied_files(found.table, files, shadows, past)[0]
 
     def frame(rows: TableRows, origins: Sequence[Origin]) -> DataFrame:
@@ -164,7 +164,7 @@ def renewal_of_types(
     """
     files = [f for f in found.rows.files if f.id in older]
     copied = dict[int, CopiedFile]()
-    if bridge_for(spark) is not None:
+    if engine_for(spark).copies_columns:
         copied, _ = copied_files(found.table, files, (), least=SMALL)
     shared = [f.id for f in files if f.id not in copied]
     bins = bins_of_copies(found, copied)

@@ -14,7 +14,7 @@ from shelduck.catalog.read.files.numbers import deletes_of_files
 from shelduck.catalog.read.files.outside import UnprovenFile, bytes_of_large_files, files_unproven
 from shelduck.catalog.read.holdings import holdings_of
 from shelduck.catalog.read.inlined_rows import inlined_rows
-from shelduck.engine.bridge import Bridge, bridge_for
+from shelduck.engine.bridge import Engine, engine_for
 from shelduck.engine.named_errors import SparkError, data_fault
 from shelduck.engine.session import DataFrame
 from shelduck.jobs.convert import told_of_expression
@@ -62,11 +62,11 @@ def with_dictionaries(
     with unit.state.store.read() as connection:
         if bytes_of_large_files(connection, table, _SMALL) <= _WORTH:
             return found
-    bridge = bridge_for(unit.state.spark)
-    if bridge is None:
+    engine = engine_for(unit.state.spark)
+    if not engine.reads_dictionaries:
         return found
-    judged = [s for s in shadows if shadow_rows.judges_alone(bridge.spark, table, s)]
-    looks = (_Looking(unit, bridge, table, shadow).proof() for shadow in judged)
+    judged = [s for s in shadows if shadow_rows.judges_alone(engine.spark, table, s)]
+    looks = (_Looking(unit, engine, table, shadow).proof() for shadow in judged)
     columns = [proof for proof in looks if proof is not None]
     known = () if found is None else found.columns
     return Preflight(table, [*known, *columns], is_whole=False) if columns else found
@@ -77,7 +77,7 @@ class _Looking:
     """One look at the files of a table for one column."""
 
     unit: UnitOfWork
-    bridge: Bridge
+    engine: Engine
     table: TableVersion
     shadow: Shadow
     _files: dict[int, UnprovenFile] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class _Looking:
         looked = self._worth()
         if not looked:
             return None
-        values = dictionary_values(self.bridge, self.table, self.shadow.old, looked)
+        values = dictionary_values(self.engine, self.table, self.shadow.old, looked)
         rows = sum(len(part.rows) for part in self._inlined)
         frame = with_rows(values, self._kept()) if rows else values
         proof = ColumnProof(self.shadow, len(self._files), len(self._empty), rows=rows)
@@ -188,14 +188,14 @@ class _Looking:
         return some_rows(state.store, self.table, state.layouts, [number])
 
     def _frame(self, rows: TableRows, *origins: Origin) -> DataFrame:
-        return rows.frame(self.bridge.spark, [self.shadow.old.name], origins)
+        return rows.frame(self.engine.spark, [self.shadow.old.name], origins)
 
     def _failed(self, proof: ColumnProof, looked: Sequence[DictionaryFile]) -> ColumnProof:
         """Return what is proven if an expression failed: for which row, if one has the value."""
 
         def first(count: int) -> DataFrame:
             some = looked[:count]
-            return with_values(dictionary_values(self.bridge, self.table, self.shadow.old, some))
+            return with_values(dictionary_values(self.engine, self.table, self.shadow.old, some))
 
         number = shadow_rows.failing_part(len(looked), first, self.shadow)
         if number is None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from shelduck.catalog.read import read
-from shelduck.engine.files.physical import ROW_ID_COLUMN
 from shelduck.engine.session import SparkSession
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.lake.done import Counts, Done, discard
@@ -28,7 +27,7 @@ from shelduck.model.changes.change import (
 )
 from shelduck.model.changes.feed_plan import FeedSnapshots, Span
 from shelduck.model.files.data_file import DataFile, InlinedRows, deletes_seen
-from shelduck.model.files.layout import SNAPSHOT_FIELD
+from shelduck.model.files.layout import ROW_ID_COLUMN, SNAPSHOT_FIELD
 from shelduck.model.tables.rollup import ROLLUPS, refuse_rollup
 from shelduck.model.tables.schema import retyped
 from shelduck.model.tables.table_version import TableVersion

@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from shelduck.catalog.read import read
 from shelduck.catalog.read.holdings import Holdings
 from shelduck.catalog.read.later_inlined import inlined_since
-from shelduck.engine.bridge.named import again, held
-from shelduck.engine.session import DataFrame, SparkSession, has_jvm
+from shelduck.engine.bridge import engine_for
+from shelduck.engine.bridge.classic import again
+from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.model.files.data_file import DataFile, InlinedRows
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import Field, TableId
@@ -46,11 +47,11 @@ class KeptRows:
         if known is not None and known[0] is spark:
             return again(known[1])
         made = frame_of_inlined(spark, self.rows, columns, origins)
-        if not has_jvm(spark):
+        kept = engine_for(spark).kept(made)
+        if kept is None:
             return made
         if len(self.frames) >= _MOST_FRAMES:
             self.frames.clear()
-        kept = held(made) or made
         self.frames[chosen] = spark, kept
         return again(kept)
 

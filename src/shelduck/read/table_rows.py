@@ -11,10 +11,10 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.catalog.read.queries import chunks
-from shelduck.engine.bridge.named import whole_condition
+from shelduck.engine.bridge import engine_for, engine_of
 from shelduck.engine.files.layouts import read_layouts
 from shelduck.engine.files.listing import absent_files
-from shelduck.engine.session import DataFrame, SparkSession, has_jvm
+from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import (
@@ -133,7 +133,7 @@ class TableRows:
         ``choose`` may answer a query from a rollup.
         """
         snapshots = Origin.SNAPSHOT_ID in origins
-        if has_jvm(spark):
+        if engine_for(spark).prunes_files:
             plan, pruner = self._scan(columns, snapshots=snapshots)
         else:
             plan, pruner = self._plan(columns, snapshots=snapshots), self._pruner
@@ -160,7 +160,7 @@ class TableRows:
         ``found`` are the rows of a frame of the files, with all columns, for which the condition is
         true. None if it is more than filters on one scan.
         """
-        texts = whole_condition(found)
+        texts = engine_of(found).whole_condition(found)
         if not texts:
             return None
         plan, pruner = self._scan(None)

@@ -8,10 +8,10 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 import shelduck
 from shelduck import InvalidRequest, NotFound
-from shelduck.write.parquet import write
 from tests.support.attaching import attached_lake
 from tests.support.lakes import newest, rows
 from tests.support.meanwhile import convert_first
+from tests.support.no_bridge import without_bridge
 from tests.support.oracle import DuckDBOracle
 
 FIRST, SECOND, THIRD = (1, "a"), (2, "b"), (2, "c")
@@ -336,7 +336,7 @@ def test_without_options_a_row_group_has_a_million_rows(spark, lake, size):
 @pytest.mark.parametrize("way", ["bridge", "public"])
 def test_files_are_encoded_as_the_options_say(spark, lake, monkeypatch, way, repeated):
     if way == "public":
-        monkeypatch.setattr(write, "bridge_for", lambda _: None)
+        without_bridge(monkeypatch)
     name = f"e_{way}_{repeated}".lower()
     lake.create_table(name, {"id": "int", "a": "array<int>" if repeated else "int"})
     settings = {

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
-from shelduck.engine.bridge import bridge_for, classes
+from shelduck.engine.bridge import Engine, classes, engine_for
 from shelduck.errors import Unsupported
 from tests.support.cover import ROOT
 from tests.support.processes import SPARK_HOME
@@ -27,7 +27,7 @@ def test_no_bridge_without_a_jvm_at_hand() -> None:
         def _jsparkSession(self) -> None:  # noqa: N802
             raise AttributeError
 
-    assert bridge_for(ConnectSession()) is None  # type: ignore[arg-type]
+    assert type(engine_for(ConnectSession())) is Engine  # type: ignore[arg-type]
 
 
 def test_the_jar_is_compiled_once_and_kept_in_the_cache(
@@ -102,21 +102,21 @@ def test_one_application_gets_one_jar(spark: SparkSession) -> None:
         listed = spark.sparkContext._jsc.sc().listJars().mkString("\n").split("\n")
         return [name for name in listed if "shelduck-bridge" in name]
 
-    threads = [threading.Thread(target=bridge_for, args=(spark,)) for _ in range(4)]
+    threads = [threading.Thread(target=classes.loaded, args=(spark,)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    bridge_for(spark.newSession())
+    classes.loaded(spark.newSession())
     assert len(jars()) == 1
 
 
 def test_two_versions_in_one_application_are_refused(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bridge_for(spark)
+    classes.loaded(spark)
     # As in a process of another version that shares this application's JVM.
     monkeypatch.setattr(classes, "_known", WeakKeyDictionary())
     monkeypatch.setattr(classes, "_fingerprint", lambda: "another")
     with pytest.raises(Unsupported, match="restart it to change the version"):
-        bridge_for(spark)
+        classes.loaded(spark)

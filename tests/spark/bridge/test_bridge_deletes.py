@@ -11,8 +11,8 @@ from ducklakepy.puffin import encode_deletion_vectors
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
-from shelduck.engine.bridge import Bridge, Deletes, FileEntry, FileRelation
-from shelduck.engine.files.plain_deletes import vector_snapshots
+from shelduck.engine.bridge import Deletes, Engine, FileEntry, FileRelation
+from shelduck.read.scan.plain_deletes import vector_snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ def reader(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]
 
 
 def scan(
-    bridge: Bridge, schema: str | StructType, *entries: tuple[Path, Deletes | None]
+    bridge: Engine, schema: str | StructType, *entries: tuple[Path, Deletes | None]
 ) -> DataFrame:
     def lister(_: list[str]) -> list[FileEntry]:
         return [FileEntry(str(path), path.stat().st_size, (), deletes) for path, deletes in entries]
@@ -58,7 +58,7 @@ def delete_file(path: Path, positions: list[int], snapshots: list[int] | None = 
     return str(path)
 
 
-def test_rows_of_a_delete_file_are_dropped(bridge: Bridge, tmp_path: Path, reader: str) -> None:
+def test_rows_of_a_delete_file_are_dropped(bridge: Engine, tmp_path: Path, reader: str) -> None:
     file = delete_file(tmp_path / "d.parquet", [0, 4, 9])
     table = scan(bridge, "id bigint", (numbers(tmp_path / "f.parquet"), Deletes(file)))
     assert ids_of(table) == [1, 2, 3, 5, 6, 7, 8]
@@ -67,7 +67,7 @@ def test_rows_of_a_delete_file_are_dropped(bridge: Bridge, tmp_path: Path, reade
 
 
 def test_inlined_positions_join_those_of_the_delete_file(
-    bridge: Bridge, tmp_path: Path, reader: str
+    bridge: Engine, tmp_path: Path, reader: str
 ) -> None:
     file = delete_file(tmp_path / "d.parquet", [0, 4])
     deletes = Deletes(file, positions=[9, 4, 2])
@@ -86,7 +86,7 @@ def test_inlined_positions_join_those_of_the_delete_file(
     ("bound", "expected"), [(4, [0, 1, 2, 3]), (5, [1, 2, 3]), (6, [1, 3]), (None, [1])]
 )
 def test_rows_deleted_after_the_bound_stay(
-    bridge: Bridge, tmp_path: Path, bound: int | None, expected: list[int]
+    bridge: Engine, tmp_path: Path, bound: int | None, expected: list[int]
 ) -> None:
     file = delete_file(tmp_path / "d.parquet", [0, 2, 3], [5, 6, 7])
     table = scan(bridge, "id bigint", (numbers(tmp_path / "f", 4), Deletes(file, bound)))
@@ -94,14 +94,14 @@ def test_rows_deleted_after_the_bound_stay(
 
 
 def test_a_bound_does_not_matter_where_the_delete_file_tells_no_snapshots(
-    bridge: Bridge, tmp_path: Path
+    bridge: Engine, tmp_path: Path
 ) -> None:
     file = delete_file(tmp_path / "d.parquet", [0, 2])
     table = scan(bridge, "id bigint", (numbers(tmp_path / "f", 4), Deletes(file, 1)))
     assert ids_of(table) == [1, 3]
 
 
-def test_columns_of_a_delete_file_are_known_by_their_ids(bridge: Bridge, tmp_path: Path) -> None:
+def test_columns_of_a_delete_file_are_known_by_their_ids(bridge: Engine, tmp_path: Path) -> None:
     def field(name: str, field_id: int) -> pa.Field:
         return pa.field(name, pa.int64(), metadata={"PARQUET:field_id": str(field_id)})
 
@@ -112,7 +112,7 @@ def test_columns_of_a_delete_file_are_known_by_their_ids(bridge: Bridge, tmp_pat
 
 
 def test_files_with_and_without_deletes_read_together(
-    bridge: Bridge, tmp_path: Path, reader: str
+    bridge: Engine, tmp_path: Path, reader: str
 ) -> None:
     first, second, third = (numbers(tmp_path / name, 3) for name in "abc")
     table = scan(
@@ -149,7 +149,7 @@ def every_reader(request: pytest.FixtureRequest, spark: SparkSession) -> Iterato
     ],
 )
 def test_each_row_knows_its_position_however_a_file_is_cut(
-    bridge: Bridge, spark: SparkSession, tmp_path: Path, condition: str, deleted: range | tuple[()]
+    bridge: Engine, spark: SparkSession, tmp_path: Path, condition: str, deleted: range | tuple[()]
 ) -> None:
     path = numbers(tmp_path / "f", 50_000, group=7_000)
     spark.conf.set("spark.sql.files.maxPartitionBytes", path.stat().st_size // 5)
@@ -168,7 +168,7 @@ def test_each_row_knows_its_position_however_a_file_is_cut(
 
 @pytest.mark.slow
 def test_deletes_hold_across_splits_row_groups_and_batches(
-    bridge: Bridge, spark: SparkSession, tmp_path: Path, reader: str
+    bridge: Engine, spark: SparkSession, tmp_path: Path, reader: str
 ) -> None:
     path = numbers(tmp_path / "f", 50_000, group=7_000)
     spark.conf.set("spark.sql.files.maxPartitionBytes", path.stat().st_size // 5)
@@ -182,14 +182,14 @@ def test_deletes_hold_across_splits_row_groups_and_batches(
         spark.conf.unset("spark.sql.files.maxPartitionBytes")
 
 
-def test_whole_batches_may_be_deleted(bridge: Bridge, tmp_path: Path, reader: str) -> None:
+def test_whole_batches_may_be_deleted(bridge: Engine, tmp_path: Path, reader: str) -> None:
     path = numbers(tmp_path / "f", 20_000)
     table = scan(bridge, "id bigint", (path, Deletes(positions=range(19_999))))
     assert ids_of(table) == [19_999]
 
 
 def test_the_row_index_that_a_query_asks_for_counts_in_the_file(
-    bridge: Bridge, tmp_path: Path, reader: str
+    bridge: Engine, tmp_path: Path, reader: str
 ) -> None:
     table = scan(bridge, "id bigint", (numbers(tmp_path / "f", 4), Deletes(positions=[0, 2])))
     rows = table.selectExpr("_metadata.row_index AS at", "id", "_metadata.file_name AS name")
@@ -200,7 +200,7 @@ def test_the_row_index_that_a_query_asks_for_counts_in_the_file(
 @pytest.mark.slow
 @pytest.mark.parametrize("fields", [99, 100, 101, 130])
 def test_wide_tables_drop_rows_whatever_reader_spark_takes(
-    bridge: Bridge, tmp_path: Path, fields: int
+    bridge: Engine, tmp_path: Path, fields: int
 ) -> None:
     path = tmp_path / "wide"
     pq.write_table(pa.table({f"c{n}": [n, n + 1, n + 2] for n in range(fields)}), path)
@@ -210,7 +210,7 @@ def test_wide_tables_drop_rows_whatever_reader_spark_takes(
 
 
 def test_rows_are_dropped_without_whole_stage_codegen(
-    bridge: Bridge, spark: SparkSession, tmp_path: Path
+    bridge: Engine, spark: SparkSession, tmp_path: Path
 ) -> None:
     spark.conf.set("spark.sql.codegen.wholeStage", "false")
     try:
@@ -239,7 +239,7 @@ FROM range(0, 40, 1, 1)
 
 @pytest.mark.slow
 def test_every_type_keeps_its_values_beside_deleted_rows(
-    bridge: Bridge, spark: SparkSession, tmp_path: Path, reader: str
+    bridge: Engine, spark: SparkSession, tmp_path: Path, reader: str
 ) -> None:
     plain = spark.sql(EVERY_TYPE)
     plain.write.parquet(str(tmp_path / "t"))
@@ -263,7 +263,7 @@ def vector(path: Path, values: list[int], *, spoil: bool = False) -> str:
 
 
 def test_positions_of_a_deletion_vector_are_dropped(
-    bridge: Bridge, tmp_path: Path, reader: str
+    bridge: Engine, tmp_path: Path, reader: str
 ) -> None:
     deletes = Deletes(vector(tmp_path / "d.puffin", [1, 3]), positions=[0])
     assert ids_of(scan(bridge, "id bigint", (numbers(tmp_path / "f", 5), deletes))) == [2, 4]
@@ -278,7 +278,7 @@ def test_positions_of_a_deletion_vector_are_dropped(
     ],
 )
 def test_a_delete_file_that_cannot_be_read_fails_the_query(
-    bridge: Bridge, tmp_path: Path, name: str, content: bytes, message: str
+    bridge: Engine, tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
     table = scan(bridge, "id bigint", (numbers(tmp_path / "f"), Deletes(str(tmp_path / name))))
@@ -286,7 +286,7 @@ def test_a_delete_file_that_cannot_be_read_fails_the_query(
         table.collect()
 
 
-def test_a_damaged_deletion_vector_fails_the_query(bridge: Bridge, tmp_path: Path) -> None:
+def test_a_damaged_deletion_vector_fails_the_query(bridge: Engine, tmp_path: Path) -> None:
     file = vector(tmp_path / "d.puffin", [1, 3], spoil=True)
     with pytest.raises(Exception, match="checksum does not match"):
         scan(bridge, "id bigint", (numbers(tmp_path / "f"), Deletes(file))).collect()
@@ -306,7 +306,7 @@ def container(tmp_path: Path) -> Callable[..., str]:
 
 
 def test_each_snapshot_has_the_deletion_vectors_up_to_it(
-    bridge: Bridge, container: Callable[..., str], tmp_path: Path
+    bridge: Engine, container: Callable[..., str], tmp_path: Path
 ) -> None:
     file = container((1, 5), (3, 9), (70_000, 9), (0, 7))
 
@@ -334,7 +334,7 @@ def test_each_snapshot_has_the_deletion_vectors_up_to_it(
     ],
 )
 def test_a_damaged_file_of_deletion_vectors_fails_the_query(
-    bridge: Bridge,
+    bridge: Engine,
     container: Callable[..., str],
     tmp_path: Path,
     cut: tuple[bytes, bytes],
@@ -346,7 +346,7 @@ def test_a_damaged_file_of_deletion_vectors_fails_the_query(
 
 
 def test_a_missing_delete_file_fails_even_if_the_session_ignores_missing_files(
-    bridge: Bridge, spark: SparkSession, tmp_path: Path
+    bridge: Engine, spark: SparkSession, tmp_path: Path
 ) -> None:
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     try:
@@ -359,7 +359,7 @@ def test_a_missing_delete_file_fails_even_if_the_session_ignores_missing_files(
 
 @pytest.mark.slow
 def test_scans_with_deletes_can_be_cached_joined_and_shuffled(
-    bridge: Bridge, tmp_path: Path, reader: str
+    bridge: Engine, tmp_path: Path, reader: str
 ) -> None:
     table = scan(bridge, "id bigint", (numbers(tmp_path / "f"), Deletes(positions=[0, 9])))
     cached = table.cache()

@@ -13,7 +13,7 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StructField, StructType
 
-from shelduck.engine.bridge import Bridge, Deletes, FileEntry, FileRelation, bridge_for
+from shelduck.engine.bridge import Deletes, Engine, FileEntry, FileRelation, engine_for
 from shelduck.errors import InvalidRequest, Unsupported
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-def read(bridge: Bridge, lister: object, constants: str = "n bigint, label string") -> DataFrame:
+def read(bridge: Engine, lister: object, constants: str = "n bigint, label string") -> DataFrame:
     return bridge.relation(
         FileRelation(
             ID, StructType.fromDDL(constants), lister, with_deletes=False, size_in_bytes=1000
@@ -63,7 +63,7 @@ def read(bridge: Bridge, lister: object, constants: str = "n bigint, label strin
     )
 
 
-def test_reads_the_listed_files_with_their_constants(bridge: Bridge, files: Files) -> None:
+def test_reads_the_listed_files_with_their_constants(bridge: Engine, files: Files) -> None:
     rows = read(bridge, files).groupBy("n", "label").agg(sf.sum("id")).orderBy("n").collect()
     assert [tuple(row) for row in rows] == [
         (0, "file 0", 45),
@@ -72,18 +72,18 @@ def test_reads_the_listed_files_with_their_constants(bridge: Bridge, files: File
     ]
 
 
-def test_a_file_that_the_lister_leaves_out_is_not_read(bridge: Bridge, files: Files) -> None:
+def test_a_file_that_the_lister_leaves_out_is_not_read(bridge: Engine, files: Files) -> None:
     def first(filters: list[str]) -> list[FileEntry]:
         return list(files(filters))[:1]
 
     assert read(bridge, first).count() == 10
 
 
-def test_no_file_at_all_gives_no_rows(bridge: Bridge) -> None:
+def test_no_file_at_all_gives_no_rows(bridge: Engine) -> None:
     assert read(bridge, lambda _: []).collect() == []
 
 
-def test_the_lister_is_asked_only_when_a_query_runs(bridge: Bridge, files: Files) -> None:
+def test_the_lister_is_asked_only_when_a_query_runs(bridge: Engine, files: Files) -> None:
     table = read(bridge, files)
     assert files.asked == []
     table.count()
@@ -91,7 +91,7 @@ def test_the_lister_is_asked_only_when_a_query_runs(bridge: Bridge, files: Files
 
 
 def test_pushed_filters_name_columns_without_qualifier(
-    bridge: Bridge, files: Files, spark: SparkSession
+    bridge: Engine, files: Files, spark: SparkSession
 ) -> None:
     read(bridge, files).createOrReplaceTempView("bridge_t")
     assert spark.sql("SELECT count(*) FROM bridge_t q WHERE q.id = 7000 - 6990").first()[0] == 1
@@ -99,7 +99,7 @@ def test_pushed_filters_name_columns_without_qualifier(
 
 
 def test_struct_fields_and_odd_names_are_quoted_in_pushed_filters(
-    bridge: Bridge, tmp_path: Path
+    bridge: Engine, tmp_path: Path
 ) -> None:
     path = file_of(tmp_path / "s.parquet", **{"s": [{"a.b": 1}], "x\ny": [5]})
     asked = []
@@ -116,7 +116,7 @@ def test_struct_fields_and_odd_names_are_quoted_in_pushed_filters(
 
 
 def test_a_filter_on_spark_metadata_is_not_taken_for_a_column(
-    bridge: Bridge, tmp_path: Path
+    bridge: Engine, tmp_path: Path
 ) -> None:
     path = file_of(tmp_path / "a.parquet", file_name=["mine"])
     asked = []
@@ -150,12 +150,12 @@ def test_a_filter_on_spark_metadata_is_not_taken_for_a_column(
     ],
 )
 def test_filters_on_constants_are_applied(
-    bridge: Bridge, files: Files, condition: str, expected: int
+    bridge: Engine, files: Files, condition: str, expected: int
 ) -> None:
     assert read(bridge, files).where(condition).count() == expected
 
 
-def test_constants_of_every_type_arrive_unchanged(bridge: Bridge, files: Files) -> None:
+def test_constants_of_every_type_arrive_unchanged(bridge: Engine, files: Files) -> None:
     text = "tab\t line\n return\r back\\slash \\N ünï 🦆"
 
     def lister(_: list[str]) -> list[FileEntry]:
@@ -181,7 +181,7 @@ def test_constants_of_every_type_arrive_unchanged(bridge: Bridge, files: Files) 
 )
 @pytest.mark.parametrize("scheme", ["", "file://"])
 def test_no_character_of_a_path_is_reinterpreted(
-    bridge: Bridge, tmp_path: Path, folder: str, scheme: str
+    bridge: Engine, tmp_path: Path, folder: str, scheme: str
 ) -> None:
     path = file_of(tmp_path / folder / "f%20 1.parquet", id=[1, 2])
     size = path.stat().st_size
@@ -193,12 +193,12 @@ def test_no_character_of_a_path_is_reinterpreted(
     assert [row.id for row in rows] == [1, 2]
 
 
-def test_input_files_are_those_of_the_lister(bridge: Bridge, files: Files) -> None:
+def test_input_files_are_those_of_the_lister(bridge: Engine, files: Files) -> None:
     assert sorted(read(bridge, files).inputFiles()) == [f"file://{path}" for path in files.paths]
 
 
 def test_an_error_of_the_lister_reaches_the_user_and_the_session_goes_on(
-    bridge: Bridge, files: Files
+    bridge: Engine, files: Files
 ) -> None:
     def broken(_: list[str]) -> list[FileEntry]:
         message = "catalog went\naway"
@@ -209,7 +209,7 @@ def test_an_error_of_the_lister_reaches_the_user_and_the_session_goes_on(
     assert read(bridge, files).count() == 30
 
 
-def test_an_error_in_a_broadcast_side_reaches_the_user(bridge: Bridge, files: Files) -> None:
+def test_an_error_in_a_broadcast_side_reaches_the_user(bridge: Engine, files: Files) -> None:
     def broken(_: list[str]) -> list[FileEntry]:
         message = "no such snapshot"
         raise InvalidRequest(message)
@@ -220,7 +220,7 @@ def test_an_error_in_a_broadcast_side_reaches_the_user(bridge: Bridge, files: Fi
 
 
 def test_an_entry_that_does_not_fit_the_relation_fails_the_query(
-    bridge: Bridge, files: Files
+    bridge: Engine, files: Files
 ) -> None:
     def with_deletes(_: list[str]) -> list[FileEntry]:
         return [FileEntry(str(files.paths[0]), 1, (1, "x"), Deletes(positions=[0]))]
@@ -232,7 +232,7 @@ def test_an_entry_that_does_not_fit_the_relation_fails_the_query(
 
 
 def test_a_missing_file_fails_even_if_the_session_ignores_missing_files(
-    bridge: Bridge, spark: SparkSession, tmp_path: Path
+    bridge: Engine, spark: SparkSession, tmp_path: Path
 ) -> None:
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     try:
@@ -245,7 +245,7 @@ def test_a_missing_file_fails_even_if_the_session_ignores_missing_files(
 
 
 def test_joins_of_a_relation_with_itself_and_under_views(
-    bridge: Bridge, files: Files, spark: SparkSession
+    bridge: Engine, files: Files, spark: SparkSession
 ) -> None:
     read(bridge, files).createOrReplaceTempView("bridge_v")
     rows = spark.sql(
@@ -256,7 +256,7 @@ def test_joins_of_a_relation_with_itself_and_under_views(
 
 
 @pytest.mark.slow
-def test_many_threads_plan_at_once(bridge: Bridge, files: Files) -> None:
+def test_many_threads_plan_at_once(bridge: Engine, files: Files) -> None:
     table = read(bridge, files)
     counts: list[tuple[int, int]] = []
 
@@ -274,13 +274,12 @@ def test_many_threads_plan_at_once(bridge: Bridge, files: Files) -> None:
 def test_another_session_of_the_same_application_reads_too(
     spark: SparkSession, files: Files
 ) -> None:
-    other = bridge_for(spark.newSession())
-    assert other is not None
+    other = engine_for(spark.newSession())
     assert read(other, files).count() == 30
 
 
 @pytest.mark.slow
-def test_a_lister_is_let_go_when_nothing_reads_by_it(bridge: Bridge, files: Files) -> None:
+def test_a_lister_is_let_go_when_nothing_reads_by_it(bridge: Engine, files: Files) -> None:
     lister = Files(files.paths[0].parent)
     alive = weakref.ref(lister)
     table = read(bridge, lister)
@@ -296,7 +295,7 @@ def test_a_lister_is_let_go_when_nothing_reads_by_it(bridge: Bridge, files: File
 
 
 def test_a_column_missing_from_a_file_is_null_whatever_the_schema_promises(
-    bridge: Bridge, files: Files
+    bridge: Engine, files: Files
 ) -> None:
     schema = StructType.fromDDL("id bigint, later string NOT NULL")
     table = bridge.relation(
@@ -311,17 +310,17 @@ def test_a_column_missing_from_a_file_is_null_whatever_the_schema_promises(
     assert table.where("later IS NULL").count() == 30
 
 
-def test_names_shared_by_columns_and_constants_are_refused(bridge: Bridge, files: Files) -> None:
+def test_names_shared_by_columns_and_constants_are_refused(bridge: Engine, files: Files) -> None:
     with pytest.raises(InvalidRequest, match="both a column and a constant have the name id"):
         read(bridge, files, "ID bigint")
 
 
-def test_constants_of_other_types_are_refused(bridge: Bridge, files: Files) -> None:
+def test_constants_of_other_types_are_refused(bridge: Engine, files: Files) -> None:
     with pytest.raises(InvalidRequest, match="constant 'd' cannot be of type double"):
         read(bridge, files, "d double")
 
 
-def test_a_name_that_spark_would_replace_is_refused(bridge: Bridge, files: Files) -> None:
+def test_a_name_that_spark_would_replace_is_refused(bridge: Engine, files: Files) -> None:
     schema = StructType([StructField("${user.home}", LongType())])
     with pytest.raises(Unsupported, match=r"contains \$\{\.\.\.\}"):
         bridge.relation(FileRelation(schema, NONE, files, with_deletes=False, size_in_bytes=1))

@@ -11,7 +11,7 @@ import warnings
 import pytest
 from pyspark.errors import PySparkRuntimeError
 
-from shelduck.engine.bridge import bridge_for, classes, relation
+from shelduck.engine.bridge import classes, classic
 
 CLASSES = classes.RULE_CLASSES
 # A session of its own, in which a class of one rule does not compile.
@@ -57,10 +57,10 @@ with shelduck.connect(f"sqlite:///{folder}/catalog.db", f"{folder}/data/", spark
 def test_each_class_of_a_rule_compiles_and_loads(spark):
     compiled = set(classes._compiled(spark))
     assert {f"{classes.PACKAGE}.{name}" for name in CLASSES} <= compiled
-    bridge = bridge_for(spark)
+    bridge = classic.ClassicEngine(spark)
     for name in CLASSES:
         # Linked: every type that its members name is there.
-        found = bridge.loader.loadClass(f"{classes.PACKAGE}.{name}")
+        found = classes.loader_of(spark).loadClass(f"{classes.PACKAGE}.{name}")
         found.getDeclaredMethods()
         assert list(found.getDeclaredConstructors())
     for rule in classes.RULES:
@@ -110,11 +110,11 @@ def test_a_broken_rule_is_told_once_with_what_is_lost(spark, bridge, monkeypatch
     def broken(*_):
         raise PySparkRuntimeError("No such class\nat line 7")
 
-    monkeypatch.setattr(relation.Bridge, "_new", broken)
+    monkeypatch.setattr(classic.ClassicEngine, "_new", broken)
     monkeypatch.setattr(classes, "_told", set())
     warnings.simplefilter("always")
     for _ in range(2):
-        monkeypatch.setattr(relation, "_installed", {})
+        monkeypatch.setattr(classic, "_installed", {})
         bridge.compute_few_rows()
 
     assert bridge.add_rule() is False

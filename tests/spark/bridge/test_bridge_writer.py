@@ -10,7 +10,7 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql import functions as sf
 
 from shelduck import Unsupported
-from shelduck.engine.bridge import Bridge
+from shelduck.engine.bridge import Engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
 
 def write(
-    bridge: Bridge,
+    bridge: Engine,
     rows: DataFrame,
     folder: Path,
     ids: Mapping[tuple[str, ...], int],
     **options: str,
 ) -> Path:
-    writer = rows.coalesce(1).write.format(bridge.write_format)
-    writer.options(**bridge.id_options(ids), **options).save(str(folder))
+    files = bridge.writer()
+    assert files is not None
+    writer = rows.coalesce(1).write.format(files.write_format)
+    writer.options(**files.id_options(ids), **options).save(str(folder))
     (path,) = folder.glob("*.parquet")
     return path
 
@@ -78,7 +80,7 @@ NESTED_IDS = {
 }
 
 
-def test_every_level_gets_its_id(bridge: Bridge, spark: SparkSession, tmp_path: Path) -> None:
+def test_every_level_gets_its_id(bridge: Engine, spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.sql(NESTED)
     path = write(bridge, rows, tmp_path / "t", NESTED_IDS)
     assert sorted(ids_in(path).values()) == list(range(1, 20))
@@ -88,7 +90,7 @@ def test_every_level_gets_its_id(bridge: Bridge, spark: SparkSession, tmp_path: 
     assert back.orderBy("id").collect() == rows.orderBy("id").collect()
 
 
-def test_names_may_hold_any_character(bridge: Bridge, spark: SparkSession, tmp_path: Path) -> None:
+def test_names_may_hold_any_character(bridge: Engine, spark: SparkSession, tmp_path: Path) -> None:
     names = ["a.b", "c=d;e", "t\tn\nr", "ünï 🦆", "b\\s \\N", "${none}", "q'\"`"]
     rows = spark.range(1).select(*(sf.array("id").alias(name) for name in names))
     ids = {(name,): n * 2 for n, name in enumerate(names, 1)}
@@ -99,14 +101,14 @@ def test_names_may_hold_any_character(bridge: Bridge, spark: SparkSession, tmp_p
 
 
 def test_the_option_is_the_only_source_of_ids(
-    bridge: Bridge, spark: SparkSession, tmp_path: Path
+    bridge: Engine, spark: SparkSession, tmp_path: Path
 ) -> None:
     rows = spark.range(1).select(sf.col("id").alias("id", metadata={"parquet.field.id": 77}))
     assert ids_in(write(bridge, rows, tmp_path / "t", {("id",): 5})) == {"id": 5}
 
 
 def test_a_field_without_an_id_is_refused_before_anything_is_written(
-    bridge: Bridge, spark: SparkSession, tmp_path: Path
+    bridge: Engine, spark: SparkSession, tmp_path: Path
 ) -> None:
     rows = spark.sql("SELECT array(1) a")
     with pytest.raises(IllegalArgumentException, match=r"field at \[a, list, element\] has no"):
@@ -117,7 +119,7 @@ def test_a_field_without_an_id_is_refused_before_anything_is_written(
 
 
 def test_a_name_that_spark_would_replace_is_refused(
-    bridge: Bridge, spark: SparkSession, tmp_path: Path
+    bridge: Engine, spark: SparkSession, tmp_path: Path
 ) -> None:
     rows = spark.range(1).withColumnRenamed("id", "${user.home}")
     with pytest.raises(Unsupported, match=r"contains \$\{\.\.\.\}.*; rename the column"):
@@ -125,7 +127,7 @@ def test_a_name_that_spark_would_replace_is_refused(
 
 
 def test_a_variant_needs_only_its_own_id(
-    bridge: Bridge, spark: SparkSession, tmp_path: Path
+    bridge: Engine, spark: SparkSession, tmp_path: Path
 ) -> None:
     path = write(bridge, spark.sql("SELECT parse_json('[1]') v"), tmp_path / "t", {("v",): 1})
     assert ids_in(path) == {"v": 1}
@@ -149,7 +151,7 @@ def unusual_session(spark: SparkSession) -> Iterator[None]:
 
 @pytest.mark.usefixtures("unusual_session")
 def test_the_format_of_a_file_does_not_depend_on_the_session(
-    bridge: Bridge, spark: SparkSession, tmp_path: Path
+    bridge: Engine, spark: SparkSession, tmp_path: Path
 ) -> None:
     rows = spark.sql(
         "SELECT DATE'1500-01-01' d, TIMESTAMP'1500-01-01 00:00:00' t, CAST(1.5 AS decimal(5,1)) n,"
@@ -169,7 +171,7 @@ def test_the_format_of_a_file_does_not_depend_on_the_session(
 
 
 def test_a_write_leaves_nothing_but_data_files(
-    bridge: Bridge, spark: SparkSession, tmp_path: Path
+    bridge: Engine, spark: SparkSession, tmp_path: Path
 ) -> None:
     write(bridge, spark.range(3), tmp_path / "t", {("id",): 1})
     visible = [path.suffix for path in (tmp_path / "t").iterdir() if path.name[0] != "."]
@@ -177,7 +179,7 @@ def test_a_write_leaves_nothing_but_data_files(
 
 
 def test_threads_that_never_saw_the_bridge_can_write(
-    bridge: Bridge, spark: SparkSession, tmp_path: Path
+    bridge: Engine, spark: SparkSession, tmp_path: Path
 ) -> None:
     failures: list[Exception] = []
 
@@ -195,9 +197,11 @@ def test_threads_that_never_saw_the_bridge_can_write(
 
 
 def test_a_partitioned_write_gives_ids_to_what_is_in_the_file(
-    bridge: Bridge, spark: SparkSession, tmp_path: Path
+    bridge: Engine, spark: SparkSession, tmp_path: Path
 ) -> None:
     rows = spark.range(4).withColumn("k", sf.expr("id % 2"))
-    writer = rows.coalesce(1).write.format(bridge.write_format).partitionBy("k")
-    writer.options(**bridge.id_options({("id",): 1})).save(str(tmp_path / "t"))
+    files = bridge.writer()
+    assert files is not None
+    writer = rows.coalesce(1).write.format(files.write_format).partitionBy("k")
+    writer.options(**files.id_options({("id",): 1})).save(str(tmp_path / "t"))
     assert [ids_in(path) for path in (tmp_path / "t").glob("k=*/*.parquet")] == [{"id": 1}] * 2

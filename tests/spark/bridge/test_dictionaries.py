@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shelduck.engine.bridge import bridge_for
+from shelduck.engine.bridge import engine_for
 from shelduck.read.scan.dictionaries import OF_FILE, DictionaryFile, dictionary_values
 from tests.support.scans import column, table
 
@@ -37,10 +37,8 @@ def found(
     """The values of each file by its name."""
     v = column("c", kind, 7)
     files = [DictionaryFile(n, str(folder / each), name) for n, each in enumerate(names)]
-    bridge = bridge_for(spark)
-    assert bridge is not None
     values = defaultdict(set)
-    for row in dictionary_values(bridge, table(v), v, files).collect():
+    for row in dictionary_values(engine_for(spark), table(v), v, files).collect():
         values[names[row[OF_FILE]]].add(row["c"])
     return dict(values)
 

@@ -7,9 +7,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import shelduck
 from shelduck import InvalidRequest, Unchanged
-from shelduck.read.scan import scan_frames
-from shelduck.write.deletes import delete_files, position_files
+from shelduck.write.deletes import delete_files
 from tests.support.lakes import newest, rows
+from tests.support.no_bridge import without_bridge
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [
@@ -258,8 +258,7 @@ def test_a_rolled_back_delete_leaves_no_file(copied, base):
 @pytest.mark.usefixtures("written")
 def test_without_a_way_into_the_jvm_deletes_are_the_same(copied, monkeypatch):
     catalog, lake = copied
-    for module in (position_files, scan_frames):
-        monkeypatch.setattr(module, "bridge_for", lambda _: None)
+    without_bridge(monkeypatch)
     with duckdb(catalog) as oracle:
         oracle.execute("DELETE FROM t WHERE id IN (1, 101)")
         oracle.execute("DELETE FROM t WHERE id IN (2, 3)")

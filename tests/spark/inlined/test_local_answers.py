@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 import shelduck
-from shelduck.engine.bridge.named import own
+from shelduck.engine.bridge import engine_for
 from shelduck.engine.query import local_columns
 from tests.support.jobs import jobs_of
 from tests.support.lakes import rows
@@ -123,7 +123,7 @@ def test_many_rows_of_a_plan_are_left_to_jobs(lake, spark):
     shape = T.StructType([T.StructField("n", T.LongType())])
 
     def jobs(count):
-        made = own(local_columns(spark, [range(count)], shape))
+        made = engine_for(spark).own(local_columns(spark, [range(count)], shape))
         return jobs_of(spark, lambda: rows(made.agg(F.sum("n"))))
 
     assert (jobs(10_000), jobs(10_001) > 0) == (0, True)

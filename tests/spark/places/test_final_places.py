@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from shelduck.catalog.read import read
-from shelduck.engine.bridge import Report
+from shelduck.engine.bridge.codec import Report
 from shelduck.engine.files.storage import (
     delete_directory,
     list_everything,

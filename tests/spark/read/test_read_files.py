@@ -14,9 +14,9 @@ from shelduck.model.files.data_file import DeleteFile, InlinedRows, MappedName, 
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
 from shelduck.model.tables.schema import Schema
 from shelduck.read.plan.scan import plan_scan
-from shelduck.read.scan import scan_frames
 from shelduck.read.scan.scan_frames import Origin, read_rows
 from shelduck.read.scan.sources import FileSource
+from tests.support.no_bridge import without_bridge
 from tests.support.scans import arrow, column, known, table, written
 
 NUMBERS = table(column("a", "int32", 1))
@@ -75,7 +75,7 @@ def test_paths_with_odd_characters_are_taken_as_they_are(tmp_path, rows):
 
 
 def test_deletion_vectors_are_refused_without_a_bridge(tmp_path, spark, monkeypatch):
-    monkeypatch.setattr(scan_frames, "bridge_for", lambda _: None)
+    without_bridge(monkeypatch)
     vector = DeleteFile(str(tmp_path / "v-delete.puffin"), "puffin", 1)
     file = integers(tmp_path / "1.parquet", [1], delete_file=vector)
 

@@ -11,8 +11,8 @@ import weakref
 import pytest
 from pyspark.sql import functions as sf
 
-from shelduck.engine.bridge import Bridge, bridge_for, classes
-from shelduck.engine.query import run_query
+from shelduck.engine.bridge import classes, engine_for
+from shelduck.engine.bridge.classic import ClassicEngine
 from shelduck.model.tables.rollup import Measure, Rollup, RollupColumn
 from shelduck.read.plan.rollup_choice import Candidate, choose
 from shelduck.read.plan.scan import plan_scan
@@ -135,7 +135,7 @@ class Both:
         table = self.rolled if rolled else self.plain
         words = {"t": "__one__", "u": "__two__"}
         used = {word: table for key, word in words.items() if f"{{{key}}}" in query}
-        return run_query(self.spark, query.format(**words), used)
+        return engine_for(self.spark).query(query.format(**words), used)
 
     def check(self, query, *expected, reads=True):
         """The same rows, in the same order where there is one, and from the expected rollups.
@@ -498,7 +498,7 @@ def test_rows_of_more_than_one_source_are_not_asked_about(base):
 
 def test_rules_of_the_user_stay_and_ours_is_there_once(spark):
     session = spark.newSession()
-    made = bridge_for(session)
+    made = engine_for(session)
     methods = session._jsparkSession.experimental()
     rules = spark._jvm.java.util.ArrayList()
     other = spark._jvm.java.lang.Class.forName(
@@ -520,12 +520,12 @@ def test_rules_of_the_user_stay_and_ours_is_there_once(spark):
 
 
 def test_a_session_that_cannot_run_the_rule_reads_the_base(both, monkeypatch):
-    real = Bridge._new
+    real = ClassicEngine._new
 
     def without(self, name, *arguments):
         return real(self, "NoSuchRule" if name == "RollupRule" else name, *arguments)
 
-    monkeypatch.setattr(Bridge, "_new", without)
+    monkeypatch.setattr(ClassicEngine, "_new", without)
     monkeypatch.setattr(classes, "_told", set())
     with pytest.warns(RuntimeWarning, match="; no query is answered from a rollup"):
         table = read(both.lake, "t", both.rollups)

@@ -17,16 +17,15 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from shelduck.engine.bridge import bridge_for
 from shelduck.engine.files import footers
 from shelduck.engine.rows.assign import assign
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.lake.done import discard
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import FieldId
-from shelduck.write.parquet import write
 from shelduck.write.parquet.plain_write import _writer, write_plain_parts
 from shelduck.write.parquet.write import write_files
+from tests.support.no_bridge import without_bridge
 from tests.support.written import HandMadeLake, columns, table_version
 
 if TYPE_CHECKING:
@@ -43,9 +42,8 @@ def lake(tmp_path: Path) -> HandMadeLake:
 @pytest.fixture(params=["bridge", "no bridge"])
 def door(request, monkeypatch) -> str:
     """With the bridge, and as over Spark Connect without one."""
-    monkeypatch.setattr(
-        write, "bridge_for", bridge_for if request.param == "bridge" else lambda _: None
-    )
+    if request.param != "bridge":
+        without_bridge(monkeypatch)
     return str(request.param)
 
 
@@ -432,7 +430,7 @@ def test_footers_of_many_files_are_read_in_the_executors(spark, lake, monkeypatc
     ],
 )
 def test_a_plain_write_needs_no_settings_of_the_session(spark, lake, monkeypatch, settings):
-    monkeypatch.setattr(write, "bridge_for", lambda _: None)
+    without_bridge(monkeypatch)
     table = table_version(lake, "t", columns(c="timestamp", d="decimal(9,2)", e="date"))
     for key, value in settings.items():
         spark.conf.set(key, value)
@@ -454,7 +452,7 @@ def test_a_plain_write_needs_no_settings_of_the_session(spark, lake, monkeypatch
 
 @pytest.mark.parametrize("beside", ["timestamp", "int64[]"])
 def test_pyarrow_writes_no_variant(spark, lake, monkeypatch, beside):
-    monkeypatch.setattr(write, "bridge_for", lambda _: None)
+    without_bridge(monkeypatch)
     table = table_version(lake, "t", columns(c=beside, v="variant"))
     with pytest.raises(Unsupported, match=r"^cannot write VARIANT over Spark Connect beside lists"):
         written(spark, lake, table, "SELECT CAST(NULL AS VOID) c, parse_json('1') v")

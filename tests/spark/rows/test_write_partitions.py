@@ -11,10 +11,9 @@ from shelduck.catalog.read import read
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.read.plan.scan import plan_scan
 from shelduck.read.pruning import Pruner
-from shelduck.read.scan import scan_frames as spark_read
 from shelduck.read.table_rows import table_rows
-from shelduck.write.parquet import bucket_hash, write
 from tests.support.lakes import rows
+from tests.support.no_bridge import without_bridge
 
 STATEMENTS = [
     "CREATE TABLE t (id BIGINT, region STRING, ts TIMESTAMP)",
@@ -31,8 +30,7 @@ STATEMENTS = [
 def path_of_writing(request, monkeypatch):
     """Both ways to write: through the JVM, and by the public API as over Spark Connect."""
     if request.param == "public":
-        for module in (write, bucket_hash, spark_read):
-            monkeypatch.setattr(module, "bridge_for", lambda _: None)
+        without_bridge(monkeypatch)
     return request.param
 
 

@@ -21,20 +21,17 @@ from shelduck.doors.attached.source import LakeSources
 from shelduck.doors.attached.takeover import SessionSql, Sql
 from shelduck.doors.connect import connect
 from shelduck.doors.lake import Lake
-from shelduck.engine.bridge import has_jvm
+from shelduck.engine.bridge import engine_for
 from shelduck.engine.bridge.faults import forget_over_connect, tell_over_connect
-from shelduck.engine.bridge.jvm import java_session
 from shelduck.engine.bridge.lake_catalog import (
     CLASS,
     forget_answer,
-    has_source,
     put_catalog,
-    put_source,
     remove_catalog,
     token_of,
 )
 from shelduck.engine.session import DataFrame, SparkSession, session_for
-from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
+from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
 
 _SETTING = "spark.sql.catalog."
 _DEFAULT = "spark.sql.defaultCatalog"
@@ -46,7 +43,6 @@ _sessions: dict[str, SessionSql] = {}
 _sources: dict[str, LakeSources] = {}
 _remote: weakref.WeakValueDictionary[str, SparkSession] = weakref.WeakValueDictionary()
 _tokens: dict[tuple[str, str], tuple[str, str]] = {}
-_ids: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
 
 
 def attach(
@@ -102,8 +98,8 @@ def _put(spark: SparkSession, name: str, found: Lake, *, default: bool) -> None:
     key = name.lower()
     attached = _session(spark).lakes[key] = AttachedLake(found, spark)
     try:
-        if has_jvm(spark):
-            _tokens[session_id(spark), key] = name, put_catalog(spark, name, attached.answer)
+        if (token := engine_for(spark).put_catalog(name, attached.answer)) is not None:
+            _tokens[session_id(spark), key] = name, token
         _know_format(spark)
         _take_over(spark)
         if default:
@@ -121,7 +117,7 @@ def _require_free(spark: SparkSession, name: str, *, default: bool) -> None:
     if name.lower() in _session(spark).lakes or _setting(spark, name) not in (None, CLASS):
         raise AlreadyExists(f"catalog {name!r} already exists in this session; detach it first")
     if default:
-        _require_jvm(spark, name)
+        engine_for(spark).require_current_catalog(name)
 
 
 def register(spark: SparkSession) -> None:
@@ -132,17 +128,18 @@ def register(spark: SparkSession) -> None:
     ``readChangeFeed``, ``startingVersion``, ``maxFilesPerTrigger`` … `attach` calls this too;
     calling it again changes nothing.
     """
-    if not has_jvm(spark):
+    if not _know_format(spark):
         _remote[session_id(spark)] = spark
-    _know_format(spark)
 
 
-def _know_format(spark: SparkSession) -> None:
-    if not has_jvm(spark):
-        _sources.setdefault(session_id(spark), LakeSources(spark, _session(spark).lakes))
-        replace_load(spark, _read)
-    elif not has_source(spark):
-        put_source(spark, LakeSources(spark, _session(spark).lakes).answer)
+def _know_format(spark: SparkSession) -> bool:
+    """Return whether Spark itself knows the format; if not, PySpark's ``load`` is replaced."""
+    source = LakeSources(spark, _session(spark).lakes)
+    if engine_for(spark).put_source(source.answer):
+        return True
+    _sources.setdefault(session_id(spark), source)
+    replace_load(spark, _read)
+    return False
 
 
 def _read(spark: SparkSession, options: Mapping[str, str]) -> DataFrame | None:
@@ -169,12 +166,11 @@ def detach(spark: SparkSession, name: str = "lake") -> None:
         same = [s.lakes.get(key) for s in _sessions.values()]
         for other in [lake for lake in same if lake is not None and lake.lake is found.lake]:
             detach(other.spark, name)
-    if has_jvm(spark):
+    if token is not None:
         _leave(spark, key)
+        remove_catalog(spark, *token)
     elif not any(key in s.lakes for s in _sessions.values()):
         forget_over_connect(name)
-    if token is not None:
-        remove_catalog(spark, *token)
     if found is not None:
         found.close()
     if not any(s.lakes for s in _sessions.values()):
@@ -243,7 +239,7 @@ def _is_default(spark: SparkSession, key: str) -> bool:
 def _take_over(spark: SparkSession) -> None:
     """Intercept the statements of all sessions of a class; Spark runs those without lakes."""
     replace_method(type(spark), "sql", _sql)
-    if has_jvm(spark):
+    if engine_for(spark).finds_catalogs:
         replace_calls(spark, _table)
         replace_views(lambda session: _with_lakes(session) is not None)
         replace_method(type(spark), "newSession", _new_session)
@@ -293,8 +289,6 @@ def _with_lakes(spark: SparkSession) -> SessionSql | None:
 
 def _session_of_stream(spark: SparkSession) -> SessionSql | None:
     """Return the same for batches of a stream, which run with a copy of its session's settings."""
-    if not has_jvm(spark):
-        return None
     for (session, _), (name, token) in list(_tokens.items()):
         if token_of(spark, name) == token:
             return SessionSql(spark, _sessions[session].lakes)
@@ -307,20 +301,7 @@ def _session(spark: SparkSession) -> SessionSql:
 
 def session_id(spark: SparkSession) -> str:
     """Return what tells sessions apart; several Python objects may be one session."""
-    found = _ids.get(spark)
-    if found is None:
-        is_classic = has_jvm(spark)
-        found = str(java_session(spark).sessionUUID() if is_classic else id(spark))
-        _ids[spark] = found
-    return found
-
-
-def _require_jvm(spark: SparkSession, name: str) -> None:
-    if not has_jvm(spark):
-        raise Unsupported(
-            f"{name!r} cannot be the current catalog over Spark Connect, which does not know it;"
-            f" use {name}.schema.table"
-        )
+    return engine_for(spark).session_id
 
 
 def _address(

@@ -41,12 +41,11 @@ from shelduck.doors.sql.runner import Runner
 from shelduck.doors.sql.show_clauses import with_sparks_functions
 from shelduck.doors.sql.sql_session import SqlSession
 from shelduck.doors.sql.targets import refuse_options
-from shelduck.engine.bridge import has_jvm
+from shelduck.engine.bridge import engine_for
 from shelduck.engine.bridge.lake_catalog import (
-    asking_for,
+    QUERY,
     held_frames,
     is_query,
-    is_temporary_view,
     run_script,
     statements_of_script,
 )
@@ -332,12 +331,13 @@ class SessionSql:
 
     def _names(self) -> LakeNames:
         current = str(self._spark.catalog.currentCatalog())
-        temporary = cache(partial(is_temporary_view, self._spark))
+        engine = engine_for(self._spark)
+        temporary = cache(engine.is_temporary_view)
         shared = next((lake.database for lake in self.lakes.values()), "")
         nesting = [n for n, lake in self.lakes.items() if lake.state.store.format.nests]
         foreign = cache(partial(is_catalog, self._spark))
         return LakeNames(
-            self.lakes, current, temporary, has_jvm(self._spark), shared, nesting, foreign
+            self.lakes, current, temporary, engine.finds_catalogs, shared, nesting, foreign
         )
 
     def _taken(
@@ -370,11 +370,12 @@ class SessionSql:
         return parse(text, ntz="timestamp" in text.lower() and is_ntz(self._spark))
 
     def _at_one_snapshot(self, act: Callable[[], DataFrame]) -> DataFrame:
-        if not has_jvm(self._spark):
+        engine = engine_for(self._spark)
+        if not engine.finds_catalogs:
             return act()
         query = uuid.uuid4().hex
         with ExitStack() as pins:
-            pins.enter_context(asking_for(self._spark, query))
+            pins.enter_context(engine.with_property(QUERY, query))
             for lake in list(self.lakes.values()):
                 pins.enter_context(lake.pinned(query))
             return act()

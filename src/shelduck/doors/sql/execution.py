@@ -21,9 +21,10 @@ from shelduck.doors.sql.run import (
 )
 from shelduck.doors.sql.runner import Runner
 from shelduck.doors.sql.sql_session import SqlSession
+from shelduck.engine.bridge import engine_for
 from shelduck.engine.failures import SparkFailure, told_of_spark
 from shelduck.engine.named_errors import SparkError, told_as_lakes
-from shelduck.engine.query import answer, outcome, prepare_outcomes
+from shelduck.engine.query import answer
 from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.errors import InvalidRequest
 from shelduck.lake.results import PlainRows, Staged
@@ -52,7 +53,7 @@ def run_sql(session: SqlSession, text: str) -> DataFrame:
     statements = _statements(session, text)
     # Fail early without a session: after a commit, a missing DataFrame would be too late.
     spark = session.state.spark
-    prepare_outcomes(spark)
+    engine_for(spark).prepare()
     return as_frame(spark, _run_all(session, statements, text))
 
 
@@ -66,7 +67,7 @@ def as_frame(spark: SparkSession, found: DataFrame | PlainRows | Outcome) -> Dat
     """Return the answer of a statement as a DataFrame."""
     match found:
         case Outcome(row):
-            return outcome(spark, row)
+            return engine_for(spark).outcome(row)
         case PlainRows(columns, rows):
             return answer(spark, columns, rows)
         case _:

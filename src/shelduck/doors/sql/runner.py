@@ -12,7 +12,8 @@ from typing import Any, get_type_hints
 
 from shelduck.doors.sql.sql_session import SqlSession
 from shelduck.doors.sql.targets import QueryScope, relation_frame, text_over
-from shelduck.engine.query import answer, constant, run_query, session_has, temporary_views
+from shelduck.engine.bridge import engine_for
+from shelduck.engine.query import answer, constant, session_has, temporary_views
 from shelduck.engine.session import DataFrame
 from shelduck.errors import InvalidRequest
 from shelduck.lake.results import PlainRows, Result, TableName, table_name
@@ -64,7 +65,7 @@ class Runner:
         text = text_over(replace(query, text=text), frames)
         for word, name in others.items():
             text = text.replace(word, name)
-        return run_query(self.state.spark, prefix + text, frames)
+        return engine_for(self.state.spark).query(prefix + text, frames)
 
     @contextmanager
     def views(self, *parts: st.Query | Expression | None) -> Iterator[Callable[[str], str]]:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.views_and_macros import view as read_view
 from shelduck.doors.sql.parse import parse
-from shelduck.engine.bridge.named import Named, select_named
-from shelduck.engine.query import run_query, tables_in
+from shelduck.engine.bridge import Named, engine_for, select_named
 from shelduck.engine.session import DataFrame
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.lake.instants import instant
@@ -155,7 +154,7 @@ def query_frame(
 def frame_of(unit: UnitOfWork, query: st.Query, scope: QueryScope) -> DataFrame:
     """Return the rows of a view's query, which reads only the lake."""
     frames = {r.placeholder: relation_frame(unit, r, scope) for r in query.relations}
-    return run_query(unit.state.spark, text_over(query, frames), frames)
+    return engine_for(unit.state.spark).query(text_over(query, frames), frames)
 
 
 def require_harmless(unit: UnitOfWork, query: st.Query) -> None:
@@ -167,7 +166,7 @@ def require_harmless(unit: UnitOfWork, query: st.Query) -> None:
         return
     refuse_harmful(query.text, _WAY_OUT)
     known = {r.placeholder for r in query.relations} | names_of_queries(query.text)
-    for table in tables_in(unit.state.spark, query.text):
+    for table in engine_for(unit.state.spark).tables_in(query.text):
         if table.lower() not in known:
             raise Unsupported(f"it reads {table}, which is not in the lake; {_WAY_OUT}")
 

@@ -1,44 +1,21 @@
-"""The bridge into Spark's JVM: its own file listing, deletes in the scan, ids on every field."""
+"""The two ways into Spark: by its public API, and by Shelduck's Java classes in its JVM."""
 
 from __future__ import annotations
 
-from shelduck.engine.bridge.codec import Constant, Deletes, FileEntry, Report, Reports, field_rows
-from shelduck.engine.bridge.faults import DAMAGED, file_fault
-from shelduck.engine.bridge.jvm import has_jvm
-from shelduck.engine.bridge.named import (
-    ALL,
-    Named,
-    Sql,
-    Wildcard,
-    checkpoint,
-    column_of,
-    equal_columns,
-    select_named,
-    select_names,
-)
-from shelduck.engine.bridge.relation import Bridge, FileRelation, Lister, bridge_for
+from shelduck.engine.bridge.classic import engine_for, engine_of, select_named, select_names
+from shelduck.engine.bridge.engine import Engine
+from shelduck.engine.bridge.relation import Deletes, FileEntry, FileRelation, Named, Sql, column_of
 
 __all__ = [
-    "ALL",
-    "DAMAGED",
-    "Bridge",
-    "Constant",
     "Deletes",
+    "Engine",
     "FileEntry",
     "FileRelation",
-    "Lister",
     "Named",
-    "Report",
-    "Reports",
     "Sql",
-    "Wildcard",
-    "bridge_for",
-    "checkpoint",
     "column_of",
-    "equal_columns",
-    "field_rows",
-    "file_fault",
-    "has_jvm",
+    "engine_for",
+    "engine_of",
     "select_named",
     "select_names",
 ]

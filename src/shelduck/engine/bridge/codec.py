@@ -1,4 +1,4 @@
-r"""The messages between Python and the bridge's Java, as rows of text.
+r"""The messages between Python and the bridge's Java, as rows of text: of files read and written.
 
 Every row ends with a newline, tabs separate fields, a backslash escapes, and a lone ``\N`` is null.
 ``java/TextRows.java`` has the same rules.
@@ -13,55 +13,38 @@ import uuid
 from array import array
 from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
+from pyspark.sql import DataFrameWriter, SparkSession
+
+from shelduck.engine.bridge.classes import PACKAGE
+from shelduck.engine.bridge.jvm import current_thread, java_session
+from shelduck.engine.bridge.relation import Constant, Deletes, FileEntry, FileRelation
 from shelduck.engine.named_errors import told_to_java
+from shelduck.engine.stores.homes import listed_path, spark_options, spark_path
+from shelduck.errors import Unsupported
 
 NULL = "\\N"
+_OK = "ok\n"
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _SPECIAL = re.compile(r"[\\\t\n\r]")
 _ESCAPED = re.compile(r"\\(.)")
 _PLAIN = {"t": "\t", "n": "\n", "r": "\r"}
 
-Constant = int | str | bytes | bool | None
-OPTION = "shelduck.reports"
-"""An option of a write: the name under which Java keeps its reports."""
-
-
-@dataclass(frozen=True, slots=True)
-class Deletes:
-    """The deleted rows of one data file: those of ``file`` and those at ``positions``.
-
-    ``file`` is a Parquet delete file, or a ``.puffin`` file with deletion vectors. If it says in
-    which snapshot each row was deleted, rows deleted after ``up_to_snapshot`` stay; with None, all
-    of it counts. ``positions`` count from 0 in the data file, in any order. ``count`` is the number
-    of positions that ``file`` must have; None checks no number.
-    """
-
-    file: str | None = None
-    up_to_snapshot: int | None = None
-    positions: Sequence[int] = ()
-    count: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FileEntry:
-    """One data file of a scan, its size in bytes and its value for each constant of the relation.
-
-    The path is used as it is written: no character is decoded and no pattern is expanded. A path
-    without a scheme belongs to Spark's default file system. The size only decides how the file is
-    split into tasks. A query that reads the whole file fails if it does not have ``rows`` rows,
-    unless ``rows`` is None. It also fails if the names of the file's columns are not those that the
-    relation has under the number ``columns``, unless that is None.
-    """
-
-    path: str
-    size: int
-    constants: tuple[Constant, ...] = ()
-    deletes: Deletes | None = None
-    rows: int | None = None
-    columns: int | None = None
+# The first row of a request for measures; a filter is never null.
+_MEASURES = "\\N\n"
+_STATISTICS = "\\N\tstatistics\n"
+# An option of a write: the name under which Java keeps its reports.
+_REPORTS = "shelduck.reports"
+_PARTITION_NAMES = "shelduck.partition.names"
+CHANGES = {"shelduck.changes": "true"}
+"""The option of a write of changed rows; see `shelduck.write.parquet.origins`."""
+_WANTS_DELETED = "shelduck.wants.deleted"
+_TABLE = "shelduck.table"
+_COLUMNS = "shelduck.columns"
+_UNTRUSTED = "shelduck.untrusted"
+_DICTIONARY = "shelduck.dictionary"
 
 
 def file_rows(entries: Iterable[FileEntry], *, with_deletes: bool) -> str:
@@ -81,6 +64,18 @@ def file_rows(entries: Iterable[FileEntry], *, with_deletes: bool) -> str:
         rows.append("\t".join(fields))
     rows.append("")
     return "\n".join(rows)
+
+
+def relation_options(asked: FileRelation) -> dict[str, str]:
+    """Return a relation's own options for the reader."""
+    found = {} if asked.table is None else {_TABLE: asked.table}
+    if asked.columns:
+        found[_COLUMNS] = rows_of(asked.columns)
+    if asked.untrusted:
+        found[_UNTRUSTED] = rows_of([name] for name in asked.untrusted)
+    if asked.dictionary is not None:
+        found[_DICTIONARY] = str(asked.dictionary)
+    return found | ({_WANTS_DELETED: "true"} if asked.wants_deleted else {})
 
 
 def id_rows(ids: Mapping[tuple[str, ...], int]) -> str:
@@ -106,16 +101,6 @@ def field_rows(rows: str) -> list[list[str]]:
 def rows_of(fields: Iterable[Iterable[str | None]]) -> str:
     """Return rows of texts for Java."""
     return "".join("\t".join(map(_text, row)) + "\n" for row in fields)
-
-
-def success(rows: str) -> str:
-    """Return the answer of a successful listing."""
-    return "ok\n" + rows
-
-
-def failure(error: Exception) -> str:
-    """Return the answer of a listing that ended in ``error``; Java throws its message."""
-    return f"failed\n{_text(told_to_java(error))}\n"
 
 
 def _text(value: Constant) -> str:
@@ -144,6 +129,60 @@ def _delete_fields(deletes: Deletes | None) -> tuple[str, str, str]:
     return _text(deletes.file), _text(deletes.up_to_snapshot), _text(positions)
 
 
+class Listing:
+    """A lister as the Java function that ``LakeFileIndex`` calls.
+
+    py4j keeps this object in its pool of Python proxies as long as its Java proxy is alive. Only
+    the index refers to the Java proxy, and only the plans that read it refer to the index. When the
+    last of these plans is collected, the proxy's finalizer notifies py4j, which releases this
+    object and its lister.
+    """
+
+    def __init__(self, asked: FileRelation) -> None:
+        self._lister = asked.lister
+        self._measurer = asked.measurer
+        self._statistics = asked.statistics
+        self._constants = len(asked.constants)
+        self._with_deletes = asked.with_deletes
+
+    def apply(self, filters: str) -> str:
+        """Return the files for filters, or what else Java asks; no error may leave it."""
+        try:
+            if filters.startswith(_MEASURES):
+                measures = field_rows(filters.removeprefix(_MEASURES))
+                found = None if self._measurer is None else self._measurer(measures)
+                return _OK + ("" if found is None else rows_of([found]))
+            if filters == _STATISTICS:
+                return _OK + rows_of([] if self._statistics is None else self._statistics())
+            entries = self._checked(self._lister(texts(filters)))
+            return _OK + file_rows(entries, with_deletes=self._with_deletes)
+        except Exception as error:  # noqa: BLE001 - it goes on in Java, which fails the query
+            return f"failed\n{_text(told_to_java(error))}\n"
+
+    def _checked(self, entries: Iterable[FileEntry]) -> Iterable[FileEntry]:
+        for entry in entries:
+            if len(entry.constants) != self._constants:
+                message = f"{entry.path} has {len(entry.constants)} constants"
+                raise ValueError(f"{message}, the relation has {self._constants}")
+            yield _for_spark(entry)
+
+    class Java:
+        """Declares to py4j which Java interfaces this object implements."""
+
+        implements: ClassVar[list[str]] = ["java.util.function.Function"]
+
+
+def _for_spark(entry: FileEntry) -> FileEntry:
+    """Return a file under the paths that Spark has for it and its deletes."""
+    path, deletes = listed_path(entry.path), entry.deletes
+    if deletes is not None and deletes.file is not None:
+        file = listed_path(deletes.file)
+        deletes = deletes if file == deletes.file else replace(deletes, file=file)
+    if path == entry.path and deletes is entry.deletes:
+        return entry
+    return replace(entry, path=path, deletes=deletes)
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """A file of a task that succeeded.
@@ -160,11 +199,67 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Reports:
-    """The reports of one write, which arrive while its tasks end."""
+class FileWriter:
+    """One write by Shelduck's own writer; its reports arrive while tasks end, and Java keeps them.
 
+    Take them even if it fails.
+    """
+
+    spark: SparkSession
+    loader: Any
     plans: Any
     name: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def write_format(self) -> str:
+        """Return the format for ``df.write.format(...).options(**writer.id_options(ids))``.
+
+        It writes timestamps in microseconds, dates in the Gregorian calendar and no ``_SUCCESS``
+        file, whatever the session's settings are. Call it in the thread that writes.
+        """
+        # Spark looks formats up in the class loader of the thread.
+        current_thread(self.spark).setContextClassLoader(self.loader)
+        return f"{PACKAGE}.LakeParquet"
+
+    def id_options(self, ids: Mapping[tuple[str, ...], int]) -> dict[str, str]:
+        """Return the option with the id of each field, by its path of names in the Parquet schema.
+
+        The list ``tags`` has the paths ``("tags",)`` and ``("tags", "list", "element")``, the map
+        ``m`` has ``("m",)``, ``("m", "key_value", "key")`` and ``("m", "key_value", "value")``. The
+        write fails if a field is left without an id or an id without a field, and for a value of
+        `shelduck.model.tables.held`, which it tells by the id of its field. Raises Unsupported
+        for a name in whose place Spark would put a setting.
+        """
+        option = id_rows(ids)
+        check_settings(self.spark, option)
+        return {"shelduck.field.ids": option}
+
+    def copied_options(self, sources: Iterable[Sequence[str]]) -> dict[str, str]:
+        """Return the option of a write of new columns beside copied ones of older files.
+
+        For each task, ``sources`` have the path of an older file, its id, and the names of its
+        top-level columns to copy. Rows have the new columns, the id and the position in the file.
+        """
+        return {"shelduck.copied": rows_of([spark_path(path), *names] for path, *names in sources)}
+
+    def moved_options(self, ids: Iterable[int]) -> dict[str, str]:
+        """Return the option of a write with columns whose values are not checked again."""
+        return {"shelduck.moved.ids": rows_of([str(number)] for number in ids)}
+
+    def save(
+        self, writer: DataFrameWriter, place: str, *, keys: Sequence[str] | None = None
+    ) -> None:
+        """Write by `write_format`, once, into the directory of a write, ``place``.
+
+        With ``keys``, the names of the partition keys as paths have them, tasks write into the
+        directories that DuckDB would choose, beside ``place``, under names that begin with that of
+        the write. A key with an empty name has no directory. Only files that `taken` tells are
+        results: others may come from tasks that failed.
+        """
+        options = {_REPORTS: self.name, **spark_options([place])}
+        if keys is not None:
+            options[_PARTITION_NAMES] = rows_of([keys])
+        writer.options(**options).save(spark_path(place))
 
     def taken(self) -> dict[str, Report]:
         """Return the reports by the names of their files, and forget them.
@@ -177,3 +272,16 @@ class Reports:
 
 def _report(working: str, again: str, size: str, footer: str) -> Report:
     return Report(working, bool(again), int(size), b64decode(footer) if footer else None)
+
+
+def check_settings(spark: SparkSession, schema: str) -> None:
+    """Refuse names that Spark would read as others: schemas pass through a Hadoop configuration."""
+    if "${" not in schema:
+        return
+    hadoop = java_session(spark).sessionState().newHadoopConf()
+    hadoop.set("shelduck.schema", schema)
+    if hadoop.get("shelduck.schema") != schema:
+        raise Unsupported(
+            "a name or default contains ${...}, in whose place Spark would put a setting; rename"
+            " the column, or change the default"
+        )

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from py4j.java_gateway import JavaClass
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.classic.column import Column as ClassicColumn
 
 _CATALYST = "org.apache.spark.sql.catalyst"
-
-
-def has_jvm(spark: SparkSession) -> bool:
-    """Return whether this process has the session's JVM; over Spark Connect it does not."""
-    return getattr(spark, "_jsparkSession", None) is not None
+_MOST_FIELDS = 25
+_UNITS = {"size": " B", "timing": " ms", "nsTiming": " ns"}
+_starting = threading.Lock()
 
 
 def java_session(spark: SparkSession) -> Any:
@@ -30,6 +30,12 @@ def session_copy(spark: SparkSession) -> SparkSession:
 def java_gateway(spark: SparkSession) -> Any:
     """Return the py4j gateway."""
     return spark.sparkContext._gateway  # noqa: SLF001
+
+
+def let_java_call(gateway: Any) -> None:
+    """Let Java call Python objects; calling this again changes nothing."""
+    with _starting:
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
 
 
 def java_class(spark: SparkSession, name: str) -> Any:
@@ -125,8 +131,23 @@ def format_of(java: Any) -> str | None:
     return None if found is None else str(found)
 
 
-def optimized_plan(df: DataFrame) -> Any:
-    """Return the optimized logical plan of a DataFrame; None if there is no JVM."""
-    if not hasattr(df, "_jdf"):
-        return None
-    return df._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
+def plan_lines(node: Any, as_java: Any, depth: int = 0) -> Iterator[str]:
+    """Yield a physical plan that has run, one node a line, with its metrics."""
+    name = str(node.nodeName())
+    if name == "AdaptiveSparkPlan":
+        yield from plan_lines(node.executedPlan(), as_java, depth)
+        return
+    if name.endswith("QueryStage"):
+        yield from plan_lines(node.plan(), as_java, depth)
+        return
+    metrics = dict(as_java(node.metrics()))
+    shown = [
+        f"{m.name().get()}: {m.value()}{_UNITS.get(m.metricType(), '')}"
+        for key, m in metrics.items()
+        if m.value() or key == "numOutputRows"
+    ]
+    yield f"{'  ' * depth}{node.simpleString(_MOST_FIELDS)}"
+    if shown:
+        yield f"{'  ' * depth}    [{', '.join(sorted(shown))}]"
+    for child in as_java(node.children()):
+        yield from plan_lines(child, as_java, depth + 1)

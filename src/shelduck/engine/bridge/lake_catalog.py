@@ -10,9 +10,9 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from shelduck.engine.bridge.classes import PACKAGE, loaded, loader_of
@@ -20,12 +20,11 @@ from shelduck.engine.bridge.codec import field_rows, rows_of
 from shelduck.engine.bridge.jvm import (
     classic_column,
     current_thread,
-    has_jvm,
     java_class,
     java_gateway,
     java_session,
+    let_java_call,
 )
-from shelduck.engine.bridge.relation import let_java_call
 from shelduck.engine.named_errors import InvalidValue, condition_of, thrown_by_java, told_to_java
 from shelduck.errors import Unsupported
 from shelduck.model.text.quoting import backticked
@@ -33,15 +32,17 @@ from shelduck.model.text.quoting import backticked
 Answer = Callable[[list[str], DataFrame | None], Iterable[Iterable[str]]]
 """Answers a request; rows to write are passed with it.
 
-Its first text is the one from `asking_for`, or empty. Its second text names the request.
+Its first text is the property `QUERY` of the thread that asks, or empty. Its second text names the
+request.
 """
 
 CLASS = f"{PACKAGE}.LakeCatalog"
+QUERY = "shelduck.query"
+"""The property of a thread that marks its requests as those for a query."""
 _STRATEGY = f"{PACKAGE}.LakeWriteStrategy"
 _SCRIPT = f"{PACKAGE}.LakeScript"
 _SETTING = "spark.sql.catalog."
 _held: ContextVar[bool] = ContextVar("held", default=False)
-_QUERY = "shelduck.query"
 _SOURCE = "spark.shelduck.source"
 
 
@@ -144,16 +145,6 @@ def held_frames() -> Iterator[None]:
         _held.reset(token)
 
 
-def is_temporary_view(spark: SparkSession, name: str) -> bool:
-    """Return whether the session has a temporary view of this name, without looking for tables."""
-    if has_jvm(spark):
-        return bool(loaded(spark).plans.hasView(java_session(spark), name))
-    try:
-        return bool(spark.catalog.getTable(name).isTemporary)
-    except AnalysisException:
-        return False
-
-
 def is_query(spark: SparkSession, text: str) -> bool:
     """Return whether Spark takes a text for a query, which does nothing before it is read."""
     try:
@@ -182,19 +173,6 @@ def run_script(spark: SparkSession, text: str, lakes: list[str], catalog: str) -
 
 def _script(spark: SparkSession) -> Any:
     return loader_of(spark).loadClass(_SCRIPT).getConstructors()[0].newInstance(None)
-
-
-@contextmanager
-def asking_for(spark: SparkSession, query: str) -> Iterator[None]:
-    """Mark the requests of Spark for this thread as requests for ``query``."""
-    context = spark.sparkContext
-    # Spark calls from another thread, and passes this property of the thread that analyses.
-    before = context.getLocalProperty(_QUERY)
-    context.setLocalProperty(_QUERY, query)
-    try:
-        yield
-    finally:
-        context.setLocalProperty(_QUERY, cast("str", before))
 
 
 def _from_python(loader: Any, field: str) -> Any:

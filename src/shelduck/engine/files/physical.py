@@ -17,15 +17,13 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import Named
 from shelduck.engine.types import spark_type
-from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
+from shelduck.model.files.layout import ROW_ID_COLUMN, ROW_ID_FIELD, SNAPSHOT_COLUMN, SNAPSHOT_FIELD
 from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.model.types.data_types import Primitive
 
 FIELD_ID = "parquet.field.id"
-ROW_ID_COLUMN = "_ducklake_internal_row_id"
-SNAPSHOT_COLUMN = "_ducklake_internal_snapshot_id"
 _LINEAGE_FIELDS = {ROW_ID_COLUMN: ROW_ID_FIELD, SNAPSHOT_COLUMN: SNAPSHOT_FIELD}
 BatchFunction = Callable[[Iterator[Any]], Iterator[Any]]
 

@@ -16,7 +16,8 @@ import pyarrow.fs
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from shelduck.engine.bridge.jvm import has_jvm, java_class, java_session
+from shelduck.engine.bridge import engine_for
+from shelduck.engine.bridge.jvm import java_class
 from shelduck.engine.files.file_systems import filesystem
 from shelduck.engine.files.storage import delete_file, write_text
 from shelduck.engine.stores.homes import (
@@ -118,9 +119,9 @@ def _home(scheme: str, bucket: str, given: StorageSettings, spark: SparkSession 
 def require_connector(spark: SparkSession, data_path: str) -> None:
     """Raise Unsupported if Spark has no connector for a data path; Connect cannot be asked."""
     scheme = split_address(data_path)[0]
-    if not scheme or not has_jvm(spark):
+    hadoop = engine_for(spark).hadoop() if scheme else None
+    if hadoop is None:
         return
-    hadoop = java_session(spark).sessionState().newHadoopConf()
     name = "s3a" if scheme in S3 and not hadoop.get(f"fs.{scheme}.impl") else scheme
     if name == "s3a" and not hadoop.get("fs.s3a.impl"):
         hadoop.set("fs.s3a.impl", S3A)
@@ -204,9 +205,9 @@ def speaks_for_itself(get: Getter, scheme: str, bucket: str) -> bool:
 
 def settings_getter(spark: SparkSession) -> Getter:
     """Return a function that finds a setting of Hadoop that somebody made for the session."""
-    if not has_jvm(spark):
+    hadoop = engine_for(spark).hadoop()
+    if hadoop is None:
         return lambda name: spark.conf.get(f"spark.hadoop.{name}", None)
-    hadoop = java_session(spark).sessionState().newHadoopConf()
 
     def get(name: str) -> str | None:
         value = hadoop.get(name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from shelduck.engine.bridge import Report
+from shelduck.engine.bridge.codec import Report
 from shelduck.engine.files.footers import Footer, parsed_footer, read_footers
 from shelduck.engine.files.storage import (
     Listed,
@@ -56,8 +56,8 @@ class Results:
 def results(place: str, reports: Mapping[str, Report] | None) -> Results:
     """Return the results of a write into the directory ``place``, and delete other files there.
 
-    ``reports`` are those of `Bridge.save`; without them, every file is a result. Raises CorruptLake
-    if a reported file is not there.
+    ``reports`` are those of `FileWriter.save`; without them, every file is a result. Raises
+    CorruptLake if a reported file is not there.
     """
     directory = f"{place}/"
     listed = list_data_files(place)

@@ -10,7 +10,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Named, Sql, column_of, file_fault, select_named
+from shelduck.engine.bridge import Named, Sql, column_of, select_named
+from shelduck.engine.bridge.faults import file_fault
 from shelduck.engine.rows import store_rules
 from shelduck.engine.rows.bound import failed_rule, stored
 from shelduck.engine.rows.table_rules import ruled

@@ -7,17 +7,15 @@ over rows of a table are evaluated in the time zone that they were made in, with
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from pyspark.sql import DataFrame
-
-from shelduck.engine.bridge import Named, Sql, has_jvm, select_named
+from shelduck.engine.bridge import Sql
 from shelduck.engine.named_errors import SparkError, data_fault, first_line
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.tables.computed import ComputedColumn
 from shelduck.model.tables.constraints import Constraint
-from shelduck.model.tables.row_expressions import ROW, RowExpression
+from shelduck.model.tables.row_expressions import RowExpression
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.text.query.harmless import refuse_harmful
 from shelduck.text.query.read_query import looks_at_other_rows
@@ -25,8 +23,6 @@ from shelduck.text.query.read_query import looks_at_other_rows
 Value = TypeVar("Value")
 Ruling = TypeVar("Ruling", Constraint, ComputedColumn)
 _FAILED = re.compile(r"== SQL of shelduck (.+?) \(line \d+, position \d+\) ==", re.DOTALL)
-_UTC = ("", "UTC", "Etc/UTC", "Z", "GMT")
-_ZONE, _ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
 
 
 def stored(text: str, what: str, way_out: str) -> Sql:
@@ -52,7 +48,7 @@ def bound(
     within: str = "{}",
     only: Sql | None = None,
 ) -> Sql:
-    """Return an expression over the row of `select_bound`; ``what`` names it in errors.
+    """Return an expression over the row of `Engine.select_bound`; ``what`` names it in errors.
 
     ``within`` is what is asked of its value. It is NULL and not computed but for ``only`` rows.
     """
@@ -92,21 +88,3 @@ def by_zone(ones: Iterable[Ruling]) -> list[tuple[str, list[Ruling]]]:
     for one in ones:
         found.setdefault("" if one.expression is None else one.expression.zone, []).append(one)
     return list(found.items())
-
-
-def select_bound(rows: DataFrame, columns: Sequence[Named], zone: str) -> DataFrame:
-    """Return columns of rows of a table, some of them made by `bound` expressions of one zone.
-
-    Raises Unsupported over Spark Connect if the session has another time zone or no ANSI mode.
-    """
-    spark = rows.sparkSession
-    if has_jvm(spark):
-        return select_named(rows, columns, row=ROW, zone=zone or "UTC")
-    found, ansi = spark.conf.get(_ZONE), spark.conf.get(_ANSI)
-    if ansi != "true" or (found != zone and not {found, zone} <= {*_UTC}):
-        raise Unsupported(
-            "constraints and generated columns of a table are computed in the time zone"
-            f" {zone or 'UTC'} with ANSI mode, which Spark Connect takes from the session; set"
-            f" {_ZONE} to {zone or 'UTC'} and {_ANSI} to true"
-        )
-    return select_named(rows.alias(ROW), columns)

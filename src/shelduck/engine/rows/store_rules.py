@@ -14,7 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge.named import Sql
+from shelduck.engine.bridge import Sql
 from shelduck.engine.types import spark_type
 from shelduck.engine.values import literal, literal_text
 from shelduck.errors import InvalidRequest, Unsupported

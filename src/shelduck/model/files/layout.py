@@ -15,6 +15,8 @@ from typing import Any
 from shelduck.model.tables.schema import Kind
 from shelduck.model.types.data_types import Leaf, Primitive, ducklake_type
 
+ROW_ID_COLUMN = "_ducklake_internal_row_id"
+SNAPSHOT_COLUMN = "_ducklake_internal_snapshot_id"
 ROW_ID_FIELD = 2147483540
 SNAPSHOT_FIELD = 2147483539
 

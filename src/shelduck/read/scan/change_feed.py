@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Named, Sql, bridge_for, select_named
+from shelduck.engine.bridge import Named, Sql, engine_for, select_named
 from shelduck.engine.query import arrow_frame, local_frame
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.feed_plan import ChangePlan, has_snapshots
@@ -207,7 +207,8 @@ def _rows(
 def _thinned(spark: SparkSession, feed: Feed) -> tuple[DataFrame, str]:
     """Return the rows that were deleted from files in the span, and the snapshot of each as SQL."""
     files, span = feed.plan.thinned, feed.plan.span
-    known = None if feed.deaths is None or bridge_for(spark) is None else _of_files(feed, files)
+    is_known = feed.deaths is not None and engine_for(spark).reads_deleted_rows
+    known = _of_files(feed, files) if is_known else None
     if known is None or len(known) > _FEW_POSITIONS:
         dead = _deaths(spark, feed, files).where(f"{DIED_IN} BETWEEN {span.first} AND {span.last}")
         return _rows(spark, feed, files).join(dead, F.expr(_IS_GONE)), DIED_IN

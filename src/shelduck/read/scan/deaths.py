@@ -14,15 +14,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import DAMAGED, Deletes, FileEntry, FileRelation, bridge_for
-from shelduck.engine.bridge.relation import LISTED_FILES
-from shelduck.engine.files.physical import SNAPSHOT_COLUMN
-from shelduck.engine.files.plain_deletes import plain_deletes, require_count, vector_snapshots
+from shelduck.engine.bridge import Deletes, FileEntry, FileRelation, engine_for
+from shelduck.engine.bridge.engine import DELETE_SCHEMA, LISTED_FILES
+from shelduck.engine.bridge.faults import DAMAGED
 from shelduck.engine.stores.homes import spark_options, spark_path
-from shelduck.errors import Unsupported
 from shelduck.model.changes.feed_plan import FeedDeletes, FeedFile
 from shelduck.model.files.data_file import DataFile, DeleteFile
-from shelduck.read.scan.public_read import DELETE_SCHEMA, FILE_ID
+from shelduck.model.files.layout import SNAPSHOT_COLUMN
+from shelduck.read.scan.plain_deletes import plain_deletes, require_count, vector_snapshots
 
 DIED_FILE = "__shelduck_died_file"
 DIED_AT = "__shelduck_died_at"
@@ -142,16 +141,11 @@ def _dated(found: FeedFile, deletes: FeedDeletes, table: str) -> list[_Vector]:
 
 
 def _vectors(spark: SparkSession, vectors: Sequence[_Vector]) -> DataFrame:
-    """Return the positions in deletion vectors, which only the bridge reads."""
-    bridge = bridge_for(spark)
-    if bridge is None:
-        path = vectors[0].deletes.path
-        raise Unsupported(
-            f"delete file {path} is a deletion vector, which cannot be read over Spark Connect;"
-            " use a classic session"
-        )
+    """Return the positions in deletion vectors; raise Unsupported over Spark Connect."""
+    engine = engine_for(spark)
+    engine.require_vectors(vectors[0].deletes.path)
     constants = T.StructType(
-        [T.StructField(FILE_ID, T.LongType()), T.StructField(_BEGIN, T.LongType())]
+        [T.StructField(DIED_FILE, T.LongType()), T.StructField(DIED_IN, T.LongType())]
     )
 
     def lister(_filters: list[str]) -> Iterator[FileEntry]:
@@ -159,7 +153,7 @@ def _vectors(spark: SparkSession, vectors: Sequence[_Vector]) -> DataFrame:
             deleted = Deletes(v.deletes.path, v.up_to, count=v.deletes.delete_count)
             yield FileEntry(v.file.path, v.file.file_size_bytes, (v.file.id, v.died), deleted)
 
-    found = FileRelation(
+    asked = FileRelation(
         T.StructType([]),
         constants,
         lister,
@@ -168,11 +162,8 @@ def _vectors(spark: SparkSession, vectors: Sequence[_Vector]) -> DataFrame:
         size_in_bytes=sum(v.file.file_size_bytes for v in vectors),
         places=(path for v in vectors for path in (v.file.path, v.deletes.path)),
     )
-    return bridge.relation(found).select(
-        F.col(FILE_ID).alias(DIED_FILE),
-        F.col("_metadata.row_index").alias(DIED_AT),
-        F.col(_BEGIN).alias(DIED_IN),
-    )
+    found, index = engine.row_index(engine.relation(asked))
+    return found.select(DIED_FILE, F.col(index).alias(DIED_AT), DIED_IN)
 
 
 def most_deaths(source: FeedFile) -> int:

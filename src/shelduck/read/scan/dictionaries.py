@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Bridge, FileEntry, FileRelation
+from shelduck.engine.bridge import Engine, FileEntry, FileRelation
 from shelduck.engine.types import spark_type
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
@@ -32,7 +32,7 @@ class DictionaryFile(NamedTuple):
 
 
 def dictionary_values(
-    bridge: Bridge, table: TableVersion, column: Field, files: Sequence[DictionaryFile]
+    engine: Engine, table: TableVersion, column: Field, files: Sequence[DictionaryFile]
 ) -> DataFrame:
     """Return the different values of a column of texts or floats in each file, and its id.
 
@@ -54,7 +54,7 @@ def dictionary_values(
         table=table.full_name,
         dictionary=column.id,
     )
-    return bridge.relation(asked).drop(_NAME)
+    return engine.relation(asked).drop(_NAME)
 
 
 def with_rows(values: DataFrame, rows: DataFrame) -> DataFrame:

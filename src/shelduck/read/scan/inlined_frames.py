@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge.named import own
+from shelduck.engine.bridge import engine_for
 from shelduck.engine.query import local_columns
 from shelduck.engine.values import carrier, carrier_type, decoded
 from shelduck.errors import Unsupported
@@ -41,7 +41,7 @@ def inlined_frame(
     fields = [T.StructField(n, carrier_type(f.type)) for n, f in zip(names, columns, strict=True)]
     origins = [T.StructField(n, T.LongType()) for n in ("id", "begin")]
     shape = T.StructType([*fields, *origins])
-    frame = own(local_columns(spark, values, shape))
+    frame = engine_for(spark).own(local_columns(spark, values, shape))
     made = [decoded(F.col(n), f.type).alias(f.name) for n, f in zip(names, columns, strict=True)]
     return frame.select(*made, F.col("id").alias(row_id), F.col("begin").alias(snapshot_id))
 

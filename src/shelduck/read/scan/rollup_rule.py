@@ -11,12 +11,14 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 
-from shelduck.engine.bridge import Bridge, field_rows, has_jvm
+from shelduck.engine.bridge import Engine, engine_for
 from shelduck.engine.bridge.classes import warn
+from shelduck.engine.bridge.classic import chosen
+from shelduck.engine.bridge.codec import field_rows
 from shelduck.model.tables.rollup import Measure
 from shelduck.model.tables.schema import FieldId
 from shelduck.read.plan.projection import Column
@@ -68,22 +70,16 @@ def collecting_choices(spark: SparkSession) -> Iterator[list[str]]:
     Spark plans a query when it first runs or is explained. Over Spark Connect nothing is chosen.
     """
     found: list[str] = []
-    if not has_jvm(spark):
-        yield found
-        return
-    context = spark.sparkContext
-    token, before = uuid.uuid4().hex, context.getLocalProperty(_COLLECTED)
+    token = uuid.uuid4().hex
     _collecting[token] = found
-    # The rule is called in another thread, and passes this property of the thread that plans.
-    context.setLocalProperty(_COLLECTED, token)
     try:
-        yield found
+        with engine_for(spark).with_property(_COLLECTED, token):
+            yield found
     finally:
-        context.setLocalProperty(_COLLECTED, cast("str", before))
         del _collecting[token]
 
 
-def chooser_for(bridge: Bridge, plan: ScanPlan, choose: Chooser) -> object | None:
+def chooser_for(engine: Engine, plan: ScanPlan, choose: Chooser) -> object | None:
     """Return the chooser of a relation over the plan's only group.
 
     The rule that calls it is added to the session. None if the group alone does not hold the rows,
@@ -97,14 +93,13 @@ def chooser_for(bridge: Bridge, plan: ScanPlan, choose: Chooser) -> object | Non
         for column, made in zip(plan.columns, group.outputs, strict=True)
         if isinstance(made, Column)
     }
-    return _Asked(bridge, ids, choose) if bridge.add_rule() else None
+    return _Asked(ids, choose) if engine.add_rule() else None
 
 
 class _Asked:
     """A chooser as the Java function that `RollupRule` calls; it lives as long as a lister."""
 
-    def __init__(self, bridge: Bridge, ids: Mapping[str, FieldId], choose: Chooser) -> None:
-        self._bridge = bridge
+    def __init__(self, ids: Mapping[str, FieldId], choose: Chooser) -> None:
         self._ids = ids
         self._choose = choose
 
@@ -136,7 +131,7 @@ class _Asked:
         for (measure, column), name in found.measures.items():
             of = () if column is None else (names[column],)
             columns.append((measure.value, *of, name))
-        return self._bridge.chosen(found.frame, columns, found.reason)
+        return chosen(found.frame, columns, found.reason)
 
     def _wanted(self, rows: list[list[str]], *, aggregates: bool) -> Wanted | None:
         """Return what the rule reports, None if it is more than plain columns of the table."""

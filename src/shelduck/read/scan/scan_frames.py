@@ -12,13 +12,13 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import (
-    Bridge,
     Deletes,
+    Engine,
     FileEntry,
     FileRelation,
     Named,
     Sql,
-    bridge_for,
+    engine_for,
     select_named,
 )
 from shelduck.engine.query import local_frame
@@ -35,15 +35,6 @@ from shelduck.read.plan.projection import Column as ReadAs
 from shelduck.read.plan.projection import Expression
 from shelduck.read.plan.scan import ReadColumn, ScanGroup, ScanPlan
 from shelduck.read.scan.inlined_frames import inlined_frame
-from shelduck.read.scan.public_read import (
-    BEGIN_SNAPSHOT,
-    FILE_ID,
-    ROW_ID_START,
-    ROW_INDEX,
-    metadata_of,
-    public_group,
-    unpushed,
-)
 from shelduck.read.scan.rollup_rule import Chooser, chooser_for
 from shelduck.read.scan.scan_columns import to_column
 from shelduck.read.scan.sources import PLANNED, FileSource, GroupSize
@@ -66,6 +57,9 @@ Local = Callable[[Sequence[Field], Sequence[Origin]], DataFrame]
 
 PARTITION_COLUMNS = "spark.shelduck.partitionColumns"
 """The setting of a session that keeps partition columns ordinary, if it is ``false``."""
+ROW_ID_START = "__shelduck_row_id_start"
+FILE_ID = "__shelduck_file_id"
+BEGIN_SNAPSHOT = "__shelduck_begin_snapshot"
 _CONSTANTS = (ROW_ID_START, FILE_ID, BEGIN_SNAPSHOT)
 
 
@@ -91,12 +85,12 @@ def read_rows(
     ``only_deleted`` returns the deleted rows of files instead, all of which have some; not over
     Spark Connect.
     """
-    bridge = bridge_for(spark)
+    engine = engine_for(spark)
     if len(plan.groups) != 1 or origins or any(rows.rows for rows in inlined):
         choose = None
     frames = [
         _group(
-            *(spark, bridge, plan, group, source),
+            *(engine, plan, group, source),
             origins=origins,
             choose=choose,
             only_deleted=only_deleted,
@@ -152,9 +146,7 @@ def frame_of_inlined(
     origins: Sequence[Origin] = (),
 ) -> DataFrame:
     """Return inlined rows with the current ``columns``, followed by ``origins``."""
-    bridge = bridge_for(spark)
-    if bridge is not None:
-        bridge.compute_few_rows()
+    engine_for(spark).compute_few_rows()
     found = inlined_frame(spark, columns, inlined, Origin.ROW_ID, Origin.SNAPSHOT_ID)
     wanted = [Named(f.name, backticked(f.name)) for f in columns]
     if origins:
@@ -165,8 +157,7 @@ def frame_of_inlined(
 
 
 def _group(
-    spark: SparkSession,
-    bridge: Bridge | None,
+    engine: Engine,
     plan: ScanPlan,
     group: ScanGroup,
     source: FileSource,
@@ -182,37 +173,31 @@ def _group(
         if read is not None and same_type(read.dataType, types[f.name]):
             read.dataType = types[f.name]
     snapshot = plan.table.snapshot.id
-    if bridge is None:
-        found = public_group(spark, group, schema, snapshot, origins=bool(origins))
-    else:
-        asked = None if choose is None else chooser_for(bridge, plan, choose)
-        relation = _relation(bridge.spark, group, schema, plan.table, source)
-        if source.knows_values and not origins:
-            relation = replace(
-                relation,
-                measurer=partial(source.measured, group),
-                statistics=partial(source.statistics, group),
-            )
-        found = bridge.relation(replace(relation, chooser=asked, wants_deleted=only_deleted))
+    asked = None if choose is None else chooser_for(engine, plan, choose)
+    relation = _relation(engine, group, schema, plan.table, source, origins=bool(origins))
+    if source.knows_values and not origins:
+        relation = replace(
+            relation,
+            measurer=partial(source.measured, group),
+            statistics=partial(source.statistics, group),
+        )
+    found = engine.relation(replace(relation, chooser=asked, wants_deleted=only_deleted))
     if group.snapshot_column is not None:
         found = found.where(f"{backticked(group.snapshot_column)} <= {int(snapshot)}L")
     # Metadata of the read schema says how files are read; it does not belong to the rows.
     columns = [
-        Named(f.name, _source(e, f.type, bridged=bridge is not None), metadata={})
+        Named(f.name, _source(engine, e, f.type), metadata={})
         for f, e in zip(plan.columns, group.outputs, strict=True)
     ]
     if origins:
-        index = ROW_INDEX if bridge is None else "_metadata.row_index"
-        if bridge is not None and "_metadata" in map(str.lower, schema.names):
-            found, index = found.withColumn(ROW_INDEX, metadata_of(found, "row_index")), ROW_INDEX
+        found, index = engine.row_index(found, schema.names)
         columns += [Named(o, _origin(group, o, index), metadata={}) for o in origins]
     return select_named(found, columns)
 
 
-def _source(made: Expression, kind: DataType, *, bridged: bool) -> str | Column:
-    if not bridged:
-        return unpushed(to_column(made), kind)
-    return backticked(made.name) if isinstance(made, ReadAs) else to_column(made)
+def _source(engine: Engine, made: Expression, kind: DataType) -> str | Column:
+    found = backticked(made.name) if isinstance(made, ReadAs) else to_column(made)
+    return engine.unpushed(found, kind)
 
 
 def _origin(group: ScanGroup, origin: Origin, index: str) -> str:
@@ -249,16 +234,18 @@ def _read_field(column: ReadColumn) -> T.StructField:
 
 
 def _relation(
-    spark: SparkSession,
+    engine: Engine,
     group: ScanGroup,
     schema: T.StructType,
     table: TableVersion,
     source: FileSource,
+    *,
+    origins: bool,
 ) -> FileRelation:
     """Return the relation over the files of a group, whose columns Spark reads as ``schema``."""
-    keys = set(group.keys) if source.knows_values and _has_partitions(spark, group) else set()
+    keys = set(group.keys) if source.knows_values and _has_partitions(engine, group) else set()
     constants = T.StructType(
-        [T.StructField(name, T.LongType()) for name in _CONSTANTS]
+        [T.StructField(name, T.LongType()) for name in (_CONSTANTS if origins else ())]
         + [T.StructField(name, T.StringType()) for name in group.constants]
         + [T.StructField(f.name, f.dataType) for f in schema if f.name in keys]
     )
@@ -268,7 +255,7 @@ def _relation(
         for part in _recorded(source.parts(group, filters), size, table):
             known = source.values(group, part.files) if keys else {}
             for file, texts in zip(part.files, part.values, strict=True):
-                constant = (file.row_id_start, file.id, file.begin_snapshot)
+                constant = (file.row_id_start, file.id, file.begin_snapshot) if origins else ()
                 yield FileEntry(
                     file.path,
                     file.file_size_bytes,
@@ -345,8 +332,9 @@ def _names(layout: Layout) -> tuple[str, ...]:
     return tuple(field.name for field in layout.fields)
 
 
-def _has_partitions(spark: SparkSession, group: ScanGroup) -> bool:
-    return bool(group.keys) and spark.conf.get(PARTITION_COLUMNS, "true") == "true"
+def _has_partitions(engine: Engine, group: ScanGroup) -> bool:
+    is_asked = bool(group.keys) and engine.prunes_files
+    return is_asked and engine.spark.conf.get(PARTITION_COLUMNS, "true") == "true"
 
 
 def _described(table: TableVersion, count: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge.jvm import has_jvm
+from shelduck.engine.bridge import engine_of
 from shelduck.model.changes.stream import StreamPart
 from shelduck.model.text.quoting import backticked
 from shelduck.read.scan.change_feed import ROW_ID, VERSION, Feed, arrivals
@@ -47,10 +47,7 @@ def run_id_of(batch: DataFrame) -> str | None:
 
     If a query is started again with its checkpoint, this is another run.
     """
-    if query_id_of(batch) is None:
-        return None
-    found = batch.sparkSession.sparkContext.getLocalProperty(_RUN_ID)
-    return None if found is None else str(found)
+    return None if query_id_of(batch) is None else engine_of(batch).property_of(_RUN_ID)
 
 
 def query_id_of(batch: DataFrame) -> str | None:
@@ -58,8 +55,4 @@ def query_id_of(batch: DataFrame) -> str | None:
 
     It belongs to the checkpoint: if a query is started again with it, the id stays.
     """
-    spark = batch.sparkSession
-    if not has_jvm(spark):
-        return None
-    found = spark.sparkContext.getLocalProperty(_QUERY_ID)
-    return None if found is None else str(found)
+    return engine_of(batch).property_of(_QUERY_ID)

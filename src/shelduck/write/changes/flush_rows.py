@@ -16,7 +16,6 @@ from shelduck.catalog.read.table_facts import (
     delete_file_versions,
     inlined_positions,
 )
-from shelduck.engine.files.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.engine.session import SparkSession
 from shelduck.errors import CorruptLake
 from shelduck.lake.done import Counts, Done, discard
@@ -38,6 +37,7 @@ from shelduck.model.files.data_file import (
     deletes_seen,
     without_bounds,
 )
+from shelduck.model.files.layout import ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.model.tables.schema import Schema, retyped
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import why_not_written

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from shelduck.engine.bridge.named import held_with_numbers
+from shelduck.engine.bridge.classic import held_with_numbers
 from shelduck.engine.rows.table_rules import numbered, numbers_of_parts, numbers_of_plan
 from shelduck.engine.session import DataFrame
 from shelduck.model.tables.computed import identity_of

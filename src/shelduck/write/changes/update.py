@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from shelduck.engine.bridge.named import unaliased
-from shelduck.engine.files.physical import ROW_ID_COLUMN
+from shelduck.engine.bridge import engine_for
 from shelduck.engine.query import with_values
 from shelduck.engine.rows.assignments import Assignments, SetValue, updated_rows
-from shelduck.engine.session import DataFrame, SparkSession, has_jvm
+from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.lake.done import Counts, Done, Loaded, discard
 from shelduck.model.changes.change import AppendFiles, InlineRows
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.files.layout import ROW_ID_COLUMN
 from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.schema import Path, is_reserved
 from shelduck.model.tables.table_version import Feature, TableVersion
@@ -77,7 +77,7 @@ def update_rows(
     rules = row_rules(table)
     if rules is not None and not rules.looks_at([value.path for value in values]):
         rules = None
-    if has_jvm(spark) and rules is None:
+    if engine_for(spark).writes_changes and rules is None:
         marks = marked(changed, table, UPDATED)
         return write_changed(spark, rows, marks, limits=limits, show_progress=show_progress)
     found = keep(changed)
@@ -319,7 +319,7 @@ def merge_rows(
     if COMPUTED in table.properties:
         changed = with_numbers(changed, table, limits)
     refuse = partial(_refuse, table, merge)
-    if has_jvm(spark) and row_rules(table) is None:
+    if engine_for(spark).writes_changes and row_rules(table) is None:
         return write_changed(
             spark,
             rows,
@@ -343,7 +343,7 @@ def merge_rows(
 
 def _changed(spark: SparkSession, rows: TableRows, source: DataFrame, merge: Merge) -> DataFrame:
     """Return a row for each change; of a small source, the files that can match are read."""
-    target = unaliased(rows.frame(spark, origins=ORIGINS))
+    target = engine_for(spark).unaliased(rows.frame(spark, origins=ORIGINS))
     kept = small_source(source)
     if kept is not None:
         source = kept.rows

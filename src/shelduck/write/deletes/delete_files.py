@@ -13,9 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import Named, select_named
-from shelduck.engine.bridge.relation import EXACT_PATH
+from shelduck.engine.bridge.engine import EXACT_PATH
 from shelduck.engine.files.footers import metadata_of, read_columns
-from shelduck.engine.files.plain_deletes import may_be_later
 from shelduck.engine.files.storage import delete_directory
 from shelduck.engine.query import is_local
 from shelduck.engine.stores.homes import spark_options, spark_path
@@ -24,6 +23,7 @@ from shelduck.errors import Conflict, CorruptLake
 from shelduck.model.files.data_file import DataFile, NewDeleteFile
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.read.scan.plain_deletes import may_be_later
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.write.deletes.position_files import (
     FILE,

@@ -12,18 +12,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Deletes, FileEntry, FileRelation, Report, bridge_for
+from shelduck.engine.bridge import Deletes, FileEntry, FileRelation, engine_for
+from shelduck.engine.bridge.codec import Report
 from shelduck.engine.files.footers import read_columns
-from shelduck.engine.files.physical import FIELD_ID, ROW_ID_COLUMN, SNAPSHOT_COLUMN
-from shelduck.engine.files.plain_deletes import plain_deletes
+from shelduck.engine.files.physical import FIELD_ID
 from shelduck.engine.files.storage import delete_directory, write_bytes
 from shelduck.engine.files.task_results import results
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_file import DataFile, NewDeleteFile
-from shelduck.model.files.layout import SNAPSHOT_FIELD
+from shelduck.model.files.layout import ROW_ID_COLUMN, SNAPSHOT_COLUMN, SNAPSHOT_FIELD
 from shelduck.model.files.place import Place
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.read.scan.public_read import deleted_positions
+from shelduck.read.scan.plain_deletes import plain_deletes
 from shelduck.write.parquet.plain_write import write_plain_parts
 
 PATH, POSITION, FILE = "file_path", "pos", "file"
@@ -95,10 +95,7 @@ def stored_positions(
     spark: SparkSession, files: Sequence[DataFile], table: TableVersion
 ) -> DataFrame:
     """Return what the delete files of ``files`` name up to the table's snapshot: file, pos."""
-    bridge = bridge_for(spark)
-    snapshot = table.snapshot.id
-    if bridge is None:
-        return deleted_positions(spark, files, snapshot, FILE, POSITION)
+    snapshot, engine = table.snapshot.id, engine_for(spark)
 
     def lister(_: list[str]) -> Iterable[FileEntry]:
         for file in files:
@@ -107,7 +104,7 @@ def stored_positions(
             deletes = Deletes(stored.path, snapshot, count=stored.delete_count)
             yield FileEntry(file.path, file.file_size_bytes, (file.id,), deletes, file.record_count)
 
-    rows = FileRelation(
+    asked = FileRelation(
         T.StructType([]),
         T.StructType([T.StructField(FILE, T.LongType())]),
         lister,
@@ -117,7 +114,8 @@ def stored_positions(
         places=(path for f in files for path in f.paths),
         table=table.full_name,
     )
-    return bridge.relation(rows).select(FILE, F.col("_metadata.row_index").alias(POSITION))
+    rows, index = engine.row_index(engine.relation(asked))
+    return rows.select(FILE, F.col(index).alias(POSITION))
 
 
 def collected_positions(
@@ -178,19 +176,18 @@ def dead_positions(
 def _save(
     spark: SparkSession, rows: DataFrame, place: str, ids: Mapping[str, int]
 ) -> dict[str, Report] | None:
-    """Return what the bridge knows of the files that it wrote."""
-    bridge = bridge_for(spark)
-    if bridge is None:
+    """Return what the writer tells of the files, if it does."""
+    files = engine_for(spark).writer()
+    if files is None:
         write_plain_parts(spark, rows, FILE, place, _COMPRESSION)
         return None
-    options = bridge.id_options({(name,): number for name, number in ids.items()})
-    writer = rows.write.format(bridge.write_format).partitionBy(FILE)
+    options = files.id_options({(name,): number for name, number in ids.items()})
+    writer = rows.write.format(files.write_format).partitionBy(FILE)
     writer = writer.options(compression=_COMPRESSION, maxRecordsPerFile=0, **options)
-    reports = bridge.reports()
     try:
-        bridge.save(writer, place, reports)
+        files.save(writer, place)
     finally:
-        found = reports.taken()
+        found = files.taken()
     return found
 
 

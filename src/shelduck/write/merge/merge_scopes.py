@@ -14,8 +14,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import ALL, Named, Sql, Wildcard, column_of, equal_columns, select_named
+from shelduck.engine.bridge import Named, Sql, column_of, select_named
+from shelduck.engine.bridge.classic import equal_columns
 from shelduck.engine.bridge.jvm import qualified
+from shelduck.engine.bridge.relation import ALL, Wildcard
 from shelduck.engine.types import spark_type
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table_version import TableVersion

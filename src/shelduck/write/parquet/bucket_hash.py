@@ -13,7 +13,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import bridge_for
+from shelduck.engine.bridge import engine_for
 from shelduck.engine.rows import store_rules
 from shelduck.engine.rows.moments import clock_micros, floor_div, micros, zone_seconds
 from shelduck.errors import Unsupported
@@ -32,17 +32,18 @@ def bucket(spark: SparkSession, value: Column, leaf: Leaf, buckets: int) -> Colu
 
     Raises Unsupported for types whose hash is unknown.
     """
-    bridge = bridge_for(spark)
     number = _number(value, leaf)
-    if number is None:
-        data = _bytes(value, leaf)
-        found = bridge.bucket_hash(data) if bridge is not None else _bound(data, _hash_of_bytes)
-    elif bridge is not None:
-        found = bridge.bucket_hash(number)
-    else:
-        long = _double_bits(number) if str(leaf) in FLOATS else number
-        found = _bound(long, _hash_of_long)
+    data = _bytes(value, leaf) if number is None else number
+    found = engine_for(spark).bucket_hash(data)
+    if found is None:
+        found = _hash_by_sql(data, leaf, is_number=number is not None)
     return found.cast("int") % F.lit(buckets)
+
+
+def _hash_by_sql(data: Column, leaf: Leaf, *, is_number: bool) -> Column:
+    if not is_number:
+        return _bound(data, _hash_of_bytes)
+    return _bound(_double_bits(data) if str(leaf) in FLOATS else data, _hash_of_long)
 
 
 def decimal_text(value: Column, leaf: Decimal) -> Column:

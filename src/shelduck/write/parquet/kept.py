@@ -11,12 +11,11 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Named, checkpoint, select_named
-from shelduck.engine.bridge.named import has_its_rows, held
-from shelduck.engine.files.physical import ROW_ID_COLUMN
+from shelduck.engine.bridge import Named, engine_of, select_named
 from shelduck.engine.query import arrow_frame, is_local, local_size
 from shelduck.engine.rows.assign import telling_failures
 from shelduck.model.files.data_file import DataFile, InlinedRows
+from shelduck.model.files.layout import ROW_ID_COLUMN
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.read.scan.scan_frames import Origin
@@ -71,13 +70,13 @@ def keep(rows: DataFrame, *conditions: Column) -> Kept:
     """
     if not conditions:
         with telling_failures():
-            here = held(rows)
+            here = engine_of(rows).held(rows)
         if here is not None:
             return Kept(here, local_size(here) or 0, (), in_plan=True)
     counts = [F.count(F.lit(1)), *map(F.count_if, conditions)]
     named = [c.alias(f"{n}") for n, c in enumerate(counts)]
     with telling_failures():
-        found, (count, *holds) = checkpoint(rows, named)
+        found, (count, *holds) = engine_of(rows).checkpoint(rows, named)
     return Kept(found.coalesce(1) if count <= FEW else found, count, tuple(holds))
 
 
@@ -192,7 +191,7 @@ def can_bring(rows: DataFrame) -> bool:
 
     A value that does not fit its column is InvalidRequest.
     """
-    if not has_its_rows(rows):
+    if not engine_of(rows).has_its_rows(rows):
         return False
     if not all(isinstance(f.dataType, _SAME_IN_ARROW) for f in rows.schema):
         return False

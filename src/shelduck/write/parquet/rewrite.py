@@ -8,10 +8,10 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import bridge_for
-from shelduck.engine.files.physical import ROW_ID_COLUMN, SNAPSHOT_COLUMN
+from shelduck.engine.bridge import engine_for
 from shelduck.errors import Unsupported
 from shelduck.model.files.data_file import NewDataFile
+from shelduck.model.files.layout import ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.model.shadows.copied import CopiedFile
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
@@ -23,8 +23,6 @@ from shelduck.write.parquet.kept import versions
 from shelduck.write.parquet.write import PLACE, Writing, WrittenFiles, task_of, write_files
 
 _MOST_AT_ONCE = 16
-# Over Spark Connect, the number of parallel tasks is unknown.
-_UNKNOWN = 4
 
 
 def write_together(
@@ -85,7 +83,7 @@ def _written(
 
 def writes_several(spark: SparkSession) -> bool:
     """Return whether `write_together` accepts several parts: names of files must identify tasks."""
-    return bridge_for(spark) is not None
+    return engine_for(spark).numbers_files
 
 
 def write_arranged(spark: SparkSession, rows: DataFrame, table: TableVersion) -> WrittenFiles:
@@ -100,9 +98,7 @@ def write_arranged(spark: SparkSession, rows: DataFrame, table: TableVersion) ->
 
 def at_once(spark: SparkSession) -> int:
     """Return how many files may be written in parallel."""
-    if bridge_for(spark) is None:
-        return _UNKNOWN
-    return max(1, min(_MOST_AT_ONCE, spark.sparkContext.defaultParallelism))
+    return max(1, min(_MOST_AT_ONCE, engine_for(spark).parallelism))
 
 
 def file_ids(rows: DataFrame) -> set[int]:

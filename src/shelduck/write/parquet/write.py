@@ -13,9 +13,10 @@ from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql.types import StructType
 
 from shelduck import clock
-from shelduck.engine.bridge import Bridge, Named, Report, Reports, bridge_for, select_named
+from shelduck.engine.bridge import Named, engine_for, select_named
+from shelduck.engine.bridge.codec import CHANGES, FileWriter, Report
 from shelduck.engine.files.layouts import layout_of
-from shelduck.engine.files.physical import ROW_ID_COLUMN, PhysicalSchema, physical_schema
+from shelduck.engine.files.physical import PhysicalSchema, physical_schema
 from shelduck.engine.files.reaching import require_writable
 from shelduck.engine.files.stats import file_stats
 from shelduck.engine.files.storage import delete_directory, delete_file
@@ -35,7 +36,7 @@ from shelduck.metrics import (
     timed,
 )
 from shelduck.model.files.data_file import NewDataFile
-from shelduck.model.files.layout import Layout
+from shelduck.model.files.layout import ROW_ID_COLUMN, Layout
 from shelduck.model.files.place import place_below
 from shelduck.model.shadows.copied import CopiedFile
 from shelduck.model.tables.schema import Field, FieldId, Schema
@@ -128,12 +129,11 @@ def write_files(
     physical = _physical(df, table, how)
     made = clustering_of(table, sorts=how.sorts) if how.arranges else Clustering(table, (), ())
     rows = made.arranged(spark, df, spreads=how.spreads)
-    bridge = bridge_for(spark)
-    write = _Write(fresh_name(table), None if bridge is None else bridge.reports())
+    write = _Write(fresh_name(table), engine_for(spark).writer())
     require_writable(table.path)
     of_table = {"shelduck.table": table.full_name}
     with _removed_if_failed(spark, table, write), timed(WRITE_DURATION, of_table):
-        found = _write(spark, bridge, rows, write, physical=physical, clustering=made, how=how)
+        found = _write(spark, rows, write, physical=physical, clustering=made, how=how)
         found, origins = _origins(spark, found) if how.changes else (found, None)
         written = _look_at(spark, made, found, progress, how)
         written = replace(_in_partitions(made, write.name, written), origins=origins)
@@ -151,16 +151,16 @@ def _recorded(written: WrittenFiles, of_table: Mapping[str, str]) -> WrittenFile
 
 @dataclass(slots=True)
 class _Write:
-    """One write: the name of its directory, and what its tasks report, if there is a bridge."""
+    """One write: the name of its directory, and what writes and tells of its files, if it does."""
 
     name: str
-    reports: Reports | None
+    writer: FileWriter | None
     _told: dict[str, Report] = field(default_factory=dict)
 
     def told(self) -> dict[str, Report]:
         """Return all that tasks have reported so far."""
-        if self.reports is not None:
-            self._told.update(self.reports.taken())
+        if self.writer is not None:
+            self._told.update(self.writer.taken())
         return self._told
 
 
@@ -245,7 +245,6 @@ def _in_partitions(clustering: Clustering, write: str, written: WrittenFiles) ->
 
 def _write(
     spark: SparkSession,
-    bridge: Bridge | None,
     rows: DataFrame,
     write: _Write,
     *,
@@ -257,10 +256,10 @@ def _write(
     root = clustering.table.path
     place = root + write.name
     told = None
-    if bridge is not None and write.reports is not None:
-        writer = _bridge_writer(bridge, rows, physical, clustering, how)
+    if write.writer is not None:
+        prepared = _prepared(write.writer, rows, physical, clustering, how)
         keys = clustering.directory_keys() if clustering.keys else None
-        bridge.save(writer, place, write.reports, keys=keys)
+        write.writer.save(prepared, place, keys=keys)
         told = write.told()
         if clustering.keys:
             return placed_results(root, write.name, told)
@@ -278,24 +277,28 @@ def _write(
     return found
 
 
-def _bridge_writer(
-    bridge: Bridge, rows: DataFrame, physical: PhysicalSchema, clustering: Clustering, how: Writing
+def _prepared(
+    files: FileWriter,
+    rows: DataFrame,
+    physical: PhysicalSchema,
+    clustering: Clustering,
+    how: Writing,
 ) -> DataFrameWriter:
-    """Return Spark's own Parquet writer, with ids at every level."""
+    """Return Spark's call for a write of files, with ids at every level."""
     marks = [Named(name, name) for name in MARKS] if how.changes else []
     if how.copied:
         marks = [Named(name, name) for name in PLACE]
     columns = [*physical.columns(with_ids=False), *marks, *clustering.named]
-    writer = select_named(rows, columns).write.format(bridge.write_format)
+    writer = select_named(rows, columns).write.format(files.write_format)
     settings = spark_settings(clustering.table.options)
-    writer = writer.options(**settings, **bridge.id_options(physical.ids))
+    writer = writer.options(**settings, **files.id_options(physical.ids))
     if how.changes:
-        writer = writer.options(**bridge.change_options)
+        writer = writer.options(**CHANGES)
     if how.copied:
         sources = ((file.path, str(file.id), *file.columns) for file in how.copied)
-        writer = writer.options(**bridge.copied_options(sources))
+        writer = writer.options(**files.copied_options(sources))
     if how.moved:
-        writer = writer.options(**bridge.moved_options(how.moved))
+        writer = writer.options(**files.moved_options(how.moved))
     # Every row has another id, so a search for repetitions takes time and finds none.
     writer = writer.option(f"parquet.enable.dictionary#{ROW_ID_COLUMN}", "false")
     return writer.partitionBy(*clustering.columns)

@@ -11,7 +11,8 @@ from shelduck.doors.sql.calls.procedures import call
 from shelduck.doors.sql.calls.upkeep_calls import checkpoint as do_checkpoint
 from shelduck.doors.sql.calls.upkeep_calls import compacted_rows, deleted_rows, lake_of
 from shelduck.doors.sql.runner import Runner, by_statement
-from shelduck.engine.query import answer, run_query
+from shelduck.engine.bridge import engine_for
+from shelduck.engine.query import answer
 from shelduck.engine.session import DataFrame
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.jobs.jobs import (
@@ -83,8 +84,9 @@ def show_jobs(runner: Runner, statement: up.ShowJobs) -> DataFrame | PlainRows:
     if not statement.tail:
         return found
     word = "__shelduck_jobs__"
-    frame = answer(runner.state.spark, found.columns, found.rows)
-    return run_query(runner.state.spark, f"SELECT * FROM {word} {statement.tail}", {word: frame})
+    spark = runner.state.spark
+    frame = answer(spark, found.columns, found.rows)
+    return engine_for(spark).query(f"SELECT * FROM {word} {statement.tail}", {word: frame})
 
 
 def alter_rollups(runner: Runner, statement: st.AlterRollups) -> Result:

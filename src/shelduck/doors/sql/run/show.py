@@ -10,7 +10,7 @@ from shelduck.doors.sql import describe as described
 from shelduck.doors.sql.describe import topics
 from shelduck.doors.sql.runner import Runner, by_statement
 from shelduck.doors.sql.targets import query_frame
-from shelduck.engine.bridge.named import analyzed_plan
+from shelduck.engine.bridge import engine_of
 from shelduck.engine.session import DataFrame
 from shelduck.errors import NotFound
 from shelduck.lake.pinned_views import pinned_shape
@@ -48,7 +48,8 @@ def explain(runner: Runner, statement: st.Explain) -> DataFrame | PlainRows:
     if statement.changed is not None:
         _require_assigned(runner.version(statement.changed), statement)
     if statement.mode == "analyze":
-        return PlainRows("plan string", [(analyzed_plan(runner.query(statement.query)),)])
+        rows = runner.query(statement.query)
+        return PlainRows("plan string", [(engine_of(rows).measured_plan(rows),)])
     # EXPLAIN would show what is wrong with a query as if it were a plan.
     runner.query(statement.query)
     mode = "" if statement.mode == "simple" else f"{statement.mode.upper()} "

@@ -11,10 +11,9 @@ from pyarrow import compute
 
 from shelduck.engine.files.file_systems import filesystem
 from shelduck.engine.files.footers import RESTORE, metadata_of, opened, told_of_file
-from shelduck.engine.files.physical import SNAPSHOT_COLUMN
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_file import DataFile, DeleteFile
-from shelduck.model.files.layout import SNAPSHOT_FIELD
+from shelduck.model.files.layout import SNAPSHOT_COLUMN, SNAPSHOT_FIELD
 
 POSITION = "pos"
 _PUFFIN = b"PFA1"
