@@ -2,6 +2,7 @@ package shelduck.bridge;
 
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.function.BiFunction;
 import java.util.regex.Pattern;
 import org.apache.spark.QueryContext;
@@ -26,8 +27,8 @@ import scala.collection.immutable.Map$;
  * that Spark itself threw in the meantime are thrown again.
  */
 public final class CatalogCall {
-  private static final List REPEATABLE = Arrays.asList(new String[] {"load", "schema", "schemas",
-      "tables", "keys", "exists", "schema exists", "rows", "columns", "open"});
+  private static final List REPEATABLE = Arrays.asList("load", "schema", "schemas",
+      "tables", "keys", "exists", "schema exists", "rows", "columns", "open");
   private static final Pattern CLASS = Pattern.compile("^[A-Z][A-Za-z]+: ");
   private final String setting;
   private final String hint;
@@ -79,21 +80,31 @@ public final class CatalogCall {
   }
 
   /** Returns the Dataset of the answer. */
-  public Dataset dataset(String[] request) {
-    return (Dataset) FromPython.GIVEN.remove(((String[]) rows(request, null).get(0))[0]);
+  public Dataset dataset(String... request) {
+    return (Dataset) FromPython.GIVEN.remove(row(request)[0]);
+  }
+
+  /** Returns the first row of the answer. */
+  public String[] row(String... request) {
+    return (String[]) rows(null, request).get(0);
+  }
+
+  /** Adds names and values to a request, in turns. */
+  public static void addAll(List<String> request, Map<String, String> options) {
+    for (Map.Entry<String, String> option : options.entrySet()) {
+      request.add((String) option.getKey());
+      request.add((String) option.getValue());
+    }
   }
 
   /**
    * Returns the rows of the answer; {@code data} may be null. If this thread works on one of
    * Python's own queries, Python also learns which one.
    */
-  public List rows(String[] request, Object data) {
+  public List<String[]> rows(Object data, String... request) {
     String query = SparkContext.getOrCreate().getLocalProperty("shelduck.query");
-    StringBuilder text = new StringBuilder(query == null ? "" : query);
-    for (int i = 0; i < request.length; i++) {
-      text.append('\t').append(TextRows.encoded(request[i]));
-    }
-    List answer = TextRows.rows(told(text.append('\n').toString(), request[0], data));
+    String text = (query == null ? "" : query) + '\t' + TextRows.encoded(request) + '\n';
+    List<String[]> answer = TextRows.rows(told(text, request[0], data));
     String[] first = (String[]) answer.get(0);
     if (!first[0].equals("ok")) {
       // Spark's analysis errors are checked exceptions, which not every method declares.

@@ -1,6 +1,7 @@
 package shelduck.bridge;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
 import org.apache.hadoop.mapreduce.task.TaskAttemptContextImpl;
@@ -128,8 +129,27 @@ public class ChangeWriter extends OutputWriter {
   }
 
   static StructType first(StructType columns, int count) {
-    StructField[] fields = new StructField[count];
-    System.arraycopy(columns.fields(), 0, fields, 0, count);
+    StructField[] fields = (StructField[]) Arrays.copyOf(columns.fields(), count);
     return new StructType(fields);
+  }
+
+  /** Makes a {@link ChangeWriter} for each file that Spark begins. */
+  public static final class Factory extends OutputWriterFactory {
+    private final OutputWriterFactory factory;
+    private final StructType schema;
+
+    /** {@code schema} are the columns of the table and the row id. */
+    public Factory(OutputWriterFactory factory, StructType schema) {
+      this.factory = factory;
+      this.schema = schema;
+    }
+
+    public String getFileExtension(TaskAttemptContext context) {
+      return factory.getFileExtension(context);
+    }
+
+    public OutputWriter newInstance(String path, StructType rows, TaskAttemptContext context) {
+      return new ChangeWriter(factory, schema, path, context);
+    }
   }
 }

@@ -10,6 +10,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.mapreduce.TaskAttemptContext;
 import org.apache.parquet.bytes.HeapByteBufferAllocator;
 import org.apache.parquet.column.ColumnDescriptor;
 import org.apache.parquet.column.ColumnWriteStore;
@@ -36,6 +37,7 @@ import org.apache.parquet.schema.Type;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.ProjectingInternalRow;
 import org.apache.spark.sql.execution.datasources.OutputWriter;
+import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -56,7 +58,7 @@ public class CopyingWriter extends OutputWriter {
   private final ComposedFile composed;
   private final SeekableInputStream chunks;
   private final HashSet copied = new HashSet();
-  private final List groups;
+  private final List<BlockMetaData> groups;
   private final IdWriteSupport support = new IdWriteSupport();
   private final MessageType made;
   private final HashMap meaning = new HashMap();
@@ -216,10 +218,8 @@ public class CopyingWriter extends OutputWriter {
   /** The new file as one that the store copies in parts; null if it does not. */
   private ComposedFile composed(Path from) throws IOException {
     long size = 0;
-    for (int i = 0; i < groups.size(); i++) {
-      List chunks = ((BlockMetaData) groups.get(i)).getColumns();
-      for (int j = 0; j < chunks.size(); j++) {
-        ColumnChunkMetaData chunk = (ColumnChunkMetaData) chunks.get(j);
+    for (BlockMetaData each : groups) {
+      for (ColumnChunkMetaData chunk : each.getColumns()) {
         size += isCopied(chunk) ? chunk.getTotalSize() : 0;
       }
     }
@@ -256,9 +256,7 @@ public class CopyingWriter extends OutputWriter {
       consumer.flush();
     }
     writer.startBlock(rows);
-    List kept = ((BlockMetaData) groups.get(group)).getColumns();
-    for (int i = 0; i < kept.size(); i++) {
-      ColumnChunkMetaData chunk = (ColumnChunkMetaData) kept.get(i);
+    for (ColumnChunkMetaData chunk : ((BlockMetaData) groups.get(group)).getColumns()) {
       if (isCopied(chunk)) {
         ColumnDescriptor column = old.getFileMetaData().getSchema()
             .getColumnDescription(chunk.getPath().toArray());
@@ -277,5 +275,33 @@ public class CopyingWriter extends OutputWriter {
     columns.close();
     pages.close();
     writer.endBlock();
+  }
+
+  /** Makes the {@link CopyingWriter} of each task, which copies one file. */
+  public static final class Factory extends OutputWriterFactory {
+    private final OutputWriterFactory factory;
+    private final StructType schema;
+
+    /** {@code schema} are the new columns. */
+    public Factory(OutputWriterFactory factory, StructType schema) {
+      this.factory = factory;
+      this.schema = schema;
+    }
+
+    public String getFileExtension(TaskAttemptContext context) {
+      return factory.getFileExtension(context);
+    }
+
+    public OutputWriter newInstance(String path, StructType rows, TaskAttemptContext context) {
+      Configuration conf = context.getConfiguration();
+      // Raw: a plain get would read ${...} in a name as a variable.
+      String sources = conf.getRaw(CopyingWriter.OPTION);
+      int task = context.getTaskAttemptID().getTaskID().getId();
+      try {
+        return new CopyingWriter(path, conf, schema, TextRows.row(sources, task));
+      } catch (IOException error) {
+        throw new UncheckedIOException(error);
+      }
+    }
   }
 }

@@ -8,7 +8,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.zip.CRC32;
@@ -16,14 +15,11 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.apache.parquet.HadoopReadOptions;
-import org.apache.parquet.ParquetReadOptions;
 import org.apache.parquet.column.ColumnReader;
 import org.apache.parquet.column.impl.ColumnReadStoreImpl;
 import org.apache.parquet.column.page.PageReadStore;
 import org.apache.parquet.example.data.simple.convert.GroupRecordConverter;
 import org.apache.parquet.hadoop.ParquetFileReader;
-import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.parquet.schema.MessageType;
 import org.apache.parquet.schema.PrimitiveType;
 import org.apache.parquet.schema.Type;
@@ -136,9 +132,7 @@ public final class DeletedPositions {
   }
 
   private static void addParquet(Found found, Path path, Configuration conf) throws IOException {
-    ParquetReadOptions options =
-        HadoopReadOptions.builder(conf).usePageChecksumVerification(true).build();
-    ParquetFileReader reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, conf), options);
+    ParquetFileReader reader = OpenedFile.checked(path, conf);
     try {
       MessageType file = reader.getFileMetaData().getSchema();
       Type position = column(file, POSITION_ID, "pos");
@@ -206,13 +200,13 @@ public final class DeletedPositions {
    */
   private static void addVectors(Found found, Path path, Configuration conf) throws IOException {
     byte[] bytes = content(path, conf);
-    TreeMap vectors = new TreeMap();
+    TreeMap<Long, Roaring64NavigableMap> vectors = new TreeMap<Long, Roaring64NavigableMap>();
     if (bytes.length < 4 || ByteBuffer.wrap(bytes).getInt(0) != CONTAINER_MAGIC) {
       vectors.put(Long.valueOf(Long.MIN_VALUE), vector(bytes, 0, bytes.length));
     } else {
       JsonNode blobs = blobs(bytes);
-      for (int i = 0; i < blobs.size(); i++) {
-        addBlob(vectors, (JsonNode) blobs.get(i), bytes);
+      for (JsonNode each : blobs) {
+        addBlob(vectors, each, bytes);
       }
       if (vectors.isEmpty()) {
         throw new IOException("it has no deletion vector");
@@ -222,9 +216,7 @@ public final class DeletedPositions {
       }
     }
     Roaring64NavigableMap known = new Roaring64NavigableMap();
-    Iterator entries = vectors.entrySet().iterator();
-    while (entries.hasNext()) {
-      Map.Entry entry = (Map.Entry) entries.next();
+    for (Map.Entry<Long, Roaring64NavigableMap> entry : vectors.entrySet()) {
       Roaring64NavigableMap vector = (Roaring64NavigableMap) entry.getValue();
       vector.andNot(known);
       known.or(vector);
@@ -235,7 +227,7 @@ public final class DeletedPositions {
     }
   }
 
-  private static void addBlob(TreeMap vectors, JsonNode blob, byte[] bytes) throws IOException {
+  private static void addBlob(TreeMap<Long, Roaring64NavigableMap> vectors, JsonNode blob, byte[] bytes) throws IOException {
     if (!"deletion-vector-v1".equals(in(blob, "type").asText())) {
       return;
     }

@@ -3,14 +3,11 @@ package shelduck.bridge;
 import java.util.ArrayList;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.util.SerializableConfiguration;
 import scala.Function1;
-import scala.Option;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
@@ -41,11 +38,8 @@ public class DictionaryFormat extends ParquetFileFormat {
     if (required.length() != 1) {
       throw new IllegalArgumentException("a scan of dictionaries reads one column");
     }
-    Option table = options.get(LakeParquet.TABLE);
     return new ReadDictionaries((DataType[]) types.toArray(new DataType[types.size()]),
         Integer.parseInt((String) options.get(OPTION).get()),
-        table.isEmpty() ? "the lake" : (String) table.get(),
-        JavaSparkContext.fromSparkContext(session.sparkContext())
-            .broadcast(new SerializableConfiguration(new Configuration(conf))));
+        LakeParquet.table(options), LakeParquet.shared(session, conf));
   }
 }

@@ -6,8 +6,6 @@ import java.util.HashSet;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
-import org.apache.parquet.HadoopReadOptions;
-import org.apache.parquet.ParquetReadOptions;
 import org.apache.parquet.column.ColumnDescriptor;
 import org.apache.parquet.column.Dictionary;
 import org.apache.parquet.column.Encoding;
@@ -18,7 +16,6 @@ import org.apache.parquet.column.statistics.Statistics;
 import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
-import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.parquet.schema.LogicalTypeAnnotation;
 import org.apache.parquet.schema.MessageType;
 import org.apache.parquet.schema.PrimitiveType;
@@ -42,9 +39,7 @@ public final class DictionaryPages {
    */
   public static List of(Path path, String name, int id, DataType type, Configuration conf)
       throws IOException {
-    ParquetReadOptions options =
-        HadoopReadOptions.builder(conf).usePageChecksumVerification(true).build();
-    ParquetFileReader reader = ParquetFileReader.open(HadoopInputFile.fromPath(path, conf), options);
+    ParquetFileReader reader = OpenedFile.checked(path, conf);
     try {
       MessageType schema = reader.getFileMetaData().getSchema();
       Type column = column(schema, name, id);
@@ -123,9 +118,7 @@ public final class DictionaryPages {
   }
 
   private static ColumnChunkMetaData chunk(BlockMetaData group, String name) {
-    List chunks = group.getColumns();
-    for (int i = 0; i < chunks.size(); i++) {
-      ColumnChunkMetaData chunk = (ColumnChunkMetaData) chunks.get(i);
+    for (ColumnChunkMetaData chunk : group.getColumns()) {
       String[] names = chunk.getPath().toArray();
       if (names.length == 1 && names[0].equals(name)) {
         return chunk;

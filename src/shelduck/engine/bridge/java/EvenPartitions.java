@@ -3,7 +3,6 @@ package shelduck.bridge;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.Iterator;
 import java.util.PriorityQueue;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.execution.datasources.FilePartition;
@@ -29,22 +28,21 @@ public class EvenPartitions implements Comparator {
     if (!(scan instanceof FileScanRDD)) {
       return;
     }
-    Seq partitions = ((FileScanRDD) scan).filePartitions();
-    ArrayList files = new ArrayList();
+    Seq<FilePartition> partitions = ((FileScanRDD) scan).filePartitions();
+    ArrayList<PartitionedFile> files = new ArrayList<PartitionedFile>();
     long most = 0;
-    for (int i = 0; i < partitions.size(); i++) {
+    for (FilePartition partition : ScalaSeq.list(partitions)) {
       Share own = new Share();
-      PartitionedFile[] given = ((FilePartition) partitions.apply(i)).files();
-      for (int j = 0; j < given.length; j++) {
-        own.add(given[j]);
+      for (PartitionedFile file : partition.files()) {
+        own.add(file);
       }
       files.addAll(own.files);
       most = Math.max(most, own.size);
     }
-    PriorityQueue shares = shares(files, partitions.size());
+    PriorityQueue<Share> shares = shares(files, partitions.size());
     long least = 0;
-    for (Iterator it = shares.iterator(); it.hasNext();) {
-      least = Math.max(least, ((Share) it.next()).size);
+    for (Share share : shares) {
+      least = Math.max(least, share.size);
     }
     // Not for less than a tenth.
     if (least * 10 <= most * 9) {
@@ -53,27 +51,26 @@ public class EvenPartitions implements Comparator {
   }
 
   /** The largest file first, each to whoever has the least. */
-  private static PriorityQueue shares(ArrayList files, int count) {
+  private static PriorityQueue<Share> shares(ArrayList<PartitionedFile> files, int count) {
     files.sort(new EvenPartitions());
-    PriorityQueue shares = new PriorityQueue();
+    PriorityQueue<Share> shares = new PriorityQueue<Share>();
     for (int i = 0; i < count; i++) {
       shares.add(new Share());
     }
-    for (int i = 0; i < files.size(); i++) {
+    for (PartitionedFile file : files) {
       Share least = (Share) shares.poll();
-      least.add((PartitionedFile) files.get(i));
+      least.add(file);
       shares.add(least);
     }
     return shares;
   }
 
-  private static void give(Seq partitions, PriorityQueue shares) {
+  private static void give(Seq<FilePartition> partitions, PriorityQueue<Share> shares) {
     try {
       Field files = FilePartition.class.getDeclaredField("files");
       files.setAccessible(true);
-      for (int i = 0; i < partitions.size(); i++) {
-        Object own = ((Share) shares.poll()).files.toArray(new PartitionedFile[0]);
-        files.set(partitions.apply(i), own);
+      for (FilePartition partition : ScalaSeq.list(partitions)) {
+        files.set(partition, ((Share) shares.poll()).files.toArray(new PartitionedFile[0]));
       }
     } catch (ReflectiveOperationException other) {
       // Another Spark: its own shares are right, too.
@@ -82,7 +79,7 @@ public class EvenPartitions implements Comparator {
   }
 
   private static final class Share implements Comparable {
-    private final ArrayList files = new ArrayList();
+    private final ArrayList<PartitionedFile> files = new ArrayList<PartitionedFile>();
     private long size;
 
     void add(PartitionedFile file) {

@@ -23,10 +23,9 @@ public final class FieldIds {
   public static FieldIds of(Configuration conf) {
     FieldIds result = new FieldIds();
     // Raw: a plain get would read ${...} in a name as a variable.
-    List rows = TextRows.rows(conf.getRaw(OPTION));
-    for (int i = 0; i < rows.size(); i++) {
-      List row = Arrays.asList((Object[]) rows.get(i));
-      result.ids.put(new ArrayList(row.subList(1, row.size())), Integer.valueOf((String) row.get(0)));
+    for (String[] row : TextRows.rows(conf.getRaw(OPTION))) {
+      Object[] path = Arrays.copyOfRange(row, 1, row.length);
+      result.ids.put(Arrays.asList(path), Integer.valueOf(row[0]));
     }
     return result;
   }

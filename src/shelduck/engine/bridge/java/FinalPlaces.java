@@ -80,8 +80,8 @@ public class FinalPlaces implements Serializable {
 
   private static String quoted(byte[] bytes) {
     StringBuilder text = new StringBuilder();
-    for (int i = 0; i < bytes.length; i++) {
-      int b = bytes[i] & 0xFF;
+    for (byte each : bytes) {
+      int b = each & 0xFF;
       boolean plain = (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') || (b >= '0' && b <= '9')
           || b == '_' || b == '.' || b == '-' || b == '~';
       if (plain) {

@@ -58,9 +58,8 @@ public final class HeldValues {
   public static HeldValues of(StructType schema, Configuration conf) {
     FieldIds ids = FieldIds.of(conf);
     HashSet moved = new HashSet();
-    List rows = TextRows.rows(conf.getRaw(MOVED) == null ? "" : conf.getRaw(MOVED));
-    for (int i = 0; i < rows.size(); i++) {
-      moved.add(Integer.valueOf((String) ((Object[]) rows.get(i))[0]));
+    for (String[] row : TextRows.rows(conf.getRaw(MOVED) == null ? "" : conf.getRaw(MOVED))) {
+      moved.add(Integer.valueOf(row[0]));
     }
     return members(schema, new ArrayList(), ids, moved);
   }
@@ -212,7 +211,7 @@ public final class HeldValues {
     byte[] bytes = text.getBytes();
     StringBuilder shown = new StringBuilder("X'");
     for (int i = 0; i < bytes.length && i < MOST_SHOWN; i++) {
-      shown.append(String.format("%02X", new Object[] {Byte.valueOf(bytes[i])}));
+      shown.append(String.format("%02X", bytes[i]));
     }
     return shown.append(bytes.length > MOST_SHOWN ? "...'" : "'").toString();
   }

@@ -1,5 +1,6 @@
 package shelduck.bridge;
 
+import java.util.Arrays;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.MapType;
@@ -112,11 +113,8 @@ public class KeptVector extends ColumnVector {
       return all.getChild(ordinal);
     }
     if (children == null || children.length <= ordinal) {
-      KeptVector[] more = new KeptVector[ordinal + 4];
-      if (children != null) {
-        System.arraycopy(children, 0, more, 0, children.length);
-      }
-      children = more;
+      children = children == null ? new KeptVector[ordinal + 4]
+          : (KeptVector[]) Arrays.copyOf(children, ordinal + 4);
     }
     if (children[ordinal] == null) {
       children[ordinal] = new KeptVector(all.getChild(ordinal), rows, count);

@@ -45,8 +45,7 @@ public class KnownFiles extends LogicalRelation {
       columns.put(((String[]) told.get(i))[0], told.get(i));
     }
     ArrayList stats = new ArrayList();
-    for (int i = 0; i < files.output().size(); i++) {
-      Attribute column = (Attribute) files.output().apply(i);
+    for (Attribute column : ScalaSeq.list(files.output())) {
       String[] of = (String[]) columns.get(column.name());
       if (of != null) {
         stats.add(new Tuple2(column, column(of, column.dataType())));
@@ -76,10 +75,10 @@ public class KnownFiles extends LogicalRelation {
   }
 
   /** Statistics of so many rows with these columns, pairs of an attribute and what is known of it. */
-  public static Statistics statistics(Seq output, BigInt rows, List columns) {
+  public static Statistics statistics(Seq output, BigInt rows, List<Tuple2> columns) {
     AttributeMap known = new AttributeMap(Map$.MODULE$.empty());
-    for (int i = 0; i < columns.size(); i++) {
-      known = known.$plus((Tuple2) columns.get(i));
+    for (Tuple2 each : columns) {
+      known = known.$plus(each);
     }
     BigInt bytes = EstimationUtils$.MODULE$.getOutputSize(output, rows, known);
     return new Statistics(bytes, Option.apply(rows), known, false);

@@ -31,8 +31,8 @@ public class KnownParts extends Union {
       return false;
     }
     Object table = null;
-    for (int i = 0; i < plan.children().size(); i++) {
-      LogicalPlan at = (LogicalPlan) plan.children().apply(i);
+    for (LogicalPlan each : ScalaSeq.list(plan.children())) {
+      LogicalPlan at = each;
       while (at.children().size() == 1) {
         at = (LogicalPlan) at.children().apply(0);
       }
@@ -68,8 +68,7 @@ public class KnownParts extends Union {
       BigInt nulls = BigInt.apply(0);
       Object average = null;
       Object longest = null;
-      for (int i = 0; i < children().size(); i++) {
-        LogicalPlan child = (LogicalPlan) children().apply(i);
+      for (LogicalPlan child : ScalaSeq.list(children())) {
         Option found = child.stats().attributeStats().get((Attribute) child.output().apply(c));
         if (found.isDefined()) {
           ColumnStat stat = (ColumnStat) found.get();

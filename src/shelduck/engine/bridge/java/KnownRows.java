@@ -53,8 +53,8 @@ public class KnownRows extends LocalRelation {
     long most = 0;
     Object low = null;
     Object high = null;
-    for (int i = 0; i < rows.data().size(); i++) {
-      Object value = ((InternalRow) rows.data().apply(i)).get(at, type);
+    for (InternalRow each : ScalaSeq.list(rows.data())) {
+      Object value = each.get(at, type);
       if (value == null) {
         nulls++;
       } else if (isText) {

@@ -1,6 +1,5 @@
 package shelduck.bridge;
 
-import java.util.ArrayList;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
@@ -16,7 +15,7 @@ public class LakeAnswer {
   private final String text;
   private final String[] names;
   private Throwable error;
-  private Seq output = ScalaSeq.of(new ArrayList());
+  private Seq output = ScalaSeq.items();
   private InternalRow[] rows;
 
   /** The answer to a text that names some lakes of a session. */

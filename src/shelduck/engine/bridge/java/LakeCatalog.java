@@ -3,12 +3,11 @@ package shelduck.bridge;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
-import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
 import org.apache.spark.sql.connector.catalog.StagedTable;
@@ -46,7 +45,7 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
   // Tables
 
   public Identifier[] listTables(String[] namespace) {
-    List rows = asked("tables", joined(namespace));
+    List<String[]> rows = asked("tables", joined(namespace));
     Identifier[] found = new Identifier[rows.size()];
     for (int i = 0; i < found.length; i++) {
       found[i] = Identifier.of(namespace, ((String[]) rows.get(i))[0]);
@@ -55,7 +54,7 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
   }
 
   public boolean tableExists(Identifier table) {
-    return asked(new String[] {"exists", joined(table.namespace()), table.name()}).size() > 0;
+    return call.rows(null, "exists", joined(table.namespace()), table.name()).size() > 0;
   }
 
   public Table loadTable(Identifier table) {
@@ -77,8 +76,7 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
       OVERWRITTEN.set(table);
     }
     String namespace = joined(table.namespace());
-    List rows = asked(new String[] {"schema", namespace, table.name()});
-    String[] found = (String[]) rows.get(0);
+    String[] found = call.row("schema", namespace, table.name());
     String[] keys = (String[]) Arrays.copyOfRange(found, 1, found.length);
     return new LakeTable(call, namespace, table.name(), schema(found, 0), keys, null);
   }
@@ -109,19 +107,18 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
   }
 
   /** ALTER TABLE is handled before it gets here, so only Spark's Scala and Java API calls this. */
-  public Table alterTable(Identifier table, TableChange[] changes) {
+  public Table alterTable(Identifier table, TableChange... changes) {
     throw new UnsupportedOperationException("cannot alter " + table + " here; use spark.sql of the"
         + " Python session that attached the lake, or lake.table(...).alter(...)");
   }
 
   public boolean dropTable(Identifier table) {
-    return asked(new String[] {"drop", joined(table.namespace()), table.name()}).size() > 0;
+    return call.rows(null, "drop", joined(table.namespace()), table.name()).size() > 0;
   }
 
   public void renameTable(Identifier table, Identifier renamed) {
-    asked(new String[] {
-        "rename", joined(table.namespace()), table.name(), joined(renamed.namespace()),
-        renamed.name()});
+    call.rows(null, "rename", joined(table.namespace()), table.name(),
+        joined(renamed.namespace()), renamed.name());
   }
 
   // Namespaces
@@ -146,8 +143,8 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
     }
     int last = namespace.length - 1;
     String[][] known = inside((String[]) Arrays.copyOfRange(namespace, 0, last));
-    for (int i = 0; i < known.length; i++) {
-      if (known[i][last].equalsIgnoreCase(namespace[last])) {
+    for (String[] each : known) {
+      if (each[last].equalsIgnoreCase(namespace[last])) {
         return true;
       }
     }
@@ -169,7 +166,7 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
     asked("create schema", joined(namespace));
   }
 
-  public void alterNamespace(String[] namespace, NamespaceChange[] changes) {
+  public void alterNamespace(String[] namespace, NamespaceChange... changes) {
     throw new IllegalArgumentException(
         "Unsupported: schemas of a lake have no properties; leave them out");
   }
@@ -183,7 +180,7 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
 
   /** The namespaces directly inside one, or those in no other one. */
   private String[][] inside(String[] namespace) {
-    List rows = asked("schemas", joined(namespace));
+    List<String[]> rows = asked("schemas", joined(namespace));
     String[][] found = new String[rows.size()][];
     for (int i = 0; i < found.length; i++) {
       found[i] = (String[]) Arrays.copyOf(namespace, namespace.length + 1);
@@ -194,8 +191,7 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
 
   private Table view(Identifier table, String how, String when) {
     String namespace = joined(table.namespace());
-    String[] found = (String[]) asked(
-        new String[] {"load", namespace, table.name(), how, when}).get(0);
+    String[] found = call.row("load", namespace, table.name(), how, when);
     try {
       return LakeView.of(call, name, table.namespace(), table.name(), found[0],
           found[1], schema(found, 2), how.equals(NONE) ? sqlName(table) : null, found[3]);
@@ -207,15 +203,10 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
   }
 
   private String sqlName(Identifier table) {
-    StringBuilder text = new StringBuilder(quoted(name));
-    for (int i = 0; i < table.namespace().length; i++) {
-      text.append('.').append(quoted(table.namespace()[i]));
-    }
-    return text.append('.').append(quoted(table.name())).toString();
-  }
-
-  private static String quoted(String part) {
-    return "`" + part.replace("`", "``") + "`";
+    List<String> parts = new ArrayList<String>(Arrays.asList(table.namespace()));
+    parts.add(0, name);
+    parts.add(table.name());
+    return QuotingUtils.quoteNameParts(ScalaSeq.of(parts));
   }
 
   /**
@@ -223,10 +214,9 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
    * nothing else tells them apart.
    */
   private static boolean isSaved() {
-    StackTraceElement[] calls = Thread.currentThread().getStackTrace();
-    for (int i = 0; i < calls.length; i++) {
-      boolean isWriter = calls[i].getClassName().endsWith(".DataFrameWriter");
-      if (isWriter && calls[i].getMethodName().startsWith("saveAsTable")) {
+    for (StackTraceElement call : Thread.currentThread().getStackTrace()) {
+      boolean isWriter = call.getClassName().endsWith(".DataFrameWriter");
+      if (isWriter && call.getMethodName().startsWith("saveAsTable")) {
         return true;
       }
     }
@@ -240,17 +230,11 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
       keys.append(i == 0 ? "" : ", ").append(partitions[i].describe());
     }
     String namespace = joined(table.namespace());
-    List request = new ArrayList(Arrays.asList(
-        new String[] {how, namespace, table.name(), schema.json(), keys.toString()}));
-    Iterator told = properties.entrySet().iterator();
-    while (told.hasNext()) {
-      Map.Entry property = (Map.Entry) told.next();
-      request.add(property.getKey());
-      request.add(property.getValue());
-    }
-    List rows = asked((String[]) request.toArray(new String[0]));
-    return new LakeTable(
-        call, namespace, table.name(), schema, new String[0], ((String[]) rows.get(0))[0]);
+    List<String> request = new ArrayList<String>(
+        Arrays.asList(how, namespace, table.name(), schema.json(), keys.toString()));
+    CatalogCall.addAll(request, properties);
+    String made = call.row((String[]) request.toArray(new String[0]))[0];
+    return new LakeTable(call, namespace, table.name(), schema, new String[0], made);
   }
 
   private static StructType schema(String[] row, int place) {
@@ -258,18 +242,10 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
   }
 
   private static String joined(String[] namespace) {
-    StringBuilder text = new StringBuilder();
-    for (int i = 0; i < namespace.length; i++) {
-      text.append(i == 0 ? "" : "\u0001").append(namespace[i]);
-    }
-    return text.toString();
+    return String.join("\u0001", (CharSequence[]) namespace);
   }
 
-  private List asked(String what, String about) {
-    return asked(new String[] {what, about, NONE});
-  }
-
-  private List asked(String[] request) {
-    return call.rows(request, null);
+  private List<String[]> asked(String what, String about) {
+    return call.rows(null, what, about, NONE);
   }
 }

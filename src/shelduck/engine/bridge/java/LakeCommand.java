@@ -1,16 +1,12 @@
 package shelduck.bridge;
 
-import java.util.ArrayList;
-import java.util.Arrays;
 import org.apache.spark.rdd.RDD;
-import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Statistics;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
-import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
 import org.apache.spark.sql.types.StructType;
@@ -76,7 +72,7 @@ public class LakeCommand extends LogicalPlan implements Command {
   }
 
   private static Seq none() {
-    return ScalaSeq.of(new ArrayList());
+    return ScalaSeq.items();
   }
 
   /** What Spark calls for each session, to plan such statements. */
@@ -88,20 +84,9 @@ public class LakeCommand extends LogicalPlan implements Command {
 
   /** Plans such statements, and nothing else. */
   public static final class Strategy extends SparkStrategy {
-    /** Adds it to those of a session, unless it is there. */
-    public void install(SparkSession session) {
-      ExperimentalMethods methods = session.experimental();
-      synchronized (methods) {
-        methods.extraStrategies_$eq(ScalaSeq.including(methods.extraStrategies(), this));
-      }
-    }
-
     public Seq apply(LogicalPlan plan) {
-      ArrayList found = new ArrayList();
-      if (plan instanceof LakeCommand) {
-        found.add(new Run(((LakeCommand) plan).answer.planned()));
-      }
-      return ScalaSeq.of(found);
+      return plan instanceof LakeCommand
+          ? ScalaSeq.items(new Run(((LakeCommand) plan).answer.planned())) : none();
     }
   }
 
@@ -126,7 +111,7 @@ public class LakeCommand extends LogicalPlan implements Command {
     }
 
     public RDD doExecute() {
-      Seq rows = ScalaSeq.of(Arrays.asList((Object[]) answer.rows()));
+      Seq rows = ScalaSeq.items(answer.rows());
       return sparkContext().parallelize(rows, 1, ClassTag$.MODULE$.apply(InternalRow.class));
     }
 

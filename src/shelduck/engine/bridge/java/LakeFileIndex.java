@@ -17,6 +17,7 @@ import org.apache.spark.sql.catalyst.expressions.BindReferences;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.Predicate;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
@@ -48,6 +49,7 @@ import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction0;
+import scala.runtime.AbstractFunction1;
 
 /**
  * The files of one scan, requested when Spark plans it: {@code lister} gets the pushed filters as
@@ -83,7 +85,7 @@ public class LakeFileIndex implements FileIndex {
   private final double share;
   // What was found when a plan was optimized, until its files are listed.
   private String[] early;
-  private List found;
+  private List<String[]> found;
   private final Function lister;
   private final Function chooser;
 
@@ -123,43 +125,39 @@ public class LakeFileIndex implements FileIndex {
     return files;
   }
 
-  public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+  public Seq listFiles(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     String text = texts((Seq) partitionFilters.concat(dataFilters), false);
     BasePredicate[] conditions = bound(partitionFilters);
-    List rows = taken(text);
+    List<String[]> rows = taken(text);
     ArrayList kept = new ArrayList(rows.size());
-    for (int i = 0; i < rows.size(); i++) {
-      String[] row = (String[]) rows.get(i);
+    for (String[] row : rows) {
       InternalRow values = values(row);
       if (holds(conditions, values)) {
         // A file of no bytes would get no task; its content is checked when it is opened.
         long size = Math.max(1L, Long.parseLong(row[1]));
         FileStatus file = new FileStatus(size, false, 1, BLOCK, 0L, path(row[0]));
-        ArrayList found = new ArrayList();
-        found.add(new FileStatusWithMetadata(file, counts(row)));
-        kept.add(new PartitionDirectory(values, ScalaSeq.of(found)));
+        kept.add(new PartitionDirectory(
+            values, ScalaSeq.items(new FileStatusWithMetadata(file, counts(row)))));
       }
     }
     return ScalaSeq.of(kept);
   }
 
   /** What {@link #sizeInBytes} is of the files that filters leave; they are listed only once for it. */
-  public long sizeInBytes(Seq filters) {
-    ArrayList ofPartitions = new ArrayList();
-    ArrayList others = new ArrayList();
-    for (int i = 0; i < filters.size(); i++) {
-      Expression filter = (Expression) filters.apply(i);
+  public long sizeInBytes(Seq<Expression> filters) {
+    ArrayList<Expression> ofPartitions = new ArrayList<Expression>();
+    ArrayList<Expression> others = new ArrayList<Expression>();
+    for (Expression filter : ScalaSeq.list(filters)) {
       if (filter.deterministic() && !SubqueryExpression$.MODULE$.hasSubquery(filter)) {
         (isOfPartitions(filter) ? ofPartitions : others).add(filter);
       }
     }
-    Seq partitionFilters = ScalaSeq.of(ofPartitions);
+    Seq<Expression> partitionFilters = ScalaSeq.of(ofPartitions);
     String text = texts((Seq) partitionFilters.concat(ScalaSeq.of(others)), false);
     BasePredicate[] conditions = bound(partitionFilters);
-    List rows = ask(text);
+    List<String[]> rows = ask(text);
     long bytes = 0;
-    for (int i = 0; i < rows.size(); i++) {
-      String[] row = (String[]) rows.get(i);
+    for (String[] row : rows) {
       bytes += holds(conditions, values(row)) ? Long.parseLong(row[1]) : 0L;
     }
     synchronized (this) {
@@ -170,9 +168,9 @@ public class LakeFileIndex implements FileIndex {
   }
 
   private boolean isOfPartitions(Expression filter) {
-    Seq columns = filter.references().toSeq();
-    for (int i = 0; i < columns.size(); i++) {
-      String name = ((Attribute) columns.apply(i)).name();
+    Seq<Attribute> columns = filter.references().toSeq();
+    for (Attribute each : ScalaSeq.list(columns)) {
+      String name = each.name();
       if (name.startsWith(HIDDEN) || !Arrays.asList(constants.fieldNames()).contains(name)) {
         return false;
       }
@@ -187,8 +185,8 @@ public class LakeFileIndex implements FileIndex {
   }
 
   /** The rows that were found early for these filters, else what Python says now. */
-  private List taken(String text) {
-    List rows = null;
+  private List<String[]> taken(String text) {
+    List<String[]> rows = null;
     synchronized (this) {
       if (found != null && Arrays.equals(early, lines(text))) {
         rows = found;
@@ -199,19 +197,19 @@ public class LakeFileIndex implements FileIndex {
   }
 
   /** Null if one of the filters says more than its text. */
-  public static String allTexts(List filters) {
+  public static String allTexts(List<Expression> filters) {
     return texts(ScalaSeq.of(filters), true);
   }
 
-  private static String texts(final Seq filters, final boolean whole) {
+  private static String texts(final Seq<Expression> filters, final boolean whole) {
     // The session's time zone may have changed since the DataFrame was made.
     SQLConf utc = SQLConf.get().clone();
     utc.setConfString("spark.sql.session.timeZone", "UTC");
     return (String) SQLConf.withExistingConf(utc, new AbstractFunction0() {
       public Object apply() {
         StringBuilder text = new StringBuilder();
-        for (int i = 0; i < filters.size(); i++) {
-          String filter = sql((Expression) filters.apply(i));
+        for (Expression each : ScalaSeq.list(filters)) {
+          String filter = sql(each);
           if (filter != null) {
             text.append(TextRows.encoded(filter)).append('\n');
           } else if (whole) {
@@ -235,7 +233,7 @@ public class LakeFileIndex implements FileIndex {
 
   /** The answers of {@link MetadataBranch} for all files, null if the catalog does not know them. */
   public String[] answers(String measures) {
-    List rows = ask(MEASURES + measures);
+    List<String[]> rows = ask(MEASURES + measures);
     return rows.isEmpty() ? null : (String[]) rows.get(0);
   }
 
@@ -243,11 +241,11 @@ public class LakeFileIndex implements FileIndex {
    * What the catalog knows of all files: a row with how many rows they have, and one for each column
    * with its name, distinct values, NULLs, bounds, and the average and greatest length; empty if nothing.
    */
-  public List statistics() {
+  public List<String[]> statistics() {
     return ask(STATISTICS);
   }
 
-  private List ask(String filters) {
+  private List<String[]> ask(String filters) {
     String answer = (String) lister.apply(filters);
     int end = answer.indexOf('\n');
     if (answer.startsWith("failed")) {
@@ -260,14 +258,14 @@ public class LakeFileIndex implements FileIndex {
 
   /** Null if the filter says nothing about the columns of the files. */
   private static String sql(Expression filter) {
-    Seq columns = filter.references().toSeq();
+    Seq<Attribute> columns = filter.references().toSeq();
     for (int i = 0; i < columns.size(); i++) {
       if (isMetadata((Attribute) columns.apply(i))) {
         return null;
       }
     }
-    Expression bare = (Expression) filter.transform(new BareNames());
-    Expression plain = (Expression) bare.transformUp(new CastFields());
+    Expression bare = (Expression) filter.transform(new NodeChange(new BareNames()));
+    Expression plain = (Expression) bare.transformUp(new NodeChange(new CastFields()));
     return hidesCast(plain) ? null : plain.sql();
   }
 
@@ -276,9 +274,8 @@ public class LakeFileIndex implements FileIndex {
     if (filter instanceof Cast && isNested(filter.dataType())) {
       return true;
     }
-    Seq parts = filter.children();
-    for (int i = 0; i < parts.size(); i++) {
-      if (hidesCast((Expression) parts.apply(i))) {
+    for (Expression each : ScalaSeq.list(filter.children())) {
+      if (hidesCast(each)) {
         return true;
       }
     }
@@ -300,7 +297,7 @@ public class LakeFileIndex implements FileIndex {
   }
 
   /** Spark does not check filters on constants again: whoever lists the files applies them. */
-  private BasePredicate[] bound(Seq filters) {
+  private BasePredicate[] bound(Seq<Expression> filters) {
     BasePredicate[] conditions = new BasePredicate[filters.size()];
     for (int i = 0; i < conditions.length; i++) {
       Expression filter = (Expression) filters.apply(i);
@@ -313,7 +310,7 @@ public class LakeFileIndex implements FileIndex {
 
   /** The constants in order, as the attributes in this filter. */
   private List attributes(Expression filter) {
-    Seq used = filter.references().toSeq();
+    Seq<Attribute> used = filter.references().toSeq();
     ArrayList attributes = new ArrayList();
     StructField[] fields = constants.fields();
     for (int f = 0; f < fields.length; f++) {
@@ -325,14 +322,14 @@ public class LakeFileIndex implements FileIndex {
       }
       attributes.add(match != null ? match : new AttributeReference(fields[f].name(),
           fields[f].dataType(), true, fields[f].metadata(), NamedExpression.newExprId(),
-          ScalaSeq.of(new ArrayList())));
+          ScalaSeq.items()));
     }
     return attributes;
   }
 
   private static boolean holds(BasePredicate[] conditions, InternalRow values) {
-    for (int i = 0; i < conditions.length; i++) {
-      if (!conditions[i].eval(values)) {
+    for (BasePredicate each : conditions) {
+      if (!each.eval(values)) {
         return false;
       }
     }
@@ -395,7 +392,7 @@ public class LakeFileIndex implements FileIndex {
   }
 
   public String[] inputFiles() {
-    List rows = ask("");
+    List<String[]> rows = ask("");
     String[] paths = new String[rows.size()];
     for (int i = 0; i < paths.length; i++) {
       paths[i] = path(((String[]) rows.get(i))[0]).toUri().toString();
@@ -404,12 +401,8 @@ public class LakeFileIndex implements FileIndex {
   }
 
   public Seq rootPaths() {
-    ArrayList roots = new ArrayList();
-    if (root != null) {
-      // With the slash, no colon in it can be the end of a scheme.
-      roots.add(new Path("/" + root));
-    }
-    return ScalaSeq.of(roots);
+    // With the slash, no colon in it can be the end of a scheme.
+    return root == null ? ScalaSeq.items() : ScalaSeq.items(new Path("/" + root));
   }
 
   public void refresh() {}
@@ -434,5 +427,38 @@ public class LakeFileIndex implements FileIndex {
 
   public boolean isTimeTravel() {
     return false;
+  }
+
+  /** Drops the qualifier of every column, so that {@code t.x} can only mean field x of struct t. */
+  private static final class BareNames extends AbstractFunction1 {
+    public Object apply(Object node) {
+      if (!(node instanceof AttributeReference)) {
+        return null;
+      }
+      AttributeReference column = (AttributeReference) node;
+      return new AttributeReference(column.name(), column.dataType(), column.nullable(),
+          column.metadata(), column.exprId(), ScalaSeq.items());
+    }
+  }
+
+  /**
+   * Takes a field before its struct is cast and not afterwards. The result is the same, because
+   * structs are cast by position. So {@code cast(s as struct<new>).new} is {@code s.old}, the name in
+   * the files.
+   */
+  private static final class CastFields extends AbstractFunction1 {
+    public Object apply(Object node) {
+      Object child = node instanceof GetStructField ? ((GetStructField) node).child() : null;
+      if (!(child instanceof Cast) || !(((Cast) child).dataType() instanceof StructType)
+          || !(((Cast) child).child().dataType() instanceof StructType)) {
+        return null;
+      }
+      GetStructField field = (GetStructField) node;
+      Cast cast = (Cast) child;
+      Expression before = new GetStructField(cast.child(), field.ordinal(), Option.empty());
+      DataType wanted = field.dataType();
+      return DataType.equalsIgnoreNullability(before.dataType(), wanted) ? (Object) before
+          : cast.copy(before, wanted, cast.timeZoneId(), cast.evalMode());
+    }
   }
 }

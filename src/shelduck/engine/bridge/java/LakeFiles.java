@@ -1,7 +1,5 @@
 package shelduck.bridge;
 
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
@@ -112,7 +110,7 @@ public class LakeFiles extends SparkPlan {
   }
 
   public Seq children() {
-    return ScalaSeq.of(new ArrayList(Arrays.asList(new Object[] {scan})));
+    return ScalaSeq.items(scan);
   }
 
   public TreeNode withNewChildrenInternal(IndexedSeq children) {

@@ -1,7 +1,6 @@
 package shelduck.bridge;
 
 import java.util.ArrayList;
-import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -17,12 +16,8 @@ public class LakeFilesStrategy extends SparkStrategy {
   /** The setting of a session that turns the strategy off. */
   public static final String SETTING = "spark.shelduck.fileMetrics";
 
-  /** Adds this strategy after the existing ones, unless there is one of its class. */
   public void install(SparkSession session) {
-    ExperimentalMethods methods = session.experimental();
-    synchronized (methods) {
-      methods.extraStrategies_$eq(ScalaSeq.including(methods.extraStrategies(), this));
-    }
+    LakeStrategies.install(session, this);
   }
 
   public Seq apply(LogicalPlan plan) {
@@ -30,9 +25,8 @@ public class LakeFilesStrategy extends SparkStrategy {
     LakeFileIndex index = index(plan);
     if (index != null && index.files() >= 0 && LakeRule.isOn(SETTING)) {
       try {
-        Seq plans = FileSourceStrategy$.MODULE$.apply(plan);
-        for (int i = 0; i < plans.size(); i++) {
-          found.add(counted((SparkPlan) plans.apply(i), index));
+        for (SparkPlan each : ScalaSeq.list(FileSourceStrategy$.MODULE$.apply(plan))) {
+          found.add(counted(each, index));
         }
       } catch (LinkageError error) {
         // Another Spark than the one for which it was compiled.

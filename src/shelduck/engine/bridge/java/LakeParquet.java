@@ -108,10 +108,8 @@ public class LakeParquet extends ParquetFileFormat {
     StructType wanted = withRowIndex(required);
     ReadWhole withPosition = counts || isPositionAsked ? untouched
         : reader(session, data, partition, wanted, -1, filters, options, conf);
-    Broadcast shared = JavaSparkContext.fromSparkContext(session.sparkContext())
-        .broadcast(new SerializableConfiguration(new Configuration(conf)));
     return new ReadKept(untouched, withPosition, counts, types(wanted, partition),
-        wanted.fieldIndex(ROW_INDEX), partition.fieldIndex(DELETES), shared,
+        wanted.fieldIndex(ROW_INDEX), partition.fieldIndex(DELETES), shared(session, conf),
         options.contains(WANTS_DELETED), table(options));
   }
 
@@ -132,7 +130,14 @@ public class LakeParquet extends ParquetFileFormat {
         known.isEmpty() ? "" : (String) known.get());
   }
 
-  private static String table(Map options) {
+  /** A configuration for the tasks of a scan. */
+  static Broadcast shared(SparkSession session, Configuration conf) {
+    return JavaSparkContext.fromSparkContext(session.sparkContext())
+        .broadcast(new SerializableConfiguration(new Configuration(conf)));
+  }
+
+  /** The name of the table in messages. */
+  static String table(Map options) {
     Option named = options.get(TABLE);
     return named.isEmpty() ? "the lake" : (String) named.get();
   }
@@ -189,7 +194,7 @@ public class LakeParquet extends ParquetFileFormat {
     FieldIds.of(conf).checked(new SparkToParquetSchemaConverter(conf).convert(written));
     if (!copied.isEmpty()) {
       conf.set(CopyingWriter.OPTION, (String) copied.get());
-      factory = new CopyingWriters(factory, written);
+      factory = new CopyingWriter.Factory(factory, written);
     }
     Option reports = options.get(ReportedWriters.OPTION);
     if (!reports.isEmpty()) {
@@ -200,6 +205,6 @@ public class LakeParquet extends ParquetFileFormat {
       factory =
           new ReportedWriters(factory, session.sparkContext(), (String) reports.get(), places);
     }
-    return changes ? new ChangeWriters(factory, written) : factory;
+    return changes ? new ChangeWriter.Factory(factory, written) : factory;
   }
 }

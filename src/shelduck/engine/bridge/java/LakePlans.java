@@ -34,6 +34,7 @@ import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.CurrentOrigin;
 import org.apache.spark.sql.catalyst.trees.Origin;
+import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.functions;
@@ -66,9 +67,7 @@ public final class LakePlans {
     StructType listed = schema(constants);
     StructType read = schema(columns);
     HashMap settings = new HashMap();
-    List rows = TextRows.rows(options);
-    for (int i = 0; i < rows.size(); i++) {
-      String[] row = (String[]) rows.get(i);
+    for (String[] row : TextRows.rows(options)) {
       settings.put(row[0], row[1]);
     }
     ParquetFileFormat format = settings.containsKey(DictionaryFormat.OPTION)
@@ -77,7 +76,7 @@ public final class LakePlans {
         new LakeFileIndex(listed, read, root, home, files, size, lister, chooser), listed, read,
         Option.empty(), format,
         Map$.MODULE$.from(CollectionConverters.asScala(settings)), session));
-    List names = TextRows.rows(hidden);
+    List<String[]> names = TextRows.rows(hidden);
     return names.isEmpty() ? found : found.drop((String[]) names.get(0));
   }
 
@@ -113,8 +112,8 @@ public final class LakePlans {
           && join.left().outputSet().contains((Attribute) left)
           && join.right().outputSet().contains((Attribute) right)
           && left.dataType().equals(right.dataType())) {
-        text.append(TextRows.encoded(((Attribute) left).name())).append('\t')
-            .append(TextRows.encoded(((Attribute) right).name())).append('\n');
+        String[] names = {((Attribute) left).name(), ((Attribute) right).name()};
+        text.append(TextRows.encoded(names)).append('\n');
       }
     }
   }
@@ -123,10 +122,10 @@ public final class LakePlans {
    * A query of views, given by name and rows. They exist only while Spark looks them up, and are
    * registered without the command that makes a view, which takes longer than a small query.
    */
-  public Dataset query(SparkSession session, String text, String named, List frames)
+  public Dataset query(SparkSession session, String text, String named, List<Dataset> frames)
       throws Exception {
     SessionCatalog catalog = session.sessionState().catalog();
-    List names = TextRows.rows(named);
+    List<String[]> names = TextRows.rows(named);
     try {
       for (int i = 0; i < names.size(); i++) {
         String name = ((String[]) names.get(i))[0];
@@ -137,8 +136,8 @@ public final class LakePlans {
       }
       return session.sql(text);
     } finally {
-      for (int i = 0; i < names.size(); i++) {
-        catalog.dropTempView(((String[]) names.get(i))[0]);
+      for (String[] each : names) {
+        catalog.dropTempView(each[0]);
       }
     }
   }
@@ -155,7 +154,7 @@ public final class LakePlans {
 
   /** One row that the plan holds, so nothing is parsed: name, type and value of each column. */
   public Dataset row(SparkSession session, String fields) {
-    List texts = TextRows.rows(fields);
+    List<String[]> texts = TextRows.rows(fields);
     StructField[] columns = new StructField[texts.size()];
     Object[] values = new Object[texts.size()];
     for (int i = 0; i < columns.length; i++) {
@@ -246,7 +245,7 @@ public final class LakePlans {
     Column[] columns = new Column[output.size()];
     for (int i = 0; i < columns.length; i++) {
       String name = ((Attribute) output.apply(i)).name();
-      columns[i] = functions.col("`" + name.replace("`", "``") + "`").as(name);
+      columns[i] = functions.col(QuotingUtils.quoteIdentifier(name)).as(name);
     }
     return rows.select(columns);
   }
@@ -297,12 +296,12 @@ public final class LakePlans {
    * null source is the next one of {@code made}; a null type is no cast; null metadata keeps the
    * source's.
    */
-  public Dataset select(Dataset rows, String named, List made) {
+  public Dataset select(Dataset rows, String named, List<Column> made) {
     return select(rows, named, made, null);
   }
 
-  private static Dataset select(Dataset rows, String named, List made, ParserInterface parser) {
-    List texts = TextRows.rows(named);
+  private static Dataset select(Dataset rows, String named, List<Column> made, ParserInterface parser) {
+    List<String[]> texts = TextRows.rows(named);
     Column[] columns = new Column[texts.size()];
     int next = 0;
     for (int i = 0; i < columns.length; i++) {
@@ -350,7 +349,7 @@ public final class LakePlans {
    * and with ANSI mode, whatever the session has, as it does for views.
    */
   public Dataset selectBound(
-      final Dataset rows, final String named, final List made, String row, String zone) {
+      final Dataset rows, final String named, final List<Column> made, String row, String zone) {
     SQLConf settled = session(rows).sessionState().conf().clone();
     settled.setConfString("spark.sql.session.timeZone", zone);
     settled.setConfString("spark.sql.ansi.enabled", "true");

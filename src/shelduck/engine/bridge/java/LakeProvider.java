@@ -1,6 +1,7 @@
 package shelduck.bridge;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import org.apache.commons.collections4.map.AbstractReferenceMap.ReferenceStrength;
@@ -17,8 +18,8 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.Tuple2;
-import scala.collection.Iterator;
 import scala.collection.immutable.Map;
+import scala.jdk.javaapi.CollectionConverters;
 
 /** The data source {@code shelduck}: a table of a lake, named by options. */
 public class LakeProvider implements DataSourceRegister, RelationProvider, StreamSourceProvider {
@@ -43,7 +44,7 @@ public class LakeProvider implements DataSourceRegister, RelationProvider, Strea
       throw new IllegalArgumentException(
           "a table of a lake has a schema of its own; leave out .schema(...)");
     }
-    String[] found = (String[]) call.rows(request("columns", options, null), null).get(0);
+    String[] found = call.row(request("columns", options, null));
     MADE.put(options, found[1]);
     return new Tuple2(shortName(), DataType.fromJson(found[0]));
   }
@@ -54,28 +55,20 @@ public class LakeProvider implements DataSourceRegister, RelationProvider, Strea
     if (made == null) {
       throw new IllegalStateException("a frame of a stream begins without its columns");
     }
-    String[] found = (String[]) call.rows(request("open", options, made), null).get(0);
+    String[] found = call.row(request("open", options, made));
     return new LakeSource((SparkSession) context.sparkSession(), call, found[0],
         (StructType) DataType.fromJson(found[1]), Integer.parseInt(found[2]));
   }
 
   private static String[] request(String what, Map options, String made) {
-    ArrayList request = new ArrayList();
-    request.add(what);
-    request.add("");
-    request.add("");
+    List<String> request = new ArrayList<String>(Arrays.asList(what, "", ""));
     if (made != null) {
       request.add(made);
     }
     // The keys of Spark's own map are in lower case.
     Map given = options instanceof CaseInsensitiveMap
         ? ((CaseInsensitiveMap) options).originalMap() : options;
-    Iterator all = given.iterator();
-    while (all.hasNext()) {
-      Tuple2 option = (Tuple2) all.next();
-      request.add(option._1());
-      request.add(option._2());
-    }
+    CatalogCall.addAll(request, CollectionConverters.asJava(given));
     return (String[]) request.toArray(new String[0]);
   }
 }

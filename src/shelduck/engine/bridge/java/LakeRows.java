@@ -54,8 +54,8 @@ public class LakeRows extends AbstractSeq {
 
   public Object map(Function1 change) {
     ArrayList found = new ArrayList(rows.length);
-    for (int i = 0; i < rows.length; i++) {
-      found.add(change.apply(rows[i]));
+    for (Object each : rows) {
+      found.add(change.apply(each));
     }
     return new LakeRows(found);
   }

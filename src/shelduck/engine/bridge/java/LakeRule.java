@@ -1,11 +1,16 @@
 package shelduck.bridge;
 
-import java.util.ArrayList;
 import org.apache.spark.sql.ExperimentalMethods;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
+import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction1;
 
 /** A rule that the bridge adds to the optimizer of a session. */
 public abstract class LakeRule extends Rule {
@@ -27,13 +32,21 @@ public abstract class LakeRule extends Rule {
 
   /** The plan with answered children; the plan itself if none changes. */
   public LogicalPlan withAnsweredChildren(LogicalPlan plan) {
-    ArrayList children = new ArrayList();
-    boolean changed = false;
-    for (int i = 0; i < plan.children().size(); i++) {
-      LogicalPlan child = (LogicalPlan) plan.children().apply(i);
-      children.add(answered(child));
-      changed |= children.get(i) != child;
+    return (LogicalPlan) plan.mapChildren(new AbstractFunction1() {
+      public Object apply(Object child) {
+        return answered((LogicalPlan) child);
+      }
+    });
+  }
+
+  /** The column that a projection only renames to one of this id; null if there is none. */
+  public static Attribute source(Seq<NamedExpression> made, ExprId id) {
+    for (NamedExpression each : ScalaSeq.list(made)) {
+      if (each.exprId().equals(id)) {
+        Object from = each instanceof Alias ? ((Alias) each).child() : each;
+        return from instanceof Attribute ? (Attribute) from : null;
+      }
     }
-    return changed ? (LogicalPlan) plan.withNewChildren(ScalaSeq.of(children)) : plan;
+    return null;
   }
 }

@@ -3,9 +3,7 @@ package shelduck.bridge;
 import java.util.ArrayList;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.SQLContext;
-import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.AttributeMap;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -15,6 +13,7 @@ import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CatalystScan;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction1;
 
 /** The rows of a Dataset as a relation: columns and filters of a query are passed on to it. */
 public class LakeScan extends BaseRelation implements CatalystScan {
@@ -42,10 +41,10 @@ public class LakeScan extends BaseRelation implements CatalystScan {
     return rows.queryExecution().optimizedPlan().stats().sizeInBytes().toLong();
   }
 
-  public RDD buildScan(Seq columns, Seq filters) {
+  public RDD buildScan(Seq<Attribute> columns, Seq<Expression> filters) {
     LogicalPlan plan = rows.queryExecution().analyzed();
-    for (int i = 0; i < filters.size(); i++) {
-      plan = new Filter(here((Expression) filters.apply(i)), plan);
+    for (Expression each : ScalaSeq.list(filters)) {
+      plan = new Filter(here(each), plan);
     }
     ArrayList wanted = new ArrayList();
     for (int i = 0; i < columns.size(); i++) {
@@ -57,6 +56,29 @@ public class LakeScan extends BaseRelation implements CatalystScan {
 
   /** The expression over the columns of the Dataset, which have the names of the relation's. */
   private Expression here(Expression expression) {
-    return (Expression) expression.transform(new SameNames(rows.queryExecution().analyzed().output()));
+    SameNames names = new SameNames(rows.queryExecution().analyzed().output());
+    return (Expression) expression.transform(new NodeChange(names));
+  }
+
+  /** Puts the attribute of the same name in the place of each attribute. */
+  private static final class SameNames extends AbstractFunction1 {
+    private final Seq<Attribute> attributes;
+
+    SameNames(Seq<Attribute> attributes) {
+      this.attributes = attributes;
+    }
+
+    public Object apply(Object node) {
+      if (!(node instanceof Attribute)) {
+        return null;
+      }
+      String name = ((Attribute) node).name();
+      for (Attribute each : ScalaSeq.list(attributes)) {
+        if (each.name().equals(name)) {
+          return each;
+        }
+      }
+      throw new IllegalStateException("the relation has no column " + name);
+    }
   }
 }

@@ -31,7 +31,7 @@ public final class LakeScript {
    */
   public Dataset run(SparkSession session, String text, List lakes, String catalog)
       throws Exception {
-    new LakeCommand.Strategy().install(session);
+    LakeStrategies.install(session, new LakeCommand.Strategy());
     Object script = session.sessionState().sqlParser().parsePlan(text);
     script = new Replaced(session, lakes, catalog).apply(script);
     // Spark 4.0 has no such method.
@@ -56,9 +56,8 @@ public final class LakeScript {
       found.add(((SingleStatement) plan).getText());
     }
     collectHandlers(plan, found);
-    Seq children = plan.children();
-    for (int i = 0; i < children.size(); i++) {
-      collect((LogicalPlan) children.apply(i), found);
+    for (LogicalPlan each : ScalaSeq.list(plan.children())) {
+      collect(each, found);
     }
   }
 
@@ -66,9 +65,8 @@ public final class LakeScript {
     /** Spark forgets the handlers of a body, and its conditions, where its statements change. */
     private Object withHandlers(LogicalPlan made, LogicalPlan before) {
       ArrayList handlers = new ArrayList();
-      Seq known = handlers(before);
-      for (int i = 0; i < known.size(); i++) {
-        handlers.add(copied(known.apply(i), 1, apply(call(known.apply(i), "body"))));
+      for (Object handler : ScalaSeq.list(handlers(before))) {
+        handlers.add(copied(handler, 1, apply(call(handler, "body"))));
       }
       Object whole = copied(before, 0, ((Product) made).productElement(0));
       return copied(whole, 3, ScalaSeq.of(handlers));
@@ -103,15 +101,14 @@ public final class LakeScript {
   }
 
   private static void collectHandlers(LogicalPlan plan, List found) {
-    Seq handlers = handlers(plan);
-    for (int i = 0; i < handlers.size(); i++) {
-      collect((LogicalPlan) call(handlers.apply(i), "body"), found);
+    for (Object handler : ScalaSeq.list(handlers(plan))) {
+      collect((LogicalPlan) call(handler, "body"), found);
     }
   }
 
   private static Seq handlers(LogicalPlan plan) {
     boolean has = plan.getClass().getSimpleName().equals("CompoundBody");
-    return has ? (Seq) call(plan, "handlers") : ScalaSeq.of(new ArrayList());
+    return has ? (Seq) call(plan, "handlers") : ScalaSeq.items();
   }
 
   /** Older versions of Spark have no handlers. */
@@ -154,7 +151,7 @@ public final class LakeScript {
 
     protected Dataset ask() {
       try {
-        return new CatalogCall(catalog).dataset(new String[] {"sql", "", "", text});
+        return new CatalogCall(catalog).dataset("sql", "", "", text);
       } catch (IllegalArgumentException error) {
         throw new Failed(error.getMessage());
       }

@@ -17,7 +17,7 @@ public final class LakeSink implements Sink {
     this.name = name;
     this.mode = mode;
     // Before the first batch, Python refuses what the table cannot do.
-    call.rows(new String[] {"sink", namespace, name, mode, ""}, null);
+    call.rows(null, "sink", namespace, name, mode, "");
   }
 
   public void addBatch(long number, Dataset batch) {
@@ -26,7 +26,7 @@ public final class LakeSink implements Sink {
     // To write it, the plan must not be one of a stream.
     Dataset rows =
         session.internalCreateDataFrame(found.queryExecution().toRdd(), found.schema(), false);
-    call.rows(new String[] {"sink", namespace, name, mode, Long.toString(number)}, rows);
+    call.rows(rows, "sink", namespace, name, mode, Long.toString(number));
   }
 
   public String toString() {

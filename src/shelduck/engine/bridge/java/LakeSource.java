@@ -39,15 +39,15 @@ public class LakeSource implements Source, SupportsAdmissionControl, SupportsTri
   }
 
   public void prepareForTriggerAvailableNow() {
-    call.rows(new String[] {"stop at newest", "", "", opened}, null);
+    call.rows(null, "stop at newest", "", "", opened);
   }
 
   public org.apache.spark.sql.connector.read.streaming.Offset latestOffset(
       org.apache.spark.sql.connector.read.streaming.Offset start, ReadLimit allowed) {
     String most = allowed instanceof ReadMaxFiles
         ? Integer.toString(((ReadMaxFiles) allowed).maxFiles()) : "";
-    List rows = call.rows(new String[] {"latest", "", "", opened, text(start), most}, null);
-    return rows.isEmpty() ? start : new LakeOffset(((String[]) rows.get(0))[0]);
+    List<String[]> rows = call.rows(null, "latest", "", "", opened, text(start), most);
+    return rows.isEmpty() ? start : new Place(((String[]) rows.get(0))[0]);
   }
 
   /** Spark asks {@link #latestOffset} instead. */
@@ -57,15 +57,28 @@ public class LakeSource implements Source, SupportsAdmissionControl, SupportsTri
 
   public Dataset getBatch(Option start, Offset end) {
     String first = start.isDefined() ? ((Offset) start.get()).json() : "";
-    Dataset rows = call.dataset(new String[] {"batch", "", "", opened, first, end.json()});
+    Dataset rows = call.dataset("batch", "", "", opened, first, end.json());
     return session.internalCreateDataFrame(rows.queryExecution().toRdd(), schema, true);
   }
 
   public void stop() {
-    call.rows(new String[] {"close", "", "", opened}, null);
+    call.rows(null, "close", "", "", opened);
   }
 
   private static String text(org.apache.spark.sql.connector.read.streaming.Offset offset) {
     return offset == null ? "" : offset.json();
+  }
+
+  /** How far a streaming query has read a table; only Python understands the text. */
+  private static final class Place extends Offset {
+    private final String text;
+
+    Place(String text) {
+      this.text = text;
+    }
+
+    public String json() {
+      return text;
+    }
   }
 }

@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -54,15 +55,15 @@ public class LakeTable implements SupportsWrite, StagedTable {
   static Transform[] byValues(String[] keys) {
     Transform[] found = new Transform[keys.length];
     for (int i = 0; i < keys.length; i++) {
-      found[i] = Expressions.identity("`" + keys[i].replace("`", "``") + "`");
+      found[i] = Expressions.identity(QuotingUtils.quoteIdentifier(keys[i]));
     }
     return found;
   }
 
   public Set capabilities() {
-    return new HashSet(Arrays.asList(new Object[] {TableCapability.V1_BATCH_WRITE,
+    return new HashSet(Arrays.asList(TableCapability.V1_BATCH_WRITE,
         TableCapability.ACCEPT_ANY_SCHEMA, TableCapability.TRUNCATE,
-        TableCapability.OVERWRITE_BY_FILTER}));
+        TableCapability.OVERWRITE_BY_FILTER));
   }
 
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
@@ -76,15 +77,15 @@ public class LakeTable implements SupportsWrite, StagedTable {
   }
 
   /** What Python is asked about this table, to which more may be added. */
-  public List request(String what, String[] more) {
-    ArrayList request = new ArrayList(Arrays.asList(new String[] {what, namespace, name}));
+  public List<String> request(String what, String... more) {
+    ArrayList<String> request = new ArrayList<String>(Arrays.asList(what, namespace, name));
     request.addAll(Arrays.asList(more));
     return request;
   }
 
   /** Asks Python about this table, with rows. */
-  public void ask(String[] request, Object rows) {
-    call.rows(request, rows);
+  public void ask(List<String> request, Object rows) {
+    call.rows(rows, (String[]) request.toArray(new String[0]));
   }
 
   public void commitStagedChanges() {
@@ -96,6 +97,6 @@ public class LakeTable implements SupportsWrite, StagedTable {
   }
 
   private void end(String how) {
-    call.rows(new String[] {how, namespace, name, staged}, null);
+    call.rows(null, how, namespace, name, staged);
   }
 }

@@ -69,7 +69,7 @@ public final class LakeView {
 
     /** Only lists of columns ask, so a read does not wait for the answer. */
     public Transform[] partitioning() {
-      List rows = call.rows(new String[] {"keys", namespace, name}, null);
+      List<String[]> rows = call.rows(null, "keys", namespace, name);
       String[] keys = new String[rows.size()];
       for (int i = 0; i < keys.length; i++) {
         keys[i] = ((String[]) rows.get(i))[0];

@@ -2,11 +2,12 @@ package shelduck.bridge;
 
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.util.V2ExpressionSQLBuilder;
 import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
 import org.apache.spark.sql.connector.write.SupportsTruncate;
 import org.apache.spark.sql.connector.write.V1Write;
@@ -76,16 +77,30 @@ public class LakeWrite implements SupportsOverwriteV2, SupportsTruncate, V1Write
   }
 
   public void insert(Dataset rows, boolean overwrite) {
-    List request = new ArrayList(Arrays.asList(
-        new String[] {"write", namespace, name, staged, mode, condition, matching,
-            Integer.toString(fixed.size())}));
+    List<String> request = new ArrayList<String>(Arrays.asList("write", namespace, name, staged,
+        mode, condition, matching, Integer.toString(fixed.size())));
     request.addAll(fixed);
-    Iterator given = options.entrySet().iterator();
-    while (given.hasNext()) {
-      Map.Entry option = (Map.Entry) given.next();
-      request.add(option.getKey());
-      request.add(option.getValue());
+    CatalogCall.addAll(request, options);
+    call.rows(rows, (String[]) request.toArray(new String[0]));
+  }
+
+  /** Conditions as text that Spark can parse again: its own builder writes for other databases. */
+  private static final class ConditionText extends V2ExpressionSQLBuilder {
+    protected String visitLiteral(Literal literal) {
+      return new org.apache.spark.sql.catalyst.expressions.Literal(
+          literal.value(), literal.dataType()).sql();
     }
-    call.rows((String[]) request.toArray(new String[0]), rows);
+
+    protected String visitStartsWith(String text, String part) {
+      return "startswith(" + text + ", " + part + ")";
+    }
+
+    protected String visitEndsWith(String text, String part) {
+      return "endswith(" + text + ", " + part + ")";
+    }
+
+    protected String visitContains(String text, String part) {
+      return "contains(" + text + ", " + part + ")";
+    }
   }
 }

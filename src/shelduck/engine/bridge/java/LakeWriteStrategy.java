@@ -2,7 +2,6 @@ package shelduck.bridge;
 
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.spark.sql.ExperimentalMethods;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -20,12 +19,8 @@ import scala.collection.immutable.Seq;
  * rows go by name or by position, and which texts Spark casts for the PARTITION clause.
  */
 public class LakeWriteStrategy extends SparkStrategy {
-  /** Adds this strategy after the existing ones, unless there is one of its class. */
   public void install(SparkSession session) {
-    ExperimentalMethods methods = session.experimental();
-    synchronized (methods) {
-      methods.extraStrategies_$eq(ScalaSeq.including(methods.extraStrategies(), this));
-    }
+    LakeStrategies.install(session, this);
   }
 
   public Seq apply(LogicalPlan plan) {
@@ -34,7 +29,7 @@ public class LakeWriteStrategy extends SparkStrategy {
     } catch (LinkageError error) {
       // Another Spark than the one for which it was compiled. The write, untold, is refused.
     }
-    return ScalaSeq.of(new ArrayList());
+    return ScalaSeq.items();
   }
 
   private static void tell(LogicalPlan plan) {
@@ -58,8 +53,7 @@ public class LakeWriteStrategy extends SparkStrategy {
   private static List fixed(Object plan) {
     ArrayList found = new ArrayList();
     Seq columns = plan instanceof Project ? ((Project) plan).projectList() : ScalaSeq.of(found);
-    for (int i = 0; i < columns.size(); i++) {
-      Object column = columns.apply(i);
+    for (Object column : ScalaSeq.list(columns)) {
       Object cast = column instanceof Alias ? ((Alias) column).child() : null;
       if (cast instanceof Cast && ((Cast) cast).child() instanceof Literal
           && ((Cast) cast).getTagValue(Cast.BY_TABLE_INSERTION()).isDefined()) {

@@ -2,7 +2,6 @@ package shelduck.bridge;
 
 import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.List;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.catalyst.AliasIdentifier;
 import org.apache.spark.sql.catalyst.analysis.GetViewColumnByNameAndOrdinal;
@@ -15,10 +14,9 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.View;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
-import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Seq;
-import scala.runtime.AbstractPartialFunction;
+import scala.runtime.AbstractFunction1;
 
 /**
  * The plan of a DataFrame over the newest tables of lakes. Spark eliminates this node like any
@@ -64,7 +62,7 @@ public class LatestPlan extends SubqueryAlias {
     }
     if (newest == null) {
       Tables tables = new Tables();
-      LogicalPlan found = (LogicalPlan) made.transformUpWithSubqueries(tables);
+      LogicalPlan found = (LogicalPlan) made.transformUpWithSubqueries(new NodeChange(tables));
       if (tables.fit) {
         found.setAnalyzed();
       }
@@ -80,19 +78,15 @@ public class LatestPlan extends SubqueryAlias {
   }
 
   /** Puts the newest version of each table in the place of the one that was read. */
-  private class Tables extends AbstractPartialFunction {
+  private class Tables extends AbstractFunction1 {
     /** Whether Spark need not analyze the plan again, to learn what is wrong or may be NULL. */
     boolean fit = true;
 
-    public boolean isDefinedAt(Object node) {
-      return table(node) != null;
-    }
-
-    public Object applyOrElse(Object node, Function1 otherwise) {
-      return isDefinedAt(node) ? newest((View) node) : otherwise.apply(node);
-    }
-
-    private LogicalPlan newest(View was) {
+    public Object apply(Object node) {
+      if (table(node) == null) {
+        return null;
+      }
+      View was = (View) node;
       String table = table(was);
       LogicalPlan now;
       try {
@@ -106,28 +100,25 @@ public class LatestPlan extends SubqueryAlias {
         now = (LogicalPlan) now.children().apply(0);
       }
       LogicalPlan rows = (LogicalPlan) now.children().apply(0);
-      Seq shown = now.output();
+      Seq<? extends NamedExpression> shown = now.output();
       if (rows instanceof Project) {
         shown = ((Project) rows).projectList();
         rows = (LogicalPlan) rows.children().apply(0);
       }
       ArrayList columns = new ArrayList();
-      for (int i = 0; i < was.output().size(); i++) {
-        Attribute column = (Attribute) was.output().apply(i);
+      for (Attribute column : ScalaSeq.list(was.output())) {
         if (needed.contains(column.exprId())) {
           columns.add(isAnother(column.name(), was, (View) now)
               ? misfit(column, column.name() + " as it was", table) : column(column, shown, table));
         }
       }
-      ArrayList child = new ArrayList();
-      child.add(new Project(ScalaSeq.of(columns), rows));
-      return (LogicalPlan) now.withNewChildren(ScalaSeq.of(child));
+      Project child = new Project(ScalaSeq.of(columns), rows);
+      return (LogicalPlan) now.withNewChildren(ScalaSeq.items(child));
     }
 
-    private Alias column(Attribute was, Seq shown, String table) {
-      for (int i = 0; i < shown.size(); i++) {
-        Expression now = (Expression) shown.apply(i);
-        Attribute told = ((NamedExpression) now).toAttribute();
+    private Alias column(Attribute was, Seq<? extends NamedExpression> shown, String table) {
+      for (NamedExpression now : ScalaSeq.list(shown)) {
+        Attribute told = now.toAttribute();
         if (!told.name().equalsIgnoreCase(was.name())) {
           continue;
         }
@@ -136,7 +127,7 @@ public class LatestPlan extends SubqueryAlias {
         }
         fit = fit && told.nullable() == was.nullable();
         return now instanceof Alias ? again((Alias) now, was)
-            : new Alias(now, was.name(), was.exprId(), was.qualifier(), Option.empty(), ScalaSeq.of(new ArrayList()));
+            : new Alias((Expression) now, was.name(), was.exprId(), was.qualifier(), Option.empty(), ScalaSeq.items());
       }
       return misfit(was, was.name(), table);
     }
@@ -152,7 +143,7 @@ public class LatestPlan extends SubqueryAlias {
       Expression missing = new GetViewColumnByNameAndOrdinal(identifier().name(), told, 0, 1,
           Option.apply("createOrReplaceTempView of a new DataFrame of " + table));
       return new Alias(missing, was.name(), was.exprId(), was.qualifier(), Option.empty(),
-          ScalaSeq.of(new ArrayList()));
+          ScalaSeq.items());
     }
   }
 
@@ -166,9 +157,7 @@ public class LatestPlan extends SubqueryAlias {
 
   private static String ids(View view, String name) {
     String told = (String) view.desc().properties().getOrElse(COLUMNS, new Nothing());
-    List rows = told == null ? new ArrayList() : TextRows.rows(told);
-    for (int i = 0; i < rows.size(); i++) {
-      String[] row = (String[]) rows.get(i);
+    for (String[] row : told == null ? new ArrayList() : TextRows.rows(told)) {
       if (row[0].equalsIgnoreCase(name)) {
         return row[1];
       }

@@ -2,13 +2,16 @@ package shelduck.bridge;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Map;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.catalyst.AliasIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.catalog.TemporaryViewRelation;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.GlobalLimit;
@@ -20,16 +23,15 @@ import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.View;
 import scala.Option;
-import scala.Tuple2;
-import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 
 /** A temporary view of a DataFrame that reads the newest tables of lakes each time. */
 public class LatestView extends TemporaryViewRelation {
   // They use columns by name and no others: a column that no other node uses may be gone.
-  private static final HashSet CHOOSING = new HashSet(Arrays.asList(new Object[] {
+  private static final HashSet CHOOSING = new HashSet(Arrays.asList(
       Project.class, Aggregate.class, Filter.class, Sort.class, GlobalLimit.class,
-      LocalLimit.class, Join.class, SubqueryAlias.class, LatestPlan.class, View.class}));
+      LocalLimit.class, Join.class, SubqueryAlias.class, LatestPlan.class, View.class));
   private static final String STORED = "view.storingAnalyzedPlan";
   private final CatalogTable told;
   private final SparkSession session;
@@ -53,7 +55,7 @@ public class LatestView extends TemporaryViewRelation {
   public Option plan() {
     Option made = super.plan();
     return session == null ? made : Option.apply(new LatestPlan(
-        new AliasIdentifier(name, ScalaSeq.of(Arrays.asList(new Object[0]))),
+        new AliasIdentifier(name, ScalaSeq.items()),
         (LogicalPlan) made.get(), session, needed));
   }
 
@@ -90,16 +92,14 @@ public class LatestView extends TemporaryViewRelation {
       throws Exception {
     LogicalPlan missing = session.sessionState().sqlParser().parsePlan("TABLE missing");
     try {
-      view.withNewChildren(ScalaSeq.of(Arrays.asList(new Object[] {missing})));
+      view.withNewChildren(ScalaSeq.items(missing));
       return about;
     } catch (IllegalArgumentException refused) {
-      ArrayList kept = new ArrayList();
-      Iterator properties = ((scala.collection.immutable.Map) about.properties().removed(STORED)).iterator();
-      while (properties.hasNext()) {
-        Tuple2 property = (Tuple2) properties.next();
-        kept.add(property._1());
-        kept.add(property._2());
-      }
+      Map<String, String> others =
+          new HashMap<String, String>(CollectionConverters.asJava(about.properties()));
+      others.remove(STORED);
+      ArrayList<String> kept = new ArrayList<String>();
+      CatalogCall.addAll(kept, others);
       return ViewTable.of(
           about.identifier(), about.schema(), (String[]) kept.toArray(new String[0]), null);
     }
@@ -108,27 +108,25 @@ public class LatestView extends TemporaryViewRelation {
   /** Adds the ids of the columns that a plan uses; returns whether it reads a table of a lake. */
   private static boolean collect(LogicalPlan node, HashSet needed, boolean whole) {
     if (whole) {
-      add(node.output().iterator(), needed);
+      add(node.output(), needed);
     }
     if (LatestPlan.table(node) != null) {
       return true;
     }
-    add(node.references().iterator(), needed);
+    add(node.references().toSeq(), needed);
     boolean found = false;
-    Seq children = node.children();
-    for (int i = 0; i < children.size(); i++) {
-      found |= collect((LogicalPlan) children.apply(i), needed, !CHOOSING.contains(node.getClass()));
+    for (LogicalPlan each : ScalaSeq.list(node.children())) {
+      found |= collect(each, needed, !CHOOSING.contains(node.getClass()));
     }
-    Seq queries = node.subqueries();
-    for (int i = 0; i < queries.size(); i++) {
-      found |= collect((LogicalPlan) queries.apply(i), needed, true);
+    for (LogicalPlan query : ScalaSeq.list(node.subqueries())) {
+      found |= collect(query, needed, true);
     }
     return found;
   }
 
-  private static void add(Iterator columns, HashSet needed) {
-    while (columns.hasNext()) {
-      needed.add(((Attribute) columns.next()).exprId());
+  private static void add(Seq<Attribute> columns, HashSet<ExprId> needed) {
+    for (Attribute column : ScalaSeq.list(columns)) {
+      needed.add(column.exprId());
     }
   }
 }

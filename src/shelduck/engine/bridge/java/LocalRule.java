@@ -3,13 +3,14 @@ package shelduck.bridge;
 import java.lang.reflect.Constructor;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Iterator;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InterpretedMutableProjection;
 import org.apache.spark.sql.catalyst.expressions.InterpretedOrdering;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
@@ -57,9 +58,8 @@ public class LocalRule extends LakeRule {
 
   /** Whether Spark computes rows while it optimizes; a session can exclude Spark's rule. */
   private static boolean mayHoldRows() {
-    String[] excluded = SQLConf.get().getConfString(EXCLUDED, "").split(",");
-    for (int i = 0; i < excluded.length; i++) {
-      if (excluded[i].trim().equals(ConvertToLocalRelation$.MODULE$.ruleName())) {
+    for (String each : SQLConf.get().getConfString(EXCLUDED, "").split(",")) {
+      if (each.trim().equals(ConvertToLocalRelation$.MODULE$.ruleName())) {
         return false;
       }
     }
@@ -123,7 +123,7 @@ public class LocalRule extends LakeRule {
       return null;
     }
     Object[] data = CollectionConverters.asJava(rows.data()).toArray();
-    Arrays.sort(data, new InterpretedOrdering(sort.order(), rows.output()));
+    Arrays.sort(data, (Comparator) new InterpretedOrdering(sort.order(), rows.output()));
     return LakeRows.relation(rows.output(), Arrays.asList(data));
   }
 
@@ -133,12 +133,12 @@ public class LocalRule extends LakeRule {
         || !areKnown(aggregate.aggregateExpressions())) {
       return null;
     }
-    Seq keys = (Seq) ((Tuple4) parts.get())._1();
-    Seq calls = (Seq) ((Tuple4) parts.get())._2();
+    Seq<NamedExpression> keys = (Seq<NamedExpression>) ((Tuple4) parts.get())._1();
+    Seq<AggregateExpression> calls = (Seq<AggregateExpression>) ((Tuple4) parts.get())._2();
     if (!areBytes(keys) || !areWhole(calls)) {
       return null;
     }
-    List input = byKeys(keys, rows);
+    List<InternalRow> input = byKeys(keys, rows);
     ArrayList found = new ArrayList();
     if (!input.isEmpty() || keys.isEmpty()) {
       SortBasedAggregationIterator groups =
@@ -154,34 +154,36 @@ public class LocalRule extends LakeRule {
   }
 
   /** The rows with those of one key beside each other. */
-  private static List byKeys(Seq keys, LocalRelation rows) {
-    List all = CollectionConverters.asJava(rows.data());
+  private static List<InternalRow> byKeys(Seq keys, LocalRelation rows) {
+    List<InternalRow> all = ScalaSeq.list(rows.data());
     if (keys.isEmpty()) {
       return all;
     }
     UnsafeProjection key = UnsafeProjection.create(keys, rows.output());
-    LinkedHashMap groups = new LinkedHashMap();
-    for (int i = 0; i < all.size(); i++) {
-      UnsafeRow of = key.apply((InternalRow) all.get(i));
+    LinkedHashMap<UnsafeRow, List<InternalRow>> groups =
+        new LinkedHashMap<UnsafeRow, List<InternalRow>>();
+    for (InternalRow row : all) {
+      UnsafeRow of = key.apply(row);
       List group = (List) groups.get(of);
       if (group == null) {
-        group = new ArrayList();
+        group = new ArrayList<InternalRow>();
         groups.put(of.copy(), group);
       }
-      group.add(all.get(i));
+      group.add(row);
     }
-    ArrayList found = new ArrayList(all.size());
-    for (Iterator each = groups.values().iterator(); each.hasNext();) {
-      found.addAll((List) each.next());
+    ArrayList<InternalRow> found = new ArrayList<InternalRow>(all.size());
+    for (List<InternalRow> each : groups.values()) {
+      found.addAll(each);
     }
     return found;
   }
 
   private static SortBasedAggregationIterator iterator(
-      Seq keys, Seq columns, List input, Seq calls, Seq results) {
+      Seq keys, Seq columns, List<InternalRow> input, Seq<AggregateExpression> calls,
+      Seq results) {
     ArrayList attributes = new ArrayList();
-    for (int i = 0; i < calls.size(); i++) {
-      attributes.add(((AggregateExpression) calls.apply(i)).resultAttribute());
+    for (AggregateExpression call : ScalaSeq.list(calls)) {
+      attributes.add(call.resultAttribute());
     }
     Object[] known = {Integer.valueOf(0), keys, columns,
       CollectionConverters.asScala(input.iterator()), calls, ScalaSeq.of(attributes),
@@ -204,9 +206,9 @@ public class LocalRule extends LakeRule {
   }
 
   /** Whether equal keys have equal bytes. */
-  private static boolean areBytes(Seq keys) {
-    for (int i = 0; i < keys.size(); i++) {
-      Expression key = (Expression) keys.apply(i);
+  private static boolean areBytes(Seq<? extends NamedExpression> keys) {
+    for (NamedExpression each : ScalaSeq.list(keys)) {
+      Expression key = (Expression) each;
       if (!UnsafeRowUtils.isBinaryStable(key.dataType())
           || NormalizeFloatingNumbers$.MODULE$.normalize(key) != key) {
         return false;
@@ -215,9 +217,8 @@ public class LocalRule extends LakeRule {
     return true;
   }
 
-  private static boolean areWhole(Seq calls) {
-    for (int i = 0; i < calls.size(); i++) {
-      AggregateExpression call = (AggregateExpression) calls.apply(i);
+  private static boolean areWhole(Seq<AggregateExpression> calls) {
+    for (AggregateExpression call : ScalaSeq.list(calls)) {
       if (call.mode() != Complete$.MODULE$ || call.isDistinct()) {
         return false;
       }
@@ -227,8 +228,7 @@ public class LocalRule extends LakeRule {
 
   /** Whether Spark's own code computes the same each time, from the row alone. */
   private static boolean areKnown(Seq expressions) {
-    for (int i = 0; i < expressions.size(); i++) {
-      Expression each = (Expression) expressions.apply(i);
+    for (Expression each : (List<Expression>) ScalaSeq.list(expressions)) {
       if (!each.deterministic() || each instanceof PlanExpression
           || each instanceof UserDefinedExpression || !areKnown(each.children())) {
         return false;

@@ -3,9 +3,7 @@ package shelduck.bridge;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -36,7 +34,7 @@ public final class MetadataBranch {
     Attribute[] wanted = (Attribute[]) columns.clone();
     while (at instanceof Project) {
       for (int i = 0; i < wanted.length; i++) {
-        wanted[i] = wanted[i] == null ? null : source(((Project) at).projectList(), wanted[i]);
+        wanted[i] = wanted[i] == null ? null : LakeRule.source(((Project) at).projectList(), wanted[i].exprId());
         if (columns[i] != null && wanted[i] == null) {
           return false;
         }
@@ -45,8 +43,7 @@ public final class MetadataBranch {
     }
     if (at instanceof Union) {
       Seq above = at.output();
-      for (int n = 0; n < at.children().size(); n++) {
-        LogicalPlan part = (LogicalPlan) at.children().apply(n);
+      for (LogicalPlan part : ScalaSeq.list(at.children())) {
         Attribute[] theirs = new Attribute[wanted.length];
         for (int i = 0; i < wanted.length; i++) {
           theirs[i] = wanted[i] == null
@@ -84,16 +81,12 @@ public final class MetadataBranch {
       if (columns[i] != null && LakeFileIndex.isMetadata(columns[i])) {
         return null;
       }
-      text.append(words[i]);
-      if (columns[i] != null) {
-        text.append('\t').append(TextRows.encoded(columns[i].name()));
-      }
-      text.append('\n');
+      text.append(columns[i] == null ? words[i] : TextRows.encoded(words[i], columns[i].name()))
+          .append('\n');
     }
-    List conditions = TextRows.rows(filters);
-    for (int i = 0; i < conditions.size(); i++) {
-      String condition = ((String[]) conditions.get(i))[0];
-      text.append(WHERE).append('\t').append(TextRows.encoded(condition)).append('\n');
+    for (String[] each : TextRows.rows(filters)) {
+      String condition = each[0];
+      text.append(TextRows.encoded(WHERE, condition)).append('\n');
     }
     String[] texts = LakeFileIndex.of(rows).answers(text.toString());
     if (texts == null) {
@@ -133,17 +126,6 @@ public final class MetadataBranch {
       found[i] = words[i].equals("COUNT") ? (Object) Long.valueOf(count) : best;
     }
     return found;
-  }
-
-  private static Attribute source(Seq made, Attribute column) {
-    for (int i = 0; i < made.size(); i++) {
-      Object each = made.apply(i);
-      if (((NamedExpression) each).exprId().equals(column.exprId())) {
-        Object from = each instanceof Alias ? ((Alias) each).child() : each;
-        return from instanceof Attribute ? (Attribute) from : null;
-      }
-    }
-    return null;
   }
 
   private static int place(Seq columns, Attribute column) {

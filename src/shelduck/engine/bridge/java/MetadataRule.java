@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
@@ -50,9 +51,8 @@ public class MetadataRule extends LakeRule {
   /** The aggregate as one row, null if it needs the rows of the table. */
   private static LogicalPlan row(Aggregate aggregate) {
     ArrayList calls = new ArrayList();
-    Seq expressions = aggregate.aggregateExpressions();
-    for (int i = 0; i < expressions.size(); i++) {
-      if (!addCalls((Expression) expressions.apply(i), calls)) {
+    for (NamedExpression each : ScalaSeq.list(aggregate.aggregateExpressions())) {
+      if (!addCalls((Expression) each, calls)) {
         return null;
       }
     }
@@ -85,8 +85,8 @@ public class MetadataRule extends LakeRule {
     if (expression instanceof Attribute || !expression.deterministic()) {
       return false;
     }
-    for (int i = 0; i < expression.children().size(); i++) {
-      if (!addCalls((Expression) expression.children().apply(i), calls)) {
+    for (Expression each : ScalaSeq.list(expression.children())) {
+      if (!addCalls(each, calls)) {
         return false;
       }
     }
@@ -161,8 +161,8 @@ public class MetadataRule extends LakeRule {
       return (Expression) known.get(expression);
     }
     ArrayList children = new ArrayList();
-    for (int i = 0; i < expression.children().size(); i++) {
-      children.add(replaced((Expression) expression.children().apply(i), known));
+    for (Expression each : ScalaSeq.list(expression.children())) {
+      children.add(replaced(each, known));
     }
     return children.isEmpty()
         ? expression : (Expression) expression.withNewChildren(ScalaSeq.of(children));

@@ -1,10 +1,16 @@
 package shelduck.bridge;
 
+import java.io.IOException;
 import java.lang.reflect.Field;
 import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.parquet.HadoopReadOptions;
+import org.apache.parquet.ParquetReadOptions;
 import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
+import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.parquet.schema.MessageType;
 import org.apache.spark.sql.execution.datasources.RecordReaderIterator;
 import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
@@ -45,6 +51,13 @@ public final class OpenedFile {
     }
   }
 
+  /** A reader of a file, which compares the pages with their sums. */
+  public static ParquetFileReader checked(Path path, Configuration conf) throws IOException {
+    ParquetReadOptions options =
+        HadoopReadOptions.builder(conf).usePageChecksumVerification(true).build();
+    return ParquetFileReader.open(HadoopInputFile.fromPath(path, conf), options);
+  }
+
   /** The position of the first row of the part of the file that was opened. */
   public long firstRow() {
     List groups = footer.getBlocks();
@@ -54,9 +67,8 @@ public final class OpenedFile {
   /** The file must have so many rows; it was opened as a whole. */
   public void requireRows(long expected) {
     long rows = 0;
-    List groups = footer.getBlocks();
-    for (int i = 0; i < groups.size(); i++) {
-      rows += ((BlockMetaData) groups.get(i)).getRowCount();
+    for (BlockMetaData each : footer.getBlocks()) {
+      rows += each.getRowCount();
     }
     if (rows != expected) {
       throw DamagedLake.rows(what, rows, expected);

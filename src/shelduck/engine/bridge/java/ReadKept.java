@@ -1,13 +1,18 @@
 package shelduck.bridge;
 
+import java.io.Closeable;
+import java.io.IOException;
 import java.io.Serializable;
 import java.util.Collections;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.SerializableConfiguration;
 import org.roaringbitmap.longlong.Roaring64NavigableMap;
+import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
@@ -70,5 +75,37 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
     return wantsDeleted
         ? CollectionConverters.asScala(Collections.emptyIterator())
         : new WholeBatches((Iterator) untouched.apply(file));
+  }
+
+  /** The batches of a file without deletes, in the vectors that a scan of other files has. */
+  private static final class WholeBatches extends AbstractIterator implements Closeable {
+    private final Iterator all;
+
+    WholeBatches(Iterator all) {
+      this.all = all;
+    }
+
+    public boolean hasNext() {
+      return all.hasNext();
+    }
+
+    public Object next() {
+      Object read = all.next();
+      if (!(read instanceof ColumnarBatch)) {
+        return read;
+      }
+      ColumnarBatch batch = (ColumnarBatch) read;
+      ColumnVector[] columns = new ColumnVector[batch.numCols()];
+      for (int c = 0; c < columns.length; c++) {
+        columns[c] = new KeptVector(batch.column(c), null, batch.numRows());
+      }
+      return new ColumnarBatch(columns, batch.numRows());
+    }
+
+    public void close() throws IOException {
+      if (all instanceof Closeable) {
+        ((Closeable) all).close();
+      }
+    }
   }
 }

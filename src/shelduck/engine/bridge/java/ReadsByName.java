@@ -1,7 +1,6 @@
 package shelduck.bridge;
 
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -11,6 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.streaming.DataStreamReader;
@@ -47,21 +47,17 @@ public final class ReadsByName extends Rule {
       return relation.isStreaming() || hasWish(relation.options().asCaseSensitiveMap())
           ? read(relation) : plan;
     }
-    ArrayList children = new ArrayList();
-    boolean isChanged = false;
-    for (int i = 0; i < plan.children().size(); i++) {
-      LogicalPlan child = (LogicalPlan) plan.children().apply(i);
-      children.add(answered(child));
-      isChanged |= children.get(i) != child;
-    }
-    return isChanged ? (LogicalPlan) plan.withNewChildren(ScalaSeq.of(children)) : plan;
+    return (LogicalPlan) plan.mapChildren(new AbstractFunction1() {
+      public Object apply(Object child) {
+        return answered((LogicalPlan) child);
+      }
+    });
   }
 
   /** Whether options ask for more than a snapshot or a right, which Spark tells a catalog. */
-  private static boolean hasWish(Map options) {
-    Iterator names = options.keySet().iterator();
-    while (names.hasNext()) {
-      String name = ((String) names.next()).toLowerCase(Locale.ROOT);
+  private static boolean hasWish(Map<String, String> options) {
+    for (String option : options.keySet()) {
+      String name = option.toLowerCase(Locale.ROOT);
       if (!name.equals("versionasof") && !name.equals("timestampasof")
           && !name.equalsIgnoreCase(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES())) {
         return true;
@@ -76,21 +72,17 @@ public final class ReadsByName extends Rule {
       return relation;
     }
     String lake = (String) parts.get(0);
-    StringBuilder table = new StringBuilder();
-    for (int i = 1; i < parts.size(); i++) {
-      String part = ((String) parts.get(i)).replace("`", "``");
-      table.append(i > 1 ? "." : "").append('`').append(part).append('`');
-    }
+    String table = QuotingUtils.quoteNameParts(ScalaSeq.of(parts.subList(1, parts.size())));
     Map options = relation.options().asCaseSensitiveMap();
     Dataset found;
     if (relation.isStreaming()) {
       DataStreamReader reader = session.readStream();
       reader.format(FORMAT).options(options).option("catalog", lake);
-      found = (Dataset) reader.option("table", table.toString()).load();
+      found = (Dataset) reader.option("table", table).load();
     } else {
       DataFrameReader reader = session.read();
       reader.format(FORMAT).options(options).option("catalog", lake);
-      found = (Dataset) reader.option("table", table.toString()).load();
+      found = (Dataset) reader.option("table", table).load();
     }
     LogicalPlan plan =
         SubqueryAlias$.MODULE$.apply(ScalaSeq.of(parts), found.queryExecution().analyzed());
@@ -101,10 +93,7 @@ public final class ReadsByName extends Rule {
 
   /** The name of a lake, and that of a table with its schemas; null if it is in no lake. */
   private List parts(Seq name) {
-    ArrayList found = new ArrayList();
-    for (int i = 0; i < name.size(); i++) {
-      found.add(name.apply(i));
-    }
+    ArrayList<String> found = new ArrayList<String>(ScalaSeq.list(name));
     if (found.size() > 1 && isLake((String) found.get(0))) {
       return found;
     }
@@ -125,9 +114,8 @@ public final class ReadsByName extends Rule {
   }
 
   private boolean isLake(String name) {
-    String[] lakes = Sidecar.lakes(session);
-    for (int i = 0; i < lakes.length; i++) {
-      if (lakes[i].equalsIgnoreCase(name)) {
+    for (String each : Sidecar.lakes(session)) {
+      if (each.equalsIgnoreCase(name)) {
         return true;
       }
     }

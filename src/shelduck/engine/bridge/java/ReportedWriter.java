@@ -64,11 +64,8 @@ public class ReportedWriter extends OutputWriter {
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     }
-    StringBuilder report = new StringBuilder();
-    report.append(TextRows.encoded(name)).append('\t').append(TextRows.encoded(working))
-        .append('\t').append(again ? "again" : "").append('\t').append(size)
-        .append('\t').append(footer());
-    reports.add(report.toString());
+    reports.add(
+        TextRows.encoded(name, working, again ? "again" : "", Long.toString(size), footer()));
   }
 
   public String path() {

@@ -1,13 +1,14 @@
 package shelduck.bridge;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.If;
@@ -17,6 +18,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import scala.Option;
 import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction1;
 
 /** A rollup's plan, and which of its columns replace columns and measures of the base. */
 public final class RollupAnswer {
@@ -26,16 +28,13 @@ public final class RollupAnswer {
 
   /** The rows are {@code rows} or {@code groups}, then what a column holds and its name. */
   public RollupAnswer(LogicalPlan plan, String text) {
-    this.plan = (LogicalPlan) plan.transformAllExpressions(new FreshIds());
+    this.plan = (LogicalPlan) plan.transformAllExpressions(new NodeChange(new FreshIds()));
     List rows = TextRows.rows(text);
     this.groups = ((String[]) rows.get(0))[0].equals("groups");
     for (int i = 1; i < rows.size(); i++) {
       String[] row = (String[]) rows.get(i);
-      String key = row[0];
-      for (int f = 1; f < row.length - 1; f++) {
-        key += '\t' + TextRows.encoded(row[f]);
-      }
-      names.put(key, row[row.length - 1]);
+      int last = row.length - 1;
+      names.put(TextRows.encoded((String[]) Arrays.copyOf(row, last)), row[last]);
     }
   }
 
@@ -45,7 +44,7 @@ public final class RollupAnswer {
   }
 
   /** The rollup with the columns of the base, under their names and ids. */
-  public LogicalPlan rows(List columns) {
+  public LogicalPlan rows(List<Attribute> columns) {
     if (groups) {
       throw new RollupMisfit("rows of groups");
     }
@@ -53,10 +52,9 @@ public final class RollupAnswer {
   }
 
   /** The same with a column for each measure, which is added to {@code held}. */
-  public LogicalPlan groups(List columns, Set measures, Map held) {
-    ArrayList made = made(columns);
-    for (Iterator each = measures.iterator(); each.hasNext();) {
-      String measure = (String) each.next();
+  public LogicalPlan groups(List<Attribute> columns, Set<String> measures, Map<String, Attribute> held) {
+    ArrayList<NamedExpression> made = made(columns);
+    for (String measure : measures) {
       Alias alias = alias(measure(measure), "measure", NamedExpression.newExprId());
       made.add(alias);
       held.put(measure, alias.toAttribute());
@@ -74,10 +72,9 @@ public final class RollupAnswer {
     return new If(new IsNull(key), RollupMeasures.zero(all.dataType()), all);
   }
 
-  private ArrayList made(List columns) {
-    ArrayList made = new ArrayList();
-    for (int i = 0; i < columns.size(); i++) {
-      Attribute base = (Attribute) columns.get(i);
+  private ArrayList<NamedExpression> made(List<Attribute> columns) {
+    ArrayList<NamedExpression> made = new ArrayList<NamedExpression>();
+    for (Attribute base : columns) {
       Attribute found = column("column\t" + TextRows.encoded(base.name()));
       Expression value = RollupMeasures.fitted(found, base.dataType());
       if (value == null) {
@@ -90,9 +87,7 @@ public final class RollupAnswer {
 
   private Attribute column(String key) {
     Attribute found = null;
-    Seq columns = plan.output();
-    for (int i = 0; i < columns.size(); i++) {
-      Attribute column = (Attribute) columns.apply(i);
+    for (Attribute column : ScalaSeq.list(plan.output())) {
       if (column.name().equals(names.get(key))) {
         found = column;
       }
@@ -104,7 +99,34 @@ public final class RollupAnswer {
   }
 
   private static Alias alias(Expression value, String name, ExprId id) {
-    Seq nothing = ScalaSeq.of(new ArrayList());
+    Seq nothing = ScalaSeq.items();
     return new Alias(value, name, id, nothing, Option.empty(), nothing);
+  }
+
+  /** Gives all columns of a plan new ids, so that it can occur twice in another plan. */
+  private static final class FreshIds extends AbstractFunction1 {
+    private final HashMap ids = new HashMap();
+
+    public Object apply(Object node) {
+      if (!(node instanceof AttributeReference || node instanceof Alias)) {
+        return null;
+      }
+      if (node instanceof AttributeReference) {
+        AttributeReference column = (AttributeReference) node;
+        return column.withExprId(fresh(column.exprId()));
+      }
+      Alias alias = (Alias) node;
+      return new Alias(alias.child(), alias.name(), fresh(alias.exprId()), alias.qualifier(),
+          alias.explicitMetadata(), alias.nonInheritableMetadataKeys());
+    }
+
+    private ExprId fresh(ExprId id) {
+      Object known = ids.get(id);
+      if (known == null) {
+        known = NamedExpression.newExprId();
+        ids.put(id, known);
+      }
+      return (ExprId) known;
+    }
   }
 }

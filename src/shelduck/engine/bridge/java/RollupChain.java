@@ -2,10 +2,8 @@ package shelduck.bridge;
 
 import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
-import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -37,18 +35,11 @@ public final class RollupChain {
       chain.nodes.add(at);
       at = (LogicalPlan) at.children().apply(0);
     }
-    if (!(at instanceof LogicalRelation)) {
+    chain.index = LakeFileIndex.of(at);
+    if (chain.index == null || chain.index.chooser() == null) {
       return null;
     }
     chain.relation = (LogicalRelation) at;
-    if (!(chain.relation.relation() instanceof HadoopFsRelation)) {
-      return null;
-    }
-    Object location = ((HadoopFsRelation) chain.relation.relation()).location();
-    if (!(location instanceof LakeFileIndex) || ((LakeFileIndex) location).chooser() == null) {
-      return null;
-    }
-    chain.index = (LakeFileIndex) location;
     return chain;
   }
 
@@ -63,9 +54,8 @@ public final class RollupChain {
   /** Whether its expressions always give the same result for the same values, wherever they run. */
   public boolean isSafe() {
     for (int n = 0; n < nodes.size(); n++) {
-      Seq expressions = node(n).expressions();
-      for (int i = 0; i < expressions.size(); i++) {
-        if (!isSafe((Expression) expressions.apply(i))) {
+      for (Expression each : ScalaSeq.list(node(n).expressions())) {
+        if (!isSafe(each)) {
           return false;
         }
       }
@@ -92,9 +82,8 @@ public final class RollupChain {
 
   /** A definition in WITH is elsewhere in the plan. */
   private static boolean namesQueries(LogicalPlan plan) {
-    Seq children = plan.children();
-    for (int i = 0; i < children.size(); i++) {
-      if (namesQueries((LogicalPlan) children.apply(i))) {
+    for (LogicalPlan each : ScalaSeq.list(plan.children())) {
+      if (namesQueries(each)) {
         return true;
       }
     }
@@ -142,11 +131,9 @@ public final class RollupChain {
   }
 
   /** The relation's columns with these ids; null if one is not a column of the files. */
-  public List columns(Set ids) {
-    ArrayList found = new ArrayList();
-    Seq columns = relation.output();
-    for (int i = 0; i < columns.size(); i++) {
-      Attribute column = (Attribute) columns.apply(i);
+  public List<Attribute> columns(Set<ExprId> ids) {
+    ArrayList<Attribute> found = new ArrayList<Attribute>();
+    for (Attribute column : ScalaSeq.list(relation.output())) {
       if (ids.contains(column.exprId())) {
         if (LakeFileIndex.isMetadata(column)) {
           return null;
@@ -165,24 +152,14 @@ public final class RollupChain {
     ExprId id = ((Attribute) value).exprId();
     for (int n = level; n < nodes.size(); n++) {
       if (node(n) instanceof Project) {
-        id = source(((Project) node(n)).projectList(), id);
+        Attribute source = LakeRule.source(((Project) node(n)).projectList(), id);
+        id = source == null ? null : source.exprId();
       }
     }
     HashSet ids = new HashSet();
     ids.add(id);
     List found = columns(ids);
     return found == null ? null : (Attribute) found.get(0);
-  }
-
-  private static ExprId source(Seq made, ExprId id) {
-    for (int i = 0; i < made.size(); i++) {
-      Object each = made.apply(i);
-      if (((NamedExpression) each).exprId().equals(id)) {
-        Object from = each instanceof Alias ? ((Alias) each).child() : each;
-        return from instanceof Attribute ? ((Attribute) from).exprId() : null;
-      }
-    }
-    return null;
   }
 
   public int size() {
@@ -201,10 +178,8 @@ public final class RollupChain {
   public LogicalPlan over(LogicalPlan bottom, List levels, List more) {
     LogicalPlan plan = bottom;
     for (int n = nodes.size() - 1; n >= 0; n--) {
-      ArrayList below = new ArrayList();
-      below.add(plan);
       if (node(n) instanceof Filter) {
-        plan = (LogicalPlan) node(n).withNewChildren(ScalaSeq.of(below));
+        plan = (LogicalPlan) node(n).withNewChildren(ScalaSeq.items(plan));
         continue;
       }
       Seq made = ((Project) node(n)).projectList();
@@ -214,9 +189,7 @@ public final class RollupChain {
           kept.add(made.apply(i));
         }
       }
-      for (Iterator each = more.iterator(); each.hasNext();) {
-        kept.add(each.next());
-      }
+      kept.addAll(more);
       plan = new Project(ScalaSeq.of(kept), plan);
     }
     return plan;

@@ -55,7 +55,7 @@ public final class RollupFilters {
 
   private static void add(String word, Attribute column, Set rows) {
     if (column != null) {
-      rows.add(word + '\t' + TextRows.encoded(column.name()));
+      rows.add(TextRows.encoded(word, column.name()));
     }
   }
 }

@@ -1,7 +1,6 @@
 package shelduck.bridge;
 
 import java.math.BigDecimal;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
@@ -35,17 +34,16 @@ import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.IntegralType;
 import org.apache.spark.sql.types.NumericType;
-import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Seq;
-import scala.runtime.AbstractPartialFunction;
+import scala.runtime.AbstractFunction1;
 
 /**
  * The aggregate functions of a query that a rollup may hold as measures, and how they are computed
  * from its columns. A measure is identified by its word and column, separated by a tab; COUNT(*) by
  * its word.
  */
-public final class RollupMeasures extends AbstractPartialFunction {
+public final class RollupMeasures extends AbstractFunction1 {
   // Sums of decimals have ten more digits than their values; wider ones may overflow.
   private static final int MOST_DIGITS = DecimalType.MAX_PRECISION() - 10;
   private static final String COUNT = "COUNT";
@@ -63,9 +61,8 @@ public final class RollupMeasures extends AbstractPartialFunction {
   /** Null if the groups of a rollup cannot answer the aggregate. */
   public static RollupMeasures of(Aggregate aggregate, RollupChain chain) {
     RollupMeasures found = new RollupMeasures(chain);
-    Seq expressions = aggregate.expressions();
-    for (int i = 0; i < expressions.size(); i++) {
-      if (!found.understands((Expression) expressions.apply(i))) {
+    for (Expression each : ScalaSeq.list(aggregate.expressions())) {
+      if (!found.understands(each)) {
         return null;
       }
     }
@@ -93,9 +90,8 @@ public final class RollupMeasures extends AbstractPartialFunction {
       needed.add(((Attribute) expression).exprId());
       return true;
     }
-    Seq children = expression.children();
-    for (int i = 0; i < children.size(); i++) {
-      if (!understands((Expression) children.apply(i))) {
+    for (Expression each : ScalaSeq.list(expression.children())) {
+      if (!understands(each)) {
         return false;
       }
     }
@@ -168,7 +164,7 @@ public final class RollupMeasures extends AbstractPartialFunction {
   }
 
   private static String measure(String word, Attribute column) {
-    return word + '\t' + TextRows.encoded(column.name());
+    return TextRows.encoded(word, column.name());
   }
 
   /** From now on, functions are over these columns, which are found by their measures. */
@@ -176,13 +172,9 @@ public final class RollupMeasures extends AbstractPartialFunction {
     held = found;
   }
 
-  public boolean isDefinedAt(Object node) {
-    return node instanceof AggregateExpression;
-  }
-
-  public Object applyOrElse(Object node, Function1 otherwise) {
+  public Object apply(Object node) {
     if (!(node instanceof AggregateExpression)) {
-      return otherwise.apply(node);
+      return null;
     }
     AggregateExpression call = (AggregateExpression) node;
     Expression function = (Expression) call.children().apply(0);
@@ -200,10 +192,8 @@ public final class RollupMeasures extends AbstractPartialFunction {
 
   private Expression made(AggregateExpression call, Expression function, Attribute column) {
     if (function instanceof Count) {
-      ArrayList choices = new ArrayList();
-      choices.add(counted(column == null ? COUNT : measure(COUNT, column)));
-      choices.add(zero(DataTypes.LongType));
-      return new Coalesce(ScalaSeq.of(choices));
+      Expression counted = counted(column == null ? COUNT : measure(COUNT, column));
+      return new Coalesce(ScalaSeq.items(counted, zero(DataTypes.LongType)));
     }
     if (function instanceof Min || function instanceof Max) {
       Attribute best = (Attribute) held.get(
@@ -271,9 +261,7 @@ public final class RollupMeasures extends AbstractPartialFunction {
   }
 
   private static Expression over(Expression function, Expression value) {
-    ArrayList children = new ArrayList();
-    children.add(value);
-    return (Expression) function.withNewChildren(ScalaSeq.of(children));
+    return (Expression) function.withNewChildren(ScalaSeq.items(value));
   }
 
   private static Expression cast(Expression value, DataType type) {

@@ -3,12 +3,12 @@ package shelduck.bridge;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -58,14 +58,14 @@ public class RollupRule extends LakeRule {
     if (!(error instanceof Exception) && !(error instanceof LinkageError)) {
       throw (Error) error;
     }
-    chooser.apply("failed\t" + TextRows.encoded(error.toString()) + '\n');
+    chooser.apply(TextRows.encoded("failed", error.toString()) + '\n');
     return plan;
   }
 
   private static LogicalPlan replaced(
       LogicalPlan plan, RollupChain chain, RollupMeasures measures, Function chooser) {
     List levels = chain.levels(measures == null ? chain.output() : measures.needed());
-    List columns = chain.columns((Set) levels.get(levels.size() - 1));
+    List<Attribute> columns = chain.columns((Set<ExprId>) levels.get(levels.size() - 1));
     if (columns == null) {
       return null;
     }
@@ -82,48 +82,46 @@ public class RollupRule extends LakeRule {
       LogicalPlan bottom = rollup.groups(columns, measures.measures(), held);
       measures.hold(held);
       found = over(plan, chain.over(bottom, levels, new ArrayList(held.values())));
-      found = (LogicalPlan) found.transformExpressionsUp(measures);
+      found = (LogicalPlan) found.transformExpressionsUp(new NodeChange(measures));
     } else {
       // Its rows are those of the base: the aggregate stays, and uses its own columns.
       Set all = new HashSet();
-      for (int i = 0; i < plan.expressions().size(); i++) {
-        RollupChain.addReferences((Expression) plan.expressions().apply(i), all);
+      for (Expression each : ScalaSeq.list(plan.expressions())) {
+        RollupChain.addReferences(each, all);
       }
       levels = chain.levels(all);
-      columns = chain.columns((Set) levels.get(levels.size() - 1));
+      columns = chain.columns((Set<ExprId>) levels.get(levels.size() - 1));
       found = over(plan, chain.over(rollup.rows(columns), levels, new ArrayList()));
     }
     found = optimized(found, chain);
     if (!sameOutput(plan, found)) {
       return null;
     }
-    chooser.apply("taken\t" + TextRows.encoded((String) answer.get(2)) + collector(chain) + '\n');
+    chooser.apply(TextRows.encoded("taken", (String) answer.get(2)) + collector(chain) + '\n');
     return found;
   }
 
-  private static String wanted(RollupChain chain, List columns, RollupMeasures measures) {
+  private static String wanted(RollupChain chain, List<Attribute> columns, RollupMeasures measures) {
     LinkedHashSet rows = new LinkedHashSet();
     rows.add(measures == null ? "rows" : "groups");
-    for (int i = 0; i < columns.size(); i++) {
-      rows.add("column\t" + TextRows.encoded(((Attribute) columns.get(i)).name()));
+    for (Attribute column : columns) {
+      rows.add(TextRows.encoded("column", column.name()));
     }
     if (measures != null) {
-      for (Iterator each = measures.measures().iterator(); each.hasNext();) {
-        rows.add("measure\t" + each.next());
+      for (Object measure : measures.measures()) {
+        rows.add("measure\t" + measure);
       }
     }
     RollupFilters.describe(chain, rows);
     StringBuilder text = new StringBuilder();
-    for (Iterator each = rows.iterator(); each.hasNext();) {
-      text.append(each.next()).append('\n');
+    for (Object row : rows) {
+      text.append(row).append('\n');
     }
     return text.toString();
   }
 
   private static LogicalPlan over(LogicalPlan plan, LogicalPlan child) {
-    ArrayList children = new ArrayList();
-    children.add(child);
-    return (LogicalPlan) plan.withNewChildren(ScalaSeq.of(children));
+    return (LogicalPlan) plan.withNewChildren(ScalaSeq.items(child));
   }
 
   /** Filters and columns move down to the rollup's files; a subquery's columns keep their ids. */

@@ -2,7 +2,6 @@ package shelduck.bridge;
 
 import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.List;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.sources.IsNotNull;
 import scala.Option;
@@ -21,18 +20,16 @@ public final class SafeFilters {
 
   private SafeFilters() {}
 
-  public static Seq of(Seq filters, Map options) {
+  public static Seq<Filter> of(Seq<Filter> filters, Map options) {
     HashSet untrusted = new HashSet();
     Option named = options.get(UNTRUSTED);
     if (!named.isEmpty()) {
-      List rows = TextRows.rows((String) named.get());
-      for (int i = 0; i < rows.size(); i++) {
-        untrusted.add(((String[]) rows.get(i))[0]);
+      for (String[] each : TextRows.rows((String) named.get())) {
+        untrusted.add(each[0]);
       }
     }
     ArrayList safe = new ArrayList();
-    for (int i = 0; i < filters.size(); i++) {
-      Filter filter = (Filter) filters.apply(i);
+    for (Filter filter : ScalaSeq.list(filters)) {
       if (!names(filter, untrusted) && !hasOddNumber(filter)) {
         safe.add(filter);
       }
@@ -44,7 +41,7 @@ public final class SafeFilters {
    * Those that may skip part of a file of ordinary rows. Whoever skips has to number rows, which
    * takes longer than to read those that a mere IS NOT NULL leaves out.
    */
-  public static Seq selective(Seq filters) {
+  public static Seq<Filter> selective(Seq<Filter> filters) {
     ArrayList found = new ArrayList();
     for (int i = 0; i < filters.size(); i++) {
       if (!(filters.apply(i) instanceof IsNotNull)) {
@@ -56,8 +53,8 @@ public final class SafeFilters {
 
   private static boolean names(Filter filter, HashSet untrusted) {
     String[][] columns = filter.v2references();
-    for (int i = 0; i < columns.length; i++) {
-      if (untrusted.contains(columns[i][0])) {
+    for (String[] each : columns) {
+      if (untrusted.contains(each[0])) {
         return true;
       }
     }

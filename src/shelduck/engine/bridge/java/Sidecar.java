@@ -11,7 +11,7 @@ import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Enumeration;
-import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
 import java.util.jar.JarEntry;
@@ -31,8 +31,8 @@ import py4j.Py4JJavaServer;
 import py4j.PythonClient;
 import scala.Option;
 import scala.Tuple2;
-import scala.collection.Iterator;
 import scala.collection.immutable.Map$;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The Python process beside a driver that has none, which knows the lakes of the configuration. It
@@ -61,7 +61,7 @@ public final class Sidecar {
     server = new Py4JServer(conf);
     try {
       server.start();
-      ProcessBuilder command = new ProcessBuilder(new String[] {program, "-m", "shelduck.doors.sidecar"});
+      ProcessBuilder command = new ProcessBuilder(program, "-m", "shelduck.doors.sidecar");
       command.environment().remove("SPARK_REMOTE");
       python = command.redirectErrorStream(true).start();
       said = new Said(python);
@@ -151,11 +151,11 @@ public final class Sidecar {
   /** The names of the lakes that a session has by its settings. */
   public static String[] lakes(SparkSession session) {
     ArrayList found = new ArrayList();
-    Iterator all = session.sessionState().conf().getAllConfs().iterator();
-    while (all.hasNext()) {
-      Tuple2 setting = (Tuple2) all.next();
-      String key = (String) setting._1();
-      if (key.startsWith(SETTING) && CATALOG.equals(setting._2())) {
+    Map<String, String> all =
+        CollectionConverters.asJava(session.sessionState().conf().getAllConfs());
+    for (Map.Entry<String, String> each : all.entrySet()) {
+      String key = (String) each.getKey();
+      if (key.startsWith(SETTING) && CATALOG.equals(each.getValue())) {
         found.add(key.substring(SETTING.length()));
       }
     }
@@ -164,8 +164,8 @@ public final class Sidecar {
 
   private static boolean hasLakes(SparkConf conf) {
     Tuple2[] all = conf.getAllWithPrefix(SETTING);
-    for (int i = 0; i < all.length; i++) {
-      if (CATALOG.equals(all[i]._2())) {
+    for (Tuple2 each : all) {
+      if (CATALOG.equals(each._2())) {
         return true;
       }
     }
@@ -213,12 +213,8 @@ public final class Sidecar {
     Object found;
     try {
       INSIDE.set(this);
-      StringBuilder request =
-          new StringBuilder(TextRows.encoded(what)).append('\t').append(TextRows.encoded(text));
-      for (int i = 0; i < names.length; i++) {
-        request.append('\t').append(TextRows.encoded(names[i]));
-      }
-      found = door().apply(session, request.append('\n').toString());
+      String lakes = names.length == 0 ? "" : '\t' + TextRows.encoded(names);
+      found = door().apply(session, TextRows.encoded(what, text) + lakes + '\n');
     } finally {
       INSIDE.set(outer);
       thread.setContextClassLoader(before);

@@ -67,9 +67,8 @@ public class StatisticsRule extends LakeRule {
     ArrayList conditions = new ArrayList();
     addConditions(filter.condition(), conditions);
     try {
-      ArrayList children = new ArrayList();
-      children.add(KnownFiles.ofSize(files, index.sizeInBytes(ScalaSeq.of(conditions))));
-      return (LogicalPlan) filter.withNewChildren(ScalaSeq.of(children));
+      LogicalPlan known = KnownFiles.ofSize(files, index.sizeInBytes(ScalaSeq.of(conditions)));
+      return (LogicalPlan) filter.withNewChildren(ScalaSeq.items(known));
     } catch (IllegalArgumentException failed) {
       // The query itself says what is wrong.
       return filter;

@@ -56,8 +56,8 @@ public final class TextBatches {
     if (batch != read) {
       wrap(batch);
     }
-    for (int i = 0; i < texts.length; i++) {
-      texts[i].begin();
+    for (TextVector each : texts) {
+      each.begin();
     }
     shown.setNumRows(batch.numRows());
     return shown;

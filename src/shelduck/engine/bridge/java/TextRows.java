@@ -11,8 +11,8 @@ import java.util.List;
 public final class TextRows {
   private TextRows() {}
 
-  public static List rows(String text) {
-    ArrayList rows = new ArrayList();
+  public static List<String[]> rows(String text) {
+    ArrayList<String[]> rows = new ArrayList<String[]>();
     int start = 0;
     int end = text.indexOf('\n');
     while (end >= 0) {
@@ -66,8 +66,13 @@ public final class TextRows {
     return plain.toString();
   }
 
-  public static String encoded(String field) {
-    return field.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
-        .replace("\r", "\\r");
+  /** One field, or those of a row, without its end. */
+  public static String encoded(String... fields) {
+    StringBuilder row = new StringBuilder();
+    for (int i = 0; i < fields.length; i++) {
+      row.append(i == 0 ? "" : "\t").append(fields[i].replace("\\", "\\\\")
+          .replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r"));
+    }
+    return row.toString();
   }
 }

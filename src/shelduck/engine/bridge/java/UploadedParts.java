@@ -3,6 +3,7 @@ package shelduck.bridge;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -63,8 +64,8 @@ public class UploadedParts {
         || !conf.getBoolean(SETTING, true)) {
       return null;
     }
-    for (int i = 0; i < FOR_EACH_REQUEST.length; i++) {
-      String value = store.getConf().get(FOR_EACH_REQUEST[i], "");
+    for (String each : FOR_EACH_REQUEST) {
+      String value = store.getConf().get(each, "");
       if (!value.isEmpty() && !value.equals("false")) {
         return null;
       }
@@ -100,8 +101,7 @@ public class UploadedParts {
 
   /** Upload new bytes: at least {@code LEAST}, unless they are the last. */
   public void add(byte[] bytes, int length) throws IOException {
-    byte[] sent = new byte[length];
-    System.arraycopy(bytes, 0, sent, 0, length);
+    byte[] sent = Arrays.copyOf(bytes, length);
     try {
       Object body = named(SDK + "core.sync.RequestBody")
           .getMethod("fromBytes", new Class[] {byte[].class}).invoke(null, new Object[] {sent});
@@ -134,8 +134,8 @@ public class UploadedParts {
   /** Remember what the store says of a part. */
   private void took(Object part) throws ReflectiveOperationException {
     Object[] told = and(numbered(), new Object[] {"eTag", get(part, "eTag")});
-    for (int i = 0; i < CHECKSUMS.length; i++) {
-      String name = "checksum" + CHECKSUMS[i];
+    for (String each : CHECKSUMS) {
+      String name = "checksum" + each;
       try {
         Object sum = get(part, name);
         told = sum == null ? told : and(told, new Object[] {name, sum});
@@ -184,8 +184,7 @@ public class UploadedParts {
   }
 
   private static Object[] and(Object[] some, Object[] more) {
-    Object[] all = new Object[some.length + more.length];
-    System.arraycopy(some, 0, all, 0, some.length);
+    Object[] all = Arrays.copyOf(some, some.length + more.length);
     System.arraycopy(more, 0, all, some.length, more.length);
     return all;
   }

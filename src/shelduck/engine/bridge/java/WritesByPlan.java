@@ -1,7 +1,6 @@
 package shelduck.bridge;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
 import org.apache.spark.sql.Column;
@@ -27,9 +26,8 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.Option;
-import scala.Tuple2;
-import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 
 /**
@@ -69,14 +67,9 @@ public final class WritesByPlan extends Rule {
     if (table == null || !plan.query().resolved()) {
       return plan;
     }
-    List request = table.request("write", new String[] {"", "overwrite partitions", "",
-        plan.isByName() ? "by name" : "by position", "0"});
-    Iterator options = plan.writeOptions().iterator();
-    while (options.hasNext()) {
-      Tuple2 option = (Tuple2) options.next();
-      request.add(option._1());
-      request.add(option._2());
-    }
+    List<String> request = table.request("write", "", "overwrite partitions", "",
+        plan.isByName() ? "by name" : "by position", "0");
+    CatalogCall.addAll(request, CollectionConverters.asJava(plan.writeOptions()));
     return new LakeCommand(new Written(session, table, request, plan.query(), "", null));
   }
 
@@ -85,11 +78,11 @@ public final class WritesByPlan extends Rule {
     if (table == null || !plan.sourceTable().resolved()) {
       return plan;
     }
-    ArrayList columns = new ArrayList();
+    ArrayList<Column> columns = new ArrayList<Column>();
     columns.add(column(plan.mergeCondition(), plan));
     String token = UUID.randomUUID().toString();
-    List request = table.request(
-        "merge", new String[] {table.catalog(), token, plan.withSchemaEvolution() ? "evolves" : ""});
+    List<String> request = table.request(
+        "merge", table.catalog(), token, plan.withSchemaEvolution() ? "evolves" : "");
     add("whenMatched", plan.matchedActions(), plan, request, columns);
     add("whenNotMatched", plan.notMatchedActions(), plan, request, columns);
     add("whenNotMatchedBySource", plan.notMatchedBySourceActions(), plan, request, columns);
@@ -99,14 +92,14 @@ public final class WritesByPlan extends Rule {
 
   /** Adds clauses: when, whether on a condition, what is done, and the columns that are set. */
   private static void add(
-      String when, Seq actions, MergeIntoTable plan, List request, List columns) {
-    for (int i = 0; i < actions.size(); i++) {
-      MergeAction action = (MergeAction) actions.apply(i);
+      String when, Seq<MergeAction> actions, MergeIntoTable plan, List<String> request,
+      List<Column> columns) {
+    for (MergeAction action : ScalaSeq.list(actions)) {
       Option condition = action.condition();
       if (condition.isDefined()) {
         columns.add(column((Expression) condition.get(), plan));
       }
-      Seq set = action instanceof UpdateAction ? ((UpdateAction) action).assignments()
+      Seq<Assignment> set = action instanceof UpdateAction ? ((UpdateAction) action).assignments()
           : action instanceof InsertAction ? ((InsertAction) action).assignments() : null;
       String verb = action.getClass().getSimpleName();
       request.add(when);
@@ -131,39 +124,32 @@ public final class WritesByPlan extends Rule {
    * An expression whose columns are known without the plan: clients of a Connect server give the
    * number of a frame with {@code df.id}.
    */
-  private static Expression named(Expression given, MergeIntoTable plan) {
+  private static Expression named(Expression given, final MergeIntoTable plan) {
     Option number = given.getTagValue(LogicalPlan$.MODULE$.PLAN_ID_TAG());
     if (given instanceof UnresolvedAttribute && number.isDefined()) {
       return column(((UnresolvedAttribute) given).nameParts(), number.get(), plan);
     }
-    ArrayList children = new ArrayList();
-    boolean isChanged = false;
-    for (int i = 0; i < given.children().size(); i++) {
-      Expression child = (Expression) given.children().apply(i);
-      children.add(named(child, plan));
-      isChanged |= children.get(i) != child;
-    }
-    return isChanged ? (Expression) given.withNewChildren(ScalaSeq.of(children)) : given;
+    return (Expression) given.mapChildren(new AbstractFunction1() {
+      public Object apply(Object child) {
+        return named((Expression) child, plan);
+      }
+    });
   }
 
   /** The column of a frame: one that the source is made of, or else the table itself. */
-  private static Expression column(Seq name, Object number, MergeIntoTable plan) {
+  private static Expression column(Seq<String> name, Object number, MergeIntoTable plan) {
     LogicalPlan frame = numbered(plan.sourceTable(), number);
     if (frame != null) {
       Option found = frame.resolve(name, SQLConf.get().resolver());
       return found.isDefined() ? (Expression) found.get() : new UnresolvedAttribute(name);
     }
-    ArrayList parts = new ArrayList();
+    ArrayList<String> parts = new ArrayList<String>();
     if (plan.targetTable() instanceof SubqueryAlias) {
       AliasIdentifier table = ((SubqueryAlias) plan.targetTable()).identifier();
-      for (int i = 0; i < table.qualifier().size(); i++) {
-        parts.add(table.qualifier().apply(i));
-      }
+      parts.addAll(ScalaSeq.list(table.qualifier()));
       parts.add(table.name());
     }
-    for (int i = 0; i < name.size(); i++) {
-      parts.add(name.apply(i));
-    }
+    parts.addAll(ScalaSeq.list(name));
     return new UnresolvedAttribute(ScalaSeq.of(parts));
   }
 
@@ -205,17 +191,17 @@ public final class WritesByPlan extends Rule {
   private static final class Written extends LakeAnswer {
     private final SparkSession session;
     private final LakeTable table;
-    private final String[] request;
+    private final List<String> request;
     private final LogicalPlan rows;
     private final String token;
-    private final List columns;
+    private final List<Column> columns;
 
-    Written(SparkSession session, LakeTable table, List request, LogicalPlan rows, String token,
-        List columns) {
+    Written(SparkSession session, LakeTable table, List<String> request, LogicalPlan rows, String token,
+        List<Column> columns) {
       super(session, table.name(), new String[0]);
       this.session = session;
       this.table = table;
-      this.request = (String[]) request.toArray(new String[0]);
+      this.request = request;
       this.rows = rows;
       this.token = token;
       this.columns = columns;
