@@ -22,7 +22,7 @@ class Compile {
     String[] places = System.getProperty("java.class.path").split(File.pathSeparator);
     compiler.setClassPath(Arrays.stream(places).map(File::new).toArray(File[]::new));
     compiler.setDestinationDirectory(new File(folders[1]), false);
-    try (Stream<Path> found = Files.list(Path.of(folders[0]))) {
+    try (Stream<Path> found = Files.walk(Path.of(folders[0]))) {
       compiler.compile(
           found
               .filter(path -> path.toString().endsWith(".java"))

@@ -39,7 +39,7 @@ def test_the_jar_is_compiled_once_and_kept_in_the_cache(
     assert jar.parent == tmp_path / "new" / "shelduck"
     assert stat.S_IMODE(jar.parent.stat().st_mode) == 0o700
     with zipfile.ZipFile(jar) as packed:
-        assert "shelduck/bridge/LakeFileIndex.class" in packed.namelist()
+        assert "shelduck/bridge/scan/LakeFileIndex.class" in packed.namelist()
     assert classes._jar(spark, jar.name).stat().st_mtime_ns == written
     assert [path.name for path in jar.parent.iterdir()] == [jar.name]
 

@@ -56,11 +56,11 @@ with shelduck.connect(f"sqlite:///{folder}/catalog.db", f"{folder}/data/", spark
 
 def test_each_class_of_a_rule_compiles_and_loads(spark):
     compiled = set(classes._compiled(spark))
-    assert {f"{classes.PACKAGE}.{name}" for name in CLASSES} <= compiled
+    assert {classes.class_name(name) for name in CLASSES} <= compiled
     bridge = classic.ClassicEngine(spark)
     for name in CLASSES:
         # Linked: every type that its members name is there.
-        found = classes.loader_of(spark).loadClass(f"{classes.PACKAGE}.{name}")
+        found = classes.loader_of(spark).loadClass(classes.class_name(name))
         found.getDeclaredMethods()
         assert list(found.getDeclaredConstructors())
     for rule in classes.RULES:

@@ -9,6 +9,7 @@ import warnings
 import weakref
 
 import pytest
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import functions as sf
 
 from shelduck.engine.bridge import classes, engine_for
@@ -523,7 +524,9 @@ def test_a_session_that_cannot_run_the_rule_reads_the_base(both, monkeypatch):
     real = ClassicEngine._new
 
     def without(self, name, *arguments):
-        return real(self, "NoSuchRule" if name == "RollupRule" else name, *arguments)
+        if name == "RollupRule":
+            raise PySparkRuntimeError("No such class")
+        return real(self, name, *arguments)
 
     monkeypatch.setattr(ClassicEngine, "_new", without)
     monkeypatch.setattr(classes, "_told", set())
@@ -540,7 +543,7 @@ def test_a_rule_that_does_not_compile_is_left_out_of_the_jar(spark, monkeypatch)
     sources["RollupChain"] = sources["RollupChain"].replace("class RollupChain", "clas RollupChain")
     monkeypatch.setattr(classes, "_sources", lambda: sources)
     names = set(classes._compiled(spark))
-    assert "shelduck.bridge.LakeParquet" in names
+    assert "shelduck.bridge.scan.LakeParquet" in names
     assert "shelduck.bridge.RollupRule" not in names
 
 

@@ -152,5 +152,5 @@ def test_sessions_without_lakes_keep_sparks_own_views(spark, lake):
 
     assert kinds == [
         "org.apache.spark.sql.catalyst.catalog.TemporaryViewRelation",
-        "shelduck.bridge.LatestView",
+        "shelduck.bridge.catalog.LatestView",
     ]

@@ -34,69 +34,26 @@ from shelduck.engine.named_errors import first_line
 from shelduck.errors import Unsupported
 
 PACKAGE = "shelduck.bridge"
-# Each class may use those before it: Janino compiles one file at a time.
-_CLASSES = (
-    "BucketHash",
-    "TextRows",
-    "ScalaSeq",
-    "NodeChange",
-    "LakeStrategies",
-    "LakeRows",
-    "DamagedLake",
-    "LakeFileIndex",
-    "KeptVector",
-    "CountedVector",
-    "TextVector",
-    "TextBatches",
-    "CheckedRows",
-    "OpenedFile",
-    "ReadWhole",
-    "KeptPositions",
-    "DeletedPositions",
-    "KeptRows",
-    "ReadKept",
-    "FieldIds",
-    "HeldValues",
-    "IdWriteSupport",
-    "ChangeWriter",
-    "UploadedParts",
-    "ComposedFile",
-    "PlainColumns",
-    "CopyingWriter",
-    "LakeCommitter",
-    "FinalPlaces",
-    "AttemptFiles",
-    "ReportedWriter",
-    "ReportedWriters",
-    "SafeFilters",
-    "LakeParquet",
-    "DictionaryPages",
-    "ReadDictionaries",
-    "DictionaryFormat",
-    "FromPython",
-    "Sidecar",
-    "CatalogCall",
-    "ViewTable",
-    "LatestPlan",
-    "LatestView",
-    "LakePlans",
-    "LakeWrite",
-    "LakeWriteStrategy",
-    "LakeTable",
-    "LakeSink",
-    "LakeView",
-    "LakeCatalog",
-    "LakeSource",
-    "LakeScan",
-    "LakeProvider",
-    "LakeAnswer",
-    "LakeCommand",
-    "LakeScript",
-    "LakeParser",
-    "ReadsByName",
-    "WritesByPlan",
-    "Shelduck",
-)
+# The packages below it, and their classes in the order of compilation: Janino compiles one file at
+# a time, and each may use those before it. In none are those that users name in settings, and
+# `LakePlans`, which uses all.
+_PACKAGES = {
+    "python": "TextRows FromPython Sidecar CatalogCall",
+    "plans": "ScalaSeq NodeChange LakeStrategies LakeRows LakeRule",
+    "write": "BucketHash FieldIds HeldValues IdWriteSupport ChangeWriter UploadedParts ComposedFile"
+    " PlainColumns CopyingWriter LakeCommitter FinalPlaces AttemptFiles ReportedWriter"
+    " ReportedWriters",
+    "scan": "DamagedLake LakeFileIndex KeptVector CountedVector TextVector TextBatches CheckedRows"
+    " OpenedFile ReadWhole KeptPositions DeletedPositions KeptRows ReadKept SafeFilters LakeParquet"
+    " DictionaryPages ReadDictionaries DictionaryFormat",
+    "source": "LakeSource LakeSink LakeScan LakeProvider",
+    "catalog": "ViewTable LatestPlan LatestView LakeWrite LakeWriteStrategy LakeTable LakeView",
+    "statements": "LakeAnswer LakeCommand LakeScript LakeParser ReadsByName WritesByPlan",
+    "planner": "MetadataValue MetadataBranch RollupMisfit RollupChain RollupFilters RollupMeasures"
+    " RollupAnswer KnownFiles KnownRows KnownParts EvenPartitions LakeFiles LakeFilesStrategy",
+    "": "LakePlans LakeCatalog Shelduck MetadataRule LocalRule RollupRule StatisticsRule",
+}
+_FOLDERS = {name: folder for folder, names in _PACKAGES.items() for name in names.split()}
 # Java finds data sources by the list of their classes in a JAR.
 _SERVICES = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 _MUTABLE = "org.apache.spark.util.MutableURLClassLoader"
@@ -126,7 +83,7 @@ def loaded(spark: SparkSession) -> LoadedClasses:
         found = _known.get(context)
         if found is None:
             loader = _loader(spark)
-            plans = loader.loadClass(f"{PACKAGE}.LakePlans").getConstructors()[0].newInstance(None)
+            plans = loader.loadClass(class_name("LakePlans")).getConstructors()[0].newInstance(None)
             found = _known[context] = LoadedClasses(loader, plans)
             tell_of_files()
         return found
@@ -135,6 +92,11 @@ def loaded(spark: SparkSession) -> LoadedClasses:
 def loader_of(spark: SparkSession) -> Any:
     """Return the Java class loader that has the bridge's classes."""
     return loaded(spark).loader
+
+
+def class_name(name: str) -> str:
+    """Return the full name in Java of one of the bridge's classes."""
+    return ".".join(part for part in (PACKAGE, _FOLDERS[name], name) if part)
 
 
 def kept_jar() -> Path | None:
@@ -189,8 +151,10 @@ def _open_loader(loader: Any) -> Any:
 @functools.cache
 def _sources() -> dict[str, str]:
     """Return the Java text of each class, in the order of compilation."""
-    names = (*_CLASSES, *RULE_CLASSES)
-    return {name: (_folder() / f"{name}.java").read_text(encoding="utf-8") for name in names}
+    return {
+        name: (_folder() / folder / f"{name}.java").read_text(encoding="utf-8")
+        for name, folder in _FOLDERS.items()
+    }
 
 
 def _folder() -> Traversable:
@@ -242,8 +206,8 @@ def _compiled(spark: SparkSession) -> dict[str, bytes]:
     loader = current_thread(spark).getContextClassLoader()
     classes: dict[str, bytes] = {}
     useless: set[str] = set()
-    for class_name, source in _sources().items():
-        if class_name in useless:
+    for own_name, source in _sources().items():
+        if own_name in useless:
             continue
         compiler = java_class(spark, "org.codehaus.janino.SimpleCompiler")()
         compiler.setParentClassLoader(loader)
@@ -252,10 +216,10 @@ def _compiled(spark: SparkSession) -> dict[str, bytes]:
         try:
             compiler.cook(source)
         except Py4JJavaError:
-            if class_name not in RULE_CLASSES:
+            if own_name not in RULE_CLASSES:
                 raise
             # The bridge tells of it when it installs the rule.
-            useless |= needing(class_name)
+            useless |= needing(own_name)
             continue
         loader = compiler.getClassLoader()
         codes = compiler.getBytecodes()
@@ -266,7 +230,7 @@ def _compiled(spark: SparkSession) -> dict[str, bytes]:
 
 def _own_name(java: str) -> str:
     """Return the name of the source of a class, which may be inside of another."""
-    return java.removeprefix(f"{PACKAGE}.").split("$", maxsplit=1)[0]
+    return java.rpartition(".")[2].split("$", maxsplit=1)[0]
 
 
 def require_private(path: Path) -> None:

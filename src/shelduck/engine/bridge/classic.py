@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge.classes import PACKAGE, LoadedClasses, loaded, tell_lost
+from shelduck.engine.bridge.classes import LoadedClasses, class_name, loaded, tell_lost
 from shelduck.engine.bridge.codec import (
     FileWriter,
     Listing,
@@ -348,7 +348,7 @@ class ClassicEngine(Engine):
         values = java_class(self.spark, "java.util.ArrayList")()
         for argument in arguments:
             values.add(argument)
-        constructor = self._classes.loader.loadClass(f"{PACKAGE}.{name}").getConstructors()[0]
+        constructor = self._classes.loader.loadClass(class_name(name)).getConstructors()[0]
         return constructor.newInstance(values.toArray())
 
 

@@ -1,7 +1,7 @@
 r"""The messages between Python and the bridge's Java, as rows of text: of files read and written.
 
 Every row ends with a newline, tabs separate fields, a backslash escapes, and a lone ``\N`` is null.
-``java/TextRows.java`` has the same rules.
+``java/python/TextRows.java`` has the same rules.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from pyspark.sql import DataFrameWriter, SparkSession
 
-from shelduck.engine.bridge.classes import PACKAGE
+from shelduck.engine.bridge.classes import class_name
 from shelduck.engine.bridge.jvm import current_thread, java_session
 from shelduck.engine.bridge.relation import Constant, Deletes, FileEntry, FileRelation
 from shelduck.engine.named_errors import told_to_java
@@ -219,7 +219,7 @@ class FileWriter:
         """
         # Spark looks formats up in the class loader of the thread.
         current_thread(self.spark).setContextClassLoader(self.loader)
-        return f"{PACKAGE}.LakeParquet"
+        return class_name("LakeParquet")
 
     def id_options(self, ids: Mapping[tuple[str, ...], int]) -> dict[str, str]:
         """Return the option with the id of each field, by its path of names in the Parquet schema.

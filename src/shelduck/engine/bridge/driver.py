@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import ensure_callback_server_started, launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 
-from shelduck.engine.bridge.classes import PACKAGE, loader_of
+from shelduck.engine.bridge.classes import class_name, loader_of
 from shelduck.engine.bridge.codec import field_rows, rows_of
 from shelduck.engine.bridge.jvm import java_frame
 from shelduck.engine.bridge.lake_catalog import put_thrown
@@ -31,7 +31,7 @@ Answer = Callable[[SparkSession, str, str, list[str]], DataFrame | bool]
 
 True is an answer without rows, False means that it is none of Python's business.
 """
-_SIDECAR = f"{PACKAGE}.Sidecar"
+_SIDECAR = class_name("Sidecar")
 _SESSION = "org.apache.spark.sql.classic.SparkSession"
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _SILENT_SECONDS = 60.0

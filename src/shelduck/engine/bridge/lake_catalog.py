@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from pyspark.errors import ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from shelduck.engine.bridge.classes import PACKAGE, loaded, loader_of
+from shelduck.engine.bridge.classes import class_name, loaded, loader_of
 from shelduck.engine.bridge.codec import field_rows, rows_of
 from shelduck.engine.bridge.jvm import (
     classic_column,
@@ -36,11 +36,11 @@ Its first text is the property `QUERY` of the thread that asks, or empty. Its se
 request.
 """
 
-CLASS = f"{PACKAGE}.LakeCatalog"
+CLASS = class_name("LakeCatalog")
 QUERY = "shelduck.query"
 """The property of a thread that marks its requests as those for a query."""
-_STRATEGY = f"{PACKAGE}.LakeWriteStrategy"
-_SCRIPT = f"{PACKAGE}.LakeScript"
+_STRATEGY = class_name("LakeWriteStrategy")
+_SCRIPT = class_name("LakeScript")
 _SETTING = "spark.sql.catalog."
 _held: ContextVar[bool] = ContextVar("held", default=False)
 _SOURCE = "spark.shelduck.source"
@@ -148,7 +148,7 @@ def held_frames() -> Iterator[None]:
 def is_query(spark: SparkSession, text: str) -> bool:
     """Return whether Spark takes a text for a query, which does nothing before it is read."""
     try:
-        return bool(java_class(spark, f"{PACKAGE}.LakeParser").isQuery(java_session(spark), text))
+        return bool(java_class(spark, class_name("LakeParser")).isQuery(java_session(spark), text))
     except ParseException:
         return False
 
@@ -176,7 +176,7 @@ def _script(spark: SparkSession) -> Any:
 
 
 def _from_python(loader: Any, field: str) -> Any:
-    return loader.loadClass(f"{PACKAGE}.FromPython").getField(field).get(None)
+    return loader.loadClass(class_name("FromPython")).getField(field).get(None)
 
 
 class _Answering:

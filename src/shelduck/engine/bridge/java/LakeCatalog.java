@@ -20,6 +20,10 @@ import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import shelduck.bridge.catalog.LakeTable;
+import shelduck.bridge.catalog.LakeView;
+import shelduck.bridge.plans.ScalaSeq;
+import shelduck.bridge.python.CatalogCall;
 
 /** A lake as a catalog of a session; Python answers Spark's requests. */
 public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {

@@ -39,6 +39,9 @@ import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction0;
 import scala.runtime.AbstractFunction2;
+import shelduck.bridge.plans.LakeRows;
+import shelduck.bridge.plans.LakeRule;
+import shelduck.bridge.plans.ScalaSeq;
 
 /**
  * Groups and sorts few rows of a lake that the plan itself has, such as rows of a catalog, as Spark

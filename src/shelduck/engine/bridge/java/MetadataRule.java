@@ -18,6 +18,11 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.types.DataType;
 import scala.collection.immutable.Seq;
+import shelduck.bridge.planner.MetadataBranch;
+import shelduck.bridge.planner.MetadataValue;
+import shelduck.bridge.plans.LakeRows;
+import shelduck.bridge.plans.LakeRule;
+import shelduck.bridge.plans.ScalaSeq;
 
 /**
  * Answers COUNT, MIN and MAX of whole files from the catalog, of all or of those that filters choose:

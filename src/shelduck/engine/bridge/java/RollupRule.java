@@ -16,6 +16,15 @@ import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.collection.immutable.Seq;
+import shelduck.bridge.planner.RollupAnswer;
+import shelduck.bridge.planner.RollupChain;
+import shelduck.bridge.planner.RollupFilters;
+import shelduck.bridge.planner.RollupMeasures;
+import shelduck.bridge.planner.RollupMisfit;
+import shelduck.bridge.plans.LakeRule;
+import shelduck.bridge.plans.NodeChange;
+import shelduck.bridge.plans.ScalaSeq;
+import shelduck.bridge.python.TextRows;
 
 /**
  * Reads a rollup instead of its base: Python gets what a query needs from the base, and says which

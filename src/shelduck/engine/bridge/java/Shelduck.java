@@ -10,11 +10,11 @@ import org.apache.spark.api.plugin.SparkPlugin;
 import org.apache.spark.sql.SparkSessionExtensions;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
-import shelduck.bridge.LakeCommand;
-import shelduck.bridge.LakeParser;
-import shelduck.bridge.ReadsByName;
-import shelduck.bridge.Sidecar;
-import shelduck.bridge.WritesByPlan;
+import shelduck.bridge.python.Sidecar;
+import shelduck.bridge.statements.LakeCommand;
+import shelduck.bridge.statements.LakeParser;
+import shelduck.bridge.statements.ReadsByName;
+import shelduck.bridge.statements.WritesByPlan;
 
 /**
  * Lakes for every session of a Spark application, in whatever language: the value of

@@ -13,6 +13,13 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.trees.TreePattern$;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
+import shelduck.bridge.planner.KnownFiles;
+import shelduck.bridge.planner.KnownParts;
+import shelduck.bridge.planner.KnownRows;
+import shelduck.bridge.plans.LakeRows;
+import shelduck.bridge.plans.LakeRule;
+import shelduck.bridge.plans.ScalaSeq;
+import shelduck.bridge.scan.LakeFileIndex;
 
 /**
  * Tells the cost-based optimizer how many rows tables of lakes have, and what is in their columns, and

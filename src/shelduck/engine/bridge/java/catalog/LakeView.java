@@ -1,0 +1,92 @@
+package shelduck.bridge.catalog;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.V1Table;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import shelduck.bridge.plans.ScalaSeq;
+import shelduck.bridge.python.CatalogCall;
+import shelduck.bridge.source.LakeSink;
+
+/**
+ * A table of a lake for reads: for Spark it is a view of all of a global temporary view, whose plan
+ * Python has made.
+ */
+public final class LakeView {
+  private LakeView() {}
+
+  /**
+   * {@code hidden} is the name of the view in {@code database}, the database of global views.
+   * {@code newest} is the name of the table as SQL if it is read at the newest snapshot, else null.
+   * {@code ids} has the ids of its columns, as {@link LatestPlan} compares them.
+   */
+  public static Table of(CatalogCall call, String catalog, String[] namespace, String name,
+      String database, String hidden, StructType schema, String newest, String ids) throws Exception {
+    ArrayList whole = new ArrayList(Arrays.asList(namespace));
+    whole.add(0, catalog);
+    whole.add(name);
+    String schemas = String.join(".", (CharSequence[]) namespace);
+    String[] properties = {
+      "view.referredTempViewNames", "[[\"" + database + "\",\"" + hidden + "\"]]",
+      "view.query.out.numCols", "0", LatestPlan.TABLE, newest, LatestPlan.COLUMNS, ids};
+    return new Shown(call, String.join("\u0001", (CharSequence[]) namespace), name, ViewTable.of(
+        new TableIdentifier(name, Option.apply(schemas), Option.apply(catalog)), schema,
+        properties, "SELECT * FROM `" + database + "`.`" + hidden + "`", ScalaSeq.of(whole)));
+  }
+
+  /** How it is read is of no use to people: SHOW TABLE EXTENDED prints all properties. */
+  public static final class Shown extends V1Table implements SupportsWrite {
+    private final CatalogCall call;
+    private final String namespace;
+    private final String name;
+
+    public Shown(CatalogCall call, String namespace, String name, CatalogTable about) {
+      super(about);
+      this.call = call;
+      this.namespace = namespace;
+      this.name = name;
+    }
+
+    /** Spark takes a table for the sink of a stream only if it says so. */
+    public Set capabilities() {
+      return Collections.singleton(TableCapability.STREAMING_WRITE);
+    }
+
+    /** What {@code WritesByPlan} puts in its place. */
+    public Table sink(String mode) {
+      return new LakeSink(call, namespace, name, mode);
+    }
+
+    /** Only lists of columns ask, so a read does not wait for the answer. */
+    public Transform[] partitioning() {
+      List<String[]> rows = call.rows(null, "keys", namespace, name);
+      String[] keys = new String[rows.size()];
+      for (int i = 0; i < keys.length; i++) {
+        keys[i] = ((String[]) rows.get(i))[0];
+      }
+      return LakeTable.byValues(keys);
+    }
+
+    public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+      throw new UnsupportedOperationException("a stream into " + name
+          + " of a lake has no trigger of its own; leave out continuous");
+    }
+
+    public java.util.Map properties() {
+      return new HashMap();
+    }
+  }
+}

@@ -1,0 +1,85 @@
+package shelduck.bridge.scan;
+
+import java.io.Serializable;
+import java.util.List;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import scala.Function1;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.runtime.AbstractFunction1;
+import shelduck.bridge.python.TextRows;
+
+/**
+ * Opens one file, or a part of it, so that each row group is in exactly one part, whatever the
+ * file's size in the catalog is. The footer is compared with the
+ * catalog; if one task reads all rows, they are counted, too. Errors tell of the file.
+ */
+public class ReadWhole extends AbstractFunction1 implements Serializable {
+  private final Function1 read;
+  private final boolean readsAll;
+  private final int counted;
+  private final String table;
+  private final String[][] columns;
+
+  /**
+   * {@code readsAll}: no filter lets the reader skip row groups. {@code counted} is where the rows get
+   * their positions, negative for nowhere; they come in batches. {@code columns} are rows of text: the
+   * names of the columns of files.
+   */
+  public ReadWhole(Function1 read, boolean readsAll, int counted, String table, String columns) {
+    this.read = read;
+    this.readsAll = readsAll;
+    this.counted = counted;
+    this.table = table;
+    List rows = TextRows.rows(columns);
+    this.columns = (String[][]) rows.toArray(new String[rows.size()][]);
+  }
+
+  public Object apply(Object opened) {
+    PartitionedFile file = (PartitionedFile) opened;
+    boolean isEnd = isEnd(file);
+    long expected = isEnd && file.start() == 0 ? known(file, LakeFileIndex.ROWS) : -1L;
+    String what = "data file " + file.filePath() + " of " + table;
+    Object rows;
+    try {
+      rows = read.apply(isEnd ? reachingToTheEnd(file) : file);
+    } catch (Throwable error) {
+      throw DamagedLake.reading(error, what);
+    }
+    OpenedFile found = OpenedFile.of(rows, what);
+    long layout = known(file, LakeFileIndex.COLUMNS);
+    if (found != null && layout >= 0) {
+      found.requireColumns(columns[(int) layout]);
+    }
+    if (found != null && expected >= 0) {
+      found.requireRows(expected);
+    }
+    long first = file.start() == 0 ? 0L : found == null ? -1L : found.firstRow();
+    return new CheckedRows(
+        (Iterator) rows, readsAll ? expected : -1L, new TextBatches(counted), first, what);
+  }
+
+  /** Whether every row of the file comes, one after the other. */
+  public boolean readsAllOf(PartitionedFile file) {
+    return readsAll && file.start() == 0 && isEnd(file);
+  }
+
+  private static boolean isEnd(PartitionedFile file) {
+    return file.start() + file.length() >= file.fileSize();
+  }
+
+  /** A number that the catalog has of a file, negative if it has none. */
+  public static long known(PartitionedFile file, String name) {
+    Option found = file.otherConstantMetadataColumnValues().get(name);
+    return found.isEmpty() ? -1L : ((Long) found.get()).longValue();
+  }
+
+  /**
+   * Spark assigns a row group to the part that holds its middle; nothing comes after the last part.
+   */
+  private static PartitionedFile reachingToTheEnd(PartitionedFile file) {
+    return new PartitionedFile(file.partitionValues(), file.filePath(), file.start(),
+        Long.MAX_VALUE - file.start(), new String[0], file.modificationTime(), file.fileSize(),
+        file.otherConstantMetadataColumnValues());
+  }
+}

@@ -1,0 +1,228 @@
+package shelduck.bridge.statements;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import org.apache.spark.sql.Column;
+import org.apache.spark.sql.catalyst.AliasIdentifier;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
+import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan$;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.streaming.WriteToStream;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.ExpressionUtils;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction1;
+import shelduck.bridge.catalog.LakeTable;
+import shelduck.bridge.catalog.LakeView;
+import shelduck.bridge.plans.ScalaSeq;
+import shelduck.bridge.python.CatalogCall;
+import shelduck.bridge.python.FromPython;
+import shelduck.bridge.python.Sidecar;
+
+/**
+ * Writes into a lake's table for which Spark asks more of a table than to take rows: a merge, the
+ * partitions of rows, the batches of a stream. The lake does them, as it does in a Python session.
+ */
+public final class WritesByPlan extends Rule {
+  private final SparkSession session;
+
+  private WritesByPlan(SparkSession session) {
+    this.session = session;
+  }
+
+  /** What Spark calls for each session. */
+  public static final class Maker extends AbstractFunction1 {
+    public Object apply(Object session) {
+      return new WritesByPlan((SparkSession) session);
+    }
+  }
+
+  /** These plans are whole commands: nothing is above them. */
+  public TreeNode apply(TreeNode plan) {
+    if (!Sidecar.isUsed()) {
+      return plan;
+    }
+    if (plan instanceof OverwritePartitionsDynamic) {
+      return overwritten((OverwritePartitionsDynamic) plan);
+    }
+    if (plan instanceof MergeIntoTable) {
+      return merged((MergeIntoTable) plan);
+    }
+    return plan instanceof WriteToStream ? streamed((WriteToStream) plan) : plan;
+  }
+
+  private LogicalPlan overwritten(OverwritePartitionsDynamic plan) {
+    LakeTable table = table(plan.productElement(0));
+    if (table == null || !plan.query().resolved()) {
+      return plan;
+    }
+    List<String> request = table.request("write", "", "overwrite partitions", "",
+        plan.isByName() ? "by name" : "by position", "0");
+    CatalogCall.addAll(request, CollectionConverters.asJava(plan.writeOptions()));
+    return new LakeCommand(new Written(session, table, request, plan.query(), "", null));
+  }
+
+  private LogicalPlan merged(MergeIntoTable plan) {
+    LakeTable table = table(plan.targetTable());
+    if (table == null || !plan.sourceTable().resolved()) {
+      return plan;
+    }
+    ArrayList<Column> columns = new ArrayList<Column>();
+    columns.add(column(plan.mergeCondition(), plan));
+    String token = UUID.randomUUID().toString();
+    List<String> request = table.request(
+        "merge", table.catalog(), token, plan.withSchemaEvolution() ? "evolves" : "");
+    add("whenMatched", plan.matchedActions(), plan, request, columns);
+    add("whenNotMatched", plan.notMatchedActions(), plan, request, columns);
+    add("whenNotMatchedBySource", plan.notMatchedBySourceActions(), plan, request, columns);
+    return new LakeCommand(
+        new Written(session, table, request, plan.sourceTable(), token, columns));
+  }
+
+  /** Adds clauses: when, whether on a condition, what is done, and the columns that are set. */
+  private static void add(
+      String when, Seq<MergeAction> actions, MergeIntoTable plan, List<String> request,
+      List<Column> columns) {
+    for (MergeAction action : ScalaSeq.list(actions)) {
+      Option condition = action.condition();
+      if (condition.isDefined()) {
+        columns.add(column((Expression) condition.get(), plan));
+      }
+      Seq<Assignment> set = action instanceof UpdateAction ? ((UpdateAction) action).assignments()
+          : action instanceof InsertAction ? ((InsertAction) action).assignments() : null;
+      String verb = action.getClass().getSimpleName();
+      request.add(when);
+      request.add(condition.isDefined() ? "on" : "");
+      request.add(action instanceof DeleteAction ? "delete"
+          : verb.startsWith("Update") ? set == null ? "updateAll" : "update"
+          : set == null ? "insertAll" : "insert");
+      request.add(Integer.toString(set == null ? 0 : set.size()));
+      for (int j = 0; set != null && j < set.size(); j++) {
+        Assignment one = (Assignment) set.apply(j);
+        request.add(one.key().sql());
+        columns.add(column(one.value(), plan));
+      }
+    }
+  }
+
+  private static Column column(Expression given, MergeIntoTable plan) {
+    return ExpressionUtils.column(named(given, plan));
+  }
+
+  /**
+   * An expression whose columns are known without the plan: clients of a Connect server give the
+   * number of a frame with {@code df.id}.
+   */
+  private static Expression named(Expression given, final MergeIntoTable plan) {
+    Option number = given.getTagValue(LogicalPlan$.MODULE$.PLAN_ID_TAG());
+    if (given instanceof UnresolvedAttribute && number.isDefined()) {
+      return column(((UnresolvedAttribute) given).nameParts(), number.get(), plan);
+    }
+    return (Expression) given.mapChildren(new AbstractFunction1() {
+      public Object apply(Object child) {
+        return named((Expression) child, plan);
+      }
+    });
+  }
+
+  /** The column of a frame: one that the source is made of, or else the table itself. */
+  private static Expression column(Seq<String> name, Object number, MergeIntoTable plan) {
+    LogicalPlan frame = numbered(plan.sourceTable(), number);
+    if (frame != null) {
+      Option found = frame.resolve(name, SQLConf.get().resolver());
+      return found.isDefined() ? (Expression) found.get() : new UnresolvedAttribute(name);
+    }
+    ArrayList<String> parts = new ArrayList<String>();
+    if (plan.targetTable() instanceof SubqueryAlias) {
+      AliasIdentifier table = ((SubqueryAlias) plan.targetTable()).identifier();
+      parts.addAll(ScalaSeq.list(table.qualifier()));
+      parts.add(table.name());
+    }
+    parts.addAll(ScalaSeq.list(name));
+    return new UnresolvedAttribute(ScalaSeq.of(parts));
+  }
+
+  /** The part of a plan that is the frame of a number; null if none is. */
+  private static LogicalPlan numbered(LogicalPlan plan, Object number) {
+    Option own = plan.getTagValue(LogicalPlan$.MODULE$.PLAN_ID_TAG());
+    if (own.isDefined() && own.get().equals(number)) {
+      return plan;
+    }
+    LogicalPlan found = null;
+    for (int i = 0; found == null && i < plan.children().size(); i++) {
+      found = numbered((LogicalPlan) plan.children().apply(i), number);
+    }
+    return found;
+  }
+
+  private static LogicalPlan streamed(WriteToStream plan) {
+    if (!(plan.sink() instanceof LakeView.Shown)) {
+      return plan;
+    }
+    Object[] parts = new Object[plan.productArity()];
+    for (int i = 0; i < parts.length; i++) {
+      Object part = plan.productElement(i);
+      parts[i] = part == plan.sink()
+          ? ((LakeView.Shown) part).sink(plan.outputMode().toString()) : part;
+    }
+    return (LogicalPlan) plan.makeCopy(parts);
+  }
+
+  /** The table of a lake to which rows go; null for others. */
+  private static LakeTable table(Object plan) {
+    Object found = plan instanceof SubqueryAlias ? ((SubqueryAlias) plan).child() : plan;
+    Object table = found instanceof DataSourceV2Relation
+        ? ((DataSourceV2Relation) found).table() : null;
+    return table instanceof LakeTable ? (LakeTable) table : null;
+  }
+
+  /** Such a write, which happens when its plan is executed. */
+  private static final class Written extends LakeAnswer {
+    private final SparkSession session;
+    private final LakeTable table;
+    private final List<String> request;
+    private final LogicalPlan rows;
+    private final String token;
+    private final List<Column> columns;
+
+    Written(SparkSession session, LakeTable table, List<String> request, LogicalPlan rows, String token,
+        List<Column> columns) {
+      super(session, table.name(), new String[0]);
+      this.session = session;
+      this.table = table;
+      this.request = request;
+      this.rows = rows;
+      this.token = token;
+      this.columns = columns;
+    }
+
+    protected Dataset ask() {
+      if (columns != null) {
+        FromPython.COLUMNS.put(token, columns);
+      }
+      try {
+        table.ask(request, Dataset.ofRows(session, rows));
+      } finally {
+        FromPython.COLUMNS.remove(token);
+      }
+      return null;
+    }
+  }
+}

@@ -1,0 +1,308 @@
+package shelduck.bridge.write;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.LocalFileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.mapreduce.TaskAttemptContext;
+import org.apache.parquet.bytes.HeapByteBufferAllocator;
+import org.apache.parquet.column.ColumnDescriptor;
+import org.apache.parquet.column.ColumnWriteStore;
+import org.apache.parquet.column.ParquetProperties;
+import org.apache.parquet.hadoop.CodecFactory;
+import org.apache.parquet.hadoop.ColumnChunkPageWriteStore;
+import org.apache.parquet.hadoop.ParquetFileReader;
+import org.apache.parquet.hadoop.ParquetFileWriter;
+import org.apache.parquet.hadoop.ParquetOutputFormat;
+import org.apache.parquet.hadoop.ParquetWriter;
+import org.apache.parquet.hadoop.metadata.BlockMetaData;
+import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData;
+import org.apache.parquet.hadoop.metadata.CompressionCodecName;
+import org.apache.parquet.hadoop.metadata.ParquetMetadata;
+import org.apache.parquet.hadoop.util.HadoopInputFile;
+import org.apache.parquet.hadoop.util.HadoopOutputFile;
+import org.apache.parquet.hadoop.util.HadoopStreams;
+import org.apache.parquet.io.ColumnIOFactory;
+import org.apache.parquet.io.InputFile;
+import org.apache.parquet.io.SeekableInputStream;
+import org.apache.parquet.io.api.RecordConsumer;
+import org.apache.parquet.schema.MessageType;
+import org.apache.parquet.schema.Type;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.ProjectingInternalRow;
+import org.apache.spark.sql.execution.datasources.OutputWriter;
+import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
+import org.apache.spark.sql.types.StructType;
+import shelduck.bridge.python.TextRows;
+
+/**
+ * Writes a file that has the column chunks of an older file, copied byte for byte, and behind them
+ * new columns with the same rows in the same row groups. Its rows have the new columns and, last,
+ * the id of the older file and the position of the row in it, which must count from 0 without a gap.
+ */
+public class CopyingWriter extends OutputWriter {
+  /** An option of a write: for each task a row with the older file, its id, and columns to copy. */
+  public static final String OPTION = "shelduck.copied";
+  /** What Spark says about all columns of a file is not true of the new file. */
+  private static final String ROW_METADATA = "org.apache.spark.sql.parquet.row.metadata";
+
+  private final String path;
+  private final Configuration conf;
+  private final ParquetFileReader old;
+  private final SeekableInputStream bytes;
+  private final ComposedFile composed;
+  private final SeekableInputStream chunks;
+  private final HashSet copied = new HashSet();
+  private final List<BlockMetaData> groups;
+  private final IdWriteSupport support = new IdWriteSupport();
+  private final MessageType made;
+  private final HashMap meaning = new HashMap();
+  private final StructType schema;
+  private final ProjectingInternalRow row;
+  private final long id;
+  private final int file;
+  private final ParquetFileWriter writer;
+  private final ParquetProperties properties;
+  private final CodecFactory codecs;
+  private final CompressionCodecName codec;
+  private ColumnChunkPageWriteStore pages;
+  private ColumnWriteStore columns;
+  private RecordConsumer consumer;
+  private PlainColumns plain;
+  private int group;
+  private long rows;
+  private long first;
+  private boolean closed;
+
+  /** {@code source} has the path of the older file, its id, and the columns to copy. */
+  public CopyingWriter(String path, Configuration conf, StructType schema, Object[] source)
+      throws IOException {
+    this.path = path;
+    this.conf = conf;
+    id = Long.parseLong((String) source[1]);
+    this.schema = schema;
+    file = schema.length();
+    row = ChangeWriter.projected(schema);
+    InputFile input = HadoopInputFile.fromPath(new Path((String) source[0]), conf);
+    old = ParquetFileReader.open(input);
+    groups = old.getRowGroups();
+    org.apache.parquet.hadoop.api.WriteSupport.WriteContext context = support.init(conf);
+    made = context.getSchema();
+    meaning.putAll(old.getFileMetaData().getKeyValueMetaData());
+    meaning.remove(ROW_METADATA);
+    HashSet kept = new HashSet();
+    for (int i = 2; i < source.length; i++) {
+      kept.add(source[i]);
+    }
+    MessageType before = old.getFileMetaData().getSchema();
+    ArrayList fields = new ArrayList();
+    for (int i = 0; i < before.getFieldCount(); i++) {
+      Type field = before.getType(i);
+      if (kept.remove(field.getName())) {
+        fields.add(field);
+        copied.add(field.getName());
+      }
+    }
+    if (!kept.isEmpty()) {
+      throw new IOException(source[0] + " has no column " + kept.iterator().next());
+    }
+    fields.addAll(made.getFields());
+    properties = ParquetProperties.builder()
+        .withPageSize(ParquetOutputFormat.getPageSize(conf))
+        .withDictionaryPageSize(ParquetOutputFormat.getDictionaryPageSize(conf))
+        .withDictionaryEncoding(ParquetOutputFormat.getEnableDictionary(conf))
+        .withWriterVersion(ParquetOutputFormat.getWriterVersion(conf))
+        .withAllocator(new HeapByteBufferAllocator())
+        .build();
+    codec = CompressionCodecName.fromConf(conf.get("parquet.compression", "SNAPPY"));
+    codecs = new CodecFactory(conf, properties.getPageSizeThreshold());
+    bytes = chunks(new Path((String) source[0]), conf, input);
+    composed = composed(new Path((String) source[0]));
+    chunks = composed == null ? bytes : composed.unread();
+    writer = new ParquetFileWriter(
+        composed == null ? HadoopOutputFile.fromPath(new Path(path), conf) : composed,
+        new MessageType(before.getName(), fields), ParquetFileWriter.Mode.CREATE,
+        ParquetOutputFormat.getLongBlockSize(conf), ParquetWriter.MAX_PADDING_SIZE_DEFAULT,
+        properties.getColumnIndexTruncateLength(), Integer.MAX_VALUE,
+        properties.getPageWriteChecksumEnabled());
+    writer.start();
+    begin();
+  }
+
+  /** The bytes of the older file; of a local one without Hadoop's sums: pages keep their own. */
+  private static SeekableInputStream chunks(Path path, Configuration conf, InputFile input)
+      throws IOException {
+    FileSystem files = path.getFileSystem(conf);
+    return files instanceof LocalFileSystem
+        ? HadoopStreams.wrap(((LocalFileSystem) files).getRawFileSystem().open(path))
+        : input.newStream();
+  }
+
+  /** The new columns of rows to write. */
+  public static StructType written(StructType rows) {
+    return ChangeWriter.first(rows, rows.length() - 2);
+  }
+
+  public void write(InternalRow given) {
+    if (given.getLong(file) != id || given.getLong(file + 1) != first + rows) {
+      throw new IllegalStateException("row " + (first + rows) + " of file " + id
+          + " comes as row " + given.getLong(file + 1) + " of file " + given.getLong(file));
+    }
+    if (plain == null) {
+      row.project(given);
+      support.write(row);
+    } else {
+      plain.write(given);
+    }
+    rows++;
+    if (rows == count()) {
+      try {
+        end();
+        first += rows;
+        rows = 0;
+        group++;
+        begin();
+      } catch (IOException error) {
+        throw new UncheckedIOException(error);
+      }
+    }
+  }
+
+  public void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    boolean ended = false;
+    try {
+      try {
+        if (group < groups.size()) {
+          throw new IOException(path + " got " + (first + rows) + " rows, fewer than the older file");
+        }
+        writer.end(meaning);
+        if (composed != null) {
+          composed.complete();
+          ended = true;
+        }
+      } finally {
+        if (composed != null && !ended) {
+          composed.abort();
+        }
+        codecs.release();
+        bytes.close();
+        old.close();
+      }
+    } catch (IOException error) {
+      throw new UncheckedIOException(error);
+    }
+  }
+
+  public String path() {
+    return path;
+  }
+
+  /** The bytes that were written. */
+  public long size() throws IOException {
+    return writer.getPos();
+  }
+
+  public ParquetMetadata footer() {
+    return writer.getFooter();
+  }
+
+  /** The new file as one that the store copies in parts; null if it does not. */
+  private ComposedFile composed(Path from) throws IOException {
+    long size = 0;
+    for (BlockMetaData each : groups) {
+      for (ColumnChunkMetaData chunk : each.getColumns()) {
+        size += isCopied(chunk) ? chunk.getTotalSize() : 0;
+      }
+    }
+    return ComposedFile.of(from, bytes, size, path, conf);
+  }
+
+  private boolean isCopied(ColumnChunkMetaData chunk) {
+    return copied.contains(chunk.getPath().toArray()[0]);
+  }
+
+  private long count() {
+    return ((BlockMetaData) groups.get(group)).getRowCount();
+  }
+
+  /** Begin a row group. Files of Shelduck have none without rows. */
+  private void begin() throws IOException {
+    pages = null;
+    if (group == groups.size()) {
+      return;
+    }
+    pages = new ColumnChunkPageWriteStore(codecs.getCompressor(codec), made,
+        properties.getAllocator(), properties.getColumnIndexTruncateLength());
+    columns = properties.newColumnWriteStore(made, pages);
+    if (PlainColumns.are(schema)) {
+      plain = new PlainColumns(schema, made, columns);
+      return;
+    }
+    consumer = new ColumnIOFactory(false).getColumnIO(made).getRecordWriter(columns);
+    support.prepareForWrite(consumer);
+  }
+
+  private void end() throws IOException {
+    if (consumer != null) {
+      consumer.flush();
+    }
+    writer.startBlock(rows);
+    for (ColumnChunkMetaData chunk : ((BlockMetaData) groups.get(group)).getColumns()) {
+      if (isCopied(chunk)) {
+        ColumnDescriptor column = old.getFileMetaData().getSchema()
+            .getColumnDescription(chunk.getPath().toArray());
+        if (composed != null) {
+          composed.copy(chunk.getStartingPos(), chunk.getTotalSize());
+        }
+        writer.appendColumnChunk(column, chunks, chunk, old.readBloomFilter(chunk),
+            old.readColumnIndex(chunk), old.readOffsetIndex(chunk));
+      }
+    }
+    if (composed != null) {
+      composed.add();
+    }
+    columns.flush();
+    pages.flushToFileWriter(writer);
+    columns.close();
+    pages.close();
+    writer.endBlock();
+  }
+
+  /** Makes the {@link CopyingWriter} of each task, which copies one file. */
+  public static final class Factory extends OutputWriterFactory {
+    private final OutputWriterFactory factory;
+    private final StructType schema;
+
+    /** {@code schema} are the new columns. */
+    public Factory(OutputWriterFactory factory, StructType schema) {
+      this.factory = factory;
+      this.schema = schema;
+    }
+
+    public String getFileExtension(TaskAttemptContext context) {
+      return factory.getFileExtension(context);
+    }
+
+    public OutputWriter newInstance(String path, StructType rows, TaskAttemptContext context) {
+      Configuration conf = context.getConfiguration();
+      // Raw: a plain get would read ${...} in a name as a variable.
+      String sources = conf.getRaw(CopyingWriter.OPTION);
+      int task = context.getTaskAttemptID().getTaskID().getId();
+      try {
+        return new CopyingWriter(path, conf, schema, TextRows.row(sources, task));
+      } catch (IOException error) {
+        throw new UncheckedIOException(error);
+      }
+    }
+  }
+}
