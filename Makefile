@@ -59,12 +59,13 @@ setup: $(VENV)/.ready  ## build .venv from requirements.lock
 demo: setup java  ## run the guided tour on a throw-away lake
 	$(VENV)/bin/shelduck demo
 
-check: setup  ## lint, format, types and layers: no JVM, under a minute
+check: setup  ## lint, format, types and layers: no Spark, under a minute
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(PY) -m tests.support.budgets
+	$(PY) -m tests.support.java_lint
 
 test: setup java  ## the fast tests
 	@$(MAKE) --no-print-directory jars-s3 chromium $(ARCHIVE)
