@@ -20,6 +20,7 @@ from shelduck.engine.session import DataFrame, SparkSession, StructType
 from shelduck.engine.types import data_type_of
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.tables.computed import Identity
+from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import backticked, quote_text
 from shelduck.model.types.data_types import type_text
 from shelduck.objects.table import Table
@@ -165,7 +166,12 @@ class DeltaTable:
         """Return values by the table's columns, before which the alias may stand."""
         if values is None:
             raise InvalidRequest("pass set={'column': value, …}")
-        return {name.removeprefix(f"{self._alias}."): value for name, value in values.items()}
+        return {self._bare(name): value for name, value in values.items()}
+
+    def _bare(self, name: str) -> str:
+        first, *below = split_name(name)
+        is_alias = below and first.lower() == self._alias.lower()
+        return ".".join(map(backticked, below)) if is_alias else name
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,12 @@ def test_an_alias_names_the_table_in_conditions_and_values(events, tmp_path, as_
     assert [id_ for id_, *_ in rows(tmp_path)] == [0, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize(("alias", "column"), [("t", "`t`.n"), ("t", "T.`n`"), ("a b", "`A B`.n")])
+def test_an_alias_is_found_as_spark_finds_names(events, tmp_path, alias, column):
+    events.alias(alias).update("id = 1", {column: "n + 1"})
+    assert rows(tmp_path)[1] == (1, "d1", 2)
+
+
 def test_without_an_alias_the_table_has_its_name(events, tmp_path):
     events.update("events.id = 1", {"events.n": "events.n + id"})
     events.delete(F.col("events.id") > 1)
