@@ -41,8 +41,7 @@ _PACKAGES = {
     "python": "TextRows FromPython Sidecar CatalogCall",
     "plans": "ScalaSeq NodeChange LakeStrategies LakeRows LakeRule",
     "write": "BucketHash FieldIds HeldValues IdWriteSupport ChangeWriter UploadedParts ComposedFile"
-    " PlainColumns CopyingWriter LakeCommitter FinalPlaces AttemptFiles ReportedWriter"
-    " ReportedWriters",
+    " PlainColumns CopyingWriter LakeCommitter FinalPlaces AttemptFiles ReportedWriters",
     "scan": "DamagedLake LakeFileIndex KeptVector CountedVector TextVector TextBatches CheckedRows"
     " OpenedFile ReadWhole KeptPositions DeletedPositions KeptRows ReadKept SafeFilters LakeParquet"
     " DictionaryPages ReadDictionaries DictionaryFormat",

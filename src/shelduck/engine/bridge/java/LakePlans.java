@@ -270,12 +270,10 @@ public final class LakePlans {
 
   /** Whether all rows that the plan reads are in the plan itself. */
   public boolean hasItsRows(Dataset rows) {
-    Seq leaves = rows.queryExecution().analyzed().collectLeaves();
-    for (int i = 0; i < leaves.size(); i++) {
-      if (!(leaves.apply(i) instanceof LocalRelation)
-          && !(leaves.apply(i) instanceof OneRowRelation)
-          // VALUES that name the current time or user: they are known when Spark optimizes.
-          && !(leaves.apply(i) instanceof ResolvedInlineTable)) {
+    for (LogicalPlan leaf : ScalaSeq.list(rows.queryExecution().analyzed().collectLeaves())) {
+      // VALUES that name the current time or user are known when Spark optimizes.
+      if (!(leaf instanceof LocalRelation || leaf instanceof OneRowRelation
+          || leaf instanceof ResolvedInlineTable)) {
         return false;
       }
     }

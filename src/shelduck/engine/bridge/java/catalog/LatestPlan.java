@@ -16,6 +16,7 @@ import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.classic.SparkSession;
 import scala.Option;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 import shelduck.bridge.plans.NodeChange;
 import shelduck.bridge.plans.ScalaSeq;
@@ -76,8 +77,7 @@ public class LatestPlan extends SubqueryAlias {
 
   /** The name of the lake's table that a node reads at the newest snapshot; null for all others. */
   public static String table(Object node) {
-    return node instanceof View
-        ? (String) ((View) node).desc().properties().getOrElse(TABLE, new Nothing()) : null;
+    return node instanceof View ? property((View) node, TABLE) : null;
   }
 
   /** Puts the newest version of each table in the place of the one that was read. */
@@ -159,7 +159,7 @@ public class LatestPlan extends SubqueryAlias {
   }
 
   private static String ids(View view, String name) {
-    String told = (String) view.desc().properties().getOrElse(COLUMNS, new Nothing());
+    String told = property(view, COLUMNS);
     for (String[] row : told == null ? new ArrayList() : TextRows.rows(told)) {
       if (row[0].equalsIgnoreCase(name)) {
         return row[1];
@@ -168,9 +168,7 @@ public class LatestPlan extends SubqueryAlias {
     return null;
   }
 
-  private static final class Nothing extends scala.runtime.AbstractFunction0 {
-    public Object apply() {
-      return null;
-    }
+  private static String property(View view, String name) {
+    return (String) CollectionConverters.asJava(view.desc().properties()).get(name);
   }
 }

@@ -74,9 +74,8 @@ public final class RollupChain {
       return expression instanceof ScalarSubquery && expression.children().isEmpty()
           && !namesQueries(((ScalarSubquery) expression).plan());
     }
-    Seq children = expression.children();
-    for (int i = 0; i < children.size(); i++) {
-      if (!isSafe((Expression) children.apply(i))) {
+    for (Expression child : ScalaSeq.list(expression.children())) {
+      if (!isSafe(child)) {
         return false;
       }
     }
@@ -114,10 +113,10 @@ public final class RollupChain {
         below.addAll(above);
         addReferences(((Filter) node(n)).condition(), below);
       } else {
-        Seq made = ((Project) node(n)).projectList();
-        for (int i = 0; i < made.size(); i++) {
-          if (above.contains(((NamedExpression) made.apply(i)).exprId())) {
-            addReferences((Expression) made.apply(i), below);
+        Seq<NamedExpression> made = ((Project) node(n)).projectList();
+        for (NamedExpression each : ScalaSeq.list(made)) {
+          if (above.contains(each.exprId())) {
+            addReferences((Expression) each, below);
           }
         }
       }
@@ -185,11 +184,11 @@ public final class RollupChain {
         plan = (LogicalPlan) node(n).withNewChildren(ScalaSeq.items(plan));
         continue;
       }
-      Seq made = ((Project) node(n)).projectList();
+      Seq<NamedExpression> made = ((Project) node(n)).projectList();
       ArrayList kept = new ArrayList();
-      for (int i = 0; i < made.size(); i++) {
-        if (((Set) levels.get(n)).contains(((NamedExpression) made.apply(i)).exprId())) {
-          kept.add(made.apply(i));
+      for (NamedExpression each : ScalaSeq.list(made)) {
+        if (((Set) levels.get(n)).contains(each.exprId())) {
+          kept.add(each);
         }
       }
       kept.addAll(more);

@@ -35,7 +35,6 @@ import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.IntegralType;
 import org.apache.spark.sql.types.NumericType;
 import scala.Option;
-import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
 import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.TextRows;
@@ -115,9 +114,8 @@ public final class RollupMeasures extends AbstractFunction1 {
       return false;
     }
     RollupChain.addReferences(call, needed);
-    Seq arguments = function.children();
-    for (int i = 0; i < arguments.size(); i++) {
-      if (!RollupChain.isSafe((Expression) arguments.apply(i))) {
+    for (Expression argument : ScalaSeq.list(function.children())) {
+      if (!RollupChain.isSafe(argument)) {
         return false;
       }
     }

@@ -163,8 +163,7 @@ public final class Sidecar {
   }
 
   private static boolean hasLakes(SparkConf conf) {
-    Tuple2[] all = conf.getAllWithPrefix(SETTING);
-    for (Tuple2 each : all) {
+    for (Tuple2 each : conf.getAllWithPrefix(SETTING)) {
       if (CATALOG.equals(each._2())) {
         return true;
       }

@@ -13,12 +13,10 @@ public final class TextRows {
 
   public static List<String[]> rows(String text) {
     ArrayList<String[]> rows = new ArrayList<String[]>();
-    int start = 0;
-    int end = text.indexOf('\n');
-    while (end >= 0) {
-      rows.add(fields(text.substring(start, end)));
-      start = end + 1;
-      end = text.indexOf('\n', start);
+    String[] lines = text.split("\n", -1);
+    // Nothing comes behind the last end.
+    for (int i = 0; i < lines.length - 1; i++) {
+      rows.add(fields(lines[i]));
     }
     return rows;
   }
@@ -33,16 +31,11 @@ public final class TextRows {
   }
 
   private static String[] fields(String row) {
-    ArrayList fields = new ArrayList();
-    int start = 0;
-    int end = row.indexOf('\t');
-    while (end >= 0) {
-      fields.add(decoded(row.substring(start, end)));
-      start = end + 1;
-      end = row.indexOf('\t', start);
+    String[] fields = row.split("\t", -1);
+    for (int i = 0; i < fields.length; i++) {
+      fields[i] = decoded(fields[i]);
     }
-    fields.add(decoded(row.substring(start)));
-    return (String[]) fields.toArray(new String[fields.size()]);
+    return fields;
   }
 
   private static String decoded(String field) {

@@ -108,13 +108,13 @@ public final class DamagedLake {
       return true;
     }
     String name = error.getClass().getName();
-    for (int i = 0; i < STORAGES.length; i++) {
-      if (name.startsWith(STORAGES[i])) {
+    for (String storage : STORAGES) {
+      if (name.startsWith(storage)) {
         return true;
       }
     }
-    for (int i = 0; i < DISKS.length; i++) {
-      if (error instanceof IOException && text.indexOf(DISKS[i]) >= 0) {
+    for (String disk : DISKS) {
+      if (error instanceof IOException && text.contains(disk)) {
         return true;
       }
     }

@@ -111,9 +111,8 @@ public class LakeFileIndex implements FileIndex {
   /** Spark takes every row to have 8 bytes more than its columns. */
   private static double share(StructType columns, StructType constants) {
     double hidden = 0;
-    StructField[] fields = constants.fields();
-    for (int i = 0; i < fields.length; i++) {
-      hidden += fields[i].name().startsWith(HIDDEN) ? fields[i].dataType().defaultSize() : 0;
+    for (StructField field : constants.fields()) {
+      hidden += field.name().startsWith(HIDDEN) ? field.dataType().defaultSize() : 0;
     }
     double all = 8.0 + columns.defaultSize() + constants.defaultSize();
     return all / (all - hidden);
@@ -261,9 +260,8 @@ public class LakeFileIndex implements FileIndex {
 
   /** Null if the filter says nothing about the columns of the files. */
   private static String sql(Expression filter) {
-    Seq<Attribute> columns = filter.references().toSeq();
-    for (int i = 0; i < columns.size(); i++) {
-      if (isMetadata((Attribute) columns.apply(i))) {
+    for (Attribute column : ScalaSeq.list(filter.references().toSeq())) {
+      if (isMetadata(column)) {
         return null;
       }
     }
@@ -291,8 +289,8 @@ public class LakeFileIndex implements FileIndex {
 
   /** Whether it is a part of _metadata and not a column of the files. */
   public static boolean isMetadata(Attribute column) {
-    for (int m = 0; m < METADATA.length; m++) {
-      if (column.metadata().contains(METADATA[m])) {
+    for (String mark : METADATA) {
+      if (column.metadata().contains(mark)) {
         return true;
       }
     }
@@ -312,20 +310,15 @@ public class LakeFileIndex implements FileIndex {
   }
 
   /** The constants in order, as the attributes in this filter. */
-  private List attributes(Expression filter) {
-    Seq<Attribute> used = filter.references().toSeq();
-    ArrayList attributes = new ArrayList();
-    StructField[] fields = constants.fields();
-    for (int f = 0; f < fields.length; f++) {
-      Object match = null;
-      for (int i = 0; i < used.size(); i++) {
-        if (((Attribute) used.apply(i)).name().equals(fields[f].name())) {
-          match = used.apply(i);
-        }
+  private List<Attribute> attributes(Expression filter) {
+    ArrayList<Attribute> attributes = new ArrayList<Attribute>();
+    for (StructField field : constants.fields()) {
+      Attribute match = null;
+      for (Attribute used : ScalaSeq.list(filter.references().toSeq())) {
+        match = used.name().equals(field.name()) ? used : match;
       }
-      attributes.add(match != null ? match : new AttributeReference(fields[f].name(),
-          fields[f].dataType(), true, fields[f].metadata(), NamedExpression.newExprId(),
-          ScalaSeq.items()));
+      attributes.add(match != null ? match : new AttributeReference(field.name(), field.dataType(),
+          true, field.metadata(), NamedExpression.newExprId(), ScalaSeq.items()));
     }
     return attributes;
   }
