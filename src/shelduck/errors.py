@@ -24,7 +24,8 @@ class ShelduckError(Exception):
     """Root of every error that Shelduck raises on purpose.
 
     ``about`` is the kind of object that it concerns (``table``, ``column``, ``snapshot`` …, and
-    ``text`` for a text that cannot be read), empty where that is of no matter.
+    ``text`` for a text that cannot be read, ``content`` for that of a file which has no name in the
+    message yet), empty where that is of no matter.
     """
 
     about = ""

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from shelduck.engine.files.footers import told_of_file
 from shelduck.engine.files.layouts import layout_of, parse_footer, read_layouts
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.layout import Layout, PhysicalField
@@ -253,3 +254,12 @@ def test_a_footer_with_a_wrong_byte_is_a_layout_or_an_error_of_the_lake(tmp_path
                 outcomes["refused"] += 1
 
     assert min(outcomes.values()) > 100
+
+
+def test_a_fault_of_a_file_gets_its_name_whatever_the_text_has():
+    # The path is a letter of the text.
+    wrong = "^data file a of main.t is truncated; restore it"
+    with pytest.raises(CorruptLake, match=wrong), told_of_file("a", "data file", "main.t"):
+        raise CorruptLake("is truncated", about="content")
+    with pytest.raises(Unsupported, match=r"^no such thing$"), told_of_file("x", "data file"):
+        raise Unsupported("no such thing")

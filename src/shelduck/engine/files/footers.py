@@ -132,7 +132,7 @@ def opened(path: str, kind: str = "file", table: str = "") -> Iterator[parquet.P
 def told_of_file(path: str, kind: str, table: str = "") -> Iterator[None]:
     """Raise what pyarrow says about a file as CorruptLake or StorageUnavailable.
 
-    Our own errors about its content get its name.
+    Our own errors about ``content`` get its name.
     """
     what = f"{kind} {path} of {table}" if table else f"{kind} {path}"
     try:
@@ -143,7 +143,7 @@ def told_of_file(path: str, kind: str, table: str = "") -> Iterator[None]:
             f"{what} is missing, or was cleaned up after its snapshot expired; {RESTORE}"
         ) from error
     except (CorruptLake, Unsupported) as error:
-        if path in str(error):
+        if error.about != "content":
             raise
         wrong, semicolon, remedy = str(error).partition("; ")
         raise type(error)(f"{what} {wrong}; {remedy if semicolon else RESTORE}") from error

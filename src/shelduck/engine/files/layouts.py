@@ -68,7 +68,7 @@ def parse_footer(footer: bytes) -> Layout:
     try:
         return Layout(tuple(_field(e) for e in read_schema(footer).children))
     except BROKEN as broken:
-        raise CorruptLake(f"not a Parquet footer: {broken!r}") from broken
+        raise CorruptLake(f"not a Parquet footer: {broken!r}", about="content") from broken
 
 
 def _read_layout(path: str, known_size: int | None, table: str) -> Layout:
@@ -84,19 +84,18 @@ def _tail(files: pyarrow.fs.FileSystem, name: str, known_size: int | None) -> tu
         size = file.size()
         if known_size is not None and size > known_size:
             # Files never grow, so this is not the file that the catalog means.
-            raise CorruptLake(
-                f"has {size} bytes, but the catalog says {known_size}; restore the file, or"
-                " correct file_size_bytes in ducklake_data_file"
-            )
+            mend = "restore the file, or correct file_size_bytes in ducklake_data_file"
+            wrong = f"has {size} bytes, but the catalog says {known_size}; {mend}"
+            raise CorruptLake(wrong, about="content")
         start = max(0, size - TAIL)
         tail = file.read_at(size - start, start)
         if tail[-4:] == b"PARE":
-            raise Unsupported("is encrypted, which Shelduck does not support")
+            raise Unsupported("is encrypted, which Shelduck does not support", about="content")
         if len(tail) < 12 or tail[-4:] != b"PAR1":
-            raise CorruptLake("is not a Parquet file")
+            raise CorruptLake("is not a Parquet file", about="content")
         (length,) = struct.unpack("<I", tail[-8:-4])
         if length + 12 > size:
-            raise CorruptLake("is truncated: its footer is incomplete")
+            raise CorruptLake("is truncated: its footer is incomplete", about="content")
         if length + 8 > len(tail):
             tail = file.read_at(length + 8, size - length - 8)
     return tail, length

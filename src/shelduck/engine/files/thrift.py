@@ -49,9 +49,10 @@ def read_schema(footer: bytes) -> Element:
         nodes = reader.struct(until=_SCHEMA_FIELD)[_SCHEMA_FIELD]
         root, used = _build(nodes, 0)
     except BROKEN as broken:
-        raise CorruptLake(f"not a Parquet footer: {broken!r}") from broken
+        raise CorruptLake(f"not a Parquet footer: {broken!r}", about="content") from broken
     if used != len(nodes):
-        raise CorruptLake("not a Parquet footer: the schema has nodes outside its root")
+        wrong = "not a Parquet footer: the schema has nodes outside its root"
+        raise CorruptLake(wrong, about="content")
     return root
 
 
