@@ -12,7 +12,9 @@ import pytest
 
 import shelduck
 from shelduck.doors.sql.calls.procedures import PROCEDURES
-from shelduck.doors.sql.parse import _READERS, pieces
+from shelduck.doors.sql.operations import OPERATIONS
+from shelduck.doors.sql.parse import pieces
+from shelduck.lake.operation import phrases
 from shelduck.metrics import METRICS
 from shelduck.model.tables import properties
 from shelduck.model.tables.options import TableOptions
@@ -38,9 +40,12 @@ def test_the_statements_of_a_page_run(name, here):
     assert Reader(page).read() == outputs(page)
 
 
-@pytest.mark.parametrize("words", _READERS, ids=" ".join)
-def test_each_statement_has_an_example(words):
-    assert any(s.upper().startswith(" ".join(words)) for s in statements())
+@pytest.mark.parametrize(
+    "operation", [each for each in OPERATIONS.values() if each.readers], ids=lambda each: each.title
+)
+def test_each_statement_has_an_example(operation):
+    words = [" ".join(found) for text in operation.readers for found in phrases(text)]
+    assert any(s.upper().startswith(tuple(words)) for s in statements())
 
 
 @pytest.mark.parametrize("name", sorted(PROCEDURES))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from shelduck.alter.statement import AlterTableStatement, RenameTableStatement, ReplaceColumns
 from shelduck.model.changes.constraining import AddConstraint, DropConstraint
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.schema_change import (
@@ -24,10 +25,35 @@ from shelduck.model.changes.schema_change import (
 )
 from shelduck.model.tables.partition import ResetSorting, SetSorting
 from shelduck.model.tables.properties import SetProperties
-from shelduck.text.statements import row_statements as rows
-from shelduck.text.statements import statement_values as st
-from shelduck.text.statements.statement_values import DropMacroStatement
-from shelduck.text.statements.upkeep_statements import DescribeHistory
+from shelduck.objects.statement.create_table import CopyTableStatement, CreateTableStatement
+from shelduck.objects.statement.macros import CreateMacroStatement, DropMacroStatement
+from shelduck.objects.statement.schemas_and_tables import (
+    CreateSchemaStatement,
+    DropSchemaStatement,
+    DropTableStatement,
+    UseSchema,
+)
+from shelduck.objects.statement.show import (
+    Describe,
+    DescribeHistory,
+    ShowColumns,
+    ShowCreateTable,
+    ShowPartitions,
+    ShowProperties,
+    ShowSchemas,
+    ShowTables,
+)
+from shelduck.objects.statement.views import (
+    AlterView,
+    CreateViewStatement,
+    DropViewStatement,
+    RenameViewStatement,
+    ShowViews,
+)
+from shelduck.write.statement.delete_and_update import Delete, DropPartitions, Truncate, Update
+from shelduck.write.statement.insert_into import Insert
+from shelduck.write.statement.merge_into import InsertRow, MergeStatement, UpdateSet
+from shelduck.write.statement.partition_spec import PartitionSpec
 
 Meaning = tuple[Any, ...]
 
@@ -200,7 +226,7 @@ def _specs(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(re.findall(r"\(([^(),]+),([^()]*?)\)", text))
 
 
-def _our_specs(*specs: st.PartitionSpec) -> tuple[tuple[str, str], ...]:
+def _our_specs(*specs: PartitionSpec) -> tuple[tuple[str, str], ...]:
     return tuple((key, value.strip("'")) for spec in specs for key, _, value in spec.values)
 
 
@@ -332,7 +358,7 @@ def _constrained(change: AddConstraint | DropConstraint) -> Meaning:
     return ("constraint", kind, change.name, what, change.relies)
 
 
-def _our_create(s: st.CreateTableStatement) -> Meaning:
+def _our_create(s: CreateTableStatement) -> Meaning:
     columns = tuple(
         (c.name, str(c.type), c.nullable, c.comment, _default_of(c.default)) for c in s.columns
     )
@@ -348,7 +374,7 @@ def _our_create(s: st.CreateTableStatement) -> Meaning:
     return ("create", s.name.parts, columns, keys, *facts, query)
 
 
-def _our_insert(s: rows.Insert) -> Meaning:
+def _our_insert(s: Insert) -> Meaning:
     keys = tuple(sorted((p.column, _plain(p.value)) for p in s.partition))
     condition = None if s.replaced is None else _plain(s.replaced.condition)
     flags = (s.mode != "append", s.by_name, s.schema_evolution)
@@ -365,9 +391,9 @@ def _our_clause(clause: Any) -> Meaning:
     }
     action = clause.action
     pairs: Any = ()
-    if isinstance(action, rows.UpdateSet):
+    if isinstance(action, UpdateSet):
         pairs = ((a.path, a.value) for a in action.assignments)
-    elif isinstance(action, rows.InsertRow):
+    elif isinstance(action, InsertRow):
         pairs = zip(action.columns, action.values, strict=True)
     told = tuple((path, _plain(value)) for path, value in pairs)
     return (kinds[type(action).__name__], _plain(clause.condition), told)
@@ -377,7 +403,7 @@ def _our_alias(target: Any) -> str | None:
     return target.alias if target.alias != target.name.parts[-1] else None
 
 
-def _our_merge(s: rows.MergeStatement) -> Meaning:
+def _our_merge(s: MergeStatement) -> Meaning:
     clauses = (s.matched, s.not_matched, s.not_matched_by_source)
     source = s.source.relations[0].name.parts if s.source.relations else ()
     told = [tuple(map(_our_clause, each)) for each in clauses]
@@ -386,63 +412,58 @@ def _our_merge(s: rows.MergeStatement) -> Meaning:
 
 
 _OURS: dict[type, Callable[[Any], Meaning]] = {
-    st.AlterTableStatement: lambda s: ("alter", s.name.parts, tuple(map(_change, s.changes))),
-    st.RenameTableStatement: lambda s: ("rename", s.name.parts, s.new_name.parts, False),
-    st.RenameViewStatement: lambda s: ("rename", s.name.parts, s.new_name.parts, True),
-    st.CreateTableStatement: _our_create,
-    st.CopyTableStatement: lambda s: (
+    AlterTableStatement: lambda s: ("alter", s.name.parts, tuple(map(_change, s.changes))),
+    RenameTableStatement: lambda s: ("rename", s.name.parts, s.new_name.parts, False),
+    RenameViewStatement: lambda s: ("rename", s.name.parts, s.new_name.parts, True),
+    CreateTableStatement: _our_create,
+    CopyTableStatement: lambda s: (
         *("like", s.name.parts, s.source.parts, s.if_not_exists),
         "Map()",
     ),
-    st.CreateViewStatement: lambda s: (
+    CreateViewStatement: lambda s: (
         "view",
         s.name.parts,
         tuple((c.name, c.comment) for c in s.columns),
         *(s.comment, s.text, s.if_not_exists, s.or_replace),
     ),
-    st.AlterView: lambda s: ("view as", s.name.parts, s.text),
-    st.DropTableStatement: lambda s: ("drop table", s.name.parts, s.if_exists, False),
-    st.DropViewStatement: lambda s: ("drop view", s.name.parts, s.if_exists),
+    AlterView: lambda s: ("view as", s.name.parts, s.text),
+    DropTableStatement: lambda s: ("drop table", s.name.parts, s.if_exists, False),
+    DropViewStatement: lambda s: ("drop view", s.name.parts, s.if_exists),
     DropMacroStatement: lambda s: ("drop function", s.name.parts, s.if_exists),
-    st.CreateSchemaStatement: lambda s: ("create schema", s.name.parts, s.if_not_exists),
-    st.DropSchemaStatement: lambda s: ("drop schema", s.name.parts, s.if_exists, s.cascade),
-    st.UseSchema: lambda s: ("use", s.name.parts),
-    st.ShowSchemas: lambda s: ("schemas", s.schema.parts if s.schema else (), s.like),
-    st.ShowTables: lambda s: ("tables", s.schema.parts if s.schema else (), s.like),
-    st.ShowViews: lambda s: ("views", s.schema.parts if s.schema else (), s.like),
-    st.ShowProperties: lambda s: ("properties", s.name.parts, s.key),
-    st.ShowColumns: lambda s: ("columns", s.name.parts),
-    st.ShowPartitions: lambda s: (
+    CreateSchemaStatement: lambda s: ("create schema", s.name.parts, s.if_not_exists),
+    DropSchemaStatement: lambda s: ("drop schema", s.name.parts, s.if_exists, s.cascade),
+    UseSchema: lambda s: ("use", s.name.parts),
+    ShowSchemas: lambda s: ("schemas", s.schema.parts if s.schema else (), s.like),
+    ShowTables: lambda s: ("tables", s.schema.parts if s.schema else (), s.like),
+    ShowViews: lambda s: ("views", s.schema.parts if s.schema else (), s.like),
+    ShowProperties: lambda s: ("properties", s.name.parts, s.key),
+    ShowColumns: lambda s: ("columns", s.name.parts),
+    ShowPartitions: lambda s: (
         *("partitions", s.name.parts),
         () if s.within is None else _our_specs(s.within),
     ),
-    st.CreateMacroStatement: lambda s: ("create function", s.name.parts),
-    st.DropPartitions: lambda s: (
+    CreateMacroStatement: lambda s: ("create function", s.name.parts),
+    DropPartitions: lambda s: (
         *("drop partitions", s.name.parts),
         _our_specs(*s.specs),
         s.if_exists,
     ),
-    st.ReplaceColumns: lambda s: (
+    ReplaceColumns: lambda s: (
         *("replace columns", s.name.parts),
         tuple(column.name for column in s.columns),
     ),
-    st.ShowCreateTable: lambda s: ("show create", s.name.parts, False),
-    st.Describe: lambda s: ("describe", s.name.parts, s.column, s.extended),
+    ShowCreateTable: lambda s: ("show create", s.name.parts, False),
+    Describe: lambda s: ("describe", s.name.parts, s.column, s.extended),
     DescribeHistory: lambda s: ("history", s.name.parts),
-    rows.Truncate: lambda s: ("truncate", s.name.parts),
-    rows.Insert: _our_insert,
-    rows.Delete: lambda s: (
-        "delete",
-        s.name.parts,
-        _our_alias(s.rows.target),
-        _plain(s.rows.condition),
-    ),
-    rows.Update: lambda s: (
+    Truncate: lambda s: ("truncate", s.name.parts),
+    Insert: _our_insert,
+    Delete: lambda s: ("delete", s.name.parts, _our_alias(s.rows.target), _plain(s.rows.condition)),
+    Update: lambda s: (
         "update",
         s.name.parts,
         _our_alias(s.rows.target),
         tuple((a.path, _plain(a.value)) for a in s.assignments),
         _plain(s.rows.condition),
     ),
-    rows.MergeStatement: _our_merge,
+    MergeStatement: _our_merge,
 }

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import duckdb
 
 import shelduck
+from shelduck.alter.statement import AlterTableStatement
 from shelduck.doors.sql.parse import parse
-from shelduck.text.statements.statement_values import AlterTableStatement
 from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:

@@ -130,8 +130,9 @@ PARSING = {
     "read/scan/change_feed.py",
     "read/scan/expect.py",
     "read/scan/matching.py",
-    "doors/sql/run/inserts.py",
-    "doors/sql/run/whole_partitions.py",
+    "alter/statement.py",
+    "objects/statement/show.py",
+    "write/statement/insert_into.py",
 }
 
 

@@ -20,8 +20,8 @@ from shelduck.doors.sql.call_arguments import (
 )
 from shelduck.doors.sql.calls.procedures import PROCEDURES
 from shelduck.doors.sql.parse import parse
-from shelduck.doors.sql.runner import Runner
 from shelduck.errors import InvalidRequest
+from shelduck.lake.operation import Runner
 from shelduck.text.tokens.parts import Argument, IntervalText
 
 RUNNER = SimpleNamespace(state=SimpleNamespace(time_zone=lambda: UTC))

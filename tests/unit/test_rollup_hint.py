@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.doors.sql.runner import without_hint
+from shelduck.lake.operation import without_hint
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.alter.statement import AlterTableStatement, RenameTableStatement
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
+from shelduck.jobs.statement import DropFeature, UndoJob
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.schema_change import (
     AddColumn,
@@ -19,12 +21,7 @@ from shelduck.model.changes.schema_change import (
 )
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Decimal, List, Map, Member, Primitive, Struct
-from shelduck.text.statements.statement_values import (
-    AlterTableStatement,
-    NamedTable,
-    RenameTableStatement,
-)
-from shelduck.text.statements.upkeep_statements import DropFeature, UndoJob
+from shelduck.text.tokens.parts import NamedTable
 
 INT, BIGINT, STRING = Primitive("int32"), Primitive("int64"), Primitive("varchar")
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.doors.sql.catalogs import LakeNames, owner, temporary_view, within, without_catalog
+from shelduck.doors.sql.catalogs import (
+    LakeNames,
+    owner,
+    temporary_view,
+    with_sparks_functions,
+    within,
+    without_catalog,
+)
 from shelduck.doors.sql.parse import parse
-from shelduck.doors.sql.show_clauses import with_sparks_functions
 from shelduck.text.tokens.parts import SessionName
 
 ELSEWHERE = LakeNames({"lake", "two"}, "spark_catalog", lambda name: name == "tv")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.alter.statement import AlterTableStatement
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest
+from shelduck.jobs.statement import AlterJob, CancelJob, ShowJobs
 from shelduck.model.changes.schema_change import ChangeType, RenameColumn
 from shelduck.model.types.data_types import parse_type
-from shelduck.text.statements.statement_values import AlterTableStatement, NamedTable
-from shelduck.text.statements.upkeep_statements import AlterJob, CancelJob, ShowJobs
+from shelduck.text.tokens.parts import NamedTable
 
 T = NamedTable(("t",))
 INT = parse_type("int")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.alter.statement import AlterTableStatement
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.definition import Position
@@ -13,12 +14,9 @@ from shelduck.model.tables.keys import DELETE_SIGN, Aggregation, KeyModel, KeySp
 from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Primitive
-from shelduck.text.statements.statement_values import (
-    AlterTableStatement,
-    ColumnDefinition,
-    CreateTableStatement,
-    NamedTable,
-)
+from shelduck.objects.statement.create_table import CreateTableStatement
+from shelduck.text.ddl.column_clauses import ColumnDefinition
+from shelduck.text.tokens.parts import NamedTable
 
 INT, STRING = Primitive("int32"), Primitive("varchar")
 T = NamedTable(("t",))

@@ -6,8 +6,8 @@ import pytest
 
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest
-from shelduck.text.statements.row_statements import (
-    Assignment,
+from shelduck.text.tokens.parts import Assignment, Expression, NamedTable, Query, Relation, Target
+from shelduck.write.statement.merge_into import (
     DeleteRow,
     DoNothing,
     InsertAll,
@@ -19,7 +19,6 @@ from shelduck.text.statements.row_statements import (
     UpdateAll,
     UpdateSet,
 )
-from shelduck.text.tokens.parts import Expression, NamedTable, Query, Relation, Target
 
 T, S = NamedTable(("t",)), NamedTable(("s",))
 ROWS = Target(T, "__lake_target__", "t")

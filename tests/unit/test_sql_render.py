@@ -18,8 +18,9 @@ from shelduck.model.types.data_types import (
     parse_type,
     type_text,
 )
+from shelduck.objects.statement.create_table import CreateTableStatement
 from shelduck.text.ddl.render import create_table_text
-from shelduck.text.statements.statement_values import CreateTableStatement, NamedTable
+from shelduck.text.tokens.parts import NamedTable
 
 
 def leaf(number, name, kind, **more):

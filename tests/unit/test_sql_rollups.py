@@ -6,8 +6,9 @@ import pytest
 
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.jobs.rollup_statement import AlterRollups
 from shelduck.model.tables.rollup import AddRollup, DropRollup, Measure, MeasureSpec, RollupSpec
-from shelduck.text.statements.statement_values import AlterRollups, NamedTable
+from shelduck.text.tokens.parts import NamedTable
 
 T = NamedTable(("t",))
 ST = NamedTable(("s", "t"))

@@ -6,22 +6,26 @@ import pytest
 
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.text.statements.row_statements import (
+from shelduck.text.tokens.arguments import text_of
+from shelduck.text.tokens.parts import (
     Assignment,
+    Expression,
+    NamedTable,
+    Query,
+    Relation,
+    Selection,
+    Target,
+)
+from shelduck.write.statement.delete_and_update import (
     Delete,
-    DeleteRow,
     DeleteUsing,
-    Insert,
-    MatchedClause,
-    PartitionValue,
-    Returning,
     Truncate,
     Update,
     UpdateFrom,
-    UpdateSet,
 )
-from shelduck.text.tokens.arguments import text_of
-from shelduck.text.tokens.parts import Expression, NamedTable, Query, Relation, Selection, Target
+from shelduck.write.statement.insert_into import Insert, PartitionValue
+from shelduck.write.statement.merge_into import DeleteRow, MatchedClause, UpdateSet
+from shelduck.write.statement.returning import Returning
 
 T = NamedTable(("t",))
 ROWS = Target(T, "__lake_target__", "t")

@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import pytest
 
+from shelduck.doors.sql.explain import Explain
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import PartitionBy, Transform
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Decimal, Primitive
-from shelduck.text.statements.statement_values import (
-    ColumnDefinition,
+from shelduck.objects.statement.create_table import CreateTableStatement
+from shelduck.objects.statement.schemas_and_tables import (
     CreateSchemaStatement,
-    CreateTableStatement,
-    DefaultCell,
-    Describe,
     DropSchemaStatement,
     DropTableStatement,
-    Explain,
-    Insert,
-    NamedTable,
-    Query,
-    Relation,
-    SchemaName,
+    UseSchema,
+)
+from shelduck.objects.statement.show import (
+    Describe,
     ShowColumns,
     ShowCreateTable,
     ShowPartitions,
     ShowSchemas,
     ShowTables,
-    ShowViews,
-    UseSchema,
 )
+from shelduck.objects.statement.views import ShowViews
+from shelduck.text.ddl.column_clauses import ColumnDefinition
+from shelduck.text.query.value_rows import DefaultCell
+from shelduck.text.tokens.parts import NamedTable, Query, Relation, SchemaName
+from shelduck.write.statement.insert_into import Insert
 
 INT, STRING = Primitive("int32"), Primitive("varchar")
 T = NamedTable(("t",))
@@ -124,9 +123,9 @@ STATEMENTS = [
         ),
     ),
     ("SHOW SCHEMAS", ShowSchemas()),
-    ("SHOW DATABASES LIKE 'a*'", ShowSchemas("a*")),
-    ("SHOW NAMESPACES 'a*'", ShowSchemas("a*")),
-    ("SHOW SCHEMAS IN a.b LIKE 'a*'", ShowSchemas("a*", SchemaName(("a", "b")))),
+    ("SHOW DATABASES LIKE 'a*'", ShowSchemas(like="a*")),
+    ("SHOW NAMESPACES 'a*'", ShowSchemas(like="a*")),
+    ("SHOW SCHEMAS IN a.b LIKE 'a*'", ShowSchemas(SchemaName(("a", "b")), "a*")),
     ("DROP SCHEMA a.b.c", DropSchemaStatement(SchemaName(("a", "b", "c")))),
     ("SHOW TABLES", ShowTables()),
     ("SHOW TABLES IN s LIKE 'a*|b'", ShowTables(SchemaName(("s",)), "a*|b")),

@@ -7,24 +7,17 @@ from decimal import Decimal
 import pytest
 
 from shelduck.doors.sql.parse import parse
+from shelduck.doors.sql.transactions import BeginTransaction, CommitTransaction, RollbackTransaction
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.text.statements.statement_values import (
+from shelduck.objects.restore import Restore
+from shelduck.objects.statement.show import DescribeHistory
+from shelduck.objects.statement.views import (
     AlterView,
     CreateViewStatement,
     DropViewStatement,
     PinView,
     RenameViewStatement,
     ViewColumn,
-)
-from shelduck.text.statements.upkeep_statements import (
-    BeginTransaction,
-    Checkpoint,
-    CommitTransaction,
-    DescribeHistory,
-    Optimize,
-    Restore,
-    RollbackTransaction,
-    Vacuum,
 )
 from shelduck.text.tokens.parts import (
     Call,
@@ -37,6 +30,7 @@ from shelduck.text.tokens.parts import (
     Target,
     TimestampText,
 )
+from shelduck.upkeep.statement import Checkpoint, Optimize, Vacuum
 
 T, V, U = NamedTable(("t",)), NamedTable(("v",)), Relation(NamedTable(("u",)), "__lake_0__")
 ROWS = Target(T, "__lake_target__", "t")

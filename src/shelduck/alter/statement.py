@@ -1,169 +1,196 @@
-"""ALTER TABLE and COMMENT ON: the actions of one statement, as schema changes."""
+"""ALTER TABLE and COMMENT ON, also in words of Hive, Iceberg and Databricks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import fields
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.changes.definition import Definition
-from shelduck.model.changes.modify import ModifyColumn, OrderColumns, RewriteOlderFiles, TableChange
-from shelduck.model.changes.schema_change import (
-    AddColumn,
-    ChangeType,
-    DropColumn,
-    MoveColumn,
-    RenameColumn,
-    SetComment,
-    SetDefault,
-    SetNullable,
-)
+from shelduck.alter.clauses import read_action
+from shelduck.alter.verb import ShapeVerbs
+from shelduck.catalog.running.identity_numbers import reserve_numbers
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.jobs import rollup_statement as rollups
+from shelduck.jobs import statement as jobs
+from shelduck.jobs.jobs import SchemaChangeJob, job_properties
+from shelduck.jobs.rollup_statement import begins_rollup_change, mixed_changes
+from shelduck.lake.lookup import view_named
+from shelduck.lake.operation import Operation, Runner, phrases
+from shelduck.lake.results import Result, TableName, Unchanged
+from shelduck.lake.unit import UnitOfWork, carry_out
+from shelduck.model.changes import schema_change
+from shelduck.model.changes.constraining import AddConstraint
+from shelduck.model.changes.modify import OrderColumns, TableChange
+from shelduck.model.changes.schema_change import SetComment
+from shelduck.model.tables.computed import identity_of
+from shelduck.model.tables.constraints import ConstraintKind
 from shelduck.model.tables.partition import (
+    PartitionBy,
     ResetPartitioning,
-    ResetSorting,
     SetPartitioning,
-    SetSorting,
+    field_name,
+    named_keys,
 )
-from shelduck.model.tables.properties import SetProperties, refuse_doris
-from shelduck.model.tables.schema import Path
-from shelduck.text.ddl import rollup_clauses
-from shelduck.text.ddl.column_clauses import (
-    CONSTRAINTS,
-    Beside,
-    read_definition,
-    refuse_option,
-    take_default,
-    take_position,
-)
-from shelduck.text.ddl.constraint_clauses import read_constraint_change, take_constraint
-from shelduck.text.ddl.partition_clauses import read_partition_change
-from shelduck.text.ddl.partitioning import read_partition_keys
-from shelduck.text.ddl.sorting import read_order_of_files, read_sort_keys
-from shelduck.text.query.expressions import skip_expression
-from shelduck.text.statements import statement_values as st
-from shelduck.text.statements.upkeep_statements import DropFeature, UndoJob, UndropColumn
-from shelduck.text.tokens.arguments import (
-    begins_property_change,
-    read_job_properties,
-    read_properties,
-    read_property_change,
-)
+from shelduck.model.tables.schema import Path, path_text
+from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.text.ddl.column_clauses import Beside, ColumnDefinition, read_columns
+from shelduck.text.ddl.partitioning import read_partition_key
+from shelduck.text.tokens.arguments import end_alone, not_alone, read_job_properties, take_comment
 from shelduck.text.tokens.cursor import Cursor
-from shelduck.text.tokens.lexer import TokenKind
-
-_ACTIONS = ("ADD", "DROP", "RENAME", "ALTER", "CHANGE", "MODIFY")
-_OTHER_ACTIONS = {
-    "SET": "use SET PARTITIONED BY, SET SORTED BY or SET TBLPROPERTIES",
-    "UNSET": "use UNSET TBLPROPERTIES",
-    "RESET": "use RESET PARTITIONED BY or RESET SORTED BY",
-    **dict.fromkeys(("PARTITION", "PARTITIONED"), "use SET PARTITIONED BY (...)"),
-    **dict.fromkeys(("SORT", "SORTED"), "use SET SORTED BY (...)"),
-}
-_LAYOUTS = ("PARTITIONED", "SORTED")
-_NOT_COLUMNS = dict.fromkeys(("PARTITION", "FEATURE"), "only columns can be changed")
-_NOT_COLUMNS |= {"ROLLUP": "use ADD ROLLUP or DROP ROLLUP"}
-_BEHIND = {
-    "SET": ("NOT", "DEFAULT", "TYPE", "DATA"),
-    "DROP": ("NOT", "DEFAULT"),
-    "FIRST": (",", "PROPERTIES"),
-}
-_EXPECTED = {
-    "SET": "TYPE, DEFAULT or NOT NULL",
-    "DROP": "DEFAULT or NOT NULL",
-    "FIRST": "the end of the statement",
-    "COMMENT": "the comment as a string",
-}
+from shelduck.text.tokens.parts import NamedTable, OfAltered, Statement
+from shelduck.write.row_verbs import RowVerbs
+from shelduck.write.statement import delete_and_update as edits
 
 
-def read_alter(cursor: Cursor) -> st.Statement:
+@dataclass(frozen=True, slots=True)
+class AlterTableStatement(OfAltered):
+    """ALTER TABLE or COMMENT ON: the changes of one statement, in order.
+
+    ``properties`` are those of the job that it may take, such as its timeout.
+    """
+
+    changes: tuple[TableChange, ...]
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTableStatement(OfAltered):
+    """ALTER TABLE ... RENAME TO; ``new_name`` may name a schema, which must be the table's own."""
+
+    new_name: NamedTable
+
+
+@dataclass(frozen=True, slots=True)
+class UndropColumn(OfAltered):
+    """ALTER TABLE … UNDROP COLUMN."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceColumns(OfAltered):
+    """Hive's REPLACE COLUMNS: those of these names stay, others go, and the rest is new."""
+
+    columns: tuple[ColumnDefinition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AlterPartitionFields(OfAltered):
+    """Iceberg's ADD, DROP and REPLACE PARTITION FIELD: keys that go, and keys that come.
+
+    ``named`` is the name of the field that goes, which may be Iceberg's, such as ``ts_day``.
+    """
+
+    gone: tuple[PartitionBy, ...] = ()
+    added: tuple[PartitionBy, ...] = ()
+    named: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SyncIdentity(OfAltered):
+    """ALTER TABLE … SYNC IDENTITY: the next number of a column is behind those of all rows."""
+
+    column: str
+
+
+def read_alter(cursor: Cursor) -> Statement:
     """Read the statement behind ``ALTER TABLE``."""
     if_exists = cursor.accept_if("EXISTS")
     name = cursor.table_name()
-    if (alone := _alone(cursor, name, if_exists)) is not None:
-        return alone
-    changes = _action(cursor)
+    for words, read in _FORMS:
+        if _stands(cursor, words) and (found := read(cursor, name)) is not None:
+            return replace(found, if_exists=if_exists) if isinstance(found, OfAltered) else found
+    changes = read_action(cursor)
     properties = read_job_properties(cursor, {})
     while cursor.accept(","):
-        if rollup_clauses.begins_rollup_change(cursor):
-            raise rollup_clauses.mixed_changes(cursor)
+        if begins_rollup_change(cursor):
+            raise mixed_changes(cursor)
         if _renames_table(cursor):
-            raise _not_alone(cursor, "RENAME TO")
-        changes += _action(cursor)
+            raise not_alone(cursor, "RENAME TO")
+        changes += read_action(cursor)
         properties = read_job_properties(cursor, properties)
     cursor.end()
-    return st.AlterTableStatement(name, tuple(changes), if_exists, properties)
+    return AlterTableStatement(name, tuple(changes), properties, if_exists=if_exists)
 
 
-def _alone(cursor: Cursor, name: st.NamedTable, if_exists: bool) -> st.Statement | None:
-    if _drops_feature(cursor):
-        return _drop_feature(cursor, name, if_exists)
-    if cursor.accept("UNDO", "JOB"):
-        return _undo_job(cursor, name, if_exists)
-    if cursor.accept("UNDROP"):
-        return _undrop(cursor, name, if_exists)
-    if rollup_clauses.begins_rollup_change(cursor):
-        return rollup_clauses.read_rollup_changes(cursor, name, if_exists)
+def _stands(cursor: Cursor, words: Sequence[str]) -> bool:
+    """Tell whether a form of these words stands next."""
+    return all(word.islower() or cursor.peek(n).key == word for n, word in enumerate(words))
+
+
+def _renamed(cursor: Cursor, name: NamedTable) -> RenameTableStatement | None:
     if not _renames_table(cursor):
-        is_whole = cursor.peek(1).key in ("PARTITION", "IF", "COLUMNS", "IDENTIFIER")
-        is_whole |= "SYNC" in (cursor.peek(2).key, cursor.peek(3).key)
-        return read_partition_change(cursor, name, if_exists) if is_whole else None
+        return None
     cursor.expect("RENAME", "TO")
     new_name = cursor.table_name()
-    _end_alone(cursor, "RENAME TO")
-    return st.RenameTableStatement(name, new_name, if_exists)
+    end_alone(cursor, "RENAME TO")
+    return RenameTableStatement(name, new_name)
 
 
-def _drops_feature(cursor: Cursor) -> bool:
-    """Tell DROP FEATURE and a name, which may be a text as in Delta, from a column of that name."""
-    named = cursor.peek(2)
-    return cursor.sees("DROP", "FEATURE") and (named.may_name or named.kind is TokenKind.STRING)
+def _renames_table(cursor: Cursor) -> bool:
+    """Tell RENAME TO t from a rename of the column ``to``."""
+    renames_column = cursor.peek(2).key == "TO" and cursor.peek(3).may_name
+    return cursor.sees("RENAME", "TO") and not renames_column
 
 
-def _drop_feature(cursor: Cursor, name: st.NamedTable, if_exists: bool) -> DropFeature:
-    cursor.expect("DROP", "FEATURE")
-    is_text = cursor.peek().kind is TokenKind.STRING
-    feature = cursor.string("a feature") if is_text else cursor.name("a feature")
-    if cursor.sees("TRUNCATE"):
-        raise cursor.refusal(
-            "DROP FEATURE ... TRUNCATE HISTORY",
-            "older snapshots stay readable; CALL expire_snapshots(...) removes them",
-        )
-    _end_alone(cursor, "DROP FEATURE")
-    return DropFeature(name, feature, if_exists)
+def _identified(cursor: Cursor, name: NamedTable) -> AlterTableStatement:
+    """Read SET IDENTIFIER FIELDS, which is Iceberg's name for a key that nobody enforces."""
+    cursor.expect("SET", "IDENTIFIER", "FIELDS")
+    fields = tuple(cursor.listed(lambda c: c.name("a column")))
+    cursor.end()
+    key = AddConstraint(ConstraintKind.PRIMARY_KEY, "identifier_fields", columns=fields)
+    return AlterTableStatement(name, (key,))
 
 
-def _undo_job(cursor: Cursor, name: st.NamedTable, if_exists: bool) -> UndoJob:
-    job = cursor.job()
-    using, on_error_null = _how_converted(cursor)
-    properties = read_job_properties(cursor, {})
-    _end_alone(cursor, "UNDO JOB")
-    return UndoJob(name, job, using, on_error_null, if_exists, properties)
-
-
-def _undrop(cursor: Cursor, name: st.NamedTable, if_exists: bool) -> UndropColumn:
+def _undropped(cursor: Cursor, name: NamedTable) -> UndropColumn:
+    cursor.expect("UNDROP")
     cursor.accept("COLUMN")
     path = cursor.path()
-    _end_alone(cursor, "UNDROP COLUMN")
-    return UndropColumn(name, path, if_exists)
+    end_alone(cursor, "UNDROP COLUMN")
+    return UndropColumn(name, path)
 
 
-def _end_alone(cursor: Cursor, what: str) -> None:
-    if cursor.sees(","):
-        raise _not_alone(cursor, what)
+def _synced(cursor: Cursor, name: NamedTable) -> SyncIdentity:
+    cursor.take()
+    if cursor.peek(1).key != "SYNC":
+        cursor.expect("COLUMN")
+    column = cursor.name("a column")
+    cursor.expect("SYNC", "IDENTITY")
     cursor.end()
+    return SyncIdentity(name, column)
 
 
-def _not_alone(cursor: Cursor, what: str) -> Unsupported:
-    return cursor.refusal(f"{what} together with other changes", "write two statements")
+def _replaced(cursor: Cursor, name: NamedTable) -> ReplaceColumns:
+    cursor.expect("REPLACE", "COLUMNS")
+    beside = Beside()
+    columns = read_columns(cursor, beside)
+    if beside.constraints:
+        raise cursor.refusal("a constraint in REPLACE COLUMNS", "use ADD CONSTRAINT")
+    cursor.end()
+    return ReplaceColumns(name, columns)
 
 
-def read_comment(cursor: Cursor) -> st.AlterTableStatement | st.CommentView:
+def _field(cursor: Cursor, name: NamedTable) -> AlterPartitionFields:
+    word = cursor.take().key
+    cursor.expect("PARTITION", "FIELD")
+    key = read_partition_key(cursor)
+    named = key[0].column if len(key) == 1 and word != "ADD" else None
+    added = key if word == "ADD" else ()
+    if word == "REPLACE":
+        cursor.expect("WITH")
+        added = read_partition_key(cursor)
+    if word != "DROP" and cursor.accept("AS"):
+        # A key of a lake has no name of its own.
+        cursor.name("a name")
+    cursor.end()
+    return AlterPartitionFields(name, () if word == "ADD" else key, added, named)
+
+
+def read_comment(cursor: Cursor) -> AlterTableStatement:
     """Read the statement behind ``COMMENT ON``.
 
     The last part behind COLUMN is the column; a nested field's comment is set by ALTER COLUMN.
     """
-    what = cursor.accept_any("TABLE", "COLUMN", "VIEW")
+    what = cursor.accept_any("TABLE", "COLUMN")
     if not what:
         raise cursor.refusal(
             f"COMMENT ON {cursor.peek().text}", "only tables, views and columns have comments"
@@ -177,318 +204,199 @@ def read_comment(cursor: Cursor) -> st.AlterTableStatement | st.CommentView:
         if len(parts) < 2:
             cursor.at = start
             raise cursor.failure("a column as table.column or schema.table.column")
-        name, column = st.NamedTable(parts[:-1]), parts[-1:]
-    cursor.expect("IS")
-    comment = None if cursor.accept("NULL") else cursor.string("the comment as a string, or NULL")
-    cursor.end()
-    if what == "VIEW":
-        return st.CommentView(name, comment)
-    return st.AlterTableStatement(name, (SetComment(column, comment),))
+        name, column = NamedTable(parts[:-1]), parts[-1:]
+    return AlterTableStatement(name, (SetComment(column, take_comment(cursor)),))
 
 
-def _renames_table(cursor: Cursor) -> bool:
-    """Tell RENAME TO t from a rename of the column ``to``."""
-    renames_column = cursor.peek(2).key == "TO" and cursor.peek(3).may_name
-    return cursor.sees("RENAME", "TO") and not renames_column
+def alter_table(runner: Runner, statement: AlterTableStatement) -> Result:
+    """ALTER TABLE and COMMENT ON: all changes in one snapshot; waits for a job if one is needed.
 
-
-def _table_action(cursor: Cursor) -> list[TableChange]:
-    """Read what changes the table as a whole; nothing where a column follows."""
-    if _begins_arrangement(cursor):
-        changed = _arrangement(cursor)
-        return [changed, RewriteOlderFiles()] if cursor.accept("REWRITE") else [changed]
-    if begins_property_change(cursor):
-        return [read_property_change(cursor)]
-    if cursor.sees("SET", "("):
-        # Doris' own properties: those of clusters change nothing, others are refused.
-        cursor.expect("SET")
-        refuse_doris(read_properties(cursor), "a table")
-        return [SetProperties(())]
-    if _begins_order(cursor):
-        return [_order(cursor)]
-    if cursor.peek(1).key in CONSTRAINTS and (constraint := read_constraint_change(cursor)):
-        return [constraint]
-    if cursor.sees("CLUSTER", "BY") or cursor.sees("WRITE"):
-        return [read_order_of_files(cursor)]
-    return [RewriteOlderFiles()] if cursor.accept("REWRITE") else []
-
-
-def _action(cursor: Cursor) -> list[TableChange]:
-    if found := _table_action(cursor):
-        return found
-    if not (word := cursor.accept_any(*_ACTIONS)):
-        other = cursor.peek().key
-        if other in _OTHER_ACTIONS:
-            raise cursor.refusal(f"ALTER TABLE ... {other}", _OTHER_ACTIONS[other])
-        raise cursor.failure(
-            "one of ADD, DROP, RENAME, ALTER, CHANGE, MODIFY, ORDER BY, REWRITE, VALIDATE"
-            " CONSTRAINT, UNDO JOB, UNDROP"
-        )
-    what = cursor.peek().key
-    if word != "ALTER" and what in _NOT_COLUMNS and cursor.peek(1).key != "TO":
-        raise cursor.refusal(
-            f"ALTER TABLE ... {word} {what}",
-            f"{_NOT_COLUMNS[what]}; for a column with that name, write COLUMN before the name",
-        )
-    if word == "ADD":
-        return _add(cursor)
-    if word == "DROP":
-        return _drop(cursor)
-    if word == "RENAME":
-        return _rename(cursor)
-    if word == "MODIFY":
-        return [_modify(cursor)]
-    return _change(cursor) if word == "CHANGE" else _alter_columns(cursor)
-
-
-def _begins_arrangement(cursor: Cursor, ahead: int = 0) -> bool:
-    word, what, by = (cursor.peek(ahead + n).key for n in range(3))
-    return word in ("SET", "RESET") and what in _LAYOUTS and by == "BY"
-
-
-def _arrangement(cursor: Cursor) -> TableChange:
-    """Read what new files are partitioned or sorted by."""
-    sets = cursor.accept_any("SET", "RESET") == "SET"
-    what = cursor.accept_any(*_LAYOUTS)
-    cursor.expect("BY")
-    if what == "PARTITIONED":
-        return SetPartitioning(read_partition_keys(cursor)) if sets else ResetPartitioning()
-    return SetSorting(read_sort_keys(cursor)) if sets else ResetSorting()
-
-
-def _add(cursor: Cursor) -> list[TableChange]:
-    cursor.accept_any("COLUMN", "COLUMNS")
-    if_not_exists = cursor.accept_if("NOT", "EXISTS")
-    bracket = cursor.accept("(")
-    beside = Beside()
-    found = [read_definition(cursor, beside)]
-    while _goes_on(cursor, bracket, lambda c: read_definition(c, Beside())):
-        if not (bracket and take_constraint(cursor, beside.constraints)):
-            found.append(read_definition(cursor, beside))
-    if bracket:
-        cursor.expect(")")
-    rollup = _rollup(cursor, "TO", several=len(found) > 1 and not bracket)
-    added = [AddColumn(**_parts(f), if_not_exists=if_not_exists, rollup=rollup) for f in found]
-    return [*added, *beside.constraints]
-
-
-def _rollup(cursor: Cursor, word: str, *, several: bool = False) -> str | None:
-    """Take the rollup behind ``word``, which behind ``several`` columns could mean the last one."""
-    if several and cursor.sees(word):
-        raise cursor.failure(
-            "',' or the end of the statement (write the columns of a rollup in brackets)"
-        )
-    return cursor.name("a rollup") if cursor.accept(word) else None
-
-
-def _parts(found: Definition) -> dict[str, Any]:
-    return {f.name: getattr(found, f.name) for f in fields(found)}
-
-
-def _drop(cursor: Cursor) -> list[TableChange]:
-    cursor.accept_any("COLUMN", "COLUMNS")
-    if_exists = cursor.accept_if("EXISTS")
-    bracket = cursor.accept("(")
-    paths = [cursor.path()]
-    while _goes_on(cursor, bracket, Cursor.path):
-        paths.append(cursor.path())
-    if bracket:
-        cursor.expect(")")
-    rollup = _rollup(cursor, "FROM", several=len(paths) > 1 and not bracket)
-    return [DropColumn(path, if_exists, rollup) for path in paths]
-
-
-def _goes_on(cursor: Cursor, bracket: bool, item: Callable[[Cursor], object]) -> bool:
-    """Take the comma when the same action has one more column behind it, which ``item`` reads.
-
-    The next action goes before a column of its name; what Spark reads as such a column is refused.
+    ``PROPERTIES ("wait" = "false")`` leaves the job to a worker.
     """
-    if not cursor.sees(","):
-        return False
-    begins_action = (
-        cursor.peek(1).key in _ACTIONS
-        or _begins_arrangement(cursor, 1)
-        or begins_property_change(cursor, 1)
-        or _begins_order(cursor, 1)
-        or (cursor.peek(1).key == "VALIDATE" and cursor.peek(2).key == "CONSTRAINT")
-        or (cursor.peek(1).key == "REWRITE" and not cursor.peek(2).may_name)
-    )
-    if begins_action and not bracket:
-        # Beside other changes than those of the layout, REWRITE itself is refused.
-        if cursor.peek(1).key != "REWRITE":
-            _refuse_item(cursor, item)
-        return False
-    cursor.expect(",")
-    return True
-
-
-def _refuse_item(cursor: Cursor, item: Callable[[Cursor], object]) -> None:
-    comma = cursor.at
-    word = cursor.peek(1)
-    cursor.expect(",")
+    name = runner.name(statement.name)
+    timeout, waits = job_properties(statement.properties) if statement.properties else (None, True)
     try:
-        item(cursor)
-        is_item = cursor.sees(",") or cursor.peek().kind is TokenKind.END
-    except (InvalidRequest, Unsupported):
-        is_item = False
-    cursor.at = comma
-    if is_item:
-        cursor.at += 2
-        raise cursor.failure(
-            f"COLUMN behind {word.key} (or, if {word.text} is a column, quotes around it)"
+        table = runner.verbs(ShapeVerbs, statement.name)
+        done = table.alter(*statement.changes, timeout=timeout, wait=waits)
+    except NotFound:
+        comments = [
+            (change.path[0], change.comment)
+            for change in statement.changes
+            if isinstance(change, SetComment) and len(change.path) == 1
+        ]
+        is_for_view = len(comments) == len(statement.changes)
+        if not is_for_view or runner.view().workspace.view(name) is None:
+            raise
+        return comment_columns(runner, name, comments)
+    return Unchanged(done.look().base) if isinstance(done, SchemaChangeJob) else done
+
+
+def comment_columns(
+    runner: Runner, name: TableName, comments: Sequence[tuple[str, str | None]]
+) -> Result:
+    """COMMENT ON COLUMN of a view: by the name that it shows, or that its query gives."""
+    require_column_comments(runner, f"comment on columns of view {name}")
+
+    def stage(unit: UnitOfWork) -> None:
+        view = view_named(unit, name)
+        columns = runner.sources.view(unit, view).columns
+        shown = [c.lower() for c in view.definition.columns]
+        inside = [c.lower() for c in columns]
+        for column, text in comments:
+            known = shown if column.lower() in shown else inside
+            if column.lower() not in known:
+                listed = view.definition.columns or columns
+                raise NotFound.named("column", column, listed, where=str(name))
+            found = columns[known.index(column.lower())]
+            require_single(columns, found, name)
+            unit.workspace.comment_view(view, found, text)
+
+    return carry_out(runner.state, runner.unit, stage)
+
+
+def require_column_comments(runner: Runner, what: str) -> None:
+    """Raise Unsupported if the lake cannot keep comments on columns of views."""
+    known = runner.state.store.format
+    if known.view_column_tag is None:
+        told = known.lacking("comments on columns of views")
+        raise Unsupported(f"cannot {what}: {told}; set a comment on the view instead")
+
+
+def require_single(columns: Sequence[str], column: str, view: TableName) -> None:
+    """Raise Unsupported if a comment on a column of a query would be one on several."""
+    if [c.lower() for c in columns].count(column.lower()) > 1:
+        raise Unsupported(
+            f"cannot comment on a column of view {view}: its query has several columns {column!r},"
+            " and comments go by these names; give them different names in the query"
         )
 
 
-def _rename(cursor: Cursor) -> list[TableChange]:
-    cursor.accept("COLUMN")
-    path = cursor.path()
-    # Doris may leave it out.
-    cursor.accept("TO")
-    start, new = cursor.at, cursor.path("the new name")
-    if len(new) > 1:
-        cursor.at = start
-        raise cursor.failure(
-            "the new name without the path of its struct (quote a name that contains a dot)"
+def rename_table(runner: Runner, statement: RenameTableStatement) -> Result:
+    """ALTER TABLE … RENAME TO, inside one schema."""
+    old = runner.name(statement.name)
+    new = runner.name(statement.new_name, default=old.home)
+    if new.home.lower() != old.home.lower():
+        raise Unsupported(
+            f"cannot rename {old} to {new}: DuckLake cannot move a table to another schema; use"
+            " CREATE TABLE … AS SELECT there, and drop this table"
         )
-    return [RenameColumn(path, new[0])]
+    return runner.verbs(ShapeVerbs, statement.name).rename(new.name)
 
 
-def _change(cursor: Cursor) -> list[TableChange]:
-    """Read CHANGE: as ALTER COLUMN, as in Spark, or Hive's old name, new name, type and the rest.
-
-    The words of ALTER COLUMN are not new names; in Hive's form only the old name itself is.
-    """
-    start = cursor.at
-    cursor.accept("COLUMN")
-    path = cursor.path()
-    same_name = cursor.peek().key == path[-1].upper()
-    if begins_detail(cursor, or_name=same_name):
-        cursor.at = start
-        return _alter_columns(cursor)
-    new_name = cursor.name("the column's name a second time")
-    changes: list[TableChange] = [ChangeType(path, cursor.type())]
-    changes += read_details(cursor, path)
-    if new_name != path[-1]:
-        changes.append(RenameColumn(path, new_name))
-    return changes
+def undrop_column(runner: Runner, statement: UndropColumn) -> Result:
+    """ALTER TABLE … UNDROP COLUMN."""
+    return runner.verbs(ShapeVerbs, statement.name).undrop_column(path_text(statement.path))
 
 
-def _modify(cursor: Cursor) -> TableChange:
-    """Read Doris' MODIFY, which says the whole column again, or its comment alone."""
-    if cursor.accept("COMMENT"):
-        return SetComment((), cursor.string("the comment as a string"))
-    cursor.accept("COLUMN")
-    start = cursor.at
-    path = cursor.path()
-    if cursor.accept("COMMENT"):
-        return SetComment(path, cursor.string("the comment as a string"))
-    cursor.at = start
-    found = read_definition(cursor)
-    return ModifyColumn(**_parts(found), rollup=_rollup(cursor, "FROM"))
-
-
-def _begins_order(cursor: Cursor, ahead: int = 0) -> bool:
-    """Tell ORDER BY (…) from a column that is called so."""
-    words = tuple(cursor.peek(ahead + n).key for n in range(3))
-    return words == ("ORDER", "BY", "(")
-
-
-def _order(cursor: Cursor) -> OrderColumns:
-    cursor.expect("ORDER", "BY")
-    names = cursor.in_brackets(lambda c: c.name("a column"))
-    return OrderColumns(names, _rollup(cursor, "FROM"))
-
-
-def _alter_columns(cursor: Cursor) -> list[TableChange]:
-    cursor.accept_any("COLUMN", "COLUMNS")
-    changes = _alter_column(cursor)
-    while _goes_on(cursor, False, _alter_column):
-        changes += _alter_column(cursor)
-    return changes
-
-
-def _alter_column(cursor: Cursor) -> list[TableChange]:
-    path = cursor.path()
-    if not (changes := read_details(cursor, path)):
-        raise cursor.failure("TYPE, SET, DROP, COMMENT, FIRST or AFTER")
-    return changes
-
-
-def begins_detail(cursor: Cursor, *, or_name: bool) -> bool:
-    """Return whether a detail of a column begins here, not a name that looks like its first word.
-
-    Raises InvalidRequest for a word of this module that can only be a name, unless ``or_name``.
-    """
-    word, behind = cursor.peek().key, cursor.peek(1)
-    if word in ("TYPE", "AFTER"):
-        return True
-    if word not in _EXPECTED:
-        return False
-    fits = {"COMMENT": behind.kind is TokenKind.STRING, "FIRST": behind.kind is TokenKind.END}
-    if fits.get(word) or behind.key in _BEHIND.get(word, ()):
-        return True
-    if or_name:
-        return False
-    cursor.take()
-    raise cursor.failure(f"{_EXPECTED[word]} (put a name that is also a keyword in quotes)")
-
-
-def read_details(cursor: Cursor, path: Path) -> list[TableChange]:
-    """Take all that is said of the column at a path, which may be nothing."""
+def replace_columns(runner: Runner, statement: ReplaceColumns) -> Result:
+    """ALTER TABLE … REPLACE COLUMNS, as the changes of single columns that it stands for."""
+    table = runner.version(statement.name)
+    known = {field.name.lower(): field for field in table.columns}
+    wanted = {column.name.lower(): column for column in statement.columns}
+    if len(wanted) < len(statement.columns):
+        raise InvalidRequest(f"REPLACE COLUMNS of {table.full_name} names a column twice")
     changes: list[TableChange] = []
-    while cursor.peek().kind is TokenKind.WORD and not cursor.sees("PROPERTIES", "("):
-        changes.append(_detail(cursor, path))
-    return changes
+    for key, column in wanted.items():
+        field = known.get(key)
+        if field is None:
+            path = (column.name,)
+            added = schema_change.AddColumn(
+                path, column.type, column.default, column.nullable, column.comment
+            )
+            changes.append(added)
+            continue
+        if field.type != column.type:
+            changes.append(schema_change.ChangeType((field.name,), column.type))
+        if field.nullable and not column.nullable:
+            changes.append(schema_change.SetNullable((field.name,), nullable=False))
+        if column.default is not None:
+            changes.append(schema_change.SetDefault((field.name,), column.default))
+        if column.comment is not None:
+            changes.append(schema_change.SetComment((field.name,), column.comment))
+    gone = [field for key, field in known.items() if key not in wanted]
+    changes += [schema_change.DropColumn((field.name,)) for field in gone]
+    kept = [key for key in known if key in wanted]
+    if [*kept, *(key for key in wanted if key not in known)] != list(wanted):
+        changes.append(OrderColumns(tuple(c.name for c in statement.columns)))
+    if not changes:
+        return Unchanged(table.snapshot.id)
+    done = runner.verbs(ShapeVerbs, statement.name).alter(*changes)
+    return Unchanged(done.look().base) if isinstance(done, SchemaChangeJob) else done
 
 
-def _detail(cursor: Cursor, path: Path) -> TableChange:
-    if cursor.accept("SET"):
-        return _set(cursor, path)
-    if cursor.accept("TYPE"):
-        return _type_change(cursor, path)
-    if cursor.accept("DROP"):
-        if cursor.accept("DEFAULT"):
-            return SetDefault(path, None)
-        _expect_not_null(cursor, "DEFAULT or NOT NULL")
-        return SetNullable(path, nullable=True)
-    if cursor.accept("COMMENT"):
-        return SetComment(path, cursor.string("the comment as a string"))
-    word = cursor.accept_any("FIRST", "AFTER")
-    if not word:
-        refuse_option(cursor)
-        raise cursor.failure("TYPE, SET, DROP, COMMENT, FIRST or AFTER")
-    return MoveColumn(path, take_position(cursor, word))
+def alter_partition_fields(runner: Runner, statement: AlterPartitionFields) -> Result:
+    """Iceberg's ADD, DROP and REPLACE PARTITION FIELD: the keys of new files."""
+    table = runner.version(statement.name)
+    known = named_keys(table.partition, table.columns)
+    gone = set(statement.gone)
+    if gone and not gone <= set(known):
+        gone = {key for key in known if field_name(key) == (statement.named or "").lower()}
+    if statement.gone and not gone:
+        told = ", ".join(map(str, known)) or "none"
+        raise NotFound(
+            f"table {table.full_name} has no partition field"
+            f" {statement.named or ', '.join(map(str, statement.gone))}; its keys are {told}",
+            about="partition",
+        )
+    at = min((known.index(key) for key in gone), default=len(known))
+    kept = [key for key in known if key not in gone]
+    keys = (*kept[:at], *(key for key in statement.added if key not in kept), *kept[at:])
+    change = SetPartitioning(keys) if keys else ResetPartitioning()
+    done = runner.verbs(ShapeVerbs, statement.name).alter(change)
+    assert not isinstance(done, SchemaChangeJob)
+    return done
 
 
-def _set(cursor: Cursor, path: Path) -> TableChange:
-    """Read what SET gives a column."""
-    if cursor.accept("DEFAULT"):
-        return SetDefault(path, take_default(cursor))
-    if cursor.sees("DATA") or cursor.sees("TYPE"):
-        cursor.accept("DATA")
-        cursor.expect("TYPE")
-        return _type_change(cursor, path)
-    _expect_not_null(cursor, "TYPE, DEFAULT or NOT NULL")
-    return SetNullable(path, nullable=False)
+def sync_identity(runner: Runner, statement: SyncIdentity) -> Result:
+    """ALTER TABLE … SYNC IDENTITY: read the rows, and reserve the numbers that they have."""
+    table = runner.version(statement.name)
+    field = table.columns.get((statement.column,), table.full_name)
+    found = identity_of(table)
+    if found is None or found[0].id != field.id:
+        raise InvalidRequest(
+            f"column {quote_name(field.name)} of {table.full_name} is not an identity; declare one"
+            " with the table, as GENERATED BY DEFAULT AS IDENTITY"
+        )
+    column = backticked(field.name)
+    rows = runner.verbs(RowVerbs, statement.name).read()
+    ends = rows.selectExpr(f"min({column})", f"max({column})")
+    numbers = [end for end in ends.collect()[0] if end is not None]
+    reserve_numbers(runner.state.store, table, 0, numbers)
+    return Unchanged(table.snapshot.id)
 
 
-def _expect_not_null(cursor: Cursor, expected: str) -> None:
-    if not cursor.accept("NOT"):
-        raise cursor.failure(expected)
-    cursor.expect("NULL")
-
-
-def _type_change(cursor: Cursor, path: Path) -> ChangeType:
-    """Read the type, and how values are converted to it."""
-    kind = cursor.type()
-    return ChangeType(path, kind, *_how_converted(cursor))
-
-
-def _how_converted(cursor: Cursor) -> tuple[str | None, bool]:
-    """Read USING with its expression, and ON ERROR NULL."""
-    using = None
-    if cursor.accept("USING"):
-        first, behind = skip_expression(cursor, ("ON", ",", "PROPERTIES"))
-        start, end = cursor.tokens[first].start, cursor.tokens[behind - 1].end
-        using = cursor.text[start:end]
-    return using, cursor.accept("ON", "ERROR", "NULL")
+OPERATIONS = (
+    Operation(
+        *("ALTER TABLE", AlterTableStatement, alter_table, read_alter),
+        also={"COMMENT ON": read_comment},
+        forms={"SET IDENTIFIER FIELDS": _identified},
+    ),
+    Operation("RENAME TABLE", RenameTableStatement, rename_table, forms={"RENAME TO": _renamed}),
+    Operation(
+        *("UNDROP COLUMN", UndropColumn, undrop_column),
+        forms={"UNDROP": _undropped},
+        only_lakes=True,
+    ),
+    Operation(
+        *("REPLACE COLUMNS", ReplaceColumns, replace_columns),
+        forms={"REPLACE COLUMNS": _replaced},
+        only_lakes=True,
+    ),
+    Operation(
+        *("ALTER PARTITION FIELDS", AlterPartitionFields, alter_partition_fields),
+        forms={"ADD|DROP|REPLACE PARTITION FIELD": _field},
+        only_lakes=True,
+    ),
+    Operation(
+        *("SYNC IDENTITY", SyncIdentity, sync_identity),
+        forms={"ALTER|CHANGE [COLUMN] c SYNC IDENTITY": _synced},
+        only_lakes=True,
+    ),
+)
+_ALL = OPERATIONS + jobs.OPERATIONS + rollups.OPERATIONS + edits.OPERATIONS
+_FORMS = [
+    (words, read)
+    for operation in _ALL
+    for pattern, read in operation.forms.items()
+    for words in phrases(pattern)
+]

@@ -14,7 +14,6 @@ from shelduck.catalog.read import read as catalog_read
 from shelduck.doors.schema_files.schema_folder import plan_schema, pull, read_folder
 from shelduck.doors.schema_files.schema_plan import SchemaPlan
 from shelduck.doors.sql.execution import run_plain, run_sql
-from shelduck.doors.sql.sql_session import SqlSession
 from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.errors import InvalidRequest
 from shelduck.formats.delta.import_verbs import LakeBorders
@@ -28,6 +27,7 @@ from shelduck.lake.results import (
     Unchanged,
     require_limit,
 )
+from shelduck.lake.sql_session import SqlSession
 from shelduck.lake.state import LakeState
 from shelduck.lake.turns import Turns
 from shelduck.lake.unit import UnitOfWork

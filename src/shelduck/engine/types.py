@@ -17,6 +17,7 @@ from shelduck.model.types.data_types import (
     Primitive,
     Struct,
     Text,
+    type_text,
 )
 
 _TO_SPARK: dict[str, T.DataType] = {
@@ -162,3 +163,10 @@ def same_type(one: T.DataType, other: T.DataType) -> bool:
 
 def _subject(column: str) -> str:
     return f"column {column!r}" if column else "the column"
+
+
+def field_type(field: Field) -> str:
+    """Return a field's type as Spark names it."""
+    if isinstance(field.shape, Text):
+        return type_text(field.shape).lower()
+    return kind_text(field.type)

@@ -24,6 +24,7 @@ from shelduck.model.changes.job import Job, successors
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.tables.schema import Field, FieldId, path_text
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.read.table_rows import TableRows, table_rows
 
@@ -213,3 +214,15 @@ def _speed(state: LakeState) -> Speed:
     spent = sum(s.milliseconds * s.cores for s in known) / 1000
     size = sum(s.bytes for s in known)
     return Speed(size / spent, len(known)) if spent and size else Speed()
+
+
+def view_named(unit: UnitOfWork, name: TableName) -> ViewVersion:
+    """Return a view as the unit sees it; NotFound, with similar names, if there is none."""
+    found = unit.workspace.view(name)
+    if found is not None:
+        return found
+    if unit.workspace.has_table(name):
+        raise InvalidRequest(f"{name} is a table, not a view")
+    schema = unit.workspace.schema(name.home)
+    known = unit.workspace.view_names(schema)
+    raise NotFound.named("view", name.name, known, where=f"schema {schema.text!r}")

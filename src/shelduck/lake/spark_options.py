@@ -9,8 +9,10 @@ from datetime import UTC, datetime, timedelta
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.evolution import Evolution, evolution_of
 from shelduck.model.text.intervals import whole_number
-from shelduck.text.ddl.create_clauses import PROVIDERS
 
+FOREIGN = frozenset(("delta", "iceberg"))
+PROVIDERS = frozenset(("shelduck", "ducklake", "parquet")) | FOREIGN
+"""The formats that a statement may name: each means a table of the lake."""
 MERGE_SCHEMA = "mergeSchema"
 EVOLVE = "evolve"
 RESCUE = "rescuedDataColumn"

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from shelduck.catalog.read import read as catalog_read
 from shelduck.engine.session import StructType
 from shelduck.engine.types import members_of
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.keys.key_draft import keyed_table
 from shelduck.keys.verb import with_aggregates
-from shelduck.lake.evolution.arrangement import new_arrangement
 from shelduck.lake.handle import LakeHandle
 from shelduck.lake.pinned_views import pin_view
 from shelduck.lake.results import Result, TableName
-from shelduck.lake.satisfied import require_satisfied
-from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out, view_of
 from shelduck.lake.workspace import Workspace
-from shelduck.model.changes.constraining import apply_constraint
-from shelduck.model.changes.definition import with_default
-from shelduck.model.tables.computed import declared
 from shelduck.model.tables.keys import KeySpec
-from shelduck.model.tables.properties import checked_properties
-from shelduck.model.tables.schema import Schema, comments_of, new_schema
 from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import schema_word
 from shelduck.model.types.data_types import Member, declared_type
+from shelduck.objects.statement.create_table import CreateTableStatement, creating
+from shelduck.objects.statement.schemas_and_tables import dropped_table
 from shelduck.objects.table import Table
-from shelduck.rollups.rollup_shape import create_with_rollups, drop_with_rollups
 from shelduck.text.ddl.partitioning import partition_keys
 from shelduck.text.ddl.sorting import sort_keys
-from shelduck.text.statements.statement_values import CreateTableStatement
 from shelduck.text.tokens.parts import NamedTable
 
 
@@ -129,13 +120,7 @@ class CatalogVerbs(LakeHandle):
             if_exists: Do nothing if there is no such table; otherwise that is NotFound.
         """
         wanted = self._name(name)
-
-        def stage(unit: UnitOfWork) -> None:
-            if if_exists and not unit.workspace.has_table(wanted):
-                return
-            drop_with_rollups(unit, unit.workspace.table(wanted))
-
-        return carry_out(self._state, self._unit, stage)
+        return dropped_table(self._state, self._unit, wanted, if_exists=if_exists)
 
     def pin(self, table: str, version: int, name: str, *, replace: bool = False) -> Result:
         """Make a view that shows today's rows of a table in the columns of an older snapshot.
@@ -199,52 +184,6 @@ class CatalogVerbs(LakeHandle):
     def _was_table(self, name: TableName) -> bool:
         with self._state.store.read() as connection:
             return catalog_read.was_table(connection, name.home, name.name)
-
-
-def creating(
-    state: LakeState, statement: CreateTableStatement, name: TableName, members: list[Member]
-) -> Callable[[UnitOfWork], None]:
-    """Return what stages a CREATE TABLE; all that needs no catalog is checked before.
-
-    ``members`` are the columns: the statement may have a query instead.
-    """
-    told = str(statement.name)
-    columns = new_schema(members)
-    comments = comments_of(columns, members)
-    if statement.comment is not None:
-        comments[None] = statement.comment
-    if statement.columns:
-        pairs = zip(columns, statement.columns, strict=True)
-        columns = Schema(tuple(with_default(made, said.default, told) for made, said in pairs))
-    arrangement = new_arrangement(columns, statement.partitioned_by, statement.sorted_by, told)
-    properties = checked_properties(statement.properties, told)
-    if statement.keys is not None:
-        given = properties, arrangement
-        properties, arrangement = keyed_table(columns, statement.keys, *given, told)
-    if statement.computed:
-        computed = tuple(one.made_in(state.zone) for one in statement.computed)
-        columns, properties = declared(columns, computed, properties, told)
-    checks: list[str] = []
-    for constraint in statement.constraints:
-        made = constraint.made_in(state.zone)
-        properties, checked = apply_constraint(properties, made, columns, told)
-        checks += [] if checked is None else [checked]
-
-    def stage(unit: UnitOfWork) -> None:
-        may_exist = statement.if_not_exists and statement.as_query is None
-        if may_exist and unit.workspace.has_table(name):
-            return
-        if statement.must_exist or (statement.or_replace and unit.workspace.has_table(name)):
-            drop_with_rollups(unit, unit.workspace.table(name))
-        unit.workspace.create_table(
-            name, columns, comments, arrangement=arrangement, properties=properties
-        )
-        if checks or statement.computed:
-            require_satisfied(unit, name, checks)
-        if statement.rollups:
-            create_with_rollups(unit, name, statement.rollups)
-
-    return stage
 
 
 def _members(columns: Mapping[str, str] | StructType, *, ntz: bool) -> list[Member]:

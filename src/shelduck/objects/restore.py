@@ -12,6 +12,7 @@ from shelduck.errors import InvalidRequest, NotFound
 from shelduck.lake.done import Counts, Done, discard
 from shelduck.lake.handle import TableHandle
 from shelduck.lake.instants import instant
+from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import Result, TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.table_changes import look_up
@@ -34,6 +35,9 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.scan.change_feed import Feed
 from shelduck.read.scan.sources import PLANNED
 from shelduck.read.table_rows import TableRows, table_rows
+from shelduck.text.query.travel import read_time
+from shelduck.text.tokens.cursor import Cursor
+from shelduck.text.tokens.parts import OfTable
 from shelduck.write.changes.delete import file_deletes
 from shelduck.write.changes.inlining import NOTHING_INLINED, Limits, limits_of, moved_to_catalog
 from shelduck.write.deletes.delete_files import write_delete_files
@@ -318,3 +322,33 @@ def _alteration(now: TableVersion, then: TableVersion) -> AlterTable | None:
     unsafe = retyped(now.columns, then.columns)
     made = alteration(now, then, unsafe)
     return None if made.is_empty else made
+
+
+@dataclass(frozen=True, slots=True)
+class Restore(OfTable):
+    """RESTORE TABLE to a snapshot id or to a time; exactly one of both is set."""
+
+    version: int | None = None
+    timestamp: str | None = None
+
+
+def read_restore(cursor: Cursor) -> Restore:
+    """Read the statement behind ``RESTORE``."""
+    if cursor.peek(1).may_name and not (cursor.sees("TABLE", "TO") and cursor.peek(3).key == "AS"):
+        cursor.accept("TABLE")
+    name = cursor.table_name()
+    cursor.accept("TO")
+    if not (cursor.sees("VERSION", "AS", "OF") or cursor.sees("TIMESTAMP", "AS", "OF")):
+        raise cursor.failure("TO VERSION AS OF n or TO TIMESTAMP AS OF '...'")
+    version, timestamp = read_time(cursor)
+    cursor.end()
+    return Restore(name, version, timestamp)
+
+
+def restore(runner: Runner, statement: Restore) -> Result:
+    """RESTORE TABLE ... TO VERSION or TIMESTAMP AS OF."""
+    table = runner.verbs(RestoreVerbs, statement.name)
+    return table.restore(version=statement.version, timestamp=statement.timestamp)
+
+
+OPERATIONS = (Operation("RESTORE", Restore, restore, read_restore, counts=True, only_lakes=True),)

@@ -1,57 +1,55 @@
-"""Transactions, variables, maintenance, history, and the jobs that SHOW and CANCEL ALTER name."""
+"""Maintenance by SQL: OPTIMIZE, REORG, VACUUM and CHECKPOINT."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 
+from shelduck.alter.statement import AlterTableStatement
+from shelduck.files.verb import UpkeepVerbs
+from shelduck.lake.operation import Operation, Runner
+from shelduck.lake.results import Compacted, FilesDeleted, PlainRows
 from shelduck.model.changes.modify import RewriteOlderFiles
-from shelduck.text.query.expressions import skip_expression, take_target
-from shelduck.text.query.rewriting import Rewriting
-from shelduck.text.query.travel import read_time
-from shelduck.text.statements import upkeep_statements as up
-from shelduck.text.statements.statement_values import AlterTableStatement
-from shelduck.text.tokens.arguments import read_argument, read_call, read_properties
+from shelduck.read.scan.matching import Where
+from shelduck.text.query.expressions import take_target
+from shelduck.text.tokens.arguments import read_argument
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind
-from shelduck.text.tokens.parts import Call
-from shelduck.write.statement.edit_clauses import selection
+from shelduck.text.tokens.parts import NamedTable, OfRows, OfTable, Statement
+from shelduck.upkeep.lake_upkeep import ORPHAN_AGE, LakeUpkeep
+from shelduck.write.statement.row_sources import selection
+
+_COMPACTED = (
+    "schema_name string, table_name string, files_processed bigint, files_created bigint,"
+    " bytes_before bigint, bytes_after bigint, files_skipped bigint, snapshot bigint,"
+    " note string"
+)
 
 
-def read_begin(cursor: Cursor) -> up.BeginTransaction:
-    """Read the statement behind ``BEGIN`` or ``START TRANSACTION``."""
-    if cursor.at == 1:
-        cursor.accept_any("TRANSACTION", "WORK")
-    cursor.end()
-    return up.BeginTransaction()
+class Optimize(OfRows):
+    """OPTIMIZE: compaction of a table, or of the files in which the condition can be true."""
 
 
-def read_commit(cursor: Cursor) -> up.CommitTransaction:
-    """Read the statement behind ``COMMIT``."""
-    cursor.accept_any("TRANSACTION", "WORK")
-    if cursor.sees("MESSAGE"):
-        raise cursor.refusal("COMMIT MESSAGE", "use CALL set_commit_message('author', 'message')")
-    cursor.end()
-    return up.CommitTransaction()
+class Reorg(OfTable):
+    """REORG TABLE … APPLY (PURGE): files with deleted rows are written again."""
 
 
-def read_rollback(cursor: Cursor) -> up.RollbackTransaction:
-    """Read the statement behind ``ROLLBACK``."""
-    cursor.accept_any("TRANSACTION", "WORK")
-    if cursor.sees("TO"):
-        raise cursor.refusal("ROLLBACK TO", "there are no savepoints; use ROLLBACK")
-    cursor.end()
-    return up.RollbackTransaction()
+@dataclass(frozen=True, slots=True)
+class Vacuum(Statement):
+    """VACUUM of a table, or of the lake when ``name`` is None."""
+
+    name: NamedTable | None = None
+    retain_hours: float | None = None
+    dry_run: bool = False
 
 
-def read_call_statement(cursor: Cursor) -> Call:
-    """Read the statement behind ``CALL``."""
-    call = read_call(cursor, cursor.path("a procedure"), "procedure")
-    cursor.end()
-    return call
+class Checkpoint(Statement):
+    """CHECKPOINT: all maintenance of the lake."""
 
 
-def read_optimize(cursor: Cursor) -> up.Optimize | AlterTableStatement:
+def read_optimize(cursor: Cursor) -> Optimize | AlterTableStatement:
     """Read the statement behind ``OPTIMIZE``; FULL writes all files in today's layout."""
     start = cursor.at
     name = cursor.table_name()
@@ -60,18 +58,18 @@ def read_optimize(cursor: Cursor) -> up.Optimize | AlterTableStatement:
         return AlterTableStatement(name, (RewriteOlderFiles(),))
     cursor.at = start
     found, _ = take_target(cursor, "WHERE", alias=False)
-    return up.Optimize(selection(cursor, found, None, ends=("ZORDER",)))
+    return Optimize(selection(cursor, found, None, ends=("ZORDER",)))
 
 
-def read_reorg(cursor: Cursor) -> up.Reorg:
+def read_reorg(cursor: Cursor) -> Reorg:
     """Read the statement behind ``REORG TABLE``."""
     name = cursor.table_name()
     cursor.expect("APPLY", "(", "PURGE", ")")
     cursor.end()
-    return up.Reorg(name)
+    return Reorg(name)
 
 
-def read_vacuum(cursor: Cursor) -> up.Vacuum:
+def read_vacuum(cursor: Cursor) -> Vacuum:
     """Read the statement behind ``VACUUM``."""
     name = None
     retains = cursor.sees("RETAIN") and cursor.peek(1).kind is TokenKind.NUMBER
@@ -84,34 +82,7 @@ def read_vacuum(cursor: Cursor) -> up.Vacuum:
         hours = _hours(cursor)
     dry_run = cursor.accept("DRY", "RUN")
     cursor.end()
-    return up.Vacuum(name, hours, dry_run)
-
-
-def read_restore(cursor: Cursor) -> up.Restore:
-    """Read the statement behind ``RESTORE``."""
-    if cursor.peek(1).may_name and not (cursor.sees("TABLE", "TO") and cursor.peek(3).key == "AS"):
-        cursor.accept("TABLE")
-    name = cursor.table_name()
-    cursor.accept("TO")
-    if not (cursor.sees("VERSION", "AS", "OF") or cursor.sees("TIMESTAMP", "AS", "OF")):
-        raise cursor.failure("TO VERSION AS OF n or TO TIMESTAMP AS OF '...'")
-    version, timestamp = read_time(cursor)
-    cursor.end()
-    return up.Restore(name, version, timestamp)
-
-
-def read_history(cursor: Cursor) -> up.DescribeHistory:
-    """Read the statement behind ``DESCRIBE HISTORY``."""
-    name = cursor.table_name()
-    limit = cursor.whole() if cursor.accept("LIMIT") else None
-    cursor.end()
-    return up.DescribeHistory(name, limit)
-
-
-def read_checkpoint(cursor: Cursor) -> up.Checkpoint:
-    """Read the statement behind ``CHECKPOINT``."""
-    cursor.end()
-    return up.Checkpoint()
+    return Vacuum(name, hours, dry_run)
 
 
 def _hours(cursor: Cursor) -> float:
@@ -124,70 +95,81 @@ def _hours(cursor: Cursor) -> float:
     return float(value)
 
 
-def read_set_variable(cursor: Cursor) -> up.SetVariable:
-    """Read the statement behind ``SET VARIABLE``."""
-    name = cursor.name("a variable")
-    cursor.expect("=")
-    value = skip_expression(cursor, what="a value")
+def read_checkpoint(cursor: Cursor) -> Checkpoint:
+    """Read the statement behind ``CHECKPOINT``."""
     cursor.end()
-    return up.SetVariable(name, Rewriting(cursor, [value]).expression(value))
+    return Checkpoint()
 
 
-def read_reset_variable(cursor: Cursor) -> up.SetVariable:
-    """Read the statement behind ``RESET VARIABLE``."""
-    name = cursor.name("a variable")
-    cursor.end()
-    return up.SetVariable(name, None)
+def optimize(runner: Runner, statement: Optimize) -> PlainRows:
+    """OPTIMIZE a table, or only its files with rows for which the condition is true."""
+    table = runner.verbs(UpkeepVerbs, statement.name)
+    condition = statement.rows.condition
+    if condition is None:
+        return compacted_rows([table.compact()])
+    with runner.views(condition) as named:
+        where = Where(named(condition.text), statement.rows.target.alias)
+        return compacted_rows([table.compact(where=where)])
 
 
-_TAILS = ("WHERE", "ORDER", "LIMIT")
-# Doris' LIMIT says first how many rows to leave out.
-_LIMIT = re.compile(r"\bLIMIT\s+(\d+)\s*,\s*(\d+)\s*$", re.IGNORECASE)
+def reorg(runner: Runner, statement: Reorg) -> PlainRows:
+    """REORG TABLE … APPLY (PURGE): every file with a deleted row is written again."""
+    return compacted_rows([runner.verbs(UpkeepVerbs, statement.name).rewrite_deletes(0)])
 
 
-def read_show_jobs(cursor: Cursor) -> up.ShowJobs:
-    """Read the statement behind ``SHOW ALTER TABLE``.
-
-    What chooses and orders rows is Spark SQL over the statement's own columns.
-    """
-    rollups = _are_rollups(cursor)
-    schema = cursor.schema_name() if cursor.accept_any("FROM", "IN") else None
-    if cursor.peek().kind is not TokenKind.END and cursor.peek().key not in _TAILS:
-        raise cursor.failure("FROM and a schema, WHERE, ORDER BY or LIMIT")
-    start = cursor.peek().start
-    while cursor.peek().kind is not TokenKind.END:
-        cursor.take()
-    tail = cursor.text[start : cursor.peek().start].strip()
-    return up.ShowJobs(schema, _LIMIT.sub(r"LIMIT \2 OFFSET \1", tail), rollups)
+def vacuum(runner: Runner, statement: Vacuum) -> PlainRows:
+    """VACUUM: delete unneeded and orphaned files, of one table or of the lake."""
+    lake = lake_of(runner)
+    hours, dry_run = statement.retain_hours, statement.dry_run
+    age = None if hours is None else timedelta(hours=hours)
+    name = None if statement.name is None else str(runner.name(statement.name))
+    old = lake.cleanup_old_files(older_than=age, table=name, dry_run=dry_run)
+    lost = lake.remove_orphans(
+        older_than=ORPHAN_AGE if age is None else age, table=name, dry_run=dry_run
+    )
+    return deleted_rows(FilesDeleted(old.files + lost.files, dry_run=dry_run))
 
 
-def read_cancel(cursor: Cursor) -> up.CancelJob:
-    """Read the statement behind ``CANCEL``."""
-    if not cursor.accept("ALTER", "TABLE"):
-        raise cursor.failure("ALTER TABLE COLUMN FROM and a table, or ROLLUP for COLUMN")
-    rollups = _are_rollups(cursor)
-    cursor.expect("FROM")
-    name = cursor.table_name()
-    jobs = cursor.in_brackets(Cursor.job) if cursor.sees("(") else ()
-    cursor.end()
-    return up.CancelJob(name, jobs, rollups)
+def checkpoint(runner: Runner, *, dry_run: bool = False) -> PlainRows:
+    """Do all maintenance; one row for each thing that was done."""
+    done = lake_of(runner).checkpoint(dry_run=dry_run)
+    return PlainRows("done string", [(line,) for line in str(done).splitlines()])
 
 
-def read_alter_job(cursor: Cursor) -> up.AlterJob:
-    """Read the statement behind ``ALTER JOB``."""
-    job = cursor.job()
-    action = cursor.accept_any("PAUSE", "RESUME", "SET")
-    if not action:
-        raise cursor.failure("PAUSE, RESUME or SET (tasks = 2, bytes_per_second = '50 MB')")
-    pace = read_properties(cursor) if action == "SET" else {}
-    cursor.end()
-    return up.AlterJob(job, action, pace)
+def lake_of(runner: Runner) -> LakeUpkeep:
+    """Return the lake whose maintenance a statement asks for."""
+    return LakeUpkeep(runner.state, runner.unit)
 
 
-def _are_rollups(cursor: Cursor) -> bool:
-    """Take COLUMN, ROLLUP or MATERIALIZED VIEW; tell whether it was one of the last two."""
-    if cursor.accept("COLUMN"):
-        return False
-    if cursor.accept("ROLLUP") or cursor.accept("MATERIALIZED", "VIEW"):
-        return True
-    raise cursor.failure("COLUMN, ROLLUP or MATERIALIZED VIEW")
+def compacted_rows(done: Iterable[Compacted]) -> PlainRows:
+    """Return one row for each table that had files to rewrite."""
+    rows = [
+        (
+            *(one.table.schema, one.table.name, one.files, one.new_files),
+            *(one.bytes, one.new_bytes, one.skipped),
+            one.snapshots[-1] if one.snapshots else None,
+            one.note or None,
+        )
+        for one in done
+        if not one.is_nothing
+    ]
+    return PlainRows(_COMPACTED, rows)
+
+
+def deleted_rows(done: FilesDeleted) -> PlainRows:
+    """Return one row for each file."""
+    return PlainRows("path string", [(path,) for path in done.files])
+
+
+OPERATIONS = (
+    Operation("OPTIMIZE", Optimize, optimize, read_optimize, only_lakes=True),
+    Operation("REORG", Reorg, reorg, read_reorg, "REORG TABLE", only_lakes=True),
+    Operation("VACUUM", Vacuum, vacuum, read_vacuum, only_lakes=True, of_current=True),
+    Operation(
+        "CHECKPOINT",
+        Checkpoint,
+        lambda runner, _: checkpoint(runner),
+        read_checkpoint,
+        of_current=True,
+    ),
+)

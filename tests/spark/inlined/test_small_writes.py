@@ -95,7 +95,7 @@ def test_a_literal_is_stored_as_spark_stores_it(lake, monkeypatch):
     lake.sql(f"CREATE TABLE slow ({slow})")
     values = ", ".join(literal for _, literal in LITERALS)
     with monkeypatch.context() as without_spark:
-        without_spark.setattr("shelduck.doors.sql.run.inserts.append", None)
+        without_spark.setattr("shelduck.write.statement.insert_into.append", None)
         lake.sql(f"INSERT INTO fast VALUES ({values})")
     lake.set_option("data_inlining_row_limit", 0, table="slow")
     lake.sql(f"INSERT INTO slow SELECT * FROM VALUES ({values})")

@@ -20,12 +20,12 @@ from shelduck.doors.attached import planned_writes as planned
 from shelduck.doors.attached.attached_table import AttachedTable
 from shelduck.doors.attached.lake_writer import write_schema
 from shelduck.doors.lake import Lake, Transaction
-from shelduck.doors.sql.targets import QueryScope, relation_frame
 from shelduck.engine.bridge.codec import rows_of
 from shelduck.engine.bridge.lake_catalog import given, held_frames
 from shelduck.engine.session import DataFrame, SparkSession, StructType
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.lake.evolution.arrangement import arrangement_of, new_arrangement
+from shelduck.lake.operation import QueryScope
 from shelduck.lake.results import TableName
 from shelduck.lake.spark_options import OVERWRITE_SCHEMA, refuse_format, refuse_made
 from shelduck.lake.unit import UnitOfWork, carry_out, view_of
@@ -36,10 +36,11 @@ from shelduck.model.text.names import shown_schema
 from shelduck.model.text.quoting import schema_names
 from shelduck.objects.catalog_verbs import CatalogVerbs
 from shelduck.objects.table import Table
+from shelduck.objects.targets import relation_frame
 from shelduck.text.ddl.defaults import expression_for_spark
 from shelduck.text.ddl.partitioning import partition_keys
 from shelduck.text.ddl.sorting import sort_keys
-from shelduck.text.statements import statement_values as st
+from shelduck.text.tokens.parts import NamedTable, Relation
 
 Rows = Iterable[tuple[str, ...]]
 Ways = tuple[Callable[[], None], Callable[[], None]]
@@ -281,13 +282,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SCOPE = QueryScope(DEFAULT_SCHEMA, rollups=True)
 
 
-def _relation(namespace: str, name: str, how: str, when: str) -> st.Relation:
+def _relation(namespace: str, name: str, how: str, when: str) -> Relation:
     parts = (*schema_names(namespace or DEFAULT_SCHEMA), name)
     version = int(when) if how == "version" else None
     timestamp = None
     if how == "timestamp":
         timestamp = (_EPOCH + timedelta(microseconds=int(when))).isoformat()
-    return st.Relation(st.NamedTable(parts), "", version, timestamp)
+    return Relation(NamedTable(parts), "", version, timestamp)
 
 
 _OPTION = "option."

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.doors.attached.lake_table import RowVerb
-from shelduck.doors.sql.targets import QueryScope, relation_frame
 from shelduck.engine.failures import telling_spark
 from shelduck.engine.named_errors import told_as_sparks
 from shelduck.engine.session import DataFrame, StructType
 from shelduck.lake.done import Done
+from shelduck.lake.operation import QueryScope
 from shelduck.lake.results import TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.table_changes import changes_between
@@ -20,9 +20,9 @@ from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.quoting import quote_name
 from shelduck.objects.catalog_verbs import CatalogVerbs
 from shelduck.objects.table import Table
+from shelduck.objects.targets import relation_frame
 from shelduck.read.scan.matching import Column
-from shelduck.text.statements import statement_values as st
-from shelduck.text.tokens.parts import Target
+from shelduck.text.tokens.parts import NamedTable, Relation, Target
 from shelduck.write.edit_verbs import merge_into
 from shelduck.write.hooks import carry_out_rows, settled_rows
 from shelduck.write.merge.merge_clauses import Merge, MergeClause
@@ -73,7 +73,7 @@ class AttachedTable:
 
     def read(self, version: int | None, timestamp: str | None) -> DataFrame:
         """Return its rows as of a snapshot; a view of that snapshot is read too."""
-        relation = st.Relation(st.NamedTable(self.table.parts), "", version, timestamp)
+        relation = Relation(NamedTable(self.table.parts), "", version, timestamp)
         with told_as_sparks():
             return relation_frame(view_of(self.state, None), relation, QueryScope(DEFAULT_SCHEMA))
 
@@ -96,7 +96,7 @@ class AttachedTable:
         Columns of the table may have its name before them, with those of schema and catalog.
         """
         names = (self.catalog, *self.table.parts)
-        target = Target(st.NamedTable(names), "", self.table.name)
+        target = Target(NamedTable(names), "", self.table.name)
 
         def prepare(unit: UnitOfWork) -> Done:
             rows = settled_rows(unit, self.table)

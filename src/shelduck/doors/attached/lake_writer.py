@@ -25,6 +25,7 @@ from shelduck.engine.types import spark_type
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.lake.spark_options import (
     EVOLUTION,
+    FOREIGN,
     OVERWRITE_MODE,
     REPLACE_WHERE,
     evolution_asked,
@@ -40,7 +41,6 @@ from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import quote_text
 from shelduck.objects.table import Table
 from shelduck.read.scan.matching import require_condition
-from shelduck.text.ddl.create_clauses import FOREIGN
 from shelduck.write.merge.merge_clauses import MergeAction, MergeClause, When
 
 Sparks = Callable[..., Any]

@@ -29,8 +29,7 @@ from shelduck.engine.bridge.jvm import format_of, options_of, session_copy
 from shelduck.engine.bridge.lake_catalog import follow_lakes
 from shelduck.engine.named_errors import newest_condition
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.lake.spark_options import ReadOptions, read_options
-from shelduck.text.ddl.create_clauses import FOREIGN
+from shelduck.lake.spark_options import FOREIGN, ReadOptions, read_options
 
 Call = Callable[..., Any]
 FORMAT = "shelduck"

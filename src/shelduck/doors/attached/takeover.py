@@ -26,21 +26,18 @@ from shelduck.doors.attached.enclosed import (
 )
 from shelduck.doors.sql.catalogs import (
     LakeNames,
-    inside,
     is_for_tables,
     is_left_to_spark,
     owner,
     temporary_view,
+    with_sparks_functions,
     within,
     without_catalog,
 )
-from shelduck.doors.sql.execution import as_frame, run_statement, run_with_macros
+from shelduck.doors.sql.execution import as_frame, run_statement, run_with_macros, runner_of
+from shelduck.doors.sql.explain import Explain
 from shelduck.doors.sql.parse import parse
-from shelduck.doors.sql.run.macros import without_macros
-from shelduck.doors.sql.runner import Runner
-from shelduck.doors.sql.show_clauses import with_sparks_functions
-from shelduck.doors.sql.sql_session import SqlSession
-from shelduck.doors.sql.targets import refuse_options
+from shelduck.doors.sql.transactions import SetVariable
 from shelduck.engine.bridge import engine_for
 from shelduck.engine.bridge.lake_catalog import (
     QUERY,
@@ -60,17 +57,21 @@ from shelduck.engine.named_errors import (
 from shelduck.engine.query import temporary_views
 from shelduck.engine.session import DataFrame, SparkSession, is_catalog, is_ntz
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
+from shelduck.lake.operation import Runner
 from shelduck.lake.results import PlainRows, TableName, table_name
+from shelduck.lake.sql_session import SqlSession
 from shelduck.lake.state import LakeState
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
-from shelduck.model.text.names import split_name
+from shelduck.model.text.names import inside, split_name
 from shelduck.model.text.quoting import LONE_SURROGATE, schema_word
+from shelduck.objects.statement.macros import without_macros
+from shelduck.objects.statement.views import AlterView, CreateViewStatement
+from shelduck.objects.targets import refuse_options
 from shelduck.text.foreign_words import SPARKS, is_sparks_too, named_object
 from shelduck.text.query.travel import in_sparks_words
-from shelduck.text.statements import statement_values as st
-from shelduck.text.statements.upkeep_statements import SetVariable
 from shelduck.text.tokens.lexer import Token, tokenize
 from shelduck.text.tokens.parameters import with_parameters
+from shelduck.text.tokens.parts import Query, Statement
 
 _AS_JSON = re.compile(r"\s*DESC(RIBE)?\s.*\sAS\s+JSON\s*;?\s*$", re.IGNORECASE | re.DOTALL)
 # What Spark tells of the view that stands for a table.
@@ -156,7 +157,7 @@ class SessionSql:
             statements = self._parsed(text)
         except (InvalidRequest, Unsupported):
             return TextKind.QUERY if is_query(self._spark, text) else TextKind.STATEMENT
-        if len(statements) == 1 and isinstance(statements[0], st.Query):
+        if len(statements) == 1 and isinstance(statements[0], Query):
             return TextKind.QUERY
         is_sparks = len(statements) == 1 and is_left_to_spark(statements[0], names)
         return TextKind.SPARKS if is_sparks else TextKind.STATEMENT
@@ -223,7 +224,7 @@ class SessionSql:
         return bound
 
     def _by_lake(
-        self, lake: str, statement: st.Statement, text: str, args: Any, names: LakeNames
+        self, lake: str, statement: Statement, text: str, args: Any, names: LakeNames
     ) -> DataFrame:
         """Have a lake run a statement of this text."""
         found = run_with_macros(
@@ -254,7 +255,7 @@ class SessionSql:
     def _runner(self, lake: str, names: LakeNames) -> Runner:
         state = self._state(self.lakes[lake])
         state.current.schema = self._schema(self.lakes[lake], names) or state.current.schema
-        return Runner(state, None, SqlSession(state))
+        return runner_of(SqlSession(state))
 
     def _concerns_lakes(self, text: str, names: LakeNames, args: Any = None) -> bool:
         lowered = text.lower()
@@ -342,7 +343,7 @@ class SessionSql:
 
     def _taken(
         self, text: str, args: Any, names: LakeNames
-    ) -> tuple[tuple[str, st.Statement] | None, ShelduckError | None]:
+    ) -> tuple[tuple[str, Statement] | None, ShelduckError | None]:
         """Return whose statement it is, or why it cannot be parsed, if that may matter."""
         if not self._concerns_lakes(text, names, args):
             return None, None
@@ -366,7 +367,7 @@ class SessionSql:
             raise misfit
         return (lake, _as_lakes(statement, lake, names)), None
 
-    def _parsed(self, text: str) -> list[st.Statement]:
+    def _parsed(self, text: str) -> list[Statement]:
         return parse(text, ntz="timestamp" in text.lower() and is_ntz(self._spark))
 
     def _at_one_snapshot(self, act: Callable[[], DataFrame]) -> DataFrame:
@@ -426,15 +427,15 @@ def _bound(text: str, args: Any) -> str:
     return with_parameters(text, args) if args else text
 
 
-def _as_lakes(statement: st.Statement, lake: str, names: LakeNames) -> st.Statement:
+def _as_lakes(statement: Statement, lake: str, names: LakeNames) -> Statement:
     """Return a statement as the lake itself understands it."""
     statement = within(statement, lake, names)
-    if isinstance(statement, st.CreateViewStatement | st.AlterView):
+    if isinstance(statement, CreateViewStatement | AlterView):
         return replace(statement, text=without_catalog(statement.text, lake))
     return statement
 
 
-def _about_temporary(statement: st.Statement, names: LakeNames) -> ShelduckError | None:
+def _about_temporary(statement: Statement, names: LakeNames) -> ShelduckError | None:
     """Return what to say if Spark does not know a statement about a temporary view."""
     view = temporary_view(statement, names)
     if view is None:
@@ -450,9 +451,9 @@ def _about_temporary(statement: st.Statement, names: LakeNames) -> ShelduckError
     return told
 
 
-def _refuse_options(statement: st.Statement, names: LakeNames) -> None:
+def _refuse_options(statement: Statement, names: LakeNames) -> None:
     """Refuse options of a lake's tables in a query that Spark runs: it ignores all but two."""
-    query = statement.query if isinstance(statement, st.Explain) else statement
-    for relation in query.relations if isinstance(query, st.Query) else ():
+    query = statement.query if isinstance(statement, Explain) else statement
+    for relation in query.relations if isinstance(query, Query) else ():
         if relation.options and names.lake_of(relation.name.parts) is not None:
             refuse_options(relation, _TIMES)

@@ -39,7 +39,7 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, List, Map, Member, Struct
 from shelduck.model.types.literals import canonical_text
-from shelduck.text.statements.statement_values import ColumnDefinition
+from shelduck.text.ddl.column_clauses import ColumnDefinition
 
 Changes = tuple[TableChange, ...]
 _RESETS = (ResetPartitioning, ResetSorting)

@@ -19,10 +19,6 @@ from shelduck.doors.schema_files.schema_plan import Action, SchemaPlan, TablePla
 from shelduck.doors.schema_files.schema_text import TableFile, ViewFile, read_schema_file
 from shelduck.doors.sql.call_arguments import bind
 from shelduck.doors.sql.calls.exchange import set_option
-from shelduck.doors.sql.describe import create_statement, pinned_statement, view_statement
-from shelduck.doors.sql.run.show import shown_columns
-from shelduck.doors.sql.run.views import spark_text
-from shelduck.doors.sql.targets import query_of
 from shelduck.errors import InvalidRequest, ShelduckError
 from shelduck.lake.pinned_views import pinned_shape
 from shelduck.lake.results import TableName, table_name
@@ -40,10 +36,13 @@ from shelduck.model.text.names import split_name
 from shelduck.model.text.quoting import backticked, quote_text
 from shelduck.objects.catalog_verbs import CatalogVerbs
 from shelduck.objects.set_options import Option, options
+from shelduck.objects.statement.describe import create_statement, pinned_statement, view_statement
+from shelduck.objects.statement.show import shown_columns
+from shelduck.objects.statement.views import CreateViewStatement, PinView, spark_text
+from shelduck.objects.targets import query_of
 from shelduck.rollups.rollup_plan import spec_of
 from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.text.ddl.render import has_text
-from shelduck.text.statements.statement_values import CreateViewStatement, PinView
 from shelduck.text.tokens.parts import Call
 
 _OPTIONS = "options.sql"

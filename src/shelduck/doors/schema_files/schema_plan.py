@@ -9,11 +9,11 @@ from typing import Any
 from rich.filesize import decimal
 
 from shelduck.doors.sql.execution import run_plain
-from shelduck.doors.sql.sql_session import SqlSession
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.results import TableName
+from shelduck.lake.sql_session import SqlSession
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.modify import TableChange

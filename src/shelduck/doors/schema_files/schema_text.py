@@ -17,7 +17,8 @@ from shelduck.model.tables.rollup import AddRollup, RollupSpec
 from shelduck.model.tables.schema import Default, Path, path_text
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, List, Map, Struct
-from shelduck.text.statements import statement_values as st
+from shelduck.objects.statement.create_table import CreateTableStatement
+from shelduck.objects.statement.views import CreateViewStatement, PinView
 from shelduck.text.tokens.lexer import Token, tokenize
 from shelduck.text.tokens.parts import Call
 
@@ -37,7 +38,7 @@ class TableFile:
     """
 
     text: str
-    table: st.CreateTableStatement
+    table: CreateTableStatement
     rollups: tuple[RollupSpec, ...] = ()
     ids: Mapping[Path, int] = field(default_factory=dict)
     older_names: Mapping[Path, str] = field(default_factory=dict)
@@ -51,7 +52,7 @@ class ViewFile:
     """A file that declares a view, or one that is pinned to a table; ``text`` is its statement."""
 
     text: str
-    view: st.CreateViewStatement | st.PinView
+    view: CreateViewStatement | PinView
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +80,9 @@ def _read(text: str) -> SchemaFile:
     match others:
         case [] if options:
             return OptionsFile(options)
-        case [st.CreateViewStatement() | st.PinView() as view] if not options:
+        case [CreateViewStatement() | PinView() as view] if not options:
             return ViewFile(pieces(text)[0].strip(), view)
-        case [st.CreateTableStatement(as_query=None) as created, *more]:
+        case [CreateTableStatement(as_query=None) as created, *more]:
             texts = [p for p, s in zip(pieces(text), statements, strict=True) if s not in options]
             return _table(text, [t.strip() for t in texts], created, more, options)
     raise InvalidRequest(
@@ -93,7 +94,7 @@ def _read(text: str) -> SchemaFile:
 def _table(
     text: str,
     told_apart: Sequence[str],
-    created: st.CreateTableStatement,
+    created: CreateTableStatement,
     others: Sequence[object],
     options: tuple[Call, ...],
 ) -> TableFile:

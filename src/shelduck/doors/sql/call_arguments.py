@@ -13,14 +13,13 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from shelduck.doors.sql.runner import Procedure, Runner
 from shelduck.errors import InvalidRequest
 from shelduck.lake.instants import earlier, instant
+from shelduck.lake.operation import Procedure, Runner
 from shelduck.lake.results import TableName
 from shelduck.model.text.intervals import parse_interval
 from shelduck.model.text.names import split_name
-from shelduck.text.statements import statement_values as st
-from shelduck.text.tokens.parts import Argument, Call, IntervalText, TimestampText
+from shelduck.text.tokens.parts import Argument, Call, IntervalText, NamedTable, TimestampText
 
 
 def bind(function: Callable[..., Any], call: Call) -> dict[str, Argument]:
@@ -56,7 +55,7 @@ def table_name(runner: Runner, table: str, schema: str | None = None) -> TableNa
     default = runner.state.current.schema
     if schema is not None:
         default = runner.view().workspace.word_of(schema)
-    return runner.name(st.NamedTable(split_name(table)), default)
+    return runner.name(NamedTable(split_name(table)), default)
 
 
 def by_name(*functions: Procedure) -> dict[str, Procedure]:

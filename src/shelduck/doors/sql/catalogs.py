@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-from shelduck.text.statements import statement_values as st
-from shelduck.text.statements import upkeep_statements as up
+from shelduck.doors.sql.explain import Explain
+from shelduck.doors.sql.operations import OPERATIONS
+from shelduck.model.text.names import inside
+from shelduck.objects.statement.show import ShowTables
+from shelduck.objects.statement.views import ShowViews
 from shelduck.text.tokens.lexer import TokenKind, tokenize
 from shelduck.text.tokens.parts import (
     Call,
@@ -18,49 +22,14 @@ from shelduck.text.tokens.parts import (
     Relation,
     SchemaName,
     SessionName,
+    Statement,
 )
 
 Value = TypeVar("Value")
 
-# A new table, view or macro is the catalog's, whatever temporary views there are.
-_MAKE = (
-    st.CreateTableStatement,
-    st.CopyTableStatement,
-    st.UndropTable,
-    st.CreateViewStatement,
-    st.PinView,
-    st.CreateMacroStatement,
-    st.DropMacroStatement,
-)
-# What they do has no meaning for a temporary view, and no words in Spark.
-_FOR_TABLES = (
-    st.AlterRollups,
-    st.AlterPartitionFields,
-    st.DropPartitions,
-    st.ReplaceColumns,
-    st.SyncIdentity,
-    up.DescribeDetail,
-    up.DescribeHistory,
-    up.DropFeature,
-    up.Optimize,
-    up.Reorg,
-    up.Restore,
-    up.UndoJob,
-    up.UndropColumn,
-    up.Vacuum,
-    up.CancelJob,
-)
 _SESSION = "session"
-_SPARKS = (st.ShowSchemas, st.ShowTables, st.UseSchema)
-# They may name no table and no schema.
-_OF_CURRENT = (
-    st.ShowViews,
-    st.ShowMacros,
-    up.ShowJobs,
-    up.AlterJob,
-    up.Checkpoint,
-    up.SetVariable,
-    up.Vacuum,
+_SHOW_FUNCTIONS = re.compile(
+    r"\s*SHOW\s+((ALL|USER|SYSTEM)\s+)?FUNCTIONS\b(?!\s+(FROM|IN)\b)", re.IGNORECASE
 )
 
 
@@ -112,17 +81,18 @@ class LakeNames:
         return schema == self.shared.lower() or (schema == _SESSION and self.temporary(parts[1]))
 
 
-def owner(statement: st.Statement, names: LakeNames) -> str | None:
+def owner(statement: Statement, names: LakeNames) -> str | None:
     """Return the lake that has to run a statement, None for one that Spark runs right.
 
     Queries are Spark's, but for those with a table function of a lake, a computed time or a virtual
     column, which Spark does not know.
     """
-    if isinstance(statement, _SPARKS) and (names.reads or not isinstance(statement, st.ShowTables)):
+    operation = OPERATIONS[type(statement)]
+    if operation.sparks and (names.reads or not isinstance(statement, ShowTables)):
         return None
     if isinstance(statement, Query):
         return _owner_of_query(statement, names)
-    if isinstance(statement, st.Explain):
+    if isinstance(statement, Explain):
         if statement.changed is None:
             return _owner_of_query(statement.query, names)
         return names.lake_of(statement.changed.parts)
@@ -130,28 +100,29 @@ def owner(statement: st.Statement, names: LakeNames) -> str | None:
         return names.lake(statement.catalog or names.current)
     targets = list(_targets(statement))
     if not targets:
-        return names.lake(names.current) if isinstance(statement, _OF_CURRENT) else None
+        return names.lake(names.current) if operation.of_current else None
     first = targets[0]
     if isinstance(first, SchemaName):
         # Where Spark lists, a name of one part is a catalog's before it is a schema's.
-        lists = isinstance(statement, st.ShowViews | st.ShowTables)
+        lists = isinstance(statement, ShowViews | ShowTables)
         alone = names.lake(first.parts[0]) if lists else None
         written = first.parts[0] if len(first.parts) > 1 else names.current
         return alone or names.lake(written) or names.lake_for((*first.parts, ""))
-    return (names.lake_for if isinstance(statement, _MAKE) else names.lake_of)(first.parts)
+    return (names.lake_for if operation.makes else names.lake_of)(first.parts)
 
 
-def is_left_to_spark(statement: st.Statement, names: LakeNames) -> bool:
+def is_left_to_spark(statement: Statement, names: LakeNames) -> bool:
     """Return whether Spark runs a statement right that reads no rows, as if no lake were there."""
-    return isinstance(statement, _SPARKS) and owner(statement, names) is None
+    return OPERATIONS[type(statement)].sparks and owner(statement, names) is None
 
 
-def temporary_view(statement: st.Statement, names: LakeNames) -> NamedTable | None:
+def temporary_view(statement: Statement, names: LakeNames) -> NamedTable | None:
     """Return the name of the temporary view that a statement with a lake's words is about.
 
     None for all others. Spark runs such a statement, if it knows it at all.
     """
-    if isinstance(statement, (*_MAKE, *_SPARKS, Query, st.Explain, Call)):
+    operation = OPERATIONS[type(statement)]
+    if operation.makes or operation.sparks or isinstance(statement, Query | Explain | Call):
         return None
     first = next(_targets(statement), None)
     if not isinstance(first, NamedTable) or names.lake_for(first.parts) is None:
@@ -159,9 +130,9 @@ def temporary_view(statement: st.Statement, names: LakeNames) -> NamedTable | No
     return first if names.is_sessions(first.parts) else None
 
 
-def is_for_tables(statement: st.Statement) -> bool:
+def is_for_tables(statement: Statement) -> bool:
     """Return whether Spark has no words for a statement, which only a table of a lake can obey."""
-    return isinstance(statement, _FOR_TABLES)
+    return OPERATIONS[type(statement)].only_lakes
 
 
 def within(statement: Value, lake: str, names: LakeNames) -> Value:
@@ -174,7 +145,7 @@ def within(statement: Value, lake: str, names: LakeNames) -> Value:
         match value:
             case Call():
                 return replace(value, catalog=None)
-            case st.ShowViews(SchemaName((only,))) | st.ShowTables(SchemaName((only,))) if (
+            case ShowViews(SchemaName((only,))) | ShowTables(SchemaName((only,))) if (
                 only.lower() == lake
             ):
                 return replace(value, schema=None)
@@ -244,11 +215,6 @@ def _targets(value: Any) -> Iterator[NamedTable | SchemaName]:
             yield from _targets(getattr(value, field.name))
 
 
-def inside(parts: tuple[str, ...], lake: str) -> tuple[str, ...]:
-    """Return the parts of a name as the lake itself understands it."""
-    return parts[1:] if len(parts) > 1 and parts[0].lower() == lake else parts
-
-
 def _relation_name(name: NamedTable, lake: str, names: LakeNames) -> NamedTable:
     parts = inside(name.parts, lake)
     if parts != name.parts:
@@ -270,3 +236,14 @@ def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
         if any(new[name] is not part for name, part in now.items()):
             return replace(value, **new)
     return value
+
+
+def with_sparks_functions(text: str) -> str:
+    """Return SHOW FUNCTIONS of Spark's own catalog, where it names none; other texts as they are.
+
+    Spark's functions and those of the session are in every catalog, but Spark asks only its own.
+    """
+    found = _SHOW_FUNCTIONS.match(text)
+    if found is None:
+        return text
+    return f"{text[: found.end()]} IN spark_catalog.default{text[found.end() :]}"

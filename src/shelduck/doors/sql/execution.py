@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from shelduck.doors.sql import transactions
+from shelduck.doors.sql.calls.functions import IN_FROM
+from shelduck.doors.sql.operations import OPERATIONS
 from shelduck.doors.sql.parse import parse, pieces
-from shelduck.doors.sql.run import (
-    ddl,
-    edits,
-    inserts,
-    job_statements,
-    macros,
-    show,
-    views,
-    whole_partitions,
-)
-from shelduck.doors.sql.runner import Runner
-from shelduck.doors.sql.sql_session import SqlSession
 from shelduck.engine.bridge import engine_for
 from shelduck.engine.failures import SparkFailure, told_of_spark
 from shelduck.engine.named_errors import SparkError, told_as_lakes
 from shelduck.engine.query import answer
 from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.errors import InvalidRequest
-from shelduck.lake.results import PlainRows, Staged
-from shelduck.text.statements import row_statements as rs
-from shelduck.text.statements import statement_values as st
-
-_RUN = ddl.RUN | inserts.RUN | edits.RUN | edits.RETURNING | show.RUN
-_RUN |= job_statements.RUN | views.RUN | transactions.RUN | macros.RUN | whole_partitions.RUN
+from shelduck.lake.operation import Runner, Sources
+from shelduck.lake.results import PlainRows, Staged, Unchanged
+from shelduck.lake.sql_session import SqlSession
+from shelduck.objects.statement.macros import without_macros
+from shelduck.objects.targets import query_frame, relation_frame
+from shelduck.text.tokens.parts import OfAltered, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +62,7 @@ def as_frame(spark: SparkSession, found: DataFrame | PlainRows | Outcome) -> Dat
             return found
 
 
-def _statements(session: SqlSession, text: str) -> Sequence[st.Statement]:
+def _statements(session: SqlSession, text: str) -> Sequence[Statement]:
     statements = parse(text, ntz=session.state.ntz)
     if not statements:
         raise InvalidRequest("the text contains no statement")
@@ -82,12 +70,12 @@ def _statements(session: SqlSession, text: str) -> Sequence[st.Statement]:
 
 
 def _run_all(
-    session: SqlSession, statements: Sequence[st.Statement], text: str
+    session: SqlSession, statements: Sequence[Statement], text: str
 ) -> DataFrame | PlainRows | Outcome:
     for number, statement in enumerate(statements):
         if session.unit is not None:
             session.unit.require_open()
-        runner = Runner(session.state, session.unit, session)
+        runner = runner_of(session)
         try:
             found = run_with_macros(runner, statement, partial(_piece, text, number))
         except SparkError as error:
@@ -98,15 +86,20 @@ def _run_all(
     return found
 
 
+def runner_of(session: SqlSession) -> Runner:
+    """Return what runs the statements of a session."""
+    return Runner(session, Sources(relation_frame, query_frame, IN_FROM))
+
+
 def _piece(text: str, number: int) -> str:
     return pieces(text)[number]
 
 
 def run_with_macros(
     runner: Runner,
-    statement: st.Statement,
+    statement: Statement,
     text: Callable[[], str],
-    read: Callable[[str], st.Statement] | None = None,
+    read: Callable[[str], Statement] | None = None,
     catalog: str | None = None,
 ) -> DataFrame | PlainRows | Outcome:
     """Run a statement; if Spark does not know a function in its text, with the lake's macros.
@@ -118,7 +111,7 @@ def run_with_macros(
     try:
         return run_statement(runner, statement)
     except Exception as error:
-        again = macros.without_macros(runner, text(), error, catalog)
+        again = without_macros(runner, text(), error, catalog)
         if again is None:
             raise
     if read is None:
@@ -128,45 +121,35 @@ def run_with_macros(
     return run_statement(runner, statement)
 
 
-def run_statement(runner: Runner, statement: st.Statement) -> DataFrame | PlainRows | Outcome:
+def run_statement(runner: Runner, statement: Statement) -> DataFrame | PlainRows | Outcome:
     """Return the rows of a query, or one row that tells what a command did."""
     operation = OPERATIONS[type(statement)]
     try:
-        found = _RUN[type(statement)](runner, statement)
+        found = _if_missing(runner, statement) or operation.run(runner, statement)
     except SparkFailure as error:
-        told = told_of_spark(error, lambda: _named(operation, statement))
+        told = told_of_spark(error, lambda: _named(operation.title, statement))
         if told is None:
             raise
         raise told from error
     if isinstance(found, DataFrame | PlainRows):
         return found
     snapshot = None if isinstance(found, Staged) else found.snapshot
-    counts: dict[str, int | str | None] = {"snapshot": snapshot, "operation": operation}
+    counts: dict[str, int | str | None] = {"snapshot": snapshot, "operation": operation.title}
     counts.update(rows=found.rows, files=found.files)
-    if isinstance(statement, st.Insert) or type(statement) in edits.RUN:
+    if operation.counts:
         each = {"inserted": found.inserted, "updated": found.updated, "deleted": found.deleted}
         counts.update(each)
     return Outcome(counts)
 
 
-def _named(operation: str, statement: st.Statement) -> str:
+def _if_missing(runner: Runner, statement: Statement) -> Unchanged | None:
+    """Return the outcome of an ALTER TABLE IF EXISTS of a table that does not exist."""
+    if not (isinstance(statement, OfAltered) and statement.if_exists):
+        return None
+    view = runner.view().workspace
+    return None if view.has_table(runner.name(statement.name)) else Unchanged(view.base.id)
+
+
+def _named(title: str, statement: Statement) -> str:
     name = getattr(statement, "name", None)
-    return operation if name is None else f"{operation} of {name}"
-
-
-# The others are called what their class is.
-_OTHER_WORDS = {
-    st.Analyze: "ANALYZE TABLE",
-    st.CommentView: "COMMENT ON VIEW",
-    st.PinView: "CREATE VIEW",
-    rs.DeleteUsing: "DELETE",
-    rs.UpdateFrom: "UPDATE",
-}
-
-
-def _words(kind: type) -> str:
-    name = kind.__name__.removesuffix("Statement")
-    return _OTHER_WORDS.get(kind) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).upper()
-
-
-OPERATIONS = {kind: _words(kind) for kind in _RUN}
+    return title if name is None else f"{title} of {name}"

@@ -2,60 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from shelduck.alter.statement import read_alter, read_comment
-from shelduck.doors.sql import show_clauses
-from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.text.ddl.create_clauses import read_create, read_drop, read_replace, read_undrop_table
-from shelduck.text.ddl.partition_clauses import read_analyze
-from shelduck.text.ddl.view_clauses import read_alter_view
+from shelduck.doors.sql.explain import read_explain
+from shelduck.doors.sql.operations import READERS
+from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
+from shelduck.model.text.quoting import backticked
 from shelduck.text.foreign_words import SPARKS, foreign_statement
 from shelduck.text.query.read_query import begins_query, read_query
-from shelduck.text.statements.statement_values import Statement
 from shelduck.text.tokens.cursor import Cursor
-from shelduck.text.tokens.lexer import Token, TokenKind, tokenize
-from shelduck.upkeep import statement as upkeep_clauses
-from shelduck.write.statement import edit_clauses
-from shelduck.write.statement.insert import read_insert, with_queries_behind
-from shelduck.write.statement.merge_into import read_merge, with_queries_inside
+from shelduck.text.tokens.lexer import TokenKind, statements_of, tokenize
+from shelduck.text.tokens.parts import Statement
+from shelduck.write.statement.returning import RETURNING_VERBS, returning_at, with_returning
 
-_READERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
-    ("ALTER", "TABLE"): read_alter,
-    ("ALTER", "VIEW"): read_alter_view,
-    ("ALTER", "JOB"): upkeep_clauses.read_alter_job,
-    ("COMMENT", "ON"): read_comment,
-    ("CREATE",): read_create,
-    ("REPLACE", "TABLE"): read_replace,
-    ("DROP",): read_drop,
-    ("UNDROP", "TABLE"): read_undrop_table,
-    ("ANALYZE", "TABLE"): read_analyze,
-    ("INSERT",): read_insert,
-    ("DELETE",): edit_clauses.read_delete,
-    ("TRUNCATE",): edit_clauses.read_truncate,
-    ("UPDATE",): edit_clauses.read_update,
-    ("MERGE",): read_merge,
-    ("BEGIN",): upkeep_clauses.read_begin,
-    ("START", "TRANSACTION"): upkeep_clauses.read_begin,
-    ("COMMIT",): upkeep_clauses.read_commit,
-    ("ROLLBACK",): upkeep_clauses.read_rollback,
-    ("CALL",): upkeep_clauses.read_call_statement,
-    ("OPTIMIZE",): upkeep_clauses.read_optimize,
-    ("REORG", "TABLE"): upkeep_clauses.read_reorg,
-    ("VACUUM",): upkeep_clauses.read_vacuum,
-    ("RESTORE",): upkeep_clauses.read_restore,
-    ("CHECKPOINT",): upkeep_clauses.read_checkpoint,
-    ("SHOW", "ALTER", "TABLE"): upkeep_clauses.read_show_jobs,
-    ("SHOW",): show_clauses.read_show,
-    ("CANCEL",): upkeep_clauses.read_cancel,
-    ("DESCRIBE",): show_clauses.read_describe,
-    ("DESC",): show_clauses.read_describe,
-    ("EXPLAIN",): lambda cursor: show_clauses.read_explain(cursor, _read),
-    ("HELP",): show_clauses.read_help,
-    ("USE",): show_clauses.read_use,
-    ("SET", "VARIABLE"): upkeep_clauses.read_set_variable,
-    ("RESET", "VARIABLE"): upkeep_clauses.read_reset_variable,
-}
+_KINDS = "SCHEMA, TABLE, VIEW or MACRO", "SCHEMA, TABLE, VIEW, MACRO or MATERIALIZED VIEW"
+_SHOWN = "SCHEMAS, TABLES, VIEWS, MACROS, COLUMNS, PARTITIONS, TBLPROPERTIES or CREATE TABLE"
+# What may stand behind a word: as it is told where nothing does, and where something else does.
+_BEHIND = {"CREATE": _KINDS, "DROP": _KINDS, "SHOW": (_SHOWN, _SHOWN)}
 _INSTEAD = {
     "ALTER": "use ALTER TABLE, ALTER VIEW or ALTER JOB",
     "ABORT": "use ROLLBACK",
@@ -77,24 +38,12 @@ def parse(text: str, *, ntz: bool = False) -> list[Statement]:
     Raises InvalidRequest, naming statement and place, for what cannot be read, and Unsupported for
     statements that are known and cannot be run yet.
     """
-    return [_statement(Cursor(text, tokens, ntz=ntz)) for tokens in _split(tokenize(text))]
+    return [_statement(Cursor(text, tokens, ntz=ntz)) for tokens in statements_of(tokenize(text))]
 
 
 def pieces(text: str) -> list[str]:
     """Return the text of each statement of ``text``."""
-    return [text[piece[0].start : piece[-1].start] for piece in _split(tokenize(text))]
-
-
-def _split(tokens: list[Token]) -> list[list[Token]]:
-    r"""Cut at each ``;``, or MySQL's ``\G``; each piece is closed by an END token at its end."""
-    pieces: list[list[Token]] = [[]]
-    for token in tokens:
-        if token.key not in (";", "\\G") and token.kind is not TokenKind.END:
-            pieces[-1].append(token)
-            continue
-        pieces[-1].append(Token(TokenKind.END, "", token.start, token.start))
-        pieces.append([])
-    return [piece for piece in pieces if len(piece) > 1]
+    return [text[piece[0].start : piece[-1].start] for piece in statements_of(tokenize(text))]
 
 
 def _statement(cursor: Cursor) -> Statement:
@@ -109,14 +58,16 @@ def _statement(cursor: Cursor) -> Statement:
 
 
 def _read(cursor: Cursor) -> Statement:
-    may_return = cursor.peek().key in edit_clauses.RETURNING_VERBS
-    if may_return and (at := edit_clauses.returning_at(cursor)) is not None:
-        return edit_clauses.with_returning(cursor, at, _statement)
-    for words, read in _READERS.items():
+    may_return = cursor.peek().key in RETURNING_VERBS
+    if may_return and (at := returning_at(cursor)) is not None:
+        return with_returning(cursor, at, _statement)
+    if cursor.accept("EXPLAIN"):
+        return read_explain(cursor, _read)
+    for words, read in READERS.get(cursor.peek().key, ()):
         if cursor.accept(*words):
             return read(cursor)
     if cursor.sees("WITH"):
-        moved = with_queries_inside(cursor) or with_queries_behind(cursor)
+        moved = _with_queries_inside(cursor) or _with_queries_behind(cursor)
         if moved is not None:
             return _read(moved)
     if begins_query(cursor):
@@ -125,6 +76,8 @@ def _read(cursor: Cursor) -> Statement:
     if word in _INSTEAD:
         cursor.at += word == "ALTER"
         raise cursor.refusal(word, _INSTEAD[word] + cursor.spelling())
+    if word in _BEHIND:
+        raise _unknown(cursor)
     if word in _SPARKS:
         raise Unsupported(
             f"{word} is not a statement for a lake: {cursor.excerpt()}; if it is a statement of"
@@ -132,3 +85,65 @@ def _read(cursor: Cursor) -> Statement:
             about=SPARKS,
         )
     raise cursor.failure("a statement such as SELECT, INSERT, MERGE, CREATE TABLE or ALTER TABLE")
+
+
+def _unknown(cursor: Cursor) -> ShelduckError:
+    """Return the error that no statement has the words that the cursor stands before."""
+    word = cursor.take().key
+    if word == "CREATE":
+        cursor.accept("OR", "REPLACE")
+    known, instead = _BEHIND[word]
+    if cursor.peek().kind is TokenKind.END:
+        return cursor.failure(known)
+    spelling = "" if word == "SHOW" else cursor.spelling()
+    return cursor.refusal(f"{word} {cursor.peek().text.upper()}", f"use {word} {instead}{spelling}")
+
+
+def _with_queries_inside(cursor: Cursor) -> Cursor | None:
+    """Return ``WITH q AS (…) MERGE …`` with the queries of WITH inside of its source.
+
+    None for any other text.
+    """
+    tokens = cursor.tokens
+    merge = cursor.at_top("MERGE", 1)
+    using = None if merge is None else cursor.at_top("USING", merge)
+    if merge is None or using is None or tokens[0].key != "WITH":
+        return None
+    inner = Cursor(cursor.text, tokens, using + 1)
+    name = None if inner.sees("(") else inner.path("a source")[-1]
+    if name is None:
+        inner.skip_group()
+    first, behind = tokens[using + 1].start, tokens[inner.at - 1].end
+    # Otherwise it has an alias.
+    called = f" AS {backticked(name)}" if name is not None and inner.sees("ON") else ""
+    start = tokens[merge].start
+    return cursor.moved(
+        *(slice(start, first), "(", slice(tokens[0].start, start), "SELECT * FROM "),
+        *(slice(first, behind), " AS __shelduck_inside)" if name is None else ")", called),
+        slice(behind, tokens[-1].start),
+    )
+
+
+def _with_queries_behind(cursor: Cursor) -> Cursor | None:
+    """Return ``WITH q AS (…) INSERT INTO t SELECT …`` with WITH where its query begins.
+
+    None for any other text, and where the query has a WITH of its own.
+    """
+    tokens = cursor.tokens
+    insert = cursor.at_top("INSERT", 1)
+    if insert is None or tokens[insert - 1].key != ")":
+        return None
+    inner = Cursor(cursor.text, tokens, insert + 1)
+    inner.accept("WITH", "SCHEMA", "EVOLUTION")
+    if not inner.accept_any("INTO", "OVERWRITE"):
+        return None
+    inner.accept("TABLE")
+    inner.table_name()
+    while inner.peek().kind is not TokenKind.END and not begins_query(inner):
+        skip = inner.skip_group if inner.sees("(") else inner.take
+        skip()
+    if inner.sees("WITH"):
+        return None
+    start, behind = tokens[insert].start, inner.peek().start
+    queries = slice(tokens[0].start, start)
+    return cursor.moved(slice(start, behind), " ", queries, slice(behind, tokens[-1].start))

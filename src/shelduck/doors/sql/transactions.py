@@ -3,27 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
-from shelduck.doors.sql.runner import Answer, Runner
 from shelduck.errors import InvalidRequest
+from shelduck.lake.operation import Answer, Operation, Runner
 from shelduck.lake.results import Result, Staged, Unchanged
 from shelduck.model.changes.change import CommitInfo
 from shelduck.model.text.quoting import backticked
-from shelduck.text.statements import upkeep_statements as up
+from shelduck.text.query.expressions import skip_expression
+from shelduck.text.query.rewriting import Rewriting
+from shelduck.text.tokens.cursor import Cursor
+from shelduck.text.tokens.parts import Expression, Statement
 
 
-def begin(runner: Runner, _: up.BeginTransaction) -> Result:
+class BeginTransaction(Statement):
+    """BEGIN or START TRANSACTION."""
+
+
+class CommitTransaction(Statement):
+    """COMMIT."""
+
+
+class RollbackTransaction(Statement):
+    """ROLLBACK."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetVariable(Statement):
+    """SET VARIABLE; without a value RESET VARIABLE."""
+
+    name: str
+    value: Expression | None
+
+
+def read_begin(cursor: Cursor) -> BeginTransaction:
+    """Read the statement behind ``BEGIN`` or ``START TRANSACTION``."""
+    if cursor.at == 1:
+        cursor.accept_any("TRANSACTION", "WORK")
+    cursor.end()
+    return BeginTransaction()
+
+
+def read_commit(cursor: Cursor) -> CommitTransaction:
+    """Read the statement behind ``COMMIT``."""
+    cursor.accept_any("TRANSACTION", "WORK")
+    if cursor.sees("MESSAGE"):
+        raise cursor.refusal("COMMIT MESSAGE", "use CALL set_commit_message('author', 'message')")
+    cursor.end()
+    return CommitTransaction()
+
+
+def read_rollback(cursor: Cursor) -> RollbackTransaction:
+    """Read the statement behind ``ROLLBACK``."""
+    cursor.accept_any("TRANSACTION", "WORK")
+    if cursor.sees("TO"):
+        raise cursor.refusal("ROLLBACK TO", "there are no savepoints; use ROLLBACK")
+    cursor.end()
+    return RollbackTransaction()
+
+
+def read_set_variable(cursor: Cursor) -> SetVariable:
+    """Read the statement behind ``SET VARIABLE``."""
+    name = cursor.name("a variable")
+    cursor.expect("=")
+    value = skip_expression(cursor, what="a value")
+    cursor.end()
+    return SetVariable(name, Rewriting(cursor, [value]).expression(value))
+
+
+def read_reset_variable(cursor: Cursor) -> SetVariable:
+    """Read the statement behind ``RESET VARIABLE``."""
+    name = cursor.name("a variable")
+    cursor.end()
+    return SetVariable(name, None)
+
+
+def begin(runner: Runner, _: BeginTransaction) -> Result:
     """BEGIN or START TRANSACTION."""
     return runner.session.begin()
 
 
-def commit(runner: Runner, _: up.CommitTransaction) -> Result:
+def commit(runner: Runner, _: CommitTransaction) -> Result:
     """COMMIT: everything since BEGIN becomes one snapshot."""
     return runner.session.commit()
 
 
-def rollback(runner: Runner, _: up.RollbackTransaction) -> Result:
+def rollback(runner: Runner, _: RollbackTransaction) -> Result:
     """ROLLBACK: discard everything since BEGIN."""
     return runner.session.rollback()
 
@@ -38,7 +103,7 @@ def set_commit_message(
     return Staged()
 
 
-def set_variable(runner: Runner, statement: up.SetVariable) -> Unchanged:
+def set_variable(runner: Runner, statement: SetVariable) -> Unchanged:
     """SET VARIABLE and RESET VARIABLE: a variable of the Spark session."""
     spark, name = runner.state.spark, f"system.session.{backticked(statement.name)}"
     if statement.value is None:
@@ -52,11 +117,21 @@ def set_variable(runner: Runner, statement: up.SetVariable) -> Unchanged:
     return Unchanged(runner.view().workspace.base.id)
 
 
-RUN: dict[type, Callable[[Runner, Any], Answer]] = {
-    up.BeginTransaction: begin,
-    up.CommitTransaction: commit,
-    up.RollbackTransaction: rollback,
-    up.SetVariable: set_variable,
-}
-
+OPERATIONS = (
+    Operation(
+        "BEGIN TRANSACTION",
+        BeginTransaction,
+        begin,
+        read_begin,
+        "BEGIN",
+        {"START TRANSACTION": read_begin},
+    ),
+    Operation("COMMIT TRANSACTION", CommitTransaction, commit, read_commit, "COMMIT"),
+    Operation("ROLLBACK TRANSACTION", RollbackTransaction, rollback, read_rollback, "ROLLBACK"),
+    Operation(
+        *("SET VARIABLE", SetVariable, set_variable, read_set_variable),
+        also={"RESET VARIABLE": read_reset_variable},
+        of_current=True,
+    ),
+)
 PROCEDURES: dict[str, Callable[..., Answer]] = {"set_commit_message": set_commit_message}

@@ -58,6 +58,11 @@ def split_list(text: str) -> tuple[str, ...]:
     return tuple(parts[0] for parts in found)
 
 
+def inside(parts: tuple[str, ...], lake: str) -> tuple[str, ...]:
+    """Return the parts of a name as the lake itself understands it."""
+    return parts[1:] if len(parts) > 1 and parts[0].lower() == lake else parts
+
+
 def shown_schema(word: str) -> str:
     """Return a schema's word for listings: bare if it is one name and reads back as it is."""
     try:

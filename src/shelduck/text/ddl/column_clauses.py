@@ -13,8 +13,14 @@ from shelduck.model.changes.definition import Definition, Position
 from shelduck.model.tables.computed import Identity, WrittenComputed
 from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.schema import Default
-from shelduck.text.ddl.constraint_clauses import read_column_constraint, read_expression
+from shelduck.model.types.data_types import DataType
+from shelduck.text.ddl.constraint_clauses import (
+    read_column_constraint,
+    read_expression,
+    take_constraint,
+)
 from shelduck.text.ddl.defaults import read_default
+from shelduck.text.query.expressions import skip_expression
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind
 
@@ -201,3 +207,61 @@ def _number(cursor: Cursor) -> int:
     if token.kind is not TokenKind.NUMBER or not token.text.rstrip("lL").isdecimal():
         raise cursor.failure("a whole number")
     return sign * int(cursor.take().text.rstrip("lL"))
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDefinition:
+    """One column of CREATE TABLE; the statement's keys have ``key`` and ``aggregation`` too."""
+
+    name: str
+    type: DataType
+    nullable: bool = True
+    default: Default | None = None
+    comment: str | None = None
+    key: bool = False
+    aggregation: Aggregation | None = None
+
+
+def read_columns(cursor: Cursor, beside: Beside) -> tuple[ColumnDefinition, ...]:
+    """Take the columns in brackets, and what is ``beside`` them."""
+    cursor.expect("(")
+    columns: list[ColumnDefinition] = []
+    while True:
+        if columns and take_constraint(cursor, beside.constraints, is_new_table=True):
+            if not cursor.accept(",") or cursor.sees(")"):
+                break
+            continue
+        start = cursor.at
+        found = read_definition(cursor, beside)
+        if len(found.path) > 1:
+            cursor.at = start
+            raise cursor.failure("the name of a column (quote a name that contains a dot)")
+        if found.position is not None:
+            cursor.at -= 1
+            raise cursor.failure("',' or ')' (FIRST and AFTER are for ALTER TABLE)")
+        columns.append(
+            ColumnDefinition(
+                found.path[0],
+                found.type,
+                found.nullable,
+                found.default,
+                found.comment,
+                found.key,
+                found.aggregation,
+            )
+        )
+        # Doris' documentation and DuckDB leave a comma behind the last column.
+        if not cursor.accept(",") or cursor.sees(")"):
+            break
+    cursor.expect(")")
+    return tuple(columns)
+
+
+def take_conversion(cursor: Cursor) -> tuple[str | None, bool]:
+    """Take USING with its expression, and ON ERROR NULL."""
+    using = None
+    if cursor.accept("USING"):
+        first, behind = skip_expression(cursor, ("ON", ",", "PROPERTIES"))
+        start, end = cursor.tokens[first].start, cursor.tokens[behind - 1].end
+        using = cursor.text[start:end]
+    return using, cursor.accept("ON", "ERROR", "NULL")

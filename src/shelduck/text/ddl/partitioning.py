@@ -7,7 +7,6 @@ from itertools import chain
 
 from shelduck.model.tables.partition import BUCKET, CALENDAR, COUNTS, PartitionBy, Transform
 from shelduck.text.foreign_words import foreign_transform
-from shelduck.text.statements.statement_values import AlterPartitionFields, NamedTable
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind, tokenize
 
@@ -28,24 +27,7 @@ def read_partition_keys(cursor: Cursor) -> tuple[PartitionBy, ...]:
     return tuple(found)
 
 
-def read_partition_field(cursor: Cursor, name: NamedTable, if_exists: bool) -> AlterPartitionFields:
-    """Read Iceberg's ADD, DROP or REPLACE PARTITION FIELD."""
-    word = cursor.take().key
-    cursor.expect("PARTITION", "FIELD")
-    key = _field(cursor)
-    named = key[0].column if len(key) == 1 and word != "ADD" else None
-    added = key if word == "ADD" else ()
-    if word == "REPLACE":
-        cursor.expect("WITH")
-        added = _field(cursor)
-    if word != "DROP" and cursor.accept("AS"):
-        # A key of a lake has no name of its own.
-        cursor.name("a name")
-    cursor.end()
-    return AlterPartitionFields(name, () if word == "ADD" else key, added, named, if_exists)
-
-
-def _field(cursor: Cursor) -> tuple[PartitionBy, ...]:
+def read_partition_key(cursor: Cursor) -> tuple[PartitionBy, ...]:
     """Take one key, which ``days(ts)`` and its likes make several of DuckLake's."""
     is_transform = cursor.peek().kind is TokenKind.WORD and cursor.peek(1).key == "("
     return tuple(_transformed(cursor)) if is_transform else (PartitionBy(_column(cursor)),)

@@ -13,10 +13,9 @@ from shelduck.model.tables.schema import Path
 from shelduck.text.query.read_query import begins_query
 from shelduck.text.query.relations import JOINS, Found
 from shelduck.text.query.rewriting import Rewriting, Span
-from shelduck.text.statements.row_statements import Assignment
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind
-from shelduck.text.tokens.parts import Expression
+from shelduck.text.tokens.parts import Assignment, Expression
 
 _OPERATORS = frozenset(
     """ALL AND ANY BETWEEN CASE DISTINCT DIV ELSE ESCAPE EXISTS FROM ILIKE IN INTERVAL IS LIKE NOT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shelduck.text.query.relations import QUERY_WORDS
 from shelduck.text.query.rewriting import Rewriting, Span
 from shelduck.text.tokens.cursor import Cursor
-from shelduck.text.tokens.lexer import tokenize
+from shelduck.text.tokens.lexer import statements_of, tokenize
 from shelduck.text.tokens.parts import Query
 
 _WRITES = {
@@ -47,6 +47,13 @@ def read_query(cursor: Cursor) -> Query:
     """
     span = skip_query(cursor)
     return Rewriting(cursor, [span]).query(span)
+
+
+def sole_query(text: str) -> Query | None:
+    """Return the query that a text is, None for a text that is anything else."""
+    pieces = statements_of(tokenize(text))
+    cursor = Cursor(text, pieces[0]) if len(pieces) == 1 else None
+    return read_query(cursor) if cursor is not None and begins_query(cursor) else None
 
 
 def skip_query(cursor: Cursor) -> Span:

@@ -1,16 +1,26 @@
-"""Calls of procedures and table functions, their literals, and TBLPROPERTIES."""
+"""What several statements have: arguments of calls, properties, comments, and lists of objects."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
+from shelduck.errors import Unsupported
 from shelduck.model.tables.properties import PropertyChange, SetProperties, UnsetProperties
 from shelduck.model.text.intervals import whole_number
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import DIGITS, TokenKind, string_of, tokenize
-from shelduck.text.tokens.parts import Argument, Call, IntervalText, Scalar, TimestampText
+from shelduck.text.tokens.parts import (
+    Argument,
+    Call,
+    IntervalText,
+    Scalar,
+    SchemaName,
+    Statement,
+    TimestampText,
+)
 
 _INSTANTS = frozenset(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TIMESTAMPTZ", "DATE"))
 _WORDS: dict[str, bool | None] = {"TRUE": True, "FALSE": False, "NULL": None}
@@ -223,3 +233,58 @@ def read_property_key(cursor: Cursor) -> str:
     if cursor.peek().kind is TokenKind.STRING:
         return cursor.string()
     return ".".join(cursor.path("a property"))
+
+
+def take_comment(cursor: Cursor) -> str | None:
+    """Take what stands behind the object of COMMENT ON, to the end; NULL takes the comment away."""
+    cursor.expect("IS")
+    comment = None if cursor.accept("NULL") else cursor.string("the comment as a string, or NULL")
+    cursor.end()
+    return comment
+
+
+def end_alone(cursor: Cursor, what: str) -> None:
+    """Require the end of an ALTER TABLE of one change; Unsupported for another behind it."""
+    if cursor.sees(","):
+        raise not_alone(cursor, what)
+    cursor.end()
+
+
+def not_alone(cursor: Cursor, what: str) -> Unsupported:
+    """Return the error that a change of ALTER TABLE stands beside others."""
+    return cursor.refusal(f"{what} together with other changes", "write two statements")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Statement):
+    """What lists objects of a schema, None for the current one.
+
+    ``like`` is Spark's pattern: ``*`` for anything, ``|`` for or.
+    """
+
+    schema: SchemaName | None = None
+    like: str | None = None
+
+
+def listing(kind: type[Listing]) -> Callable[[Cursor], Statement]:
+    """Return what reads such a statement behind its words."""
+
+    def read(cursor: Cursor) -> Listing:
+        schema = cursor.schema_name() if cursor.accept_any("IN", "FROM") else None
+        pattern = None
+        if cursor.accept("LIKE") or cursor.peek().kind is TokenKind.STRING:
+            pattern = cursor.string("a pattern as a string")
+        cursor.end()
+        return kind(schema, pattern)
+
+    return read
+
+
+def is_like(name: str, pattern: str | None) -> bool:
+    """Tell whether a name matches Spark's pattern: ``*`` is anything, ``|`` separates patterns."""
+    if pattern is None:
+        return True
+    return any(
+        re.fullmatch(".*".join(map(re.escape, part.strip().split("*"))), name, re.IGNORECASE)
+        for part in pattern.split("|")
+    )

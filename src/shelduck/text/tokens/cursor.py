@@ -95,18 +95,19 @@ class Cursor:
             raise self.failure(last)
         return False
 
-    def accept_if_not_exists(self, what: str, *, or_replace: bool) -> bool:
-        """Take IF NOT EXISTS if it comes next; InvalidRequest behind OR REPLACE.
+    def made_how(self, what: str) -> tuple[bool, bool]:
+        """Take IF NOT EXISTS if it comes next; tell that, and whether CREATE has OR REPLACE.
 
-        ``what`` is the kind of object, such as a table.
+        ``what`` is the kind of object, such as a table. Raises InvalidRequest for both.
         """
+        or_replace = self.tokens[1].key == "OR"
         found = self.accept_if("NOT", "EXISTS")
         if found and or_replace:
             self.at -= 3
             raise self.failure(
                 f"the name of a {what} (OR REPLACE and IF NOT EXISTS cannot be used together)"
             )
-        return found
+        return found, or_replace
 
     def expect(self, *keys: str) -> None:
         """Take these keywords or symbols or raise InvalidRequest."""

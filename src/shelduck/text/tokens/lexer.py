@@ -119,6 +119,18 @@ def tokenize(text: str) -> list[Token]:
     return tokens
 
 
+def statements_of(tokens: list[Token]) -> list[list[Token]]:
+    r"""Cut at each ``;``, or MySQL's ``\G``; each piece is closed by an END token at its end."""
+    pieces: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.key not in (";", "\\G") and token.kind is not TokenKind.END:
+            pieces[-1].append(token)
+            continue
+        pieces[-1].append(Token(TokenKind.END, "", token.start, token.start))
+        pieces.append([])
+    return [piece for piece in pieces if len(piece) > 1]
+
+
 class MovedText(str):
     """Parts of a written text in another order, with other texts between them: see `moved`.
 

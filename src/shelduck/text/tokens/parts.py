@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from shelduck.model.tables.schema import Path
 from shelduck.model.text.quoting import backticked, quote_name, schema_word
 
 
+@dataclass(frozen=True, slots=True)
 class Statement:
     """What one statement asks for, as a value."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +214,17 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Assignment:
+    """``path = value``; the value is None for DEFAULT.
+
+    ``path`` is as written and may begin with the table's alias or name: see `Target.column`.
+    """
+
+    path: Path
+    value: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """The rows of one table for which a condition is true; all rows without a condition."""
 
@@ -233,14 +243,21 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class OfTable:
+class OfTable(Statement):
     """What a statement about a table, a view or a macro has."""
 
     name: NamedTable
 
 
 @dataclass(frozen=True, slots=True)
-class OfRows:
+class OfAltered(OfTable):
+    """What a statement behind ALTER TABLE has; with ``if_exists`` the table may be missing."""
+
+    if_exists: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class OfRows(Statement):
     """What a statement about rows of a table has."""
 
     rows: Selection

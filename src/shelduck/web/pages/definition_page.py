@@ -5,11 +5,11 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shelduck.doors.sql.describe import create_statement, sections
-from shelduck.doors.sql.run.show import view_text
 from shelduck.errors import NotFound
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.tables.rollup import rollup_of
+from shelduck.objects.statement.describe import create_statement, sections
+from shelduck.objects.statement.show import view_text
 from shelduck.rollups.rollup_shape import base_of
 from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.web.site import Site

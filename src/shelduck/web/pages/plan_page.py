@@ -5,12 +5,12 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
+from shelduck.alter.statement import AlterTableStatement
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, ShelduckError
 from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.results import TableName, table_name
 from shelduck.objects.catalog_verbs import CatalogVerbs
-from shelduck.text.statements import statement_values as st
 from shelduck.web.site import Site
 from shelduck.web.wording import asked_number
 
@@ -39,7 +39,7 @@ def _beginning(site: Site, number: int | None) -> str:
 def plan_of(site: Site, text: str) -> AlterPlan:
     """Return the plan of one ALTER TABLE; InvalidRequest for any other text."""
     found = parse(text, ntz=site.state.ntz)
-    if len(found) != 1 or not isinstance(found[0], st.AlterTableStatement):
+    if len(found) != 1 or not isinstance(found[0], AlterTableStatement):
         raise InvalidRequest(
             "only one ALTER TABLE that changes columns, properties or the layout of files can be"
             " planned; write ALTER TABLE t ADD COLUMN c INT, or the like"

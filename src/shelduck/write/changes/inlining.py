@@ -23,8 +23,8 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_writable
 from shelduck.model.types.data_types import FLOATS, Decimal, Leaf, Text
 from shelduck.model.types.literals import as_float32, canonical_text, float_text, integer_range
+from shelduck.text.query.value_rows import Cell
 from shelduck.write.parquet.small import rows_of_files
-from shelduck.write.statement.insert import Cell
 
 _LOCAL = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?"
 _MOMENTS = {

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from shelduck.engine.rows.assignments import SetValue
+from shelduck.errors import InvalidRequest
+from shelduck.lake.done import Done
+from shelduck.lake.operation import Operation, Runner
+from shelduck.lake.results import Result
+from shelduck.lake.unit import UnitOfWork
 from shelduck.model.tables.schema import Path
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
 from shelduck.text.query.expressions import (
     AssignmentSpan,
@@ -15,12 +23,107 @@ from shelduck.text.query.expressions import (
     take_value,
 )
 from shelduck.text.query.rewriting import Rewriting, Span
-from shelduck.text.statements import row_statements as rs
+from shelduck.text.query.value_rows import as_time
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind
-from shelduck.write.statement.edit_clauses import take_source
+from shelduck.text.tokens.parts import Assignment, Expression, NamedTable, Query, Statement, Target
+from shelduck.write.edit_verbs import merge_into
+from shelduck.write.hooks import carry_out_rows, settled_rows
+from shelduck.write.merge.merge_clauses import Merge, MergeAction, MergeClause, When
+from shelduck.write.statement.row_sources import set_values, take_source
 
+NAMELESS = "__shelduck_source__"
+"""The alias of a source without one: its columns are referred to by name alone."""
 _MATCHED, _NOT_MATCHED, _BY_SOURCE = "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateAll:
+    """UPDATE SET *: each column becomes the source's column of the same name, or place."""
+
+    by_position: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateSet:
+    """UPDATE SET with assignments, no path of which is equal to another one or within it."""
+
+    assignments: tuple[Assignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRow:
+    """DELETE, as an action of MERGE."""
+
+
+@dataclass(frozen=True, slots=True)
+class DoNothing:
+    """DO NOTHING: the row stays, or does not come, and no later clause takes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaiseError:
+    """ERROR: a row that the clause takes fails the statement."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class InsertAll:
+    """INSERT *: each column is the source's column of the same name, or place."""
+
+    by_position: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InsertRow:
+    """INSERT (columns) VALUES (values): as many values as columns, None for DEFAULT.
+
+    No columns are all columns of the table, in their order.
+    """
+
+    columns: tuple[Path, ...]
+    values: tuple[Expression | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedClause:
+    """WHEN MATCHED or WHEN NOT MATCHED BY SOURCE; the latter never holds UpdateAll."""
+
+    action: UpdateAll | UpdateSet | DeleteRow | DoNothing | RaiseError
+    condition: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotMatchedClause:
+    """WHEN NOT MATCHED [BY TARGET]; the condition sees the source alone."""
+
+    action: InsertAll | InsertRow | DoNothing | RaiseError
+    condition: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeStatement(Statement):
+    """MERGE INTO: the clauses of each kind in order, at least one in all.
+
+    A row takes the first clause of its kind whose condition is true; only the last of a kind may be
+    without one. ``source_alias`` is None for a query without an alias; a table has its own name.
+    ``condition`` may be the names of columns that are equal in both, for USING (…).
+    """
+
+    target: Target
+    source: Query
+    source_alias: str | None
+    condition: Expression | tuple[str, ...]
+    matched: tuple[MatchedClause, ...] = ()
+    not_matched: tuple[NotMatchedClause, ...] = ()
+    not_matched_by_source: tuple[MatchedClause, ...] = ()
+    schema_evolution: bool = False
+
+    @property
+    def name(self) -> NamedTable:
+        """The table that is changed."""
+        return self.target.name
 
 
 @dataclass(slots=True)
@@ -28,59 +131,34 @@ class _Clause:
     """A WHEN clause whose expressions are not rewritten yet."""
 
     condition: Span | None = None
-    whole: rs.DeleteRow | rs.DoNothing | rs.RaiseError | None = None
+    whole: DeleteRow | DoNothing | RaiseError | None = None
     by_position: bool = False
     assignments: list[AssignmentSpan] | None = None
     columns: list[Path] | None = None
     values: list[Span | None] = field(default_factory=list)
 
-    def changing(self, texts: Rewriting) -> rs.MatchedClause:
+    def changing(self, texts: Rewriting) -> MatchedClause:
         """Return the clause as one that changes a row of the target."""
         condition = expression_of(texts, self.condition)
         if self.whole is not None:
-            return rs.MatchedClause(self.whole, condition)
+            return MatchedClause(self.whole, condition)
         if self.assignments is None:
-            return rs.MatchedClause(rs.UpdateAll(self.by_position), condition)
+            return MatchedClause(UpdateAll(self.by_position), condition)
         assignments = tuple(a.rewritten(texts) for a in self.assignments)
-        return rs.MatchedClause(rs.UpdateSet(assignments), condition)
+        return MatchedClause(UpdateSet(assignments), condition)
 
-    def inserting(self, texts: Rewriting) -> rs.NotMatchedClause:
+    def inserting(self, texts: Rewriting) -> NotMatchedClause:
         """Return the clause as one that inserts a row."""
         condition = expression_of(texts, self.condition)
-        if isinstance(self.whole, rs.DoNothing | rs.RaiseError):
-            return rs.NotMatchedClause(self.whole, condition)
+        if isinstance(self.whole, DoNothing | RaiseError):
+            return NotMatchedClause(self.whole, condition)
         if self.columns is None:
-            return rs.NotMatchedClause(rs.InsertAll(self.by_position), condition)
+            return NotMatchedClause(InsertAll(self.by_position), condition)
         values = tuple(expression_of(texts, value) for value in self.values)
-        return rs.NotMatchedClause(rs.InsertRow(tuple(self.columns), values), condition)
+        return NotMatchedClause(InsertRow(tuple(self.columns), values), condition)
 
 
-def with_queries_inside(cursor: Cursor) -> Cursor | None:
-    """Return ``WITH q AS (…) MERGE …`` with the queries of WITH inside of its source.
-
-    None for any other text.
-    """
-    tokens = cursor.tokens
-    merge = cursor.at_top("MERGE", 1)
-    using = None if merge is None else cursor.at_top("USING", merge)
-    if merge is None or using is None or tokens[0].key != "WITH":
-        return None
-    inner = Cursor(cursor.text, tokens, using + 1)
-    name = None if inner.sees("(") else inner.path("a source")[-1]
-    if name is None:
-        inner.skip_group()
-    first, behind = tokens[using + 1].start, tokens[inner.at - 1].end
-    # Otherwise it has an alias.
-    called = f" AS {backticked(name)}" if name is not None and inner.sees("ON") else ""
-    start = tokens[merge].start
-    return cursor.moved(
-        *(slice(start, first), "(", slice(tokens[0].start, start), "SELECT * FROM "),
-        *(slice(first, behind), " AS __shelduck_inside)" if name is None else ")", called),
-        slice(behind, tokens[-1].start),
-    )
-
-
-def read_merge(cursor: Cursor) -> rs.MergeStatement:
+def read_merge(cursor: Cursor) -> MergeStatement:
     """Read the statement behind ``MERGE``."""
     evolution = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
     cursor.expect("INTO")
@@ -89,12 +167,12 @@ def read_merge(cursor: Cursor) -> rs.MergeStatement:
     source = take_source(cursor, "ON")
     behind = cursor.at
     condition, equal = _on(cursor)
-    clauses = _clauses(cursor)
+    clauses = _taken_clauses(cursor)
     cursor.end()
     spans = [*source.spans, (behind + 1, cursor.at)]
     texts = Rewriting(cursor, spans, target=target, source=source.table)
     query, source_alias = source.rewritten(texts)
-    return rs.MergeStatement(
+    return MergeStatement(
         texts.target(alias),
         query,
         source_alias,
@@ -114,7 +192,7 @@ def _on(cursor: Cursor) -> tuple[Span | None, tuple[str, ...]]:
     return skip_expression(cursor, ("WHEN",), what="a condition"), ()
 
 
-def _clauses(cursor: Cursor) -> dict[str, list[_Clause]]:
+def _taken_clauses(cursor: Cursor) -> dict[str, list[_Clause]]:
     found: dict[str, list[_Clause]] = {_MATCHED: [], _NOT_MATCHED: [], _BY_SOURCE: []}
     if not cursor.sees("WHEN"):
         raise cursor.failure("WHEN MATCHED or WHEN NOT MATCHED")
@@ -150,16 +228,16 @@ def _clause(cursor: Cursor, kind: str) -> _Clause:
         clause.condition = skip_expression(cursor, ("THEN",), what="a condition")
     cursor.expect("THEN")
     if cursor.accept("DO", "NOTHING"):
-        clause.whole = rs.DoNothing()
+        clause.whole = DoNothing()
     elif cursor.accept("ERROR"):
         has_text = cursor.peek().kind is TokenKind.STRING
-        clause.whole = rs.RaiseError(cursor.string() if has_text else f"MERGE: WHEN {kind}")
+        clause.whole = RaiseError(cursor.string() if has_text else f"MERGE: WHEN {kind}")
     elif kind == _NOT_MATCHED:
         if not cursor.accept("INSERT"):
             raise cursor.failure(f"INSERT (WHEN {kind} has no row to change)")
         _insert(cursor, clause)
     elif cursor.accept("DELETE"):
-        clause.whole = rs.DeleteRow()
+        clause.whole = DeleteRow()
     elif cursor.accept("UPDATE"):
         _update(cursor, clause, kind)
     else:
@@ -213,3 +291,125 @@ def _take_values(cursor: Cursor, clause: _Clause) -> None:
     if clause.columns and len(clause.values) != len(clause.columns):
         raise cursor.failure(f"{len(clause.columns)} values, one for each column")
     cursor.expect(")")
+
+
+def merge(runner: Runner, statement: MergeStatement) -> Result:
+    """MERGE INTO."""
+
+    def prepare(unit: UnitOfWork) -> Done:
+        inside = runner.inside(unit)
+        rows = settled_rows(unit, inside.name(statement.name))
+        source, on = inside.query(statement.source), statement.condition
+        with inside.views(*expressions_of(statement)) as named:
+            wanted = Merge(
+                on if isinstance(on, tuple) else named(on.text),
+                tuple(clauses_of(statement, rows.table, source.columns, named)),
+                statement.target.alias,
+                statement.source_alias or NAMELESS,
+                statement.schema_evolution,
+            )
+            return merge_into(runner.state, rows, source, wanted)
+
+    return carry_out_rows(runner.state, runner.unit, prepare)
+
+
+def expressions_of(statement: MergeStatement) -> Iterator[Expression | None]:
+    """Yield all expressions of a MERGE."""
+    if isinstance(statement.condition, Expression):
+        yield statement.condition
+    for clause in (*statement.matched, *statement.not_matched_by_source):
+        yield clause.condition
+        if isinstance(clause.action, UpdateSet):
+            yield from (a.value for a in clause.action.assignments)
+    for insert in statement.not_matched:
+        yield insert.condition
+        if isinstance(insert.action, InsertRow):
+            yield from insert.action.values
+
+
+def clauses_of(
+    statement: MergeStatement,
+    table: TableVersion,
+    given: Sequence[str],
+    named: Callable[[str], str],
+) -> Iterator[MergeClause]:
+    """Yield the clauses of a MERGE; ``given`` are the source's columns.
+
+    ``named`` replaces placeholders in a text by names of tables.
+    """
+    work = _Clauses(statement, table, given, named)
+    for clause in statement.matched:
+        yield work.changing(When.MATCHED, clause)
+    for clause in statement.not_matched_by_source:
+        yield work.changing(When.NOT_MATCHED_BY_SOURCE, clause)
+    for new in statement.not_matched:
+        yield work.inserting(new)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clauses:
+    statement: MergeStatement
+    table: TableVersion
+    given: Sequence[str]
+    named: Callable[[str], str]
+
+    def changing(self, when: When, clause: MatchedClause) -> MergeClause:
+        """Return a clause for rows of the table."""
+        condition = self._text(clause.condition)
+        match clause.action:
+            case DeleteRow():
+                return MergeClause(when, MergeAction.DELETE, condition=condition)
+            case UpdateAll(by_position):
+                values = self._in_places() if by_position else None
+                return MergeClause(when, MergeAction.UPDATE, values, condition)
+            case UpdateSet(assignments):
+                found = set_values(self.statement.target, assignments, self.table, self.named)
+                return MergeClause(when, MergeAction.UPDATE, tuple(found), condition)
+            case other:
+                return _without_values(when, other, condition)
+
+    def inserting(self, clause: NotMatchedClause) -> MergeClause:
+        """Return a clause for rows of the source alone."""
+        when, condition = When.NOT_MATCHED, self._text(clause.condition)
+        match clause.action:
+            case InsertAll(by_position):
+                values = self._in_places() if by_position else None
+                return MergeClause(when, MergeAction.INSERT, values, condition)
+            case InsertRow(columns, cells):
+                texts = [self._text(cell) for cell in cells]
+                return MergeClause(when, MergeAction.INSERT, self._row(columns, texts), condition)
+            case other:
+                return _without_values(when, other, condition)
+
+    def _text(self, found: Expression | None) -> str | None:
+        return None if found is None else self.named(found.text)
+
+    def _in_places(self) -> tuple[SetValue, ...]:
+        """Return for each column of the table the source's column at its place."""
+        alias = backticked(self.statement.source_alias or NAMELESS)
+        return self._row((), [f"{alias}.{backticked(name)}" for name in self.given])
+
+    def _row(self, columns: Sequence[Path], values: Sequence[str | None]) -> tuple[SetValue, ...]:
+        paths = columns or [(name,) for name in self.table.columns.names]
+        if len(paths) != len(values):
+            raise InvalidRequest(
+                f"MERGE INTO {self.table.full_name}: the table has {len(paths)} column(s), but the"
+                f" row to insert or update has {len(values)} value(s); use BY NAME, or list the"
+                " columns"
+            )
+        known = self.table.columns
+        return tuple(
+            SetValue(path, None if value is None else as_time(value, known.find(path)))
+            for path, value in zip(paths, values, strict=True)
+        )
+
+
+def _without_values(
+    when: When, action: DoNothing | RaiseError, condition: str | None
+) -> MergeClause:
+    if isinstance(action, RaiseError):
+        return MergeClause(when, MergeAction.ERROR, condition=condition, message=action.message)
+    return MergeClause(when, MergeAction.NOTHING, condition=condition)
+
+
+OPERATIONS = (Operation("MERGE", MergeStatement, merge, read_merge, counts=True),)

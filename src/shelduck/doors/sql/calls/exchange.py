@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 
 from shelduck.doors.sql.call_arguments import Texts, by_name, table_name, text
-from shelduck.doors.sql.runner import Runner
 from shelduck.errors import InvalidRequest
 from shelduck.formats.delta.import_verbs import LakeBorders
+from shelduck.lake.operation import Runner
 from shelduck.lake.results import PlainRows, Result
 from shelduck.model.tables.options import OptionValue
 from shelduck.objects import set_options as api

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from shelduck.catalog.read import metadata_rows, read
 from shelduck.doors.sql.call_arguments import Moment, SnapshotOrTime, by_name, table_name, values
 from shelduck.doors.sql.calls import exchange
-from shelduck.doors.sql.runner import TABLE_FUNCTIONS, Answer, Runner
 from shelduck.engine.session import DataFrame
 from shelduck.lake.lookup import version_at
+from shelduck.lake.operation import Answer, Runner
 from shelduck.lake.results import PlainRows
 from shelduck.lake.table_changes import changes_between
 from shelduck.read.scan.images import CAME, WENT, as_ducklakes, rows_of
@@ -131,5 +131,6 @@ def _called(function: Callable[..., Answer]) -> Callable[[Runner, Call], Answer]
     return lambda runner, call: function(runner, **values(runner, function, call))
 
 
-TABLE_FUNCTIONS.update({name: _called(function) for name, function in FUNCTIONS.items()})
+IN_FROM = {name: _called(function) for name, function in FUNCTIONS.items()}
+"""The functions as `Sources` has them."""
 PROCEDURES = {name: run for name, run in FUNCTIONS.items() if not name.startswith("ducklake_")}

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from shelduck.doors.sql.call_arguments import Moment, by_name, table_name
-from shelduck.doors.sql.calls.upkeep_calls import compacted_rows, lake_of
-from shelduck.doors.sql.runner import Runner
 from shelduck.errors import NotFound
+from shelduck.lake.operation import Runner
 from shelduck.lake.results import Committed, PlainRows, Result
 from shelduck.objects.table import Table
+from shelduck.upkeep.statement import compacted_rows, lake_of
 
 # Iceberg's own default.
 _ORPHAN_AGE = timedelta(days=3)

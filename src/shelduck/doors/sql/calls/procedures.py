@@ -10,9 +10,11 @@ from __future__ import annotations
 from shelduck.doors.sql import transactions
 from shelduck.doors.sql.call_arguments import values
 from shelduck.doors.sql.calls import exchange, functions, iceberg_calls, upkeep_calls
-from shelduck.doors.sql.runner import Answer, Procedure, Runner
 from shelduck.errors import NotFound, Unsupported
+from shelduck.lake.operation import Answer, Operation, Procedure, Runner
 from shelduck.text.foreign_words import foreign_procedure
+from shelduck.text.tokens.arguments import read_call
+from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.parts import Call
 
 PROCEDURES: dict[str, Procedure] = {
@@ -38,3 +40,13 @@ def call(runner: Runner, statement: Call) -> Answer:
             raise Unsupported(f"procedure {name!r} of Iceberg is not supported; {instead}")
         raise NotFound.named("procedure", name, sorted(PROCEDURES))
     return procedure(runner, **values(runner, procedure, statement))
+
+
+def read_call_statement(cursor: Cursor) -> Call:
+    """Read the statement behind ``CALL``."""
+    call = read_call(cursor, cursor.path("a procedure"), "procedure")
+    cursor.end()
+    return call
+
+
+OPERATIONS = (Operation("CALL", Call, call, read_call_statement),)

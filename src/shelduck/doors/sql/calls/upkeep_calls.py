@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from shelduck.doors.sql.call_arguments import (
-    Moment,
-    Numbers,
-    Share,
-    Span,
-    by_name,
-    table_name,
-    text,
-)
+from shelduck.doors.sql.call_arguments import Moment, Numbers, Share, Span, by_name, text
 from shelduck.doors.sql.call_arguments import table_name as named_table
-from shelduck.doors.sql.runner import Answer, Runner
 from shelduck.errors import InvalidRequest
-from shelduck.lake.results import (
-    Committed,
-    Compacted,
-    FilesDeleted,
-    PlainRows,
-    Result,
-    TableName,
-    Unchanged,
-)
+from shelduck.lake.operation import Answer, Runner
+from shelduck.lake.results import Committed, Compacted, PlainRows, Result, TableName, Unchanged
 from shelduck.lake.turns import Turns
 from shelduck.lake.unit import refuse_in_transaction
+from shelduck.objects.catalog_verbs import CatalogVerbs
 from shelduck.objects.table import Table
 from shelduck.text.tokens.parts import Argument
 from shelduck.upkeep.check import check_lake
-from shelduck.upkeep.lake_upkeep import ORPHAN_AGE, LakeUpkeep
+from shelduck.upkeep.lake_upkeep import ORPHAN_AGE
 from shelduck.upkeep.maintain import MAX_BYTES, MAX_TIME, Budget, maintain_lake
+from shelduck.upkeep.statement import checkpoint, compacted_rows, deleted_rows, lake_of
 
-_COMPACTED = (
-    "schema_name string, table_name string, files_processed bigint, files_created bigint,"
-    " bytes_before bigint, bytes_after bigint, files_skipped bigint, snapshot bigint,"
-    " note string"
-)
 _CHECKED = (
     "table string, kind string, object string, wrong string, remedy string, level string,"
     " repair string"
@@ -149,12 +130,6 @@ def delete_orphaned_files(
     return deleted_rows(done)
 
 
-def checkpoint(runner: Runner, *, dry_run: bool = False) -> PlainRows:
-    """Do all maintenance; one row for each thing that was done."""
-    done = lake_of(runner).checkpoint(dry_run=dry_run)
-    return PlainRows("done string", [(line,) for line in str(done).splitlines()])
-
-
 def maintain(
     runner: Runner,
     *,
@@ -197,31 +172,6 @@ def check(
     return PlainRows(_CHECKED, told)
 
 
-def lake_of(runner: Runner) -> LakeUpkeep:
-    """Return the lake whose maintenance a statement asks for."""
-    return LakeUpkeep(runner.state, runner.unit)
-
-
-def compacted_rows(done: Iterable[Compacted]) -> PlainRows:
-    """Return one row for each table that had files to rewrite."""
-    rows = [
-        (
-            *(one.table.schema, one.table.name, one.files, one.new_files),
-            *(one.bytes, one.new_bytes, one.skipped),
-            one.snapshots[-1] if one.snapshots else None,
-            one.note or None,
-        )
-        for one in done
-        if not one.is_nothing
-    ]
-    return PlainRows(_COMPACTED, rows)
-
-
-def deleted_rows(done: FilesDeleted) -> PlainRows:
-    """Return one row for each file."""
-    return PlainRows("path string", [(path,) for path in done.files])
-
-
 def _in_turn(
     runner: Runner, table: str | None, schema: str | None, act: Callable[[Table], Compacted]
 ) -> PlainRows:
@@ -229,8 +179,8 @@ def _in_turn(
         return act(Table(runner.state, name, runner.unit))
 
     if table is not None:
-        return compacted_rows([made(table_name(runner, table, schema))])
-    names = runner.verbs.tables(schema)
+        return compacted_rows([made(named_table(runner, table, schema))])
+    names = CatalogVerbs(runner.state, runner.unit).tables(schema)
     with Turns() as turns:
         return compacted_rows(turns.each(names, made))
 
@@ -248,7 +198,7 @@ def flush_inlined_data(
     if table_name is not None:
         done = [flushed(named_table(runner, table_name, schema))]
     else:
-        names = runner.verbs.tables(schema)
+        names = CatalogVerbs(runner.state, runner.unit).tables(schema)
         with Turns() as turns:
             done = list(turns.each(names, flushed))
     rows = [

@@ -1,32 +1,243 @@
-"""Statements over macros, and what the macros of a lake mean in other statements."""
+"""Macros: CREATE, DROP and SHOW, and what they mean in other statements."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import partial
 
-from shelduck.doors.sql.catalogs import inside
-from shelduck.doors.sql.parse import parse
-from shelduck.doors.sql.run.show import is_like
-from shelduck.doors.sql.runner import Runner, by_statement
 from shelduck.engine.named_errors import lacks_function, names_nothing
 from shelduck.engine.query import function_exists
 from shelduck.engine.types import spark_type
 from shelduck.engine.values import literal_text
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError, Unsupported
+from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import PlainRows, Result, TableName, Unchanged, table_name
 from shelduck.lake.unit import UnitOfWork, carry_out
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.tables.view import UNKNOWN, MacroBody, MacroKind, MacroParameter, MacroVersion
+from shelduck.model.text.names import inside
 from shelduck.model.types.data_types import DataType, parse_type
 from shelduck.text.query.harmless import refuse_harmful
 from shelduck.text.query.macro_calls import Macro, MacroForm, expanded, qualified
+from shelduck.text.query.read_query import sole_query
 from shelduck.text.query.translate import refusal_expression, refusal_query, translated_macro
-from shelduck.text.statements import statement_values as st
+from shelduck.text.tokens.arguments import Listing, is_like, listing, read_literal
+from shelduck.text.tokens.cursor import Cursor
+from shelduck.text.tokens.lexer import TokenKind
+from shelduck.text.tokens.parts import OfTable, TimestampText
+
+_TIMES = {
+    "DATE": "date",
+    "TIMESTAMP_NTZ": "timestamp",
+    "TIMESTAMP_LTZ": "timestamptz",
+    "TIMESTAMPTZ": "timestamptz",
+}
+# What a function of Spark may say of itself, and every macro is.
+_CHARACTERISTICS = (
+    ("LANGUAGE", "SQL"),
+    ("NOT", "DETERMINISTIC"),
+    ("DETERMINISTIC",),
+    ("CONTAINS", "SQL"),
+    ("READS", "SQL", "DATA"),
+    ("SQL", "SECURITY", "INVOKER"),
+)
+_DEFAULT = "a constant: a number, a string, TRUE, FALSE, DATE '...' or TIMESTAMP '...'"
 
 
-def create_macro(runner: Runner, statement: st.CreateMacroStatement) -> Result:
+@dataclass(frozen=True, slots=True)
+class MacroText:
+    """One form of a new macro: its parameters, and the text of its expression or query."""
+
+    parameters: tuple[MacroParameter, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateMacroStatement(OfTable):
+    """CREATE MACRO; the forms differ in their number of parameters."""
+
+    kind: MacroKind
+    forms: tuple[MacroText, ...]
+    if_not_exists: bool = False
+    or_replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropMacroStatement(OfTable):
+    """DROP MACRO, or DROP MACRO TABLE."""
+
+    kind: MacroKind
+    if_exists: bool = False
+
+
+class ShowMacros(Listing):
+    """SHOW MACROS."""
+
+
+def read_create_macro(cursor: Cursor) -> CreateMacroStatement:
+    """Read the statement behind ``CREATE MACRO``."""
+    if_not_exists, or_replace = cursor.made_how("macro")
+    name = cursor.table_name()
+    kind, form = _taken_form(cursor)
+    forms = [form]
+    while cursor.accept(","):
+        start = cursor.at
+        other, form = _taken_form(cursor)
+        if other is not kind:
+            cursor.at = start
+            raise cursor.failure(f"a form of a {kind.value} macro, like the first one")
+        if any(len(f.parameters) == len(form.parameters) for f in forms):
+            cursor.at = start
+            raise cursor.failure("another number of parameters: calls choose a form by it")
+        forms.append(form)
+    cursor.end()
+    return CreateMacroStatement(name, kind, tuple(forms), if_not_exists, or_replace)
+
+
+def read_drop_macro(cursor: Cursor) -> DropMacroStatement:
+    """Read the statement behind ``DROP MACRO``."""
+    kind = MacroKind.TABLE if cursor.accept("TABLE") else MacroKind.SCALAR
+    if_exists = cursor.accept_if("EXISTS")
+    name = cursor.table_name()
+    cursor.end()
+    return DropMacroStatement(name, kind, if_exists)
+
+
+def _taken_form(cursor: Cursor) -> tuple[MacroKind, MacroText]:
+    """Take ``(parameters) AS expression`` or ``(parameters) AS TABLE query``.
+
+    A function of Spark says RETURNS and its type, which its value gets, before it says RETURN.
+    """
+    parameters = _taken_parameters(cursor)
+    if cursor.accept("RETURNS"):
+        return _function(cursor, parameters)
+    if cursor.sees("RETURN"):
+        raise cursor.failure("RETURNS and a type before RETURN")
+    cursor.expect("AS")
+    kind = MacroKind.TABLE if cursor.accept("TABLE") else MacroKind.SCALAR
+    start = cursor.at
+    if cursor.peek().kind is TokenKind.END or cursor.sees(","):
+        raise cursor.failure("a query" if kind is MacroKind.TABLE else "an expression")
+    while cursor.peek().kind is not TokenKind.END and not _another(cursor):
+        if cursor.peek().key in ("(", "[", "{"):
+            cursor.skip_group()
+        else:
+            cursor.take()
+    return kind, MacroText(parameters, cursor.since(start))
+
+
+def _function(
+    cursor: Cursor, parameters: tuple[MacroParameter, ...]
+) -> tuple[MacroKind, MacroText]:
+    """Take the rest of a function of Spark behind RETURNS."""
+    kind = MacroKind.SCALAR
+    columns: tuple[tuple[str, str], ...] = ()
+    start = cursor.at
+    if cursor.accept("TABLE"):
+        kind = MacroKind.TABLE
+        columns = cursor.in_brackets(_returned) if cursor.sees("(") else ()
+    else:
+        cursor.type()
+    returned = cursor.since(start)
+    while not cursor.accept("RETURN"):
+        if not any(cursor.accept(*words) for words in _CHARACTERISTICS):
+            if cursor.sees("LANGUAGE"):
+                raise cursor.refusal("LANGUAGE", "use SQL, or register a function of Spark")
+            raise cursor.failure("RETURN and an expression or a query")
+    start = cursor.at
+    if cursor.peek().kind is TokenKind.END:
+        raise cursor.failure("an expression or a query")
+    while cursor.peek().kind is not TokenKind.END:
+        cursor.take()
+    body = cursor.since(start)
+    if kind is MacroKind.SCALAR:
+        return kind, MacroText(parameters, f"CAST(({body}) AS {returned})")
+    if columns:
+        names = ", ".join(name for name, _ in columns)
+        cast = ", ".join(f"CAST({name} AS {of}) AS {name}" for name, of in columns)
+        body = f"SELECT {cast} FROM ({body}) AS returned({names})"
+    return kind, MacroText(parameters, body)
+
+
+def _returned(cursor: Cursor) -> tuple[str, str]:
+    """Take a column of RETURNS TABLE: its name and type, as written."""
+    first = cursor.peek()
+    cursor.name("a column")
+    start = cursor.at
+    cursor.type()
+    of = cursor.since(start)
+    if cursor.accept("COMMENT"):
+        cursor.string("the comment as a string")
+    return cursor.text[first.start : first.end], of
+
+
+def _another(cursor: Cursor) -> bool:
+    """Tell whether a comma and the parameters of another form come next."""
+    if not cursor.sees(",", "("):
+        return False
+    before = cursor.at
+    cursor.take()
+    cursor.skip_group()
+    found = cursor.sees("AS")
+    # In a select list, a name and the rest of the query follow AS.
+    found = found and (cursor.peek(1).key == "TABLE" or cursor.peek(2).key not in (",", "FROM"))
+    cursor.at = before
+    return found
+
+
+def _taken_parameters(cursor: Cursor) -> tuple[MacroParameter, ...]:
+    cursor.expect("(")
+    found: list[MacroParameter] = []
+    taken: set[str] = set()
+    while not cursor.sees(")"):
+        start = cursor.at
+        name = cursor.new_column(taken)
+        kind = UNKNOWN
+        if cursor.peek().kind is TokenKind.WORD and not cursor.sees("DEFAULT"):
+            kind = str(cursor.type())
+        default, default_type = _taken_default(cursor)
+        if default is None and found and found[-1].default is not None:
+            cursor.at = start
+            raise cursor.failure("parameters with defaults last")
+        found.append(MacroParameter(name, kind, default, default_type))
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return tuple(found)
+
+
+def _taken_default(cursor: Cursor) -> tuple[str | None, str]:
+    """Take ``:= value``, or nothing; return the value's text and its type for DuckLake."""
+    if not (cursor.accept(":", "=") or cursor.accept("=>") or cursor.accept("DEFAULT")):
+        return None, UNKNOWN
+    token = cursor.peek()
+    if token.key == "TIMESTAMP":
+        kind = "timestamp" if cursor.ntz else "timestamptz"
+    else:
+        kind = _TIMES.get(token.key, "")
+    start = cursor.at
+    match read_literal(cursor):
+        case bool(value):
+            return str(value).lower(), "boolean"
+        case int(value):
+            return str(value), "int32" if -(2**31) <= value < 2**31 else "int64"
+        case Decimal() as value:
+            _, digits, exponent = value.as_tuple()
+            scale = max(0, -int(exponent))
+            return str(value), f"decimal({max(len(digits), scale)},{scale})"
+        case float(value):
+            return repr(value), "float64"
+        case TimestampText(text) if kind:
+            return text, kind
+        case str(text):
+            return text, "varchar"
+    cursor.at = start
+    raise cursor.failure(_DEFAULT)
+
+
+def create_macro(runner: Runner, statement: CreateMacroStatement) -> Result:
     """CREATE MACRO, also OR REPLACE and IF NOT EXISTS."""
     name = runner.name(statement.name)
     unit = runner.view()
@@ -54,7 +265,7 @@ def create_macro(runner: Runner, statement: st.CreateMacroStatement) -> Result:
     return carry_out(runner.state, runner.unit, stage)
 
 
-def drop_macro(runner: Runner, statement: st.DropMacroStatement) -> Result:
+def drop_macro(runner: Runner, statement: DropMacroStatement) -> Result:
     """DROP MACRO, and DROP MACRO TABLE of a table macro."""
     name = runner.name(statement.name)
 
@@ -68,7 +279,7 @@ def drop_macro(runner: Runner, statement: st.DropMacroStatement) -> Result:
     return carry_out(runner.state, runner.unit, stage)
 
 
-def show_macros(runner: Runner, statement: st.ShowMacros) -> PlainRows:
+def show_macros(runner: Runner, statement: ShowMacros) -> PlainRows:
     """SHOW MACROS: the macros of a schema, with their parameters and DuckDB's text."""
     workspace, schema = runner.schema(statement.schema)
     rows = [
@@ -162,11 +373,7 @@ def _constant(parameter: MacroParameter) -> str:
 
 
 def _body(
-    runner: Runner,
-    name: TableName,
-    kind: MacroKind,
-    form: st.MacroText,
-    known: Sequence[MacroVersion],
+    runner: Runner, name: TableName, kind: MacroKind, form: MacroText, known: Sequence[MacroVersion]
 ) -> MacroBody:
     """Return what the catalog stores of one form, after Spark has analyzed it."""
     # A call may come from another schema.
@@ -185,11 +392,7 @@ def _body(
 
 
 def _analyze(
-    runner: Runner,
-    name: TableName,
-    kind: MacroKind,
-    form: st.MacroText,
-    known: Sequence[MacroVersion],
+    runner: Runner, name: TableName, kind: MacroKind, form: MacroText, known: Sequence[MacroVersion]
 ) -> None:
     """Raise InvalidRequest for a body that names what does not exist, or that is none."""
     nulls = ", ".join("NULL" for _ in form.parameters)
@@ -204,11 +407,11 @@ def _analyze(
     call = (
         f"SELECT * FROM {word}({nulls})" if kind is MacroKind.TABLE else f"SELECT {word}({nulls})"
     )
-    [statement] = parse(expanded(call, lookup), ntz=runner.state.ntz)
-    if not isinstance(statement, st.Query):
+    query = sole_query(expanded(call, lookup))
+    if query is None:
         raise InvalidRequest(f"the text of macro {name} is not a query: {form.text!r}")
     try:
-        runner.query(statement)
+        runner.query(query)
     except Exception as error:
         # Whether types fit shows only in calls: a NULL has none.
         if isinstance(error, ShelduckError) or names_nothing(error):
@@ -238,4 +441,15 @@ def _not_found(unit: UnitOfWork, name: TableName, kind: MacroKind) -> ShelduckEr
     return NotFound.named("macro", name.name, known, where=f"schema {schema.text!r}")
 
 
-RUN = by_statement(create_macro, drop_macro, show_macros)
+OPERATIONS = (
+    Operation(
+        *("CREATE MACRO", CreateMacroStatement, create_macro, read_create_macro),
+        words="CREATE [OR REPLACE] MACRO|FUNCTION",
+        makes=True,
+    ),
+    Operation(
+        *("DROP MACRO", DropMacroStatement, drop_macro, read_drop_macro, "DROP MACRO|FUNCTION"),
+        makes=True,
+    ),
+    Operation("SHOW MACROS", ShowMacros, show_macros, listing(ShowMacros), of_current=True),
+)

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from shelduck.doors.sql.describe import spark_text
-from shelduck.doors.sql.runner import Runner, by_statement
 from shelduck.engine.named_errors import AnalysisException, first_line
 from shelduck.engine.query import replaces_partitions, temporary_views, with_values
 from shelduck.engine.rows.assign import has_rules
-from shelduck.engine.rows.store_rules import TEXTS, require_text
 from shelduck.engine.session import DataFrame
 from shelduck.engine.values import default_sql
 from shelduck.errors import InvalidRequest
 from shelduck.lake.done import Done, Loaded, inlined
+from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import Result, Staged
 from shelduck.lake.unit import UnitOfWork, carry_out
 from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
-from shelduck.model.tables.computed import COMPUTED, computed_of
+from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.keys import folds
 from shelduck.model.tables.schema import Field, Schema
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked, quote_name
 from shelduck.read.scan.matching import Where
 from shelduck.read.table_rows import TableRows
-from shelduck.text.ddl.partition_clauses import is_null_key
-from shelduck.text.statements import statement_values as st
-from shelduck.text.tokens.arguments import text_of
+from shelduck.text.query.expressions import skip_expression
+from shelduck.text.query.read_query import begins_query, read_query, skip_query
+from shelduck.text.query.relations import Found
+from shelduck.text.query.rewriting import Rewriting, Span
+from shelduck.text.query.value_rows import (
+    DefaultCell,
+    is_values,
+    literal_rows,
+    time_word,
+    with_times,
+    without_defaults,
+)
+from shelduck.text.tokens.arguments import literal_text
+from shelduck.text.tokens.cursor import Cursor
+from shelduck.text.tokens.lexer import TokenKind
+from shelduck.text.tokens.parts import Expression, OfTable, Query, Selection
 from shelduck.write.appending import Manner, append, is_plain, load
 from shelduck.write.changes.append import append_rows
 from shelduck.write.changes.inlining import limits_of, literal_batch
@@ -41,29 +53,237 @@ from shelduck.write.changes.overwrite import (
 from shelduck.write.changes.update import Replacing
 from shelduck.write.hooks import carry_out_rows, settled_rows
 from shelduck.write.schema_evolution import evolving
-from shelduck.write.statement.insert import is_values, literal_rows, time_word, with_times
+from shelduck.write.statement.partition_spec import partition_value
 
 _MOST_LITERALS = 1000
 _SOURCE = "__shelduck_new"
 _UNREAD = "INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION"
 
 
-def insert(runner: Runner, statement: st.Insert) -> Result:
+@dataclass(frozen=True, slots=True)
+class PartitionValue:
+    """One column of INSERT's PARTITION clause.
+
+    ``value`` is the SQL text of a literal, NULL too; None when the source gives the column.
+    """
+
+    column: str
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowMatch:
+    """Which rows the source's rows replace in REPLACE USING and REPLACE ON: those that match.
+
+    They match if they are equal in some columns, or by a condition, in which ``alias`` is the
+    source and ``target`` the table.
+    """
+
+    columns: tuple[str, ...] = ()
+    condition: Expression | None = None
+    alias: str | None = None
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Insert(OfTable):
+    """INSERT INTO, INSERT OVERWRITE, or INSERT INTO ... REPLACE WHERE, USING or ON.
+
+    ``columns`` is None when the text lists none. With ``by_name`` the source's columns go to the
+    columns of their names, else by position; see `targets`. ``defaults`` are words in
+    ``source.text`` to replace by the default of the column at that position. ``replaced`` are the
+    rows that the source's rows replace, None but for REPLACE WHERE; ``matching`` says the same for
+    REPLACE USING and ON. ``default_values``: one row of defaults instead of a source.
+    """
+
+    source: Query
+    columns: tuple[str, ...] | None = None
+    by_name: bool = False
+    mode: Literal["append", "overwrite", "replace_where", "replace_matching"] = "append"
+    defaults: tuple[DefaultCell, ...] = ()
+    partition: tuple[PartitionValue, ...] = ()
+    replaced: Selection | None = None
+    schema_evolution: bool = False
+    default_values: bool = False
+    matching: RowMatch | None = None
+
+    def targets(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Return the columns, of those of the table, to which the source's go by position.
+
+        They are those that the text lists, else all in the table's order, without those that have
+        a value in ``partition``.
+        """
+        if self.columns is not None:
+            return self.columns
+        fixed = {p.column.lower() for p in self.partition if p.value is not None}
+        return tuple(name for name in columns if name.lower() not in fixed)
+
+
+def read_insert(cursor: Cursor) -> Insert:
+    """Read the statement behind ``INSERT``."""
+    evolution = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
+    mode = cursor.accept_any("INTO", "OVERWRITE")
+    if not mode:
+        raise cursor.failure("INTO or OVERWRITE")
+    _refuse_directory(cursor)
+    cursor.accept("TABLE")
+    first = cursor.peek()
+    name = cursor.table_name()
+    end = cursor.tokens[cursor.at - 1].end
+    target = Found(name, first.start, end, end)
+    alias = _alias(cursor)
+    _refuse_clauses(cursor)
+    partition = _partition(cursor) if cursor.accept("PARTITION") else ()
+    _refuse_clauses(cursor)
+    columns, by_name = _columns_or_by_name(cursor)
+    condition = None
+    if cursor.sees("REPLACE", "USING") or cursor.sees("REPLACE", "ON"):
+        _require_into(cursor, mode, partition)
+        matching = _matching(cursor, target, alias)
+        return replace(matching, columns=columns, by_name=by_name, schema_evolution=evolution)
+    if cursor.sees("REPLACE"):
+        condition = _replace_where(cursor, mode, partition)
+        columns_behind, by_name_behind = _columns_or_by_name(cursor)
+        columns, by_name = columns or columns_behind, by_name or by_name_behind
+    _refuse_clauses(cursor)
+    is_plain = columns is None and not by_name and not partition and condition is None
+    if is_plain and cursor.accept("DEFAULT", "VALUES"):
+        cursor.end()
+        how: Literal["append", "overwrite"] = "append" if mode == "INTO" else "overwrite"
+        return Insert(name, Query(""), mode=how, default_values=True)
+    source, replaced = _source(cursor, target, condition)
+    source, defaults = without_defaults(source)
+    return Insert(
+        name,
+        source,
+        columns,
+        by_name,
+        "replace_where" if replaced else "overwrite" if mode == "OVERWRITE" else "append",
+        defaults,
+        partition,
+        replaced,
+        evolution,
+    )
+
+
+def _refuse_directory(cursor: Cursor) -> None:
+    ahead = 1 if cursor.sees("LOCAL") else 0
+    if cursor.peek(ahead).key == "DIRECTORY" and cursor.peek(ahead + 1).kind is TokenKind.STRING:
+        raise cursor.refusal("INSERT OVERWRITE DIRECTORY", "use df.write")
+
+
+def _refuse_clauses(cursor: Cursor) -> None:
+    if cursor.sees("IF"):
+        raise cursor.refusal("INSERT ... IF NOT EXISTS", "leave it out")
+
+
+def _alias(cursor: Cursor) -> str | None:
+    """Take the alias of the table before REPLACE ON or USING, or nothing."""
+    ahead = 2 if cursor.sees("AS") else 1
+    replaces = cursor.peek(ahead).key == "REPLACE" and cursor.peek(ahead + 1).key in ("ON", "USING")
+    if not replaces or not cursor.peek(ahead - 1).may_name:
+        return None
+    cursor.accept("AS")
+    return cursor.name("an alias")
+
+
+def _matching(cursor: Cursor, target: Found, alias: str | None) -> Insert:
+    """Read REPLACE USING (…) or REPLACE ON … and the query, to the end."""
+    assert target.name is not None
+    cursor.expect("REPLACE")
+    if cursor.accept("USING"):
+        columns = cursor.columns()
+        source = read_query(cursor)
+        return Insert(
+            target.name, source, mode="replace_matching", matching=RowMatch(columns, target=alias)
+        )
+    cursor.expect("ON")
+    condition = skip_expression(cursor, before_query=True, what="a condition")
+    query, called = _aliased_query(cursor)
+    texts = Rewriting(cursor, [condition, query], target=replace(target, alias_at=None))
+    matching = RowMatch((), texts.expression(condition), called, alias or target.parts[-1])
+    return Insert(target.name, texts.query(query), mode="replace_matching", matching=matching)
+
+
+def _aliased_query(cursor: Cursor) -> tuple[Span, str | None]:
+    """Take the query that ends the statement; one in brackets may have an alias."""
+    first = cursor.at
+    if not cursor.sees("("):
+        return skip_query(cursor), None
+    cursor.skip_group()
+    behind = cursor.at
+    is_alias = cursor.sees("AS") or cursor.peek(1).kind is TokenKind.END
+    if cursor.peek().kind is TokenKind.END or not is_alias:
+        cursor.at = first
+        return skip_query(cursor), None
+    cursor.accept("AS")
+    called = cursor.name("an alias")
+    cursor.end()
+    return (first, behind), called
+
+
+def _require_into(cursor: Cursor, mode: str, partition: tuple[PartitionValue, ...]) -> None:
+    if mode == "OVERWRITE":
+        raise cursor.failure("a query (REPLACE is written after INSERT INTO t)")
+    if partition:
+        raise cursor.failure("a query (write the partition in the condition of REPLACE)")
+
+
+def _columns_or_by_name(cursor: Cursor) -> tuple[tuple[str, ...] | None, bool]:
+    """Take the columns in brackets, BY NAME or neither."""
+    by_name = cursor.accept("BY", "NAME")
+    columns = None
+    if cursor.sees("(") and not begins_query(cursor):
+        columns = cursor.columns()
+    by_name = cursor.accept("BY", "NAME") or by_name
+    if by_name and columns is not None:
+        cursor.at -= 2
+        raise cursor.failure("a query (with BY NAME, the query names the columns, not a list)")
+    return columns, by_name
+
+
+def _partition(cursor: Cursor) -> tuple[PartitionValue, ...]:
+    taken: set[str] = set()
+
+    def value(cursor: Cursor) -> PartitionValue:
+        column = cursor.new_column(taken)
+        return PartitionValue(column, literal_text(cursor) if cursor.accept("=") else None)
+
+    return cursor.in_brackets(value)
+
+
+def _replace_where(cursor: Cursor, mode: str, partition: tuple[PartitionValue, ...]) -> Span:
+    _require_into(cursor, mode, partition)
+    cursor.expect("REPLACE", "WHERE")
+    return skip_expression(cursor, before_query=True, what="a condition")
+
+
+def _source(
+    cursor: Cursor, target: Found, condition: Span | None
+) -> tuple[Query, Selection | None]:
+    if condition is None:
+        return read_query(cursor), None
+    query = skip_query(cursor)
+    texts = Rewriting(cursor, [condition, query], target=target)
+    return texts.query(query), Selection(texts.target(None), texts.expression(condition))
+
+
+def insert(runner: Runner, statement: Insert) -> Result:
     """INSERT INTO … VALUES or SELECT, and the forms that replace rows or change columns."""
     if statement.default_values:
         plain = _plain_columns(runner.version(statement.name))
         row = ", ".join(default_sql(field) or "NULL" for field in plain)
         names = tuple(field.name for field in plain)
-        statement = replace(statement, source=st.Query(f"VALUES ({row})"), columns=names)
+        statement = replace(statement, source=Query(f"VALUES ({row})"), columns=names)
     replaces = statement.mode != "append" or statement.partition or statement.schema_evolution
     done = None if replaces else _insert_literals(runner, statement)
     if done is not None:
         return done
-    table = runner.table(statement.name)
+    name = runner.name(statement.name)
     source = statement.source
     if is_values(source):
         # Only VALUES can contain DEFAULT, so only VALUES needs the columns of the table here.
-        columns = table.columns
+        columns = runner.version(statement.name).columns
         source = replace(source, text=with_times(source.text, _times(statement, columns)))
         source = _with_defaults(replace(statement, source=source), columns)
     if replaces:
@@ -72,17 +292,17 @@ def insert(runner: Runner, statement: st.Insert) -> Result:
     # Spark splits even two rows of a VALUES list into tasks, and each would write a file.
     if statement.columns is None:
         how = Manner(by_position=not statement.by_name, in_one_task=is_values(source))
-        return append(runner.state, runner.unit, table.name, rows, how)
+        return append(runner.state, runner.unit, name, rows, how)
     if len(statement.columns) != len(rows.columns):
         raise InvalidRequest(
-            f"INSERT INTO {table.name} lists {len(statement.columns)} column(s),"
+            f"INSERT INTO {name} lists {len(statement.columns)} column(s),"
             f" but its rows have {len(rows.columns)}"
         )
     how = Manner(in_one_task=is_values(source))
-    return append(runner.state, runner.unit, table.name, rows.toDF(*statement.columns), how)
+    return append(runner.state, runner.unit, name, rows.toDF(*statement.columns), how)
 
 
-def _planned(runner: Runner, statement: st.Insert, source: st.Query) -> DataFrame:
+def _planned(runner: Runner, statement: Insert, source: Query) -> DataFrame:
     """Return the rows of an INSERT; Spark reads the texts of dates and times when it plans them."""
     try:
         return runner.query(source)
@@ -95,7 +315,7 @@ def _planned(runner: Runner, statement: st.Insert, source: st.Query) -> DataFram
         ) from error
 
 
-def _insert_literals(runner: Runner, statement: st.Insert) -> Result | None:
+def _insert_literals(runner: Runner, statement: Insert) -> Result | None:
     """Insert a few rows of plain literals without Spark; None if Spark is needed."""
     if statement.by_name or statement.defaults:
         return None
@@ -126,7 +346,7 @@ def _insert_literals(runner: Runner, statement: st.Insert) -> Result | None:
     return result if runner.unit is None else Staged(rows=len(rows), inserted=len(rows))
 
 
-def _with_defaults(statement: st.Insert, columns: Schema) -> st.Query:
+def _with_defaults(statement: Insert, columns: Schema) -> Query:
     """Return the source with every DEFAULT replaced by the SQL of its column's default."""
     text = statement.source.text
     for cell in statement.defaults:
@@ -138,19 +358,19 @@ def _with_defaults(statement: st.Insert, columns: Schema) -> st.Query:
     return replace(statement.source, text=text)
 
 
-def _times(statement: st.Insert, columns: Schema) -> list[str | None]:
+def _times(statement: Insert, columns: Schema) -> list[str | None]:
     """Return for each place of the rows the type of its column, where that is a date or a time."""
     names = statement.targets(columns.names)
     fields = [next((f for f in columns if f.name.lower() == n.lower()), None) for n in names]
     return [time_word(f) for f in fields]
 
 
-def _insert_over(runner: Runner, statement: st.Insert, source: st.Query) -> Result:
+def _insert_over(runner: Runner, statement: Insert, source: Query) -> Result:
     """Append rows of ``source``, in which DEFAULT is resolved, or replace others by them."""
     evolution = FULL_EVOLUTION if statement.schema_evolution else NO_EVOLUTION
 
     def prepare(unit: UnitOfWork) -> Done | Loaded:
-        inside = Runner(runner.state, unit)
+        inside = runner.inside(unit)
         rows = settled_rows(unit, inside.name(statement.name))
         own = _values(inside, source)
         new = _named(statement, rows.table, own)
@@ -167,14 +387,14 @@ def _insert_over(runner: Runner, statement: st.Insert, source: st.Query) -> Resu
     return carry_out_rows(runner.state, runner.unit, prepare)
 
 
-def _values(inside: Runner, source: st.Query) -> DataFrame:
+def _values(inside: Runner, source: Query) -> DataFrame:
     rows = inside.query(source)
     # Spark splits even two literal rows into several tasks, and each would write a file.
     return rows.coalesce(1) if is_values(source) else rows
 
 
 def _written(
-    runner: Runner, inside: Runner, statement: st.Insert, rows: TableRows, new: DataFrame
+    runner: Runner, inside: Runner, statement: Insert, rows: TableRows, new: DataFrame
 ) -> Done:
     spark, show = runner.state.spark, runner.state.show_progress
     limits = limits_of(runner.state.store, rows.table)
@@ -199,7 +419,7 @@ def _written(
 def _matched(
     runner: Runner,
     inside: Runner,
-    statement: st.Insert,
+    statement: Insert,
     rows: TableRows,
     source: tuple[DataFrame, DataFrame],
 ) -> Done:
@@ -232,7 +452,7 @@ def _matched(
     return overwrite_matching(spark, rows, new, chosen, how)
 
 
-def _named(statement: st.Insert, table: TableVersion, rows: DataFrame) -> DataFrame:
+def _named(statement: Insert, table: TableVersion, rows: DataFrame) -> DataFrame:
     """Return the rows under the names of their target columns."""
     fixed = _fixed(statement, table)
     if not statement.by_name:
@@ -253,13 +473,11 @@ def _named(statement: st.Insert, table: TableVersion, rows: DataFrame) -> DataFr
 
 def _plain_columns(table: TableVersion) -> list[Field]:
     """Return the columns that the table does not compute itself."""
-    if COMPUTED not in table.properties:
-        return list(table.columns)
     computed = computed_of(table.properties, table.full_name)
     return [f for f in table.columns if computed.of(f.id) is None]
 
 
-def _fixed(statement: st.Insert, table: TableVersion) -> dict[str, str]:
+def _fixed(statement: Insert, table: TableVersion) -> dict[str, str]:
     """Return the values of the PARTITION clause by column, as SQL."""
     identities = {k.column_id for k in table.partition if k.transform == "identity"}
     found: dict[str, str] = {}
@@ -275,25 +493,4 @@ def _fixed(statement: st.Insert, table: TableVersion) -> dict[str, str]:
     return found
 
 
-def partition_value(field: Field, literal: str, table: str) -> str:
-    """Return a literal of a PARTITION clause as SQL, to be stored or compared as any other value.
-
-    As in Spark, a text can be a value of each type, and each literal can be a text.
-    """
-    kind = spark_text(field)
-    if is_null_key(literal):
-        return f"CAST(NULL AS {kind})"
-    if str(field.type) in TEXTS:
-        # VARCHAR(n) would cut it.
-        return f"CAST({literal} AS STRING)"
-    text = text_of(literal)
-    if text is None and kind == "boolean":
-        # Spark reads every value of the clause as a text, so 1 and 0 are truth values.
-        text = literal.rstrip("LSYlsy")
-    if text is None:
-        return literal
-    require_text(field.type, text, f"column {quote_name(field.name)} of {table}")
-    return f"CAST(CAST({literal} AS STRING) AS {kind})"
-
-
-RUN = by_statement(insert)
+OPERATIONS = (Operation("INSERT", Insert, insert, read_insert, counts=True),)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
 
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.views_and_macros import view as read_view
-from shelduck.doors.sql.parse import parse
 from shelduck.engine.bridge import Named, engine_for, select_named
 from shelduck.engine.session import DataFrame
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.lake.instants import instant
+from shelduck.lake.operation import QueryScope, text_over
 from shelduck.lake.pinned_views import pinned_query
 from shelduck.lake.results import TableName, table_name
 from shelduck.lake.unit import UnitOfWork
@@ -20,11 +19,11 @@ from shelduck.model.text.quoting import backticked
 from shelduck.objects.information_schema import NAME as INFORMATION_SCHEMA
 from shelduck.objects.information_schema import information_table
 from shelduck.objects.metadata_tables import ICEBERGS, TABLES, metadata_table
-from shelduck.read.scan.virtual import virtual_columns
 from shelduck.text.query.harmless import refuse_harmful
+from shelduck.text.query.read_query import sole_query
 from shelduck.text.query.relations import names_of_queries
 from shelduck.text.query.translate import spark_query
-from shelduck.text.statements import statement_values as st
+from shelduck.text.tokens.parts import Query, Relation
 from shelduck.write.row_verbs import Reading, read_any
 
 _WAY_OUT = (
@@ -33,21 +32,7 @@ _WAY_OUT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class QueryScope:
-    """Where names are looked up: the schema of names without one, and a snapshot id.
-
-    ``views`` are the views being read, outermost first, by full name in lower case. ``rollups``
-    says whether rollups may answer for their tables.
-    """
-
-    schema: str
-    version: int | None = None
-    views: tuple[str, ...] = ()
-    rollups: bool = True
-
-
-def relation_frame(unit: UnitOfWork, relation: st.Relation, scope: QueryScope) -> DataFrame:
+def relation_frame(unit: UnitOfWork, relation: Relation, scope: QueryScope) -> DataFrame:
     """Return the rows that a name in a query refers to.
 
     Raises NotFound if it refers to nothing in the lake.
@@ -95,7 +80,7 @@ def _refuse_icebergs(unit: UnitOfWork, parts: tuple[str, ...], scope: QueryScope
         )
 
 
-def refuse_options(relation: st.Relation, known: Collection[str] = ()) -> None:
+def refuse_options(relation: Relation, known: Collection[str] = ()) -> None:
     """Raise InvalidRequest for an unknown option of a table in a query."""
     for name in relation.options:
         if name.lower() not in known:
@@ -123,7 +108,7 @@ def view_frame(
 
 
 def query_frame(
-    unit: UnitOfWork, view: ViewVersion, version: int | None, views: tuple[str, ...]
+    unit: UnitOfWork, view: ViewVersion, version: int | None = None, views: tuple[str, ...] = ()
 ) -> DataFrame:
     """Return the rows of a view under the names that its query gives to the columns."""
     me = view.full_name.lower()
@@ -151,13 +136,13 @@ def query_frame(
     return found
 
 
-def frame_of(unit: UnitOfWork, query: st.Query, scope: QueryScope) -> DataFrame:
+def frame_of(unit: UnitOfWork, query: Query, scope: QueryScope) -> DataFrame:
     """Return the rows of a view's query, which reads only the lake."""
     frames = {r.placeholder: relation_frame(unit, r, scope) for r in query.relations}
     return engine_for(unit.state.spark).query(text_over(query, frames), frames)
 
 
-def require_harmless(unit: UnitOfWork, query: st.Query) -> None:
+def require_harmless(unit: UnitOfWork, query: Query) -> None:
     """Raise Unsupported for a view's query that does more than compute with rows of the lake.
 
     With ``trust_views`` of `connect` anything goes.
@@ -171,13 +156,7 @@ def require_harmless(unit: UnitOfWork, query: st.Query) -> None:
             raise Unsupported(f"it reads {table}, which is not in the lake; {_WAY_OUT}")
 
 
-def text_over(query: st.Query, frames: Mapping[str, DataFrame]) -> str:
-    """Return the text of a query over these frames, in which ``*`` shows no virtual column."""
-    named = [r.placeholder for r in query.relations if r.virtual and r.placeholder in frames]
-    return query.without({word: virtual_columns(frames[word]) for word in named})
-
-
-def query_of(unit: UnitOfWork, view: ViewVersion, version: int | None) -> st.Query:
+def query_of(unit: UnitOfWork, view: ViewVersion, version: int | None) -> Query:
     """Return the query of a view as Spark understands it, or raise Unsupported.
 
     That of a pinned view is for the columns which its table has at ``version``, None for now.
@@ -187,10 +166,10 @@ def query_of(unit: UnitOfWork, view: ViewVersion, version: int | None) -> st.Que
     if made.pin is not None:
         text = pinned_query(unit, made.pin, None if version is None else view.snapshot)
     if text is not None:
-        statements = parse(text)
-        if len(statements) != 1 or not isinstance(statements[0], st.Query):
+        query = sole_query(text)
+        if query is None:
             raise Unsupported(f"its Spark text is not a query: {text!r}")
-        return statements[0]
+        return query
     if view.dialect != "duckdb":
         raise Unsupported(f"it is written in {view.dialect!r}, which Shelduck does not support")
     try:
@@ -214,7 +193,7 @@ def _view_at(
 
 
 def _metadata(
-    unit: UnitOfWork, relation: st.Relation, scope: QueryScope, version: int | None
+    unit: UnitOfWork, relation: Relation, scope: QueryScope, version: int | None
 ) -> DataFrame | None:
     """Return a metadata table, None if the name before it is not a table."""
     *owner, kind = relation.name.parts

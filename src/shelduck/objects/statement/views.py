@@ -1,31 +1,186 @@
-"""Statements over views."""
+"""Views: CREATE, ALTER, COMMENT ON, DROP and SHOW."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from shelduck.doors.sql.run.show import is_like
-from shelduck.doors.sql.runner import Runner, by_statement
-from shelduck.doors.sql.targets import QueryScope, frame_of, query_frame, require_harmless
-from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
+from shelduck.alter.statement import require_column_comments, require_single
+from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
 from shelduck.lake.instants import Zone, instant
+from shelduck.lake.lookup import view_named
+from shelduck.lake.operation import Operation, QueryScope, Runner
 from shelduck.lake.pinned_views import pin_view
 from shelduck.lake.results import PlainRows, Result, TableName, Unchanged, table_name
 from shelduck.lake.unit import UnitOfWork, carry_out
-from shelduck.model.tables.view import ViewDefinition, ViewVersion
+from shelduck.model.tables.view import ViewDefinition
 from shelduck.model.text.quoting import backticked, double_quoted, quote_text, schema_names
 from shelduck.objects.metadata_tables import TABLES
+from shelduck.objects.targets import frame_of, require_harmless
+from shelduck.text.query.read_query import read_query
 from shelduck.text.query.translate import CATALOG, duckdb_query, refusal_query, require_columns
-from shelduck.text.statements import statement_values as st
-from shelduck.text.tokens.parts import SessionName
+from shelduck.text.query.travel import read_version
+from shelduck.text.tokens.arguments import Listing, is_like, listing, take_comment
+from shelduck.text.tokens.cursor import Cursor
+from shelduck.text.tokens.parts import NamedTable, OfTable, Query, Relation, SessionName
+
+_CLAUSES = {
+    "TBLPROPERTIES": "views have no properties; leave it out",
+    "WITH": "leave it out",
+    "PARTITIONED": "leave it out",
+    "USING": "a view is a query; leave it out",
+}
+_ACTIONS = {
+    "SET": "views have no properties",
+    "UNSET": "views have no properties; leave it out",
+    "WITH": "leave it out",
+    "ALTER": "use CREATE OR REPLACE VIEW",
+}
 
 
-def create_view(runner: Runner, statement: st.CreateViewStatement) -> Result:
+@dataclass(frozen=True, slots=True)
+class ViewColumn:
+    """A column's name in CREATE VIEW, and its comment."""
+
+    name: str
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateViewStatement(OfTable):
+    """CREATE VIEW; ``text`` is the query as it was written, ``query`` the same with placeholders.
+
+    ``columns`` is empty when the query's own names stay.
+    """
+
+    query: Query
+    text: str
+    columns: tuple[ViewColumn, ...] = ()
+    if_not_exists: bool = False
+    or_replace: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PinView(OfTable):
+    """CREATE VIEW … AS SCHEMA VERSION n OF t: a table in its columns of that snapshot."""
+
+    table: NamedTable
+    version: int
+    if_not_exists: bool = False
+    or_replace: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterView(OfTable):
+    """ALTER VIEW ... AS: another query for a view that is there."""
+
+    query: Query
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameViewStatement(OfTable):
+    """ALTER VIEW ... RENAME TO."""
+
+    new_name: NamedTable
+
+
+@dataclass(frozen=True, slots=True)
+class CommentView(OfTable):
+    """COMMENT ON VIEW; None takes the comment away."""
+
+    comment: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DropViewStatement(OfTable):
+    """DROP VIEW."""
+
+    if_exists: bool = False
+
+
+class ShowViews(Listing):
+    """SHOW VIEWS."""
+
+
+def read_create_view(cursor: Cursor) -> CreateViewStatement | PinView:
+    """Read the statement behind ``CREATE VIEW``."""
+    if_not_exists, or_replace = cursor.made_how("view")
+    name = cursor.table_name()
+    columns = _columns(cursor) if cursor.sees("(") else ()
+    comment = cursor.string("the comment as a string") if cursor.accept("COMMENT") else None
+    word = cursor.peek().key
+    if word in _CLAUSES:
+        raise cursor.refusal(f"CREATE VIEW ... {word}", _CLAUSES[word])
+    cursor.expect("AS")
+    if cursor.accept("SCHEMA", "VERSION"):
+        if columns:
+            raise cursor.refusal(
+                f"a list of columns for pinned view {name}",
+                "leave it out: the columns are those of the table at that snapshot",
+            )
+        version = read_version(cursor)
+        cursor.expect("OF")
+        table = cursor.table_name()
+        cursor.end()
+        return PinView(name, table, version, if_not_exists, or_replace, comment)
+    query, text = _taken_query(cursor)
+    return CreateViewStatement(name, query, text, columns, if_not_exists, or_replace, comment)
+
+
+def read_alter_view(cursor: Cursor) -> AlterView | RenameViewStatement:
+    """Read the statement behind ``ALTER VIEW``."""
+    name = cursor.table_name()
+    if cursor.accept("RENAME", "TO"):
+        new_name = cursor.table_name()
+        cursor.end()
+        return RenameViewStatement(name, new_name)
+    if cursor.accept("AS"):
+        return AlterView(name, *_taken_query(cursor))
+    word = cursor.peek().key
+    if word in _ACTIONS:
+        raise cursor.refusal(f"ALTER VIEW ... {word}", _ACTIONS[word])
+    raise cursor.failure("RENAME TO and a name, or AS and a query")
+
+
+def read_comment_view(cursor: Cursor) -> CommentView:
+    """Read the statement behind ``COMMENT ON VIEW``."""
+    return CommentView(cursor.table_name(), take_comment(cursor))
+
+
+def read_drop_view(cursor: Cursor) -> DropViewStatement:
+    """Read the statement behind ``DROP VIEW``."""
+    if_exists = cursor.accept_if("EXISTS")
+    name = cursor.table_name()
+    cursor.end()
+    return DropViewStatement(name, if_exists)
+
+
+def _taken_query(cursor: Cursor) -> tuple[Query, str]:
+    """Take a query; return it with placeholders, and its text as written."""
+    start = cursor.peek().start
+    query = read_query(cursor)
+    return query, cursor.text[start : cursor.tokens[-2].end]
+
+
+def _columns(cursor: Cursor) -> tuple[ViewColumn, ...]:
+    taken: set[str] = set()
+
+    def column(cursor: Cursor) -> ViewColumn:
+        name = cursor.new_column(taken)
+        comment = cursor.string("the comment as a string") if cursor.accept("COMMENT") else None
+        return ViewColumn(name, comment)
+
+    return cursor.in_brackets(column)
+
+
+def create_view(runner: Runner, statement: CreateViewStatement) -> Result:
     """CREATE VIEW, also OR REPLACE and IF NOT EXISTS."""
     name = runner.name(statement.name)
     if any(column.comment is not None for column in statement.columns):
-        _require_column_comments(runner, f"create view {statement.name}")
+        require_column_comments(runner, f"create view {statement.name}")
     view = runner.view()
     if statement.if_not_exists and view.workspace.view(name) is not None:
         return Unchanged(view.workspace.base.id)
@@ -39,7 +194,7 @@ def create_view(runner: Runner, statement: st.CreateViewStatement) -> Result:
     )
 
 
-def pin(runner: Runner, statement: st.PinView) -> Result:
+def pin(runner: Runner, statement: PinView) -> Result:
     """CREATE VIEW … AS SCHEMA VERSION n OF t."""
     return pin_view(
         runner.state,
@@ -53,18 +208,18 @@ def pin(runner: Runner, statement: st.PinView) -> Result:
     )
 
 
-def alter_view(runner: Runner, statement: st.AlterView) -> Result:
+def alter_view(runner: Runner, statement: AlterView) -> Result:
     """ALTER VIEW … AS: another query, which names the columns; the comment stays."""
     name = runner.name(statement.name)
-    comment = _require_view(runner.view(), name).definition.comment
+    comment = view_named(runner.view(), name).definition.comment
     definition = _define(runner, name, statement.query, comment=comment)
     return _put(runner, name, definition, replaces=True)
 
 
-def comment_view(runner: Runner, statement: st.CommentView) -> Result:
+def comment_view(runner: Runner, statement: CommentView) -> Result:
     """COMMENT ON VIEW."""
     name = runner.name(statement.name)
-    found = _require_view(runner.view(), name)
+    found = view_named(runner.view(), name)
     if found.dialect != "duckdb":
         raise Unsupported(
             f"view {name} is written in {found.dialect!r}, which Shelduck does not support; set"
@@ -74,46 +229,7 @@ def comment_view(runner: Runner, statement: st.CommentView) -> Result:
     return _put(runner, name, definition, replaces=True)
 
 
-def comment_columns(
-    runner: Runner, name: TableName, comments: Sequence[tuple[str, str | None]]
-) -> Result:
-    """COMMENT ON COLUMN of a view: by the name that it shows, or that its query gives."""
-    _require_column_comments(runner, f"comment on columns of view {name}")
-
-    def stage(unit: UnitOfWork) -> None:
-        view = _require_view(unit, name)
-        columns = query_frame(unit, view, None, ()).columns
-        shown = [c.lower() for c in view.definition.columns]
-        inside = [c.lower() for c in columns]
-        for column, text in comments:
-            known = shown if column.lower() in shown else inside
-            if column.lower() not in known:
-                listed = view.definition.columns or columns
-                raise NotFound.named("column", column, listed, where=str(name))
-            found = columns[known.index(column.lower())]
-            _require_single(columns, found, name)
-            unit.workspace.comment_view(view, found, text)
-
-    return carry_out(runner.state, runner.unit, stage)
-
-
-def _require_column_comments(runner: Runner, what: str) -> None:
-    known = runner.state.store.format
-    if known.view_column_tag is None:
-        told = known.lacking("comments on columns of views")
-        raise Unsupported(f"cannot {what}: {told}; set a comment on the view instead")
-
-
-def _require_single(columns: Sequence[str], column: str, view: TableName) -> None:
-    """Raise Unsupported if a comment on a column of a query would be one on several."""
-    if [c.lower() for c in columns].count(column.lower()) > 1:
-        raise Unsupported(
-            f"cannot comment on a column of view {view}: its query has several columns {column!r},"
-            " and comments go by these names; give them different names in the query"
-        )
-
-
-def rename_view(runner: Runner, statement: st.RenameViewStatement) -> Result:
+def rename_view(runner: Runner, statement: RenameViewStatement) -> Result:
     """ALTER VIEW … RENAME TO, inside one schema."""
     old = runner.name(statement.name)
     new = runner.name(statement.new_name, default=old.home)
@@ -124,24 +240,24 @@ def rename_view(runner: Runner, statement: st.RenameViewStatement) -> Result:
         )
 
     def stage(unit: UnitOfWork) -> None:
-        unit.workspace.rename_view(_require_view(unit, old), new.name)
+        unit.workspace.rename_view(view_named(unit, old), new.name)
 
     return carry_out(runner.state, runner.unit, stage)
 
 
-def drop_view(runner: Runner, statement: st.DropViewStatement) -> Result:
+def drop_view(runner: Runner, statement: DropViewStatement) -> Result:
     """DROP VIEW; views that read it stay, and fail."""
     name = runner.name(statement.name)
 
     def stage(unit: UnitOfWork) -> None:
         if statement.if_exists and unit.workspace.view(name) is None:
             return
-        unit.workspace.drop_view(_require_view(unit, name))
+        unit.workspace.drop_view(view_named(unit, name))
 
     return carry_out(runner.state, runner.unit, stage)
 
 
-def show_views(runner: Runner, statement: st.ShowViews) -> PlainRows:
+def show_views(runner: Runner, statement: ShowViews) -> PlainRows:
     """SHOW VIEWS, with the columns that Spark gives."""
     workspace, schema = runner.schema(statement.schema)
     names = [n for n in workspace.view_names(schema) if is_like(n, statement.like)]
@@ -168,22 +284,11 @@ def _put(
     return carry_out(runner.state, runner.unit, stage)
 
 
-def _require_view(unit: UnitOfWork, name: TableName) -> ViewVersion:
-    found = unit.workspace.view(name)
-    if found is not None:
-        return found
-    if unit.workspace.has_table(name):
-        raise InvalidRequest(f"{name} is a table, not a view")
-    schema = unit.workspace.schema(name.home)
-    known = unit.workspace.view_names(schema)
-    raise NotFound.named("view", name.name, known, where=f"schema {schema.text!r}")
-
-
 def _define(
     runner: Runner,
     name: TableName,
-    query: st.Query,
-    listed: Sequence[st.ViewColumn] = (),
+    query: Query,
+    listed: Sequence[ViewColumn] = (),
     comment: str | None = None,
 ) -> ViewDefinition:
     """Return what the catalog stores of a view, after Spark has analyzed the query."""
@@ -216,12 +321,12 @@ def _define(
     pairs = zip(columns, listed, strict=False)
     told = sorted((c, one.comment) for c, one in pairs if one.comment is not None)
     for column, _ in told:
-        _require_single(columns, column, name)
+        require_single(columns, column, name)
     names = shown if listed else ()
     return ViewDefinition(sql, names, spark_sql, comment, column_comments=tuple(told))
 
 
-def spark_text(unit: UnitOfWork, query: st.Query, schema: str) -> str:
+def spark_text(unit: UnitOfWork, query: Query, schema: str) -> str:
     """Return the text of a view's query for Spark, in which each table has its schema."""
     text = query.without({})
     for relation in query.relations:
@@ -231,7 +336,7 @@ def spark_text(unit: UnitOfWork, query: st.Query, schema: str) -> str:
 
 
 def _duckdb_text(
-    unit: UnitOfWork, name: TableName, query: st.Query, columns: Sequence[str], schema: str
+    unit: UnitOfWork, name: TableName, query: Query, columns: Sequence[str], schema: str
 ) -> str:
     """Return the query for DuckDB, or one that fails there with the reason why it has none."""
     foreign = next((r for r in query.relations if _is_metadata(unit, r, schema)), None)
@@ -248,7 +353,7 @@ def _duckdb_text(
         return refusal_query(columns, f"view {name} is written for Spark: {error}")
 
 
-def _is_metadata(unit: UnitOfWork, relation: st.Relation, schema: str) -> bool:
+def _is_metadata(unit: UnitOfWork, relation: Relation, schema: str) -> bool:
     parts = relation.name.parts
     if parts[-1].lower() not in TABLES or len(parts) == 1:
         return False
@@ -258,14 +363,14 @@ def _is_metadata(unit: UnitOfWork, relation: st.Relation, schema: str) -> bool:
     return unit.workspace.view(name) is None and not unit.workspace.has_table(name)
 
 
-def _parts(unit: UnitOfWork, relation: st.Relation, schema: str) -> tuple[str, ...]:
+def _parts(unit: UnitOfWork, relation: Relation, schema: str) -> tuple[str, ...]:
     """Return the name of a relation with its schema."""
     parts = relation.name.parts
     known = 2 + _is_metadata(unit, relation, schema)
     return parts if len(parts) >= known else (*schema_names(schema), *parts)
 
 
-def _spark_words(relation: st.Relation, parts: tuple[str, ...], zone: Zone) -> str:
+def _spark_words(relation: Relation, parts: tuple[str, ...], zone: Zone) -> str:
     """Return a relation in Spark's SQL, with its time."""
     name = ".".join(backticked(p) for p in parts)
     if relation.version is not None:
@@ -275,7 +380,7 @@ def _spark_words(relation: st.Relation, parts: tuple[str, ...], zone: Zone) -> s
     return name
 
 
-def _duckdb_words(relation: st.Relation, parts: tuple[str, ...], zone: Zone) -> tuple[str, str]:
+def _duckdb_words(relation: Relation, parts: tuple[str, ...], zone: Zone) -> tuple[str, str]:
     """Return a relation, and its time, in DuckDB's SQL."""
     name = ".".join([CATALOG, *(double_quoted(p) for p in parts)])
     if relation.version is not None:
@@ -289,4 +394,16 @@ def _moment(text: str, zone: Zone) -> str:
     return instant(text, zone).isoformat(sep=" ")
 
 
-RUN = by_statement(create_view, pin, alter_view, rename_view, comment_view, drop_view, show_views)
+OPERATIONS = (
+    Operation(
+        *("CREATE VIEW", CreateViewStatement, create_view, read_create_view),
+        words="CREATE [OR REPLACE] VIEW",
+        makes=True,
+    ),
+    Operation("CREATE VIEW", PinView, pin, makes=True),
+    Operation("ALTER VIEW", AlterView, alter_view, read_alter_view),
+    Operation("RENAME VIEW", RenameViewStatement, rename_view),
+    Operation("COMMENT ON VIEW", CommentView, comment_view, read_comment_view),
+    Operation("DROP VIEW", DropViewStatement, drop_view, read_drop_view),
+    Operation("SHOW VIEWS", ShowViews, show_views, listing(ShowViews), of_current=True),
+)

@@ -1,34 +1,41 @@
-"""CREATE and DROP of schemas and tables; key models as Doris has them."""
+"""CREATE TABLE: its clauses, key models as Doris has them, and what they make."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from shelduck.jobs.rollup_statement import read_rollups
+from shelduck.keys.key_draft import keyed_table
+from shelduck.lake.evolution.arrangement import new_arrangement
+from shelduck.lake.results import TableName
+from shelduck.lake.satisfied import require_satisfied
+from shelduck.lake.spark_options import PROVIDERS
+from shelduck.lake.state import LakeState
+from shelduck.lake.unit import UnitOfWork
+from shelduck.model.changes.constraining import AddConstraint, apply_constraint
+from shelduck.model.changes.definition import with_default
+from shelduck.model.tables.computed import WrittenComputed, declared
 from shelduck.model.tables.constraints import ConstraintKind
 from shelduck.model.tables.keys import KeyModel, KeySpec
+from shelduck.model.tables.partition import PartitionBy, SortKey
+from shelduck.model.tables.properties import checked_properties
+from shelduck.model.tables.rollup import RollupSpec
+from shelduck.model.tables.schema import Schema, comments_of, new_schema
 from shelduck.model.text.quoting import quote_name
-from shelduck.text.ddl.column_clauses import Beside, read_definition
-from shelduck.text.ddl.constraint_clauses import take_constraint
-from shelduck.text.ddl.macro_clauses import MACRO_WORDS, read_create_macro, read_drop_macro
+from shelduck.model.types.data_types import Member
+from shelduck.rollups.rollup_shape import create_with_rollups, drop_with_rollups
+from shelduck.text.ddl.column_clauses import Beside, ColumnDefinition, read_columns
 from shelduck.text.ddl.partitioning import read_doris_partitions, read_partition_keys
-from shelduck.text.ddl.rollup_clauses import read_create_rollup, read_drop_rollup, read_rollups
 from shelduck.text.ddl.sorting import read_sort_keys
-from shelduck.text.ddl.view_clauses import read_create_view, read_drop_view
 from shelduck.text.query.read_query import begins_query, read_query
 from shelduck.text.query.travel import read_time
-from shelduck.text.statements import statement_values as st
 from shelduck.text.tokens.arguments import read_properties
 from shelduck.text.tokens.cursor import Cursor
-from shelduck.text.tokens.lexer import TokenKind
-from shelduck.text.tokens.parts import NamedTable
+from shelduck.text.tokens.parts import NamedTable, OfTable, Query
 
-SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
-FOREIGN = frozenset(("delta", "iceberg"))
-PROVIDERS = frozenset(("shelduck", "ducklake", "parquet")) | FOREIGN
-"""The formats that a statement may name: each means a table of the lake."""
 _CLAUSES = {
     "LOCATION": "the files of a table are below the lake's data path; leave it out",
     "OPTIONS": "leave it out",
@@ -41,124 +48,79 @@ _CLAUSES = {
 _SEQUENCE = "function_column.sequence_col"
 
 
-def read_create(
-    cursor: Cursor,
-) -> (
-    st.CreateSchemaStatement
-    | st.CreateTableStatement
-    | st.CopyTableStatement
-    | st.CreateViewStatement
-    | st.PinView
-    | st.CreateMacroStatement
-    | st.AlterRollups
-):
-    """Read the statement behind ``CREATE``."""
-    if cursor.accept_any(*SCHEMA_WORDS):
-        return _create_schema(cursor)
-    or_replace = cursor.accept("OR", "REPLACE")
-    if cursor.accept("TABLE"):
-        if_not_exists = cursor.accept_if_not_exists("table", or_replace=or_replace)
-        name = cursor.table_name()
-        # Files belong to one table, so a shallow clone is a deep one.
-        is_clone = cursor.accept("DEEP", "CLONE") or cursor.accept("SHALLOW", "CLONE")
-        if word := cursor.accept_any("LIKE", "CLONE") or is_clone:
-            return _copy(cursor, name, if_not_exists, or_replace, has_rows=word != "LIKE")
-        return _create_table(cursor, name, if_not_exists, or_replace)
-    if cursor.accept("VIEW"):
-        return read_create_view(cursor, or_replace)
-    if cursor.accept_any(*MACRO_WORDS):
-        return read_create_macro(cursor, or_replace)
-    if cursor.accept("MATERIALIZED", "VIEW"):
-        return read_create_rollup(cursor, or_replace)
-    if cursor.peek().kind is TokenKind.END:
-        raise cursor.failure("SCHEMA, TABLE, VIEW or MACRO")
-    raise cursor.refusal(
-        f"CREATE {cursor.peek().text.upper()}",
-        f"use CREATE SCHEMA, TABLE, VIEW, MACRO or MATERIALIZED VIEW{cursor.spelling()}",
-    )
+@dataclass(frozen=True, slots=True)
+class CreateTableStatement(OfTable):
+    """CREATE TABLE, with columns or with a query that gives them.
+
+    ``must_exist`` says that it is REPLACE TABLE: there must be a table to replace.
+    ``partitioned_by`` and ``sorted_by`` are how its files are laid out. ``doris_properties`` are
+    those of PROPERTIES, but for the sequence column, which ``keys`` has.
+    """
+
+    columns: tuple[ColumnDefinition, ...] = ()
+    if_not_exists: bool = False
+    or_replace: bool = False
+    must_exist: bool = False
+    comment: str | None = None
+    as_query: Query | None = None
+    partitioned_by: tuple[PartitionBy, ...] = ()
+    sorted_by: tuple[SortKey, ...] = ()
+    properties: dict[str, str] = field(default_factory=dict)
+    keys: KeySpec | None = None
+    rollups: tuple[RollupSpec, ...] = ()
+    doris_properties: dict[str, str] = field(default_factory=dict)
+    constraints: tuple[AddConstraint, ...] = ()
+    computed: tuple[WrittenComputed, ...] = ()
 
 
-def read_replace(cursor: Cursor) -> st.CreateTableStatement:
+@dataclass(frozen=True, slots=True)
+class CopyTableStatement(OfTable):
+    """CREATE TABLE … LIKE, or DEEP CLONE, which ``has_rows``: of now, a snapshot or a time."""
+
+    source: NamedTable
+    has_rows: bool
+    if_not_exists: bool = False
+    or_replace: bool = False
+    version: int | None = None
+    timestamp: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_create_table(cursor: Cursor) -> CreateTableStatement | CopyTableStatement:
+    """Read the statement behind ``CREATE TABLE``."""
+    if_not_exists, or_replace = cursor.made_how("table")
+    name = cursor.table_name()
+    # Files belong to one table, so a shallow clone is a deep one.
+    is_clone = cursor.accept("DEEP", "CLONE") or cursor.accept("SHALLOW", "CLONE")
+    if word := cursor.accept_any("LIKE", "CLONE") or is_clone:
+        return _copy(cursor, name, if_not_exists, or_replace, has_rows=word != "LIKE")
+    return _create_table(cursor, name, if_not_exists, or_replace)
+
+
+def read_replace(cursor: Cursor) -> CreateTableStatement:
     """Read the statement behind ``REPLACE TABLE``: CREATE OR REPLACE of a table that exists."""
     name = cursor.table_name()
     return replace(_create_table(cursor, name, False, or_replace=True), must_exist=True)
 
 
-def read_drop(
-    cursor: Cursor,
-) -> (
-    st.DropSchemaStatement
-    | st.DropTableStatement
-    | st.DropViewStatement
-    | st.DropMacroStatement
-    | st.AlterRollups
-):
-    """Read the statement behind ``DROP``."""
-    if cursor.accept_any(*SCHEMA_WORDS):
-        if_exists = cursor.accept_if("EXISTS")
-        name = cursor.schema_name()
-        cascade = cursor.accept_any("CASCADE", "RESTRICT") == "CASCADE"
-        cursor.end()
-        return st.DropSchemaStatement(name, if_exists, cascade)
-    if cursor.accept("TABLE"):
-        if_exists = cursor.accept_if("EXISTS")
-        table = cursor.table_name()
-        if cursor.sees("PURGE"):
-            raise cursor.refusal(
-                "DROP TABLE ... PURGE", "files are kept for time travel; leave it out"
-            )
-        # Views of a table stay, as they do in DuckDB: they are read by name.
-        cursor.accept_any("CASCADE", "RESTRICT")
-        cursor.end()
-        return st.DropTableStatement(table, if_exists)
-    if cursor.accept("VIEW"):
-        return read_drop_view(cursor)
-    if cursor.accept_any(*MACRO_WORDS):
-        return read_drop_macro(cursor)
-    if cursor.accept("MATERIALIZED", "VIEW"):
-        return read_drop_rollup(cursor)
-    if cursor.peek().kind is TokenKind.END:
-        raise cursor.failure("SCHEMA, TABLE, VIEW or MACRO")
-    raise cursor.refusal(
-        f"DROP {cursor.peek().text.upper()}",
-        f"use DROP SCHEMA, TABLE, VIEW, MACRO or MATERIALIZED VIEW{cursor.spelling()}",
-    )
-
-
-def read_undrop_table(cursor: Cursor) -> st.UndropTable:
-    """Read the statement behind ``UNDROP TABLE``."""
-    name = cursor.table_name()
-    cursor.end()
-    return st.UndropTable(name)
-
-
-def _create_schema(cursor: Cursor) -> st.CreateSchemaStatement:
-    if_not_exists = cursor.accept_if("NOT", "EXISTS")
-    name = cursor.schema_name()
-    if cursor.peek().key in ("COMMENT", "LOCATION", "WITH", "MANAGED"):
-        raise cursor.refusal(f"CREATE SCHEMA ... {cursor.peek().key}", "leave it out")
-    cursor.end()
-    return st.CreateSchemaStatement(name, if_not_exists)
-
-
 def _copy(
     cursor: Cursor, name: NamedTable, if_not_exists: bool, or_replace: bool, *, has_rows: bool
-) -> st.CopyTableStatement:
+) -> CopyTableStatement:
     source = cursor.table_name()
     version, timestamp = read_time(cursor) if has_rows else (None, None)
     if not has_rows and cursor.accept("USING"):
         _provider(cursor)
     properties = read_properties(cursor) if cursor.accept("TBLPROPERTIES") else {}
     cursor.end()
-    return st.CopyTableStatement(
+    return CopyTableStatement(
         name, source, has_rows, if_not_exists, or_replace, version, timestamp, properties
     )
 
 
 def _create_table(
     cursor: Cursor, name: NamedTable, if_not_exists: bool, or_replace: bool
-) -> st.CreateTableStatement:
-    columns: tuple[st.ColumnDefinition, ...] = ()
+) -> CreateTableStatement:
+    columns: tuple[ColumnDefinition, ...] = ()
     beside = Beside(computed=[])
     opening = cursor.at
     if cursor.sees("(") and not begins_query(cursor):
@@ -175,7 +137,7 @@ def _create_table(
         if columns:
             cursor.at = opening
             raise cursor.failure("AS (the query of CREATE TABLE AS defines the columns)")
-        return st.CreateTableStatement(
+        return CreateTableStatement(
             name,
             if_not_exists=if_not_exists,
             or_replace=or_replace,
@@ -185,44 +147,9 @@ def _create_table(
     if not columns:
         raise cursor.failure("the columns in brackets, or AS and a query")
     cursor.end()
-    return st.CreateTableStatement(
+    return CreateTableStatement(
         name, columns, if_not_exists=if_not_exists, or_replace=or_replace, **clauses
     )
-
-
-def read_columns(cursor: Cursor, beside: Beside) -> tuple[st.ColumnDefinition, ...]:
-    """Take the columns in brackets, and what is ``beside`` them."""
-    cursor.expect("(")
-    columns: list[st.ColumnDefinition] = []
-    while True:
-        if columns and take_constraint(cursor, beside.constraints, is_new_table=True):
-            if not cursor.accept(",") or cursor.sees(")"):
-                break
-            continue
-        start = cursor.at
-        found = read_definition(cursor, beside)
-        if len(found.path) > 1:
-            cursor.at = start
-            raise cursor.failure("the name of a column (quote a name that contains a dot)")
-        if found.position is not None:
-            cursor.at -= 1
-            raise cursor.failure("',' or ')' (FIRST and AFTER are for ALTER TABLE)")
-        columns.append(
-            st.ColumnDefinition(
-                found.path[0],
-                found.type,
-                found.nullable,
-                found.default,
-                found.comment,
-                found.key,
-                found.aggregation,
-            )
-        )
-        # Doris' documentation and DuckDB leave a comma behind the last column.
-        if not cursor.accept(",") or cursor.sees(")"):
-            break
-    cursor.expect(")")
-    return tuple(columns)
 
 
 def _clauses(cursor: Cursor) -> dict[str, Any]:
@@ -281,7 +208,7 @@ def read_distribution(cursor: Cursor) -> tuple[tuple[str, ...], str | None]:
 
 
 def taken_keys(
-    cursor: Cursor, columns: Sequence[st.ColumnDefinition], clauses: dict[str, Any]
+    cursor: Cursor, columns: Sequence[ColumnDefinition], clauses: dict[str, Any]
 ) -> KeySpec | None:
     """Take what is said of keys out of the clauses; return the model that it means.
 
@@ -317,7 +244,7 @@ def taken_keys(
     )
 
 
-def _keys_of_words(columns: Sequence[st.ColumnDefinition]) -> KeySpec | None:
+def _keys_of_words(columns: Sequence[ColumnDefinition]) -> KeySpec | None:
     if any(c.aggregation is not None for c in columns):
         keys = (c.name for c in columns if c.key or c.aggregation is None)
         return KeySpec(KeyModel.AGGREGATE, tuple(keys))
@@ -351,3 +278,49 @@ _READERS: dict[tuple[str, ...], tuple[str, Callable[[Cursor], object]]] = {
     ("TBLPROPERTIES",): ("properties", read_properties),
     ("PROPERTIES",): ("doris_properties", read_properties),
 }
+
+
+def creating(
+    state: LakeState, statement: CreateTableStatement, name: TableName, members: list[Member]
+) -> Callable[[UnitOfWork], None]:
+    """Return what stages a CREATE TABLE; all that needs no catalog is checked before.
+
+    ``members`` are the columns: the statement may have a query instead.
+    """
+    told = str(statement.name)
+    columns = new_schema(members)
+    comments = comments_of(columns, members)
+    if statement.comment is not None:
+        comments[None] = statement.comment
+    if statement.columns:
+        pairs = zip(columns, statement.columns, strict=True)
+        columns = Schema(tuple(with_default(made, said.default, told) for made, said in pairs))
+    arrangement = new_arrangement(columns, statement.partitioned_by, statement.sorted_by, told)
+    properties = checked_properties(statement.properties, told)
+    if statement.keys is not None:
+        given = properties, arrangement
+        properties, arrangement = keyed_table(columns, statement.keys, *given, told)
+    if statement.computed:
+        computed = tuple(one.made_in(state.zone) for one in statement.computed)
+        columns, properties = declared(columns, computed, properties, told)
+    checks: list[str] = []
+    for constraint in statement.constraints:
+        made = constraint.made_in(state.zone)
+        properties, checked = apply_constraint(properties, made, columns, told)
+        checks += [] if checked is None else [checked]
+
+    def stage(unit: UnitOfWork) -> None:
+        may_exist = statement.if_not_exists and statement.as_query is None
+        if may_exist and unit.workspace.has_table(name):
+            return
+        if statement.must_exist or (statement.or_replace and unit.workspace.has_table(name)):
+            drop_with_rollups(unit, unit.workspace.table(name))
+        unit.workspace.create_table(
+            name, columns, comments, arrangement=arrangement, properties=properties
+        )
+        if checks or statement.computed:
+            require_satisfied(unit, name, checks)
+        if statement.rollups:
+            create_with_rollups(unit, name, statement.rollups)
+
+    return stage

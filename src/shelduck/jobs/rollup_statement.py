@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.jobs.jobs import job_properties, submit_rollups
+from shelduck.lake.operation import Operation, Runner
+from shelduck.lake.results import Result, Unchanged
+from shelduck.lake.unit import UnitOfWork, carry_out, refuse_in_transaction
 from shelduck.model.tables.rollup import (
     AddRollup,
     DropRollup,
@@ -12,13 +17,16 @@ from shelduck.model.tables.rollup import (
     MeasureSpec,
     RollupChange,
     RollupSpec,
+    refuse_rollup,
+    rollup_names,
 )
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import quote_name
-from shelduck.text.statements.statement_values import AlterRollups
+from shelduck.rollups.rollup_tables import drop_rollup
 from shelduck.text.tokens.arguments import read_job_properties
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind
-from shelduck.text.tokens.parts import NamedTable
+from shelduck.text.tokens.parts import NamedTable, OfAltered
 
 _OTHER_ACTIONS = frozenset(
     "ADD ALTER CHANGE DROP MODIFY ORDER RENAME RESET REWRITE SET UNSET".split()
@@ -30,6 +38,18 @@ _POSSIBLE = (
     "select columns, then SUM(c), MIN(c), MAX(c), COUNT(c) and COUNT(*), from one table, with"
     " GROUP BY and ORDER BY of columns"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class AlterRollups(OfAltered):
+    """ADD ROLLUP, DROP ROLLUP, and CREATE and DROP MATERIALIZED VIEW: rollups of one table.
+
+    With ``if_exists`` neither the table nor a rollup to drop has to be there. ``properties`` are
+    those of the jobs that fill rollups.
+    """
+
+    changes: tuple[RollupChange, ...]
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def begins_rollup_change(cursor: Cursor) -> bool:
@@ -44,7 +64,7 @@ def mixed_changes(cursor: Cursor) -> InvalidRequest:
     )
 
 
-def read_rollup_changes(cursor: Cursor, name: NamedTable, if_exists: bool) -> AlterRollups:
+def read_rollup_changes(cursor: Cursor, name: NamedTable) -> AlterRollups:
     """Read the statement behind the name of the table, at its first ADD or DROP ROLLUP."""
     changes: list[RollupChange] = []
     properties: dict[str, str] = {}
@@ -60,7 +80,7 @@ def read_rollup_changes(cursor: Cursor, name: NamedTable, if_exists: bool) -> Al
         if not cursor.accept(","):
             break
     cursor.end()
-    return AlterRollups(name, tuple(changes), if_exists, properties)
+    return AlterRollups(name, tuple(changes), properties=properties)
 
 
 def read_rollups(cursor: Cursor) -> tuple[RollupSpec, ...]:
@@ -68,12 +88,12 @@ def read_rollups(cursor: Cursor) -> tuple[RollupSpec, ...]:
     return cursor.in_brackets(_spec)
 
 
-def read_create_rollup(cursor: Cursor, or_replace: bool) -> AlterRollups:
+def read_create_rollup(cursor: Cursor) -> AlterRollups:
     """Read the statement behind ``CREATE MATERIALIZED VIEW``.
 
     Raises Unsupported for a query that is more than the columns of one table and their groups.
     """
-    if or_replace:
+    if cursor.tokens[1].key == "OR":
         raise cursor.refusal("OR REPLACE of a materialized view", "drop it first")
     if cursor.sees("IF", "NOT", "EXISTS"):
         raise cursor.refusal("IF NOT EXISTS of a materialized view", "leave it out")
@@ -114,7 +134,7 @@ def read_drop_rollup(cursor: Cursor) -> AlterRollups:
         raise cursor.failure("ON and the table of the materialized view")
     table = cursor.table_name()
     cursor.end()
-    return AlterRollups(table, (DropRollup(name),), if_exists)
+    return AlterRollups(table, (DropRollup(name),), if_exists=if_exists)
 
 
 def _name(cursor: Cursor) -> str:
@@ -226,3 +246,55 @@ def _check_order(cursor: Cursor, columns: Sequence[str], order: Sequence[str] | 
 
 def _refusal(cursor: Cursor, what: str) -> Unsupported:
     return cursor.refusal(f"{what} in a materialized view", _POSSIBLE)
+
+
+def alter_rollups(runner: Runner, statement: AlterRollups) -> Result:
+    """ALTER TABLE … ADD ROLLUP and DROP ROLLUP, and the same of materialized views."""
+    name = runner.name(statement.name)
+    view = runner.view()
+    table = view.workspace.table(name)
+    refuse_rollup(table)
+    timeout, waits = job_properties(statement.properties)
+    adds = [c for c in statement.changes if isinstance(c, AddRollup)]
+    gone = [c.name for c in statement.changes if isinstance(c, DropRollup)]
+    if statement.if_exists:
+        known = {n.lower() for n in rollup_names(table)}
+        gone = [n for n in gone if n.lower() in known]
+
+    def stage(unit: UnitOfWork) -> None:
+        for found in gone:
+            drop_rollup(unit, unit.workspace.table(name), found)
+
+    done: Result = Unchanged(view.workspace.base.id)
+    if gone:
+        done = carry_out(runner.state, runner.unit, stage)
+    if not adds:
+        return done
+    refuse_in_transaction(runner.unit, "making a rollup")
+    _require_sources(table, adds)
+    specs = [change.spec for change in adds]
+    job = submit_rollups(view, table, specs, timeout)
+    return job.wait() if waits else Unchanged(job.look().base)
+
+
+def _require_sources(table: TableVersion, adds: Sequence[AddRollup]) -> None:
+    """Raise NotFound if a new rollup is to be made from one that does not exist."""
+    known = (table.name, *rollup_names(table))
+    for change in adds:
+        if change.source is not None and change.source.lower() not in map(str.lower, known):
+            raise NotFound(
+                f"Base index[{change.source}] does not exist in {table.full_name}; existing"
+                f" indexes: {', '.join(known)}",
+                about="rollup",
+            )
+
+
+OPERATIONS = (
+    Operation(
+        *("ALTER ROLLUPS", AlterRollups, alter_rollups, read_create_rollup),
+        words="CREATE [OR REPLACE] MATERIALIZED VIEW",
+        also={"DROP MATERIALIZED VIEW": read_drop_rollup},
+        forms={"ADD|DROP ROLLUP": read_rollup_changes},
+        only_lakes=True,
+    ),
+)

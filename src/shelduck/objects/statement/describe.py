@@ -1,12 +1,11 @@
-"""The rows of DESCRIBE, SHOW CREATE TABLE and HELP."""
+"""The rows of DESCRIBE and SHOW CREATE TABLE."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
-from shelduck.engine.types import kind_text
-from shelduck.errors import NewerFormat, NotFound, Unsupported
+from shelduck.engine.types import field_type
+from shelduck.errors import NewerFormat, Unsupported
 from shelduck.model.tables.analyzed import AnalyzedColumn, analyzed_columns
 from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.constraints import constraints_of, shown_checks
@@ -17,11 +16,11 @@ from shelduck.model.tables.schema import Field, Path, Schema, path_text
 from shelduck.model.tables.table_version import PartitionColumn, TableVersion
 from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.quoting import quote_name, quote_text, schema_names
-from shelduck.model.types.data_types import Text, type_text
+from shelduck.model.types.data_types import type_text
 from shelduck.rollups.rollup_plan import spec_of
 from shelduck.text.ddl.render import create_table_text, key_clauses
 from shelduck.text.ddl.sorting import key_text
-from shelduck.text.statements.statement_values import NamedTable
+from shelduck.text.tokens.parts import NamedTable
 
 Row = tuple[str, str | None, str | None]
 INDEX_COLUMNS = (
@@ -36,7 +35,7 @@ def table_rows(table: TableVersion, changes: TypeChanges | None = None) -> list[
 
     With the type changes from `Table.type_changes`, they follow, as do ids and other details.
     """
-    rows: list[Row] = [(f.name, spark_text(f), table.comments.get(f.id)) for f in table.columns]
+    rows: list[Row] = [(f.name, field_type(f), table.comments.get(f.id)) for f in table.columns]
     rows += _fields(table)
     for title, told in sections(table).items():
         rows += [("", "", ""), (f"# {title}", "", ""), *told]
@@ -117,7 +116,7 @@ def column_rows(table: TableVersion, path: Path) -> list[tuple[str, str | None]]
     known = analyzed_columns(table.properties, table.columns).get(found.id)
     return [
         ("col_name", path_text(path)),
-        ("data_type", spark_text(found)),
+        ("data_type", field_type(found)),
         ("comment", table.comments.get(found.id)),
         ("field_id", str(found.id)),
         ("ducklake_type", str(found.type)),
@@ -183,7 +182,7 @@ def pinned_rows(view: ViewVersion, shape: Schema, table: TableVersion) -> list[R
     pin = view.definition.pin
     assert pin is not None
     comments = view.definition.comments_of(shape.names)
-    rows: list[Row] = [(f.name, spark_text(f), c) for f, c in zip(shape, comments, strict=True)]
+    rows: list[Row] = [(f.name, field_type(f), c) for f, c in zip(shape, comments, strict=True)]
     rows += [("", "", ""), ("# Pinned Schema", "", "")]
     return [*rows, ("Table", table.full_name, None), ("Schema Version", str(pin.snapshot), None)]
 
@@ -267,13 +266,6 @@ def _numbered(word: str, texts: list[str]) -> list[Row]:
     return [(f"{word} {n}", text, None) for n, text in enumerate(texts)]
 
 
-def spark_text(field: Field) -> str:
-    """Return a field's type as Spark names it."""
-    if isinstance(field.shape, Text):
-        return type_text(field.shape).lower()
-    return kind_text(field.type)
-
-
 def _fields(table: TableVersion) -> list[Row]:
     """Return the fields of columns that have comments, by path, with their types."""
     columns = {f.id for f in table.columns}
@@ -281,7 +273,7 @@ def _fields(table: TableVersion) -> list[Row]:
         return []
     nested = [one for top in table.columns for one in _details(top, ())[1:]]
     told: list[Row] = [
-        (path, spark_text(field), table.comments[field.id])
+        (path, field_type(field), table.comments[field.id])
         for field, path, _ in nested
         if field.id in table.comments
     ]
@@ -300,89 +292,4 @@ def _details(field: Field, above: Path) -> list[tuple[Field, str, str]]:
     found = [(field, path_text(path), ", ".join(told))]
     for child in field.children:
         found += _details(child, path)
-    return found
-
-
-class Topic(NamedTuple):
-    """A statement: its words, its grammar and examples that run."""
-
-    name: str
-    description: str
-    example: str
-
-
-_TOPICS = (
-    Topic(
-        "ALTER TABLE COLUMN",
-        """ALTER TABLE [IF EXISTS] t change [, change ...] [PROPERTIES ("timeout" = "seconds")]
-
-change:
-  ADD COLUMN c type [KEY | agg] [NOT NULL] [DEFAULT value] [COMMENT text] [FIRST | AFTER c] [TO r]
-  ADD COLUMN (c type ..., ...) [TO r]
-  DROP COLUMN c [FROM r]
-  RENAME COLUMN c [TO] new_name
-  MODIFY COLUMN c type [KEY | agg] [NOT NULL] [DEFAULT value] [COMMENT text] [FIRST | AFTER c]
-  ALTER COLUMN c TYPE type [USING expression] [ON ERROR NULL]
-  ALTER COLUMN c SET DEFAULT value | DROP DEFAULT | SET NOT NULL | DROP NOT NULL | COMMENT text
-  ORDER BY (c, ...) [FROM r]
-  SET PARTITIONED BY (key, ...) | RESET PARTITIONED BY
-  SET SORTED BY (key, ...) | RESET SORTED BY
-  ADD [CONSTRAINT name] CHECK (condition) [NOT VALID]
-  VALIDATE CONSTRAINT name | DROP CONSTRAINT [IF EXISTS] name
-  SET TBLPROPERTIES (key = value, ...) | UNSET TBLPROPERTIES (key, ...)
-
-c is a column, or a field as column.field. agg is SUM, MIN, MAX, REPLACE or REPLACE_IF_NOT_NULL.
-r is a rollup. Light changes are done at once. Other changes are done by a job: SHOW ALTER TABLE
-COLUMN shows it, CANCEL ALTER TABLE COLUMN stops it.""",
-        """ALTER TABLE t ADD COLUMN new_col INT DEFAULT "0" AFTER k;
-ALTER TABLE t MODIFY COLUMN v BIGINT SUM;
-ALTER TABLE t ALTER COLUMN v TYPE STRING USING concat('n', v);
-ALTER TABLE t DROP COLUMN v FROM r""",
-    ),
-    Topic(
-        "ALTER TABLE ROLLUP",
-        """ALTER TABLE t ADD ROLLUP r (c, ...) [FROM index] [PROPERTIES ("timeout" = "seconds")]
-ALTER TABLE t DROP ROLLUP r
-
-A job builds the rollup. SHOW ALTER TABLE ROLLUP shows it, CANCEL ALTER TABLE ROLLUP stops it.""",
-        """ALTER TABLE t ADD ROLLUP r (k, v);
-ALTER TABLE t DROP ROLLUP r""",
-    ),
-    Topic("ALTER TABLE RENAME", "ALTER TABLE t RENAME TO new_name", "ALTER TABLE t RENAME TO u"),
-    Topic(
-        "CREATE VIEW AS SCHEMA VERSION",
-        """CREATE [OR REPLACE] VIEW [IF NOT EXISTS] v [COMMENT text] AS SCHEMA VERSION n OF t
-
-The view shows today's rows of t in the columns that t had at snapshot n: renames are undone,
-dropped columns show their default, newer columns are left out, and values are cast back. A value
-that the older type does not hold fails the query. The view follows later changes of t.""",
-        "CREATE VIEW old AS SCHEMA VERSION 3 OF t",
-    ),
-    Topic(
-        "SHOW ALTER TABLE",
-        """SHOW ALTER TABLE {COLUMN | ROLLUP} [FROM schema] [WHERE condition] [ORDER BY c] [LIMIT n]
-
-States of a job: PENDING, WAITING_TXN (it waits for writers that began before it), RUNNING,
-FINISHED, CANCELLED. Changes without a job are shown as FINISHED, without a JobId; TransactionId is
-their snapshot.""",
-        "SHOW ALTER TABLE COLUMN WHERE NamedTable = 't' ORDER BY CreateTime DESC LIMIT 1",
-    ),
-    Topic(
-        "CANCEL ALTER TABLE",
-        "CANCEL ALTER TABLE {COLUMN | ROLLUP} FROM t [(job, ...)]",
-        "CANCEL ALTER TABLE COLUMN FROM t",
-    ),
-)
-
-
-def topics(words: str) -> list[Topic]:
-    """Return the topics that contain these words; all of them for none.
-
-    Raises NotFound, naming the topics that there are.
-    """
-    wanted = " ".join(words.upper().split())
-    found = [t for t in _TOPICS if wanted in t.name]
-    if not found:
-        known = ", ".join(t.name for t in _TOPICS)
-        raise NotFound(f"HELP has no topic {words!r}; its topics are {known}", about="topic")
     return found

@@ -1,60 +1,93 @@
-"""The base of the statements of one text: the lake, the open unit of work, names and queries."""
+"""What a statement is declared as, an `Operation`, and what it runs on, a `Runner`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import reduce
-from typing import Any, get_type_hints
+from itertools import product
+from typing import Any, TypeVar
 
-from shelduck.doors.sql.sql_session import SqlSession
-from shelduck.doors.sql.targets import QueryScope, relation_frame, text_over
 from shelduck.engine.bridge import engine_for
 from shelduck.engine.query import answer, constant, session_has, temporary_views
 from shelduck.engine.session import DataFrame
 from shelduck.errors import InvalidRequest
+from shelduck.lake.handle import TableHandle
 from shelduck.lake.results import PlainRows, Result, TableName, table_name
-from shelduck.lake.state import LakeState
+from shelduck.lake.sql_session import SqlSession
 from shelduck.lake.unit import UnitOfWork, view_of
 from shelduck.lake.workspace import Workspace
 from shelduck.model.tables.table_version import SchemaInfo, TableVersion
-from shelduck.objects.catalog_verbs import CatalogVerbs
-from shelduck.objects.table import Table
+from shelduck.model.tables.view import ViewVersion
+from shelduck.read.scan.virtual import virtual_columns
 from shelduck.text.query.rewriting import with_variables
-from shelduck.text.statements import statement_values as st
+from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import tokenize
-from shelduck.text.tokens.parts import Call, Expression, FunctionRelation, SessionName
+from shelduck.text.tokens.parts import (
+    Call,
+    Expression,
+    FunctionRelation,
+    NamedTable,
+    Query,
+    Relation,
+    SchemaName,
+    SessionName,
+    Statement,
+)
 
 Answer = DataFrame | PlainRows | Result
+Procedure = Callable[..., Answer]
+Verbs = TypeVar("Verbs", bound=TableHandle)
 
 _HINT = re.compile(r"/\*\+\s*no_rollup(\s*\(\s*\))?\s*\*/", re.IGNORECASE)
-TABLE_FUNCTIONS: dict[str, Callable[[Runner, Call], Answer]] = {}
-"""Functions of a query's FROM by name; `shelduck.doors.sql.calls.functions` fills it."""
 
-Procedure = Callable[..., Answer]
-Run = Callable[["Runner", Any], Answer]
+
+@dataclass(frozen=True, slots=True)
+class QueryScope:
+    """Where names are looked up: the schema of names without one, and a snapshot id.
+
+    ``views`` are the views being read, outermost first, by full name in lower case. ``rollups``
+    says whether rollups may answer for their tables.
+    """
+
+    schema: str
+    version: int | None = None
+    views: tuple[str, ...] = ()
+    rollups: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What names in queries mean, which whoever makes a `Runner` knows.
+
+    ``relation`` gives the rows of a table, a view or a metadata table, and raises NotFound for a
+    name that is none. ``view`` gives those of a view under the names that its query gives to the
+    columns. ``functions`` are the table functions by name.
+    """
+
+    relation: Callable[[UnitOfWork, Relation, QueryScope], DataFrame]
+    view: Callable[[UnitOfWork, ViewVersion], DataFrame]
+    functions: Mapping[str, Callable[[Runner, Call], Answer]]
 
 
 class Runner:
     """One lake, or one open transaction, as statements see it."""
 
-    def __init__(
-        self, state: LakeState, unit: UnitOfWork | None, session: SqlSession | None = None
-    ) -> None:
-        self.state = state
-        self.unit = unit
-        self.session = session or SqlSession(state, unit)
+    def __init__(self, session: SqlSession, sources: Sources) -> None:
+        self.session = session
+        self.state = session.state
+        self.unit = session.unit
+        self.sources = sources
 
-    @property
-    def verbs(self) -> CatalogVerbs:
-        """The verbs over tables and schemas by name."""
-        return CatalogVerbs(self.state, self.unit)
+    def inside(self, unit: UnitOfWork) -> Runner:
+        """Return the same for a unit of work that a statement has opened itself."""
+        return Runner(SqlSession(self.state, unit), self.sources)
 
     def query(
-        self, query: st.Query, prefix: str = "", given: Mapping[str, DataFrame] | None = None
+        self, query: Query, prefix: str = "", given: Mapping[str, DataFrame] | None = None
     ) -> DataFrame:
         """Return the DataFrame of a query; all its tables are read at one snapshot.
 
@@ -68,7 +101,7 @@ class Runner:
         return engine_for(self.state.spark).query(prefix + text, frames)
 
     @contextmanager
-    def views(self, *parts: st.Query | Expression | None) -> Iterator[Callable[[str], str]]:
+    def views(self, *parts: Query | Expression | None) -> Iterator[Callable[[str], str]]:
         """Register the tables that parts of a statement read as Spark views, at one snapshot.
 
         Yields a function that replaces the placeholders in a text by the names of the views.
@@ -86,7 +119,7 @@ class Runner:
 
     def _frames(
         self,
-        part: st.Query | Expression,
+        part: Query | Expression,
         *,
         rollups: bool = False,
         given: Mapping[str, DataFrame] | None = None,
@@ -106,7 +139,7 @@ class Runner:
                 continue
             try:
                 scope = QueryScope(self.state.current.schema, rollups=rollups)
-                frames[word] = relation_frame(unit, relation, scope)
+                frames[word] = self.sources.relation(unit, relation, scope)
             except InvalidRequest as error:
                 # Not in this lake: a temporary view, or a table of another catalog of the session.
                 # Those do not have the lake's snapshots, so time travel always means the lake.
@@ -120,13 +153,13 @@ class Runner:
         call, table = relation.call, relation.table
         if table is not None:
             call = replace(call, positional=(str(table), *call.positional))
-        found = TABLE_FUNCTIONS[call.procedure](self, call)
+        found = self.sources.functions[call.procedure](self, call)
         if isinstance(found, PlainRows):
             return answer(self.state.spark, found.columns, found.rows)
         assert isinstance(found, DataFrame)
         return found
 
-    def _at_its_time(self, relation: st.Relation) -> st.Relation:
+    def _at_its_time(self, relation: Relation) -> Relation:
         """Return a relation with its time, which Spark computes first if it is an expression."""
         if relation.computed is None:
             return relation
@@ -143,19 +176,19 @@ class Runner:
         time = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=value)
         return replace(relation, timestamp=time.isoformat(), computed=None)
 
-    def name(self, found: st.NamedTable, default: str | None = None) -> TableName:
+    def name(self, found: NamedTable, default: str | None = None) -> TableName:
         """Return the schema and table that a name in a statement refers to."""
         return table_name(found.parts, default or self.state.current.schema)
 
-    def table(self, found: st.NamedTable) -> Table:
-        """Return the table object that a name in a statement refers to."""
-        return Table(self.state, self.name(found), self.unit)
+    def verbs(self, kind: type[Verbs], found: NamedTable) -> Verbs:
+        """Return verbs of one kind, of the table that a name in a statement refers to."""
+        return kind(self.state, self.name(found), self.unit)
 
-    def version(self, found: st.NamedTable) -> TableVersion:
+    def version(self, found: NamedTable) -> TableVersion:
         """Return the table as it is now."""
         return self.view().workspace.table(self.name(found))
 
-    def schema(self, found: st.SchemaName | None) -> tuple[Workspace, SchemaInfo]:
+    def schema(self, found: SchemaName | None) -> tuple[Workspace, SchemaInfo]:
         """Return a schema by its name, or the one of names without a schema, and what has it."""
         workspace = self.view().workspace
         return workspace, workspace.schema(found.schema if found else self.state.current.schema)
@@ -163,6 +196,53 @@ class Runner:
     def view(self) -> UnitOfWork:
         """Return the open unit, or a new one that is only read from."""
         return view_of(self.state, self.unit)
+
+
+Reader = Callable[[Cursor], Statement]
+Form = Callable[[Cursor, NamedTable], Statement | None]
+"""Reads what stands behind the table of ALTER TABLE; None if it is a column of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One kind of statement: its name in outcomes, its value, how it runs, and how it is read.
+
+    ``read`` reads what stands behind ``words``, which are the title if there are no others, and
+    ``also`` has more words with readers of their own. ``forms`` read what stands behind the table
+    of ALTER TABLE, with its words. For the words see `phrases`. Without a reader, that of another
+    operation returns the value. ``counts``: the outcome has inserted, updated and deleted rows.
+
+    The rest is for sessions that have lakes among their catalogs. ``makes``: it names something
+    new, which is the catalog's whatever temporary views there are. ``only_lakes``: it has no
+    meaning for a temporary view, and no words in Spark. ``of_current``: it may name no table and no
+    schema. ``sparks``: Spark runs it right.
+    """
+
+    title: str
+    value: type[Statement]
+    run: Callable[[Runner, Any], Answer]
+    read: Reader | None = None
+    words: str = ""
+    also: Mapping[str, Reader] = field(default_factory=dict)
+    forms: Mapping[str, Form] = field(default_factory=dict)
+    counts: bool = False
+    makes: bool = False
+    only_lakes: bool = False
+    of_current: bool = False
+    sparks: bool = False
+
+    @property
+    def readers(self) -> dict[str, Reader]:
+        """What reads the rest of a statement, by the words that begin it."""
+        own = {} if self.read is None else {self.words or self.title: self.read}
+        return {**own, **self.also}
+
+
+def phrases(pattern: str) -> Iterator[tuple[str, ...]]:
+    """Yield what a pattern means: ``A|B`` is one of both, and ``[A B]`` may be missing."""
+    parts = re.findall(r"\[(.*?)\]|(\S+)", pattern)
+    for chosen in product(*((may, "") if may else word.split("|") for may, word in parts)):
+        yield tuple(" ".join(chosen).split())
 
 
 def without_hint(text: str) -> tuple[str, bool]:
@@ -178,6 +258,7 @@ def without_hint(text: str) -> tuple[str, bool]:
     return found, found == text
 
 
-def by_statement(*functions: Run) -> dict[type, Run]:
-    """Return functions by the type of the statement that each takes, as its signature says."""
-    return {list(get_type_hints(function).values())[1]: function for function in functions}
+def text_over(query: Query, frames: Mapping[str, DataFrame]) -> str:
+    """Return the text of a query over these frames, in which ``*`` shows no virtual column."""
+    named = [r.placeholder for r in query.relations if r.virtual and r.placeholder in frames]
+    return query.without({word: virtual_columns(frames[word]) for word in named})

@@ -1,1 +1,0 @@
-"""One function for each kind of statement; `RUN` at the end of a module says which."""

@@ -1,1 +1,0 @@
-"""Statements as values; no text, no lake."""

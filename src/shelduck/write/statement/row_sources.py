@@ -1,0 +1,126 @@
+"""Where rows of a statement come from: a table or a query, and the condition that joins them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from shelduck.engine.rows.assignments import SetValue
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.text.quoting import backticked
+from shelduck.text.query.expressions import expression_of, skip_expression, take_alias
+from shelduck.text.query.read_query import begins_query
+from shelduck.text.query.relations import JOINS, Found
+from shelduck.text.query.rewriting import Rewriting, Span
+from shelduck.text.query.travel import read_time
+from shelduck.text.query.value_rows import as_time
+from shelduck.text.tokens.cursor import Cursor
+from shelduck.text.tokens.parts import Assignment, Expression, Query, Selection, Target, query_over
+
+
+def take_joined(
+    cursor: Cursor, found: Found, alias: str | None, spans: list[Span]
+) -> tuple[Rewriting, Target, Query, str | None, Expression]:
+    """Take the source and the condition of UPDATE … FROM and DELETE … USING, to the end.
+
+    Returns the texts, of which ``spans`` are others, and what begins a MERGE that means the same.
+    """
+    source = take_source(cursor, "WHERE")
+    condition = take_condition(cursor)
+    cursor.end()
+    own = [] if condition is None else [condition]
+    texts = Rewriting(cursor, [*source.spans, *spans, *own], target=found, source=source.table)
+    on = expression_of(texts, condition) or Expression("true")
+    return texts, texts.target(alias), *source.rewritten(texts), on
+
+
+def selection(
+    cursor: Cursor, found: Found, alias: str | None, ends: Collection[str] = ()
+) -> Selection:
+    """Take WHERE and its condition, or nothing, up to the statement's end.
+
+    The words of ``ends`` close the condition, and nothing may follow it.
+    """
+    condition = take_condition(cursor, ends)
+    cursor.end()
+    texts = Rewriting(cursor, [] if condition is None else [condition], target=found)
+    return Selection(texts.target(alias), expression_of(texts, condition))
+
+
+def take_condition(cursor: Cursor, ends: Collection[str] = ()) -> Span | None:
+    """Take WHERE and its condition, or nothing; the words of ``ends`` close it."""
+    return skip_expression(cursor, ends, what="a condition") if cursor.accept("WHERE") else None
+
+
+@dataclass(frozen=True, slots=True)
+class RowSource:
+    """A table, or the tokens of a query, with the alias as written and names for its columns."""
+
+    alias: str | None
+    columns: tuple[str, ...] = ()
+    table: Found | None = None
+    query: Span | None = None
+
+    @property
+    def spans(self) -> list[Span]:
+        """The tokens of the query."""
+        return [] if self.query is None else [self.query]
+
+    def rewritten(self, texts: Rewriting) -> tuple[Query, str | None]:
+        """Return the rows as a query, and the alias, None for a query without one."""
+        if self.query is None:
+            query, own_name = texts.source()
+            alias = self.alias or own_name
+        else:
+            query, alias = texts.query(self.query), self.alias
+        if self.columns:
+            assert alias is not None
+            names = ", ".join(backticked(c) for c in self.columns)
+            text = f"SELECT * FROM ({query.text}) AS {backticked(alias)}({names})"
+            query = query_over(text, query)
+        return query, alias
+
+
+def take_source(cursor: Cursor, end: str) -> RowSource:
+    """Take a table or a query in brackets, and its alias; ``end`` is the word that may follow.
+
+    Raises Unsupported for several, joined or listed.
+    """
+    if cursor.sees("("):
+        if not begins_query(cursor):
+            cursor.take()
+            raise cursor.failure("a query: SELECT, WITH, FROM, VALUES or TABLE")
+        first = cursor.at
+        cursor.skip_group()
+        query, table = (first + 1, cursor.at - 1), None
+        alias = take_alias(cursor, end)
+    else:
+        query = None
+        start = cursor.peek().start
+        name = cursor.table_name()
+        if cursor.sees("("):
+            raise cursor.failure("a table, or a query in brackets: (SELECT ...)")
+        version, timestamp = read_time(cursor)
+        behind = cursor.tokens[cursor.at - 1].end
+        alias = take_alias(cursor, end)
+        table = Found(name, start, behind, None if alias else behind, version, timestamp)
+    columns = cursor.columns() if alias is not None and cursor.sees("(") else ()
+    if cursor.sees(",") or cursor.peek().key in JOINS - {"ON", "USING"}:
+        raise cursor.refusal("more than one source", "write them as a query: (SELECT ... ) AS s")
+    return RowSource(alias, columns, table, query)
+
+
+def set_values(
+    target: Target,
+    assignments: Sequence[Assignment],
+    table: TableVersion,
+    named: Callable[[str], str],
+) -> list[SetValue]:
+    """Return assignments of a statement as values, with placeholders replaced by table names."""
+    found = []
+    names = table.columns.names
+    for a in assignments:
+        path = target.column(a.path, names)
+        text = None if a.value is None else as_time(named(a.value.text), table.columns.find(path))
+        found.append(SetValue(path, text))
+    return found
