@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from pyspark.sql.pandas.types import to_arrow_type
 
-from shelduck.engine.bridge import engine_of
+from shelduck.engine.bridge import engine_for
 from shelduck.engine.bridge.lake_catalog import held_frames
 
 _AT_ONCE = 10_000
@@ -133,7 +133,7 @@ def local_size(rows: DataFrame) -> int | None:
 
     None if a job would have to compute them, and over Spark Connect, which shows no plans.
     """
-    plan = engine_of(rows).optimized_plan(rows)
+    plan = engine_for(rows.sparkSession).optimized_plan(rows)
     if plan is None or plan.getClass().getName() != _LOCAL:
         return None
     return int(plan.data().size())

@@ -11,7 +11,7 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.catalog.read.queries import chunks
-from shelduck.engine.bridge import engine_for, engine_of
+from shelduck.engine.bridge import engine_for
 from shelduck.engine.files.layouts import read_layouts
 from shelduck.engine.files.listing import absent_files
 from shelduck.engine.session import DataFrame, SparkSession
@@ -160,7 +160,7 @@ class TableRows:
         ``found`` are the rows of a frame of the files, with all columns, for which the condition is
         true. None if it is more than filters on one scan.
         """
-        texts = engine_of(found).whole_condition(found)
+        texts = engine_for(found.sparkSession).whole_condition(found)
         if not texts:
             return None
         plan, pruner = self._scan(None)

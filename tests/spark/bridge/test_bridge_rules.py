@@ -93,7 +93,8 @@ def code_of(source):
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("broken", CLASSES)
 def test_a_class_that_does_not_compile_turns_off_only_its_rules(spark, monkeypatch, broken):
-    # The others are loaded already.
+    # The others are there already.
+    classes.loaded(spark)
     sources = {name: text for name, text in classes._sources().items() if name in CLASSES}
     sources[broken] = sources[broken].replace(f"class {broken} ", f"clas {broken} ")
     monkeypatch.setattr(classes, "_sources", lambda: sources)
@@ -114,7 +115,7 @@ def test_a_broken_rule_is_told_once_with_what_is_lost(spark, bridge, monkeypatch
     monkeypatch.setattr(classes, "_told", set())
     warnings.simplefilter("always")
     for _ in range(2):
-        monkeypatch.setattr(classic, "_installed", {})
+        monkeypatch.setattr(bridge, "_installed", set())
         bridge.compute_few_rows()
 
     assert bridge.add_rule() is False

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from shelduck.alter.statement import AlterTableStatement
 from shelduck.alter.verb import ShapeVerbs
-from shelduck.engine.bridge import engine_of
+from shelduck.engine.bridge import engine_for
 from shelduck.engine.session import DataFrame
 from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import PlainRows
@@ -131,7 +131,7 @@ def explain(runner: Runner, statement: Explain) -> DataFrame | PlainRows:
         _require_assigned(runner.version(statement.changed), statement)
     if statement.mode == "analyze":
         rows = runner.query(statement.query)
-        return PlainRows("plan string", [(engine_of(rows).measured_plan(rows),)])
+        return PlainRows("plan string", [(engine_for(rows.sparkSession).measured_plan(rows),)])
     # EXPLAIN would show what is wrong with a query as if it were a plan.
     runner.query(statement.query)
     mode = "" if statement.mode == "simple" else f"{statement.mode.upper()} "

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, cast
-from weakref import WeakSet
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -63,8 +62,6 @@ _DELETES = T.StructType(
 _TABLE_NAME = re.compile(r"'UnresolvedRelation \[(.*?)\], \[")
 _COUNTS = "shelduck counts"
 _ENGINE = "_shelduck_engine"
-# Sessions whose planner has a rule or strategy of the bridge, by its class.
-_installed: dict[str, WeakSet[SparkSession]] = {}
 
 
 def engine_for(spark: SparkSession) -> Engine:
@@ -78,11 +75,6 @@ def engine_for(spark: SparkSession) -> Engine:
         has_jvm = getattr(spark, "_jsparkSession", None) is not None
         kept[_ENGINE] = ClassicEngine(spark) if has_jvm else Engine(spark)
     return kept[_ENGINE]
-
-
-def engine_of(rows: DataFrame) -> Engine:
-    """Return the way into the session of some rows."""
-    return engine_for(rows.sparkSession)
 
 
 def select_named(rows: DataFrame, columns: Sequence[Named]) -> DataFrame:
@@ -157,6 +149,10 @@ class ClassicEngine(Engine):
     stops_jobs = True
     finds_catalogs = True
 
+    def __init__(self, spark: SparkSession) -> None:
+        super().__init__(spark)
+        self._installed: set[str] = set()
+
     @cached_property
     def _classes(self) -> LoadedClasses:
         return loaded(self.spark)
@@ -172,15 +168,13 @@ class ClassicEngine(Engine):
     def prepare(self) -> None:
         _ = self._classes
 
-    def _frame(self, found: Any) -> DataFrame:
-        return DataFrame(found, self.spark)
-
     def select(self, rows: DataFrame, columns: Sequence[Named]) -> DataFrame:
-        return self._frame(self._classes.plans.select(java_frame(rows), *_columns(columns)))
+        found = self._classes.plans.select(java_frame(rows), *_columns(columns))
+        return DataFrame(found, self.spark)
 
     def select_bound(self, rows: DataFrame, columns: Sequence[Named], zone: str) -> DataFrame:
         given = (java_frame(rows), *_columns(columns), ROW, zone or "UTC")
-        return self._frame(self._classes.plans.selectBound(*given))
+        return DataFrame(self._classes.plans.selectBound(*given), self.spark)
 
     def query(self, text: str, relations: Mapping[str, DataFrame]) -> DataFrame:
         if not relations:
@@ -191,7 +185,8 @@ class ClassicEngine(Engine):
         names = rows_of((f"{word}{unique}",) for word in relations)
         frames = [java_frame(rows) for rows in relations.values()]
         # Spark knows the names only for this query.
-        return self._frame(self._classes.plans.query(java_session(self.spark), text, names, frames))
+        found = self._classes.plans.query(java_session(self.spark), text, names, frames)
+        return DataFrame(found, self.spark)
 
     def tables_in(self, text: str) -> list[str]:
         plan = java_session(self.spark).sessionState().sqlParser().parsePlan(text)
@@ -206,7 +201,7 @@ class ClassicEngine(Engine):
             (name, "string" if isinstance(v, str) else "bigint", None if v is None else str(v))
             for name, v in row.items()
         )
-        return self._frame(self._classes.plans.row(java_session(self.spark), fields))
+        return DataFrame(self._classes.plans.row(java_session(self.spark), fields), self.spark)
 
     def optimized_plan(self, rows: DataFrame) -> Any:
         return java_frame(rows).queryExecution().optimizedPlan()
@@ -227,20 +222,20 @@ class ClassicEngine(Engine):
 
     def held(self, rows: DataFrame) -> DataFrame | None:
         found = self._classes.plans.held(java_frame(rows))
-        return None if found is None else self._frame(found)
+        return None if found is None else DataFrame(found, self.spark)
 
     def kept(self, rows: DataFrame) -> DataFrame:
         return self.held(rows) or rows
 
     def own(self, rows: DataFrame) -> DataFrame:
-        return self._frame(self._classes.plans.own(java_frame(rows)))
+        return DataFrame(self._classes.plans.own(java_frame(rows)), self.spark)
 
     def unaliased(self, rows: DataFrame) -> DataFrame:
-        return self._frame(self._classes.plans.unaliased(java_frame(rows)))
+        return DataFrame(self._classes.plans.unaliased(java_frame(rows)), self.spark)
 
     def checkpoint(self, rows: DataFrame, counts: Sequence[Column]) -> tuple[DataFrame, list[int]]:
         observed = rows.observe(_COUNTS, *counts)
-        found = self._frame(self._classes.plans.computed(java_frame(observed)))
+        found = DataFrame(self._classes.plans.computed(java_frame(observed)), self.spark)
         # An Observation waits for a message to a listener, and a busy Spark drops such messages.
         told = java_frame(observed).queryExecution().observedMetrics().apply(_COUNTS)
         return found, [int(told.getLong(n)) for n in range(len(counts))]
@@ -307,12 +302,10 @@ class ClassicEngine(Engine):
 
     def _install(self, rule: str) -> None:
         """Add a rule or strategy to the planner of the session, once."""
-        known = _installed.setdefault(rule, WeakSet())
-        if self.spark in known:
-            return
-        known.add(self.spark)
-        # A Spark that cannot run it finds the same rows without it.
-        self._added(rule)
+        if rule not in self._installed:
+            self._installed.add(rule)
+            # A Spark that cannot run it finds the same rows without it.
+            self._added(rule)
 
     def _added(self, rule: str) -> bool:
         """Add a rule or strategy; False, and a warning, if this Spark cannot run it."""

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Named, Sql, column_of, engine_of, select_named
+from shelduck.engine.bridge import Named, Sql, column_of, engine_for, select_named
 from shelduck.engine.named_errors import first_line
 from shelduck.engine.rows import store_rules
 from shelduck.engine.rows.bound import Ruling, bound, by_zone, tried
@@ -278,7 +278,7 @@ def _computed(
         more: list[Named] = [value(one) for one in some]
         kept: list[Named] = [Named(name, backticked(name)) for name in names]
         try:
-            rows = engine_of(rows).select_bound(rows, [*kept, *more], zone)
+            rows = engine_for(rows.sparkSession).select_bound(rows, [*kept, *more], zone)
         except AnalysisException as error:
             raise InvalidRequest(f"{cannot(some)}: {first_line(error)}") from error
         names = [*names, *(one.name for one in more)]

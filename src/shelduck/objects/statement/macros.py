@@ -23,7 +23,7 @@ from shelduck.text.query.harmless import refuse_harmful
 from shelduck.text.query.macro_calls import Macro, MacroForm, expanded, qualified
 from shelduck.text.query.read_query import sole_query
 from shelduck.text.query.translate import refusal_expression, refusal_query, translated_macro
-from shelduck.text.tokens.arguments import Listing, is_like, listing, read_literal
+from shelduck.text.tokens.arguments import ShowObjects, is_like, listing, read_literal
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind
 from shelduck.text.tokens.parts import OfTable, TimestampText
@@ -72,7 +72,7 @@ class DropMacroStatement(OfTable):
     if_exists: bool = False
 
 
-class ShowMacros(Listing):
+class ShowMacros(ShowObjects):
     """SHOW MACROS."""
 
 

@@ -32,7 +32,7 @@ from shelduck.objects.targets import query_frame
 from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.text.foreign_words import SPARKS
 from shelduck.text.query.read_query import begins_query
-from shelduck.text.tokens.arguments import Listing, is_like, listing, read_property_key
+from shelduck.text.tokens.arguments import ShowObjects, is_like, listing, read_property_key
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind
 from shelduck.text.tokens.parts import NamedTable, OfTable, SchemaName
@@ -49,11 +49,11 @@ _DETAIL = (
 _NO_TABLES = (*SCHEMA_WORDS, "FUNCTION", "PROCEDURE", "CATALOG", "QUERY")
 
 
-class ShowSchemas(Listing):
+class ShowSchemas(ShowObjects):
     """SHOW SCHEMAS of the lake, or of those in ``schema``."""
 
 
-class ShowTables(Listing):
+class ShowTables(ShowObjects):
     """SHOW TABLES."""
 
 

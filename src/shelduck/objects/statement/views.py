@@ -20,7 +20,7 @@ from shelduck.objects.targets import frame_of, require_harmless
 from shelduck.text.query.read_query import read_query
 from shelduck.text.query.translate import CATALOG, duckdb_query, refusal_query, require_columns
 from shelduck.text.query.travel import read_version
-from shelduck.text.tokens.arguments import Listing, is_like, listing, take_comment
+from shelduck.text.tokens.arguments import ShowObjects, is_like, listing, take_comment
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.parts import NamedTable, OfTable, Query, Relation, SessionName
 
@@ -101,7 +101,7 @@ class DropViewStatement(OfTable):
     if_exists: bool = False
 
 
-class ShowViews(Listing):
+class ShowViews(ShowObjects):
     """SHOW VIEWS."""
 
 

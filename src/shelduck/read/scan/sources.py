@@ -22,7 +22,7 @@ class GroupSize:
 class FileSource:
     """The files that a plan names, of which nothing more is known.
 
-    Spark asks while it plans a query, from any thread. Over Spark Connect, nobody asks.
+    Spark asks while it plans a query, from any thread. Over Spark Connect, it is asked before.
     """
 
     knows_values = False

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import engine_of
+from shelduck.engine.bridge import engine_for
 from shelduck.model.changes.stream import StreamPart
 from shelduck.model.text.quoting import backticked
 from shelduck.read.scan.change_feed import ROW_ID, VERSION, Feed, arrivals
@@ -47,7 +47,7 @@ def run_id_of(batch: DataFrame) -> str | None:
 
     If a query is started again with its checkpoint, this is another run.
     """
-    return None if query_id_of(batch) is None else engine_of(batch).property_of(_RUN_ID)
+    return engine_for(batch.sparkSession).property_of(_RUN_ID) if query_id_of(batch) else None
 
 
 def query_id_of(batch: DataFrame) -> str | None:
@@ -55,4 +55,4 @@ def query_id_of(batch: DataFrame) -> str | None:
 
     It belongs to the checkpoint: if a query is started again with it, the id stays.
     """
-    return engine_of(batch).property_of(_QUERY_ID)
+    return engine_for(batch.sparkSession).property_of(_QUERY_ID)

@@ -256,7 +256,7 @@ def not_alone(cursor: Cursor, what: str) -> Unsupported:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing(Statement):
+class ShowObjects(Statement):
     """What lists objects of a schema, None for the current one.
 
     ``like`` is Spark's pattern: ``*`` for anything, ``|`` for or.
@@ -266,10 +266,10 @@ class Listing(Statement):
     like: str | None = None
 
 
-def listing(kind: type[Listing]) -> Callable[[Cursor], Statement]:
+def listing(kind: type[ShowObjects]) -> Callable[[Cursor], Statement]:
     """Return what reads such a statement behind its words."""
 
-    def read(cursor: Cursor) -> Listing:
+    def read(cursor: Cursor) -> ShowObjects:
         schema = cursor.schema_name() if cursor.accept_any("IN", "FROM") else None
         pattern = None
         if cursor.accept("LIKE") or cursor.peek().kind is TokenKind.STRING:

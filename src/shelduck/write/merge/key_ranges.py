@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import engine_of
+from shelduck.engine.bridge import engine_for
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.quoting import backticked
@@ -288,7 +288,7 @@ def _parts(rows: DataFrame, keys: Sequence[_Key], cuts: Sequence[Any]) -> list[R
 
 def small_source(source: DataFrame) -> Kept | None:
     """Return the rows of a source, computed and kept, None if there are many."""
-    plan = engine_of(source).optimized_plan(source)
+    plan = engine_for(source.sparkSession).optimized_plan(source)
     if plan is None or plan.stats().sizeInBytes() > _MOST_BYTES:
         return None
     found = keep(source)

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Named, engine_of, select_named
+from shelduck.engine.bridge import Named, engine_for, select_named
 from shelduck.engine.query import arrow_frame, is_local, local_size
 from shelduck.engine.rows.assign import telling_failures
 from shelduck.model.files.data_file import DataFile, InlinedRows
@@ -70,13 +70,13 @@ def keep(rows: DataFrame, *conditions: Column) -> Kept:
     """
     if not conditions:
         with telling_failures():
-            here = engine_of(rows).held(rows)
+            here = engine_for(rows.sparkSession).held(rows)
         if here is not None:
             return Kept(here, local_size(here) or 0, (), in_plan=True)
     counts = [F.count(F.lit(1)), *map(F.count_if, conditions)]
     named = [c.alias(f"{n}") for n, c in enumerate(counts)]
     with telling_failures():
-        found, (count, *holds) = engine_of(rows).checkpoint(rows, named)
+        found, (count, *holds) = engine_for(rows.sparkSession).checkpoint(rows, named)
     return Kept(found.coalesce(1) if count <= FEW else found, count, tuple(holds))
 
 
@@ -191,7 +191,7 @@ def can_bring(rows: DataFrame) -> bool:
 
     A value that does not fit its column is InvalidRequest.
     """
-    if not engine_of(rows).has_its_rows(rows):
+    if not engine_for(rows.sparkSession).has_its_rows(rows):
         return False
     if not all(isinstance(f.dataType, _SAME_IN_ARROW) for f in rows.schema):
         return False

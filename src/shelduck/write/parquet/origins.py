@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Named, engine_of, select_named
+from shelduck.engine.bridge import Named, engine_for, select_named
 from shelduck.engine.bridge.engine import EXACT_PATH
 from shelduck.engine.files.footers import read_columns
 from shelduck.engine.files.storage import Listed, delete_files
@@ -121,7 +121,7 @@ def taken_origins(spark: SparkSession, root: str, files: Sequence[str], count: i
         if count > _MOST_COLLECTED:
             read = spark.read.schema(_SHAPE).options(**EXACT_PATH, **spark_options([root]))
             found = read.parquet(*[spark_path(root + name) for name in files])
-            return Origins(engine_of(found).checkpoint(found, [F.count("*").alias("0")])[0])
+            return Origins(engine_for(spark).checkpoint(found, [F.count("*").alias("0")])[0])
         with ThreadPoolExecutor(_THREADS) as pool:
             tables = pool.map(lambda name: read_columns(root + name, None), files)
             return Origins(pa.concat_tables(tables))

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Named, engine_of, select_named
+from shelduck.engine.bridge import Named, engine_for, select_named
 from shelduck.engine.files.footers import read_columns
 from shelduck.engine.query import is_local, local_size
 from shelduck.engine.rows.assign import telling_failures
@@ -39,7 +39,7 @@ def small_rows(df: DataFrame, table: TableVersion, limit: int) -> InlinedBatch |
     if a job would have to compute the rows, which does not run, or if there are too many. A value
     that does not fit its column, or that other readers do not hold, is InvalidRequest.
     """
-    if not engine_of(df).has_its_rows(df):
+    if not engine_for(df.sparkSession).has_its_rows(df):
         return None
     columns = table.columns
     carried = select_named(df, _carried_all(columns))
