@@ -20,8 +20,7 @@ from shelduck.engine.session import DataFrame, SparkSession, StructType
 from shelduck.engine.types import data_type_of
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.tables.computed import Identity
-from shelduck.model.text.names import split_name
-from shelduck.model.text.quoting import backticked, quote_text
+from shelduck.model.text.names import backticked, quote_text, split_name
 from shelduck.model.types.data_types import type_text
 from shelduck.objects.table import Table
 from shelduck.read.scan.matching import Condition, Where

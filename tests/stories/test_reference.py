@@ -12,8 +12,7 @@ import pytest
 
 import shelduck
 from shelduck.doors.sql.calls.procedures import PROCEDURES
-from shelduck.doors.sql.operations import OPERATIONS
-from shelduck.doors.sql.parse import pieces
+from shelduck.doors.sql.parse import OPERATIONS, pieces
 from shelduck.lake.operation import phrases
 from shelduck.metrics import METRICS
 from shelduck.model.tables import properties

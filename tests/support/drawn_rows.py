@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from shelduck.model.text.quoting import quote_name, quote_text
+from shelduck.model.text.names import quote_name, quote_text
 
 
 def leaf(kind: str, n: int) -> tuple[str, Any]:

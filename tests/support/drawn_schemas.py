@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from shelduck.model.text.quoting import quote_name, quote_text
+from shelduck.model.text.names import quote_name, quote_text
 
 TYPES = {
     "INT": ("7", "-1"),

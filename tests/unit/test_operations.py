@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import shelduck.doors.lake  # noqa: F401 - knows all statements
-from shelduck.doors.sql.operations import OPERATIONS, READERS
+from shelduck.doors.sql.parse import OPERATIONS, READERS
 from shelduck.text.tokens.parts import Statement
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shelduck.doors.sql.parse import parse
 from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Schema
-from shelduck.model.text.quoting import quote_text
+from shelduck.model.text.names import quote_text
 from shelduck.model.types.data_types import (
     Decimal,
     List,

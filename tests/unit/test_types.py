@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.model.types.data_types import (
     PRIMITIVES,
     Decimal,

@@ -31,7 +31,7 @@ from shelduck.model.tables.partition import (
     named_keys,
 )
 from shelduck.model.tables.schema import Path, path_text
-from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.model.text.names import backticked, quote_name
 from shelduck.text.ddl.column_clauses import Beside, ColumnDefinition, read_columns
 from shelduck.text.ddl.partitioning import read_partition_key
 from shelduck.text.tokens.arguments import end_alone, not_alone, read_job_properties, take_comment

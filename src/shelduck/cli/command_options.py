@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from shelduck.cli.config import config_file, lake_names
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 
 console = Console()
 

@@ -53,7 +53,7 @@ def maintain(
 
     You can run any number of processes: they share the tables.
     """
-    from shelduck.lake.instants import seconds_of
+    from shelduck.lake.lookup import seconds_of
 
     pause = None if every is None else seconds_of("--every", every)
 

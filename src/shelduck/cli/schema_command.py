@@ -11,7 +11,7 @@ import typer
 from shelduck.cli.command_options import Catalog, Conf, Json, OneTable, console, print_rows
 from shelduck.cli.config import connect_existing
 from shelduck.errors import Conflict, InvalidRequest
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.model.types.data_types import type_text
 
 if TYPE_CHECKING:

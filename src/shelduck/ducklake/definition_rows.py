@@ -24,8 +24,7 @@ from shelduck.model.tables.view import (
     MacroVersion,
     ViewDefinition,
 )
-from shelduck.model.text.names import directory
-from shelduck.model.text.quoting import double_quoted
+from shelduck.model.text.names import directory, double_quoted
 
 VIEW_TAGS = ("comment", SPARK_SQL, PINNED)
 """The keys of the tags of a view."""

@@ -20,7 +20,7 @@ from shelduck.ducklake.tables import columns_of, table_of
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import COUNTS
 from shelduck.model.tables.table_version import PartitionColumn
-from shelduck.model.text.quoting import INSIDE
+from shelduck.model.text.names import INSIDE
 
 _OPTION = "ducklake"
 """The execution option of an engine that names the version of its lake."""

@@ -15,7 +15,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.engine.types import spark_type
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Field
-from shelduck.model.text.quoting import quote_text
+from shelduck.model.text.names import quote_text
 from shelduck.model.types.bounds import bound
 from shelduck.model.types.data_types import FLOATS, DataType, Leaf, List, Map, Struct
 from shelduck.model.types.literals import blob_bytes, float_value

@@ -20,10 +20,9 @@ from shelduck.jobs.worker import JobWorker
 from shelduck.lake.done import require_files
 from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.handle import TellsOfSpark
-from shelduck.lake.leases import is_gone, new_identity
+from shelduck.lake.leases import Turns, is_gone, new_identity
 from shelduck.lake.results import Committed, TableName
 from shelduck.lake.state import LakeState
-from shelduck.lake.turns import Turns
 from shelduck.lake.unit import UnitOfWork
 from shelduck.metrics import JOB_DURATION, timed
 from shelduck.model.changes.change import Change
@@ -34,7 +33,7 @@ from shelduck.model.tables.rollup import RollupSpec, rollup_names
 from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.model.tables.writable import require_writable
 from shelduck.model.text.intervals import whole_number
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.model.text.shown import html_text
 from shelduck.rollups.builder import drop_unlisted, is_taken, refolding
 from shelduck.rollups.rollup_plan import plan_rollup

@@ -21,7 +21,7 @@ from shelduck.model.tables.rollup import (
     rollup_names,
 )
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.rollups.rollup_tables import drop_rollup
 from shelduck.text.tokens.arguments import read_job_properties
 from shelduck.text.tokens.cursor import Cursor

@@ -32,7 +32,7 @@ from shelduck.model.tables.keys import (
 from shelduck.model.tables.partition import ResetSorting, SetSorting, SortKey
 from shelduck.model.tables.schema import Field, FieldId, Schema, path_text
 from shelduck.model.tables.table_version import PartitionColumn, TableVersion
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.model.types.data_types import SIGNED, UNSIGNED, DataType, Decimal
 from shelduck.text.ddl.sorting import duckdb_name
 

@@ -6,11 +6,12 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Self, TypeVar
 
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
@@ -25,7 +26,7 @@ from shelduck.catalog.running.writers import (
     renew_upkeep,
     renew_writers,
 )
-from shelduck.errors import ShelduckError
+from shelduck.errors import NotFound, ShelduckError
 from shelduck.model.changes.job import BEAT
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table_version import TableVersion
@@ -239,3 +240,41 @@ class Maintainer:
                         forget_upkeep(self._store, subject, self._id)
                     else:
                         release_upkeep(self._store, subject, self._id, is_done=claim.is_done)
+
+
+Thing = TypeVar("Thing")
+Result = TypeVar("Result")
+
+
+class Turns:
+    """Processes all things even if some fail; raises the first error at the end."""
+
+    def __init__(self) -> None:
+        self._failed: list[Exception] = []
+
+    def each(
+        self,
+        things: Iterable[Thing],
+        act: Callable[[Thing], Result],
+        told: Callable[[Thing], str] = "while working on table {}".format,
+    ) -> Iterator[Result]:
+        """Yield the result for each thing; an error gets a note from ``told`` about its thing.
+
+        Tables that were dropped in the meantime are skipped.
+        """
+        for thing in things:
+            try:
+                done = act(thing)
+            except Exception as error:  # noqa: BLE001 - raised after the others
+                if not (isinstance(error, NotFound) and error.about == "table"):
+                    error.add_note(told(thing))
+                    self._failed.append(error)
+            else:
+                yield done
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self._failed:
+            raise self._failed[0]

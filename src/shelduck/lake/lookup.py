@@ -1,12 +1,13 @@
-"""Names and snapshots resolved to tables, and plans checked, the same for every verb."""
+"""Names, snapshots and times resolved to tables, and plans checked, the same for every verb."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 
+from shelduck import clock
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.catalog.read import read as catalog_read
@@ -16,7 +17,6 @@ from shelduck.catalog.running.job_rows import published_conversions, speeds
 from shelduck.catalog.schema.own_tables import if_known
 from shelduck.errors import Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.lake.evolution.alter_plan import AlterPlan, Speed
-from shelduck.lake.instants import instant
 from shelduck.lake.results import TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
@@ -25,7 +25,8 @@ from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.tables.schema import Field, FieldId, path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.view import ViewVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.intervals import Interval, parse_interval
+from shelduck.model.text.names import backticked
 from shelduck.read.table_rows import TableRows, table_rows
 
 
@@ -226,3 +227,58 @@ def view_named(unit: UnitOfWork, name: TableName) -> ViewVersion:
     schema = unit.workspace.schema(name.home)
     known = unit.workspace.view_names(schema)
     raise NotFound.named("view", name.name, known, where=f"schema {schema.text!r}")
+
+
+Zone = Callable[[], tzinfo | None]
+"""Tells the time zone of times without an offset, None for the machine's; asked only for those."""
+
+
+def instant(value: str | datetime, zone: Zone) -> datetime:
+    """Return the instant of ``value``; without an offset it is a local time of ``zone``.
+
+    A time that the zone has twice is the earlier one; one that it never has is as much later as the
+    clocks are set forward, as in Spark.
+
+    >>> from datetime import timezone
+    >>> instant("2026-01-01", lambda: timezone(timedelta(hours=2))).isoformat()
+    '2026-01-01T00:00:00+02:00'
+    >>> instant("2026-01-01 12:00Z", lambda: timezone(timedelta(hours=2))).isoformat()
+    '2026-01-01T12:00:00+00:00'
+    """
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError as error:
+            raise InvalidRequest(
+                f"{value!r} is not a timestamp; write 2026-01-31 or 2026-01-31 12:30:00+00:00"
+            ) from error
+    if not isinstance(value, datetime):
+        raise InvalidRequest(f"{value!r} is not a timestamp; pass text or a datetime")
+    if value.tzinfo is not None:
+        return value
+    local = value.replace(tzinfo=zone(), fold=0)
+    # The way over UTC gives a time that the zone never has its true offset.
+    return local.astimezone(UTC).astimezone(local.tzinfo)
+
+
+def earlier(value: str | datetime | timedelta | Interval, zone: Zone) -> datetime:
+    """Return a point in time as `instant` does, or a span such as ``"7 days"`` before now."""
+    now = clock.now()
+    if isinstance(value, timedelta):
+        return now - value
+    if isinstance(value, str):
+        value = parse_interval(value) or value
+    return value.before(now) if isinstance(value, Interval) else instant(value, zone)
+
+
+def seconds_of(name: str, value: str | timedelta) -> float:
+    """Return the seconds of a span such as ``"10 minutes"``; InvalidRequest names the argument."""
+    found = parse_interval(value) if isinstance(value, str) else value
+    if isinstance(found, Interval):
+        now = clock.now()
+        found = now - found.before(now)
+    if not isinstance(found, timedelta) or found <= timedelta(0):
+        raise InvalidRequest(
+            f"{name} does not accept {value!r}; give a time above zero, such as '10 minutes'"
+        )
+    return found.total_seconds()

@@ -10,8 +10,13 @@ from rich.filesize import decimal
 from shelduck.catalog.upkeep.migrate import MigrationStep
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table_version import Snapshot, TableVersion
-from shelduck.model.text.names import shown_schema
-from shelduck.model.text.quoting import quote_name, schema_names, schema_text, schema_word
+from shelduck.model.text.names import (
+    quote_name,
+    schema_names,
+    schema_text,
+    schema_word,
+    shown_schema,
+)
 from shelduck.model.text.shown import Shown, html_table
 
 

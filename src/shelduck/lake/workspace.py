@@ -39,8 +39,7 @@ from shelduck.model.tables.view import (
     ViewDefinition,
     ViewVersion,
 )
-from shelduck.model.text.names import directory, shown_schema, split_name
-from shelduck.model.text.quoting import schema_names, schema_word
+from shelduck.model.text.names import directory, schema_names, schema_word, shown_schema, split_name
 
 
 class Workspace:

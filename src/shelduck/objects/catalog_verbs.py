@@ -15,8 +15,7 @@ from shelduck.lake.results import Result, TableName
 from shelduck.lake.unit import UnitOfWork, carry_out, view_of
 from shelduck.lake.workspace import Workspace
 from shelduck.model.tables.keys import KeySpec
-from shelduck.model.text.names import split_name
-from shelduck.model.text.quoting import schema_word
+from shelduck.model.text.names import schema_word, split_name
 from shelduck.model.types.data_types import Member, declared_type
 from shelduck.objects.statement.create_table import CreateTableStatement, creating
 from shelduck.objects.statement.schemas_and_tables import dropped_table

@@ -11,7 +11,7 @@ from shelduck.engine.session import SparkSession
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.lake.done import Counts, Done, discard
 from shelduck.lake.handle import TableHandle
-from shelduck.lake.instants import instant
+from shelduck.lake.lookup import instant
 from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import Result, TableName
 from shelduck.lake.state import LakeState
@@ -32,8 +32,8 @@ from shelduck.model.files.layout import ROW_ID_COLUMN, SNAPSHOT_FIELD
 from shelduck.model.tables.rollup import ROLLUPS, refuse_rollup
 from shelduck.model.tables.schema import retyped
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.read.plan.scan import PLANNED
 from shelduck.read.scan.change_feed import Feed
-from shelduck.read.scan.sources import PLANNED
 from shelduck.read.table_rows import TableRows, table_rows
 from shelduck.text.query.travel import read_time
 from shelduck.text.tokens.cursor import Cursor

@@ -19,8 +19,7 @@ from shelduck.model.tables.options import (
 )
 from shelduck.model.tables.schema import FieldId, TableId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.names import split_name
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name, split_name
 
 
 @dataclass(frozen=True, slots=True)

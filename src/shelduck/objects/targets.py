@@ -9,13 +9,13 @@ from shelduck.catalog.read.views_and_macros import view as read_view
 from shelduck.engine.bridge import Named, engine_for, select_named
 from shelduck.engine.session import DataFrame
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
-from shelduck.lake.instants import instant
+from shelduck.lake.lookup import instant
 from shelduck.lake.operation import QueryScope, text_over
 from shelduck.lake.pinned_views import pinned_query
 from shelduck.lake.results import TableName, table_name
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.tables.view import ViewVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.objects.information_schema import NAME as INFORMATION_SCHEMA
 from shelduck.objects.information_schema import information_table
 from shelduck.objects.metadata_tables import ICEBERGS, TABLES, metadata_table

@@ -29,9 +29,8 @@ from shelduck.model.files.data_file import (
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.file_lists import FileList, FileLists, Numbers, within
-from shelduck.read.plan.scan import ScanGroup, ScanPlan
+from shelduck.read.plan.scan import GroupSize, ScanGroup, ScanPlan
 from shelduck.read.pruning import Pruner, part_of
-from shelduck.read.scan.sources import GroupSize
 
 PART = 5_000
 """So many files are looked up at a time."""

@@ -30,8 +30,7 @@ from shelduck.read.plan.answers import (
     whole_number_ranges,
 )
 from shelduck.read.plan.prune import certain_files, is_checked, matching_files
-from shelduck.read.plan.scan import ScanGroup, is_plain
-from shelduck.read.scan.sources import FileSource
+from shelduck.read.plan.scan import FileSource, ScanGroup, is_plain
 from shelduck.text.query.predicates import parse_filter
 
 # Up to this many files are looked up by id; for more, whole columns are read once.

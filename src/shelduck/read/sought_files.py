@@ -24,9 +24,8 @@ from shelduck.read.listed_files import (
     require_seen,
     seen_of,
 )
-from shelduck.read.plan.scan import ScanGroup
+from shelduck.read.plan.scan import GroupSize, ScanGroup
 from shelduck.read.pruning import part_of
-from shelduck.read.scan.sources import GroupSize
 
 Ranges = Mapping[FieldId, Range]
 # So many answers are kept: Spark plans a query more than once.

@@ -31,7 +31,7 @@ from shelduck.model.tables.rollup import (
 from shelduck.model.tables.schema import Field, Path, path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import Conversion
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.rollups.rollup_plan import has_other_values, is_current, measured_type, renumbered
 
 

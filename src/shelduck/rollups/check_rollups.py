@@ -21,7 +21,7 @@ from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.rollup import Measure, RollupColumn, rollup_names, rollup_of
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.model.types.data_types import FLOATS
 from shelduck.read.scan.expect import has_no_hash
 from shelduck.rollups.following import is_fresh

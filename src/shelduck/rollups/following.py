@@ -16,7 +16,7 @@ from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import AppendFiles, RowChange, is_look
 from shelduck.model.changes.records import Settling
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.read.table_rows import TableRows, table_rows
 from shelduck.rollups.rollup_plan import is_current
 from shelduck.rollups.rollup_rows import RollupRows, added, followed, made_anew, touched_rows

@@ -29,7 +29,7 @@ from shelduck.model.tables.rollup import (
 from shelduck.model.tables.schema import Field, Schema, new_schema
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import Conversion
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.model.types.data_types import SIGNED, UNSIGNED, DataType, Decimal, Member, Primitive
 
 Part = tuple[Member, Field | None, Measure | None]

@@ -20,7 +20,7 @@ from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.rollup import Measure, Rollup, RollupColumn, keeps_rows, rollup_of
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.read.table_rows import TableRows
 from shelduck.write.changes.append import append_rows
 from shelduck.write.changes.delete import ORIGINS, truncate_rows

@@ -12,8 +12,7 @@ from shelduck.catalog.read.feed_files import FeedRange, dropped_in, feed_range, 
 from shelduck.catalog.running.job_rows import first_conversion
 from shelduck.engine.session import DataFrame, SparkSession, StructType
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
-from shelduck.lake.instants import instant
-from shelduck.lake.lookup import version_at
+from shelduck.lake.lookup import instant, version_at
 from shelduck.lake.results import TableName
 from shelduck.lake.spark_options import StreamOptions
 from shelduck.lake.state import LakeState

@@ -19,8 +19,8 @@ from shelduck.catalog.upkeep.migrate import migrate
 from shelduck.catalog.upkeep.option_rows import read_settings
 from shelduck.catalog.upkeep.sweep import Sweep
 from shelduck.errors import InvalidRequest
-from shelduck.lake.instants import earlier
-from shelduck.lake.leases import is_gone
+from shelduck.lake.leases import Turns, is_gone
+from shelduck.lake.lookup import earlier
 from shelduck.lake.results import (
     Checkpointed,
     Committed,
@@ -32,7 +32,6 @@ from shelduck.lake.results import (
     Staged,
     TableName,
 )
-from shelduck.lake.turns import Turns
 from shelduck.lake.unit import refuse_in_transaction
 from shelduck.model.tables.options import TableOptions, table_options
 from shelduck.objects.catalog_verbs import CatalogVerbs

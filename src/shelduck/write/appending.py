@@ -30,7 +30,7 @@ from shelduck.model.tables.properties import require_known
 from shelduck.model.tables.rollup import is_followed
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.model.text.names import backticked, quote_name
 from shelduck.read.table_rows import TableRows
 from shelduck.text.ddl.defaults import expression_for_spark
 from shelduck.write.changes.append import append_rows

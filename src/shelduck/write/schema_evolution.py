@@ -21,7 +21,7 @@ from shelduck.model.tables.keys import KeyModel, table_keys
 from shelduck.model.tables.properties import widens_by_itself
 from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.model.types.data_types import Primitive, type_text
 from shelduck.read.table_rows import TableRows
 

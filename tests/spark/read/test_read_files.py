@@ -13,9 +13,8 @@ from shelduck.errors import Unsupported
 from shelduck.model.files.data_file import DeleteFile, InlinedRows, MappedName, NameMapping
 from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
 from shelduck.model.tables.schema import Schema
-from shelduck.read.plan.scan import plan_scan
+from shelduck.read.plan.scan import FileSource, plan_scan
 from shelduck.read.scan.scan_frames import Origin, read_rows
-from shelduck.read.scan.sources import FileSource
 from tests.support.no_bridge import without_bridge
 from tests.support.scans import arrow, column, known, table, written
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from shelduck import InvalidRequest, NotFound
-from shelduck.lake.instants import earlier, instant
+from shelduck.lake.lookup import earlier, instant
 from tests.support.attaching import attached_lake
 from tests.support.lakes import newest, rows
 

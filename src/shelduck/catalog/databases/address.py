@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError
 
 from shelduck.catalog.databases.known import DATABASES, EXPECTED
 from shelduck.errors import InvalidRequest
-from shelduck.model.text.quoting import NUL_OR_SURROGATE
+from shelduck.model.text.names import NUL_OR_SURROGATE
 
 _HIDDEN = "***"
 _MAY_HOLD_AT = frozenset({"password", "sslpassword", "user", "options", "application_name"})

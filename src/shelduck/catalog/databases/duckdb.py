@@ -29,7 +29,7 @@ from shelduck.catalog.databases.duckdb_dialect import SCHEME
 from shelduck.catalog.databases.duckdb_lease import SETTING, Lease, Wish, opening, seconds_to_keep
 from shelduck.errors import CatalogUnavailable, InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Field, Kind
-from shelduck.model.text.quoting import LONE_SURROGATE, double_quoted
+from shelduck.model.text.names import LONE_SURROGATE, double_quoted
 from shelduck.model.types.data_types import DUCKDB_NUMBERS
 
 BUSY_SECONDS = 10.0

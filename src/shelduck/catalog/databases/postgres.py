@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql import insert
 from shelduck.catalog.databases.database import Database, Failure, refuse_settings
 from shelduck.catalog.databases.dialect import WHOLE, Dialect, Encoder, encoders, number_of_boolean
 from shelduck.model.tables.schema import Field
-from shelduck.model.text.quoting import NUL_OR_SURROGATE, double_quoted
+from shelduck.model.text.names import NUL_OR_SURROGATE, double_quoted
 from shelduck.model.types.data_types import FLOATS, Decimal
 
 LOCK_TIMEOUT = "30s"

@@ -27,7 +27,7 @@ from shelduck.catalog.databases.dialect import (
 )
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Field
-from shelduck.model.text.quoting import LONE_SURROGATE, double_quoted
+from shelduck.model.text.names import LONE_SURROGATE, double_quoted
 
 BUSY_SECONDS = 30.0
 

@@ -38,7 +38,7 @@ from shelduck.errors import (
     ShelduckError,
     missing_extra,
 )
-from shelduck.model.text.quoting import require_characters
+from shelduck.model.text.names import require_characters
 
 T = TypeVar("T")
 

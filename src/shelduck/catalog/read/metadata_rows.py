@@ -26,7 +26,7 @@ from shelduck.model.files.fitted import fitted_batch
 from shelduck.model.files.inlined_batch import InlinedBatch, batch_stats
 from shelduck.model.tables.schema import Field, Path
 from shelduck.model.tables.table_version import Snapshot, TableVersion
-from shelduck.model.text.quoting import double_quoted, quote_name
+from shelduck.model.text.names import double_quoted, quote_name
 
 _PAGE = 10_000
 _file, _delete = tables.data_file, tables.delete_file

@@ -44,8 +44,7 @@ from shelduck.model.tables.lengths import limited
 from shelduck.model.tables.options import OPTION_NAMES, table_options
 from shelduck.model.tables.schema import FieldId, SnapshotId, TableId
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
-from shelduck.model.text.names import shown_schema
-from shelduck.model.text.quoting import INSIDE
+from shelduck.model.text.names import INSIDE, shown_schema
 
 # Names of other modules that this one stands for.
 __all__ = [

@@ -29,7 +29,7 @@ from shelduck.ducklake.descriptions import begin_under, rows_at, schema_of
 from shelduck.ducklake.format import FORMATS, VERSIONS, Format, known_format
 from shelduck.errors import Conflict, CorruptLake, InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.tables.schema import Field
-from shelduck.model.text.quoting import double_quoted
+from shelduck.model.text.names import double_quoted
 
 _t, _s = tables.table.c, tables.schema.c
 _column, _inlined = tables.column.c, tables.inlined_data_tables.c

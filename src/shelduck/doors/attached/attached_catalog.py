@@ -32,8 +32,7 @@ from shelduck.lake.unit import UnitOfWork, carry_out, view_of
 from shelduck.lake.workspace import Workspace
 from shelduck.model.tables.partition import IDENTITY, named_keys
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA, TableVersion
-from shelduck.model.text.names import shown_schema
-from shelduck.model.text.quoting import schema_names
+from shelduck.model.text.names import schema_names, shown_schema
 from shelduck.objects.catalog_verbs import CatalogVerbs
 from shelduck.objects.table import Table
 from shelduck.objects.targets import relation_frame

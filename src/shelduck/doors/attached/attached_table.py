@@ -17,7 +17,7 @@ from shelduck.lake.table_changes import changes_between
 from shelduck.lake.unit import UnitOfWork, view_of
 from shelduck.model.changes.evolution import Evolution
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.objects.catalog_verbs import CatalogVerbs
 from shelduck.objects.table import Table
 from shelduck.objects.targets import relation_frame

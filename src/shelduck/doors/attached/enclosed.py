@@ -9,7 +9,7 @@ from typing import Any
 
 from shelduck.doors.sql.parse import pieces
 from shelduck.errors import Unsupported
-from shelduck.model.text.quoting import quote_text
+from shelduck.model.text.names import quote_text
 from shelduck.text.tokens.lexer import Token, TokenKind, tokenize
 from shelduck.text.tokens.parameters import with_parameters
 

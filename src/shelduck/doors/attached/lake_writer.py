@@ -37,8 +37,7 @@ from shelduck.lake.spark_options import (
 )
 from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
 from shelduck.model.tables.schema import Field, Schema
-from shelduck.model.text.names import split_name
-from shelduck.model.text.quoting import quote_text
+from shelduck.model.text.names import quote_text, split_name
 from shelduck.objects.table import Table
 from shelduck.read.scan.matching import require_condition
 from shelduck.write.merge.merge_clauses import MergeAction, MergeClause, When

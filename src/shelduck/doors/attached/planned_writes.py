@@ -23,7 +23,7 @@ from shelduck.lake.spark_options import (
     wants_partitions,
 )
 from shelduck.model.changes.evolution import NO_EVOLUTION
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.objects.table import Table
 
 

@@ -57,13 +57,11 @@ from shelduck.engine.named_errors import (
 from shelduck.engine.query import temporary_views
 from shelduck.engine.session import DataFrame, SparkSession, is_catalog, is_ntz
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
-from shelduck.lake.operation import Runner
+from shelduck.lake.operation import Runner, SqlSession
 from shelduck.lake.results import PlainRows, TableName, table_name
-from shelduck.lake.sql_session import SqlSession
 from shelduck.lake.state import LakeState
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
-from shelduck.model.text.names import inside, split_name
-from shelduck.model.text.quoting import LONE_SURROGATE, schema_word
+from shelduck.model.text.names import LONE_SURROGATE, inside, schema_word, split_name
 from shelduck.objects.statement.macros import without_macros
 from shelduck.objects.statement.views import AlterView, CreateViewStatement
 from shelduck.objects.targets import refuse_options

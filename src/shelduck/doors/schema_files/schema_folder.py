@@ -32,8 +32,7 @@ from shelduck.model.tables.options import option_text as stored_option
 from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA, TableVersion
 from shelduck.model.tables.view import ViewVersion
-from shelduck.model.text.names import split_name
-from shelduck.model.text.quoting import backticked, quote_text
+from shelduck.model.text.names import backticked, quote_text, split_name
 from shelduck.objects.catalog_verbs import CatalogVerbs
 from shelduck.objects.set_options import Option, options
 from shelduck.objects.statement.describe import create_statement, pinned_statement, view_statement

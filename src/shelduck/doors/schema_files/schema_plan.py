@@ -12,12 +12,12 @@ from shelduck.doors.sql.execution import run_plain
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.lake.evolution.alter_plan import AlterPlan
+from shelduck.lake.operation import SqlSession
 from shelduck.lake.results import TableName
-from shelduck.lake.sql_session import SqlSession
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.modify import TableChange
-from shelduck.model.text.quoting import schema_word
+from shelduck.model.text.names import schema_word
 from shelduck.model.text.shown import html_table, html_text
 from shelduck.objects.catalog_verbs import CatalogVerbs
 

@@ -14,7 +14,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from shelduck.errors import InvalidRequest
-from shelduck.lake.instants import earlier, instant
+from shelduck.lake.lookup import earlier, instant
 from shelduck.lake.operation import Procedure, Runner
 from shelduck.lake.results import TableName
 from shelduck.model.text.intervals import parse_interval

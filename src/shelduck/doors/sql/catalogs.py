@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from shelduck.doors.sql.explain import Explain
-from shelduck.doors.sql.operations import OPERATIONS
+from shelduck.doors.sql.parse import OPERATIONS
 from shelduck.model.text.names import inside
 from shelduck.objects.statement.show import ShowTables
 from shelduck.objects.statement.views import ShowViews

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 
 from shelduck.doors.sql.calls.functions import IN_FROM
-from shelduck.doors.sql.operations import OPERATIONS
-from shelduck.doors.sql.parse import parse, pieces
+from shelduck.doors.sql.parse import OPERATIONS, parse, pieces
 from shelduck.engine.bridge import engine_for
 from shelduck.engine.failures import SparkFailure, told_of_spark
 from shelduck.engine.named_errors import SparkError, told_as_lakes
 from shelduck.engine.query import answer
 from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.errors import InvalidRequest
-from shelduck.lake.operation import Runner, Sources
+from shelduck.lake.operation import Runner, Sources, SqlSession
 from shelduck.lake.results import PlainRows, Staged, Unchanged
-from shelduck.lake.sql_session import SqlSession
 from shelduck.objects.statement.macros import without_macros
 from shelduck.objects.targets import query_frame, relation_frame
 from shelduck.text.tokens.parts import OfAltered, Statement

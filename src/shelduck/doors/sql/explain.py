@@ -13,7 +13,7 @@ from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import PlainRows
 from shelduck.model.tables.schema import Path
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.read.scan.rollup_rule import collecting_choices
 from shelduck.text.query.read_query import begins_query, read_query
 from shelduck.text.tokens.cursor import Cursor

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import chain
+
+import shelduck.alter.statement as alter
+import shelduck.jobs.rollup_statement as rollups
+import shelduck.jobs.statement as jobs
+import shelduck.upkeep.statement as upkeep
+from shelduck.doors.sql import explain, help_topics, transactions
+from shelduck.doors.sql.calls import procedures
 from shelduck.doors.sql.explain import read_explain
-from shelduck.doors.sql.operations import READERS
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
-from shelduck.model.text.quoting import backticked
+from shelduck.lake.operation import Operation, Reader, phrases
+from shelduck.model.text.names import backticked
+from shelduck.objects import restore
+from shelduck.objects.statement import macros, schemas_and_tables, show, views
 from shelduck.text.foreign_words import SPARKS, foreign_statement
 from shelduck.text.query.read_query import begins_query, read_query
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind, statements_of, tokenize
 from shelduck.text.tokens.parts import Statement
+from shelduck.write.statement import delete_and_update, insert_into, merge_into, returning
 from shelduck.write.statement.returning import RETURNING_VERBS, returning_at, with_returning
 
 _KINDS = "SCHEMA, TABLE, VIEW or MACRO", "SCHEMA, TABLE, VIEW, MACRO or MATERIALIZED VIEW"
@@ -147,3 +159,28 @@ def _with_queries_behind(cursor: Cursor) -> Cursor | None:
     start, behind = tokens[insert].start, inner.peek().start
     queries = slice(tokens[0].start, start)
     return cursor.moved(slice(start, behind), " ", queries, slice(behind, tokens[-1].start))
+
+
+_MODULES = (
+    *(insert_into, delete_and_update, merge_into, returning, alter, rollups, jobs),
+    *(schemas_and_tables, views, macros, show, restore, upkeep, explain, help_topics, procedures),
+    transactions,
+)
+OPERATIONS: dict[type, Operation] = {
+    one.value: one for one in chain.from_iterable(module.OPERATIONS for module in _MODULES)
+}
+"""Each operation by the value of its statements."""
+
+
+def _readers() -> dict[str, list[tuple[tuple[str, ...], Reader]]]:
+    found = defaultdict(list)
+    for operation in OPERATIONS.values():
+        for text, read in operation.readers.items():
+            for words in phrases(text):
+                found[words[0]].append((words, read))
+    # Of two that begin a statement, the longer one means it.
+    return {word: sorted(each, key=lambda one: -len(one[0])) for word, each in found.items()}
+
+
+READERS = _readers()
+"""By the first word of a statement: all words that begin it, and what reads the rest."""

@@ -9,7 +9,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.lake.operation import Answer, Operation, Runner
 from shelduck.lake.results import Result, Staged, Unchanged
 from shelduck.model.changes.change import CommitInfo
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.text.query.expressions import skip_expression
 from shelduck.text.query.rewriting import Rewriting
 from shelduck.text.tokens.cursor import Cursor

@@ -44,7 +44,7 @@ from shelduck.engine.bridge.relation import FileRelation, Named, Sql, Wildcard
 from shelduck.engine.stores.homes import spark_options
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.row_expressions import ROW
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.model.types.data_types import DataType
 
 _CONSTANT_TYPES = (

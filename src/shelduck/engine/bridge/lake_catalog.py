@@ -27,7 +27,7 @@ from shelduck.engine.bridge.jvm import (
 )
 from shelduck.engine.named_errors import InvalidValue, condition_of, thrown_by_java, told_to_java
 from shelduck.errors import Unsupported
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 
 Answer = Callable[[list[str], DataFrame | None], Iterable[Iterable[str]]]
 """Answers a request; rows to write are passed with it.

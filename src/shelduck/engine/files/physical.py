@@ -20,7 +20,7 @@ from shelduck.engine.types import spark_type
 from shelduck.model.files.layout import ROW_ID_COLUMN, ROW_ID_FIELD, SNAPSHOT_COLUMN, SNAPSHOT_FIELD
 from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.model.types.data_types import Primitive
 
 FIELD_ID = "parquet.field.id"

@@ -22,7 +22,7 @@ from shelduck.model.tables.constraints import CONSTRAINTS
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_writable
-from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.model.text.names import backticked, quote_name
 from shelduck.model.types.data_types import Leaf, Text
 
 RenderExpression = Callable[[str], str]

@@ -15,7 +15,7 @@ from shelduck.engine.rows.table_rules import ruled
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 
 Value = Column | str
 _EVERY_FIELD = Demand("the new value", "give every field, or set only some, by their paths")

@@ -21,7 +21,7 @@ from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_writable
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.model.types.data_types import FLOATS, DataType, Leaf, List, Map, Struct
 from shelduck.model.types.promotions import Verdict, promotion
 

@@ -25,7 +25,7 @@ from shelduck.model.tables.computed import ComputedColumn, computed_of
 from shelduck.model.tables.constraints import Constraint, constraints_of
 from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked, quote_name, quote_text
+from shelduck.model.text.names import backticked, quote_name, quote_text
 
 Fitting = Callable[[T.DataType, Field], Callable[[Column], Column] | None]
 _MADE, _IS_WRONG = "__shelduck_made_{}", "__shelduck_wrong_{}"

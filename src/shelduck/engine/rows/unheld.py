@@ -28,7 +28,7 @@ from shelduck.model.tables.held import (
 )
 from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.model.types.data_types import Leaf
 
 

@@ -25,7 +25,7 @@ from shelduck.model.tables.table_version import (
     known_first,
 )
 from shelduck.model.tables.view import ViewDefinition, ViewVersion
-from shelduck.model.text.quoting import INSIDE, double_quoted, schema_names
+from shelduck.model.text.names import INSIDE, double_quoted, schema_names
 
 _ENTRY = re.compile(r'(\w+):((?:"(?:[^"]|"")*")(?:\."(?:[^"]|"")*")*|\d+)(?:,|$)')
 _NAME = re.compile(r'"((?:[^"]|"")*)"')

@@ -46,7 +46,7 @@ from shelduck.model.changes.definition import CommentViewColumns, CreateMacro, D
 from shelduck.model.changes.problem import RepairCatalog
 from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.view import MacroKind
-from shelduck.model.text.quoting import INSIDE
+from shelduck.model.text.names import INSIDE
 
 
 class ConflictRule(Enum):

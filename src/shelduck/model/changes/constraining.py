@@ -19,7 +19,7 @@ from shelduck.model.tables.keys import KeyModel, keys_in
 from shelduck.model.tables.properties import Properties
 from shelduck.model.tables.row_expressions import NameUse, WrittenExpression
 from shelduck.model.tables.schema import Schema
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.model.text.stored import FLAG, NUMBER, TEXT, each, maybe, plain, record, word
 
 

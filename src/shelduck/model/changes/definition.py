@@ -10,7 +10,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.schema import NO_DEFAULT, Default, Field, Path, path_text
 from shelduck.model.tables.view import MacroVersion, ViewVersion
-from shelduck.model.text.quoting import quote_text
+from shelduck.model.text.names import quote_text
 from shelduck.model.text.stored import (
     FLAG,
     NUMBER,

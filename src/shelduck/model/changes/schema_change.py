@@ -37,8 +37,7 @@ from shelduck.model.tables.schema import (
     path_text,
     require_free_name,
 )
-from shelduck.model.text.names import require_storable
-from shelduck.model.text.quoting import quote_text
+from shelduck.model.text.names import quote_text, require_storable
 from shelduck.model.text.stored import FLAG, TEXT, maybe, record
 from shelduck.model.types.data_types import DataType
 

@@ -12,7 +12,7 @@ from shelduck.model.files.fitted import fitted_values
 from shelduck.model.tables.partition import BUCKET, IDENTITY, Transform, parse_transform
 from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.model.types.buckets import bucket_of_text
 from shelduck.model.types.data_types import Decimal, Leaf
 from shelduck.model.types.literals import canonical_text

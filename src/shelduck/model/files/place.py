@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from shelduck.errors import CorruptLake, InvalidRequest
-from shelduck.model.text.quoting import require_characters
+from shelduck.model.text.names import require_characters
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/([^/]*)(?:/|$))?(.*)", re.DOTALL)
 _ODD = re.compile(r"(?:^|/)\.{0,2}/|(?:^|/)\.{1,2}$")

@@ -19,7 +19,7 @@ from shelduck.model.tables.row_expressions import (
 )
 from shelduck.model.tables.schema import Field, FieldId, Schema
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.model.text.stored import FLAG, NUMBER, Stored, each, maybe, record
 from shelduck.model.types.data_types import Primitive
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.row_expressions import EXPRESSION_FORM, RowExpression, is_gone
 from shelduck.model.tables.schema import FieldId, Schema
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.model.text.stored import FLAG, NUMBER, TEXT, Stored, each, maybe, plain, record, word
 
 CONSTRAINTS = "shelduck.constraints"

@@ -17,7 +17,7 @@ from functools import lru_cache
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.model.text.stored import NUMBER, TEXT, Stored, each, maybe, pair, record, word
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, Unsupported
 from shelduck.model.text.intervals import Interval, parse_interval, whole_number
-from shelduck.model.text.names import split_list
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name, split_list
 
 _TWO_DAYS = parse_interval("2 days")
 

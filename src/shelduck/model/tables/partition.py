@@ -17,7 +17,7 @@ from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
 from shelduck.model.tables.table_version import PartitionColumn
 from shelduck.model.text.intervals import whole_number
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.model.types.temporal import TIMESTAMP_NAMES
 
 IDENTITY = "identity"

@@ -21,7 +21,7 @@ from shelduck.model.tables.lengths import LENGTHS
 from shelduck.model.tables.options import OPTION_NAMES
 from shelduck.model.tables.rollup import ROLLUP, ROLLUPS, rollup_names, rollup_of
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import quote_text
+from shelduck.model.text.names import quote_text
 from shelduck.model.types.data_types import FLOATS, SIGNED, DataType, Decimal
 from shelduck.model.types.promotions import Promotion, Verdict, promotion
 

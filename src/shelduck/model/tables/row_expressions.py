@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path, Schema, path_text
-from shelduck.model.text.names import split_name
-from shelduck.model.text.quoting import backticked, quote_text
+from shelduck.model.text.names import backticked, quote_text, split_name
 from shelduck.model.text.stored import FLAG, NUMBER, TEXT, each, plain, record
 
 ROW = "__shelduck_row"

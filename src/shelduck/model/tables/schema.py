@@ -14,8 +14,7 @@ from typing import NamedTuple, NewType
 
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.column_index import ColumnIndex, changed_part, walk
-from shelduck.model.text.names import require_storable
-from shelduck.model.text.quoting import quote_name, quote_text
+from shelduck.model.text.names import quote_name, quote_text, require_storable
 from shelduck.model.types.data_types import DataType, Leaf, List, Map, Member, Primitive, Struct
 
 FieldId = NewType("FieldId", int)

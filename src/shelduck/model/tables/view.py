@@ -8,7 +8,7 @@ from enum import Enum
 
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot
-from shelduck.model.text.quoting import quote_name, schema_text
+from shelduck.model.text.names import quote_name, schema_text
 from shelduck.model.text.stored import NUMBER, Stored, record
 
 SPARK_SQL = "shelduck.spark_sql"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.text.intervals import whole_number
-from shelduck.model.text.quoting import quote_name, quote_text, unquoted_text
+from shelduck.model.text.names import quote_name, quote_text, unquoted_text
 
 PRIMITIVES = frozenset(
     """boolean int8 int16 int32 int64 int128 uint8 uint16 uint32 uint64 uint128 float32 float64

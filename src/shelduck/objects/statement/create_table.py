@@ -24,7 +24,7 @@ from shelduck.model.tables.partition import PartitionBy, SortKey
 from shelduck.model.tables.properties import checked_properties
 from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import Schema, comments_of, new_schema
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.model.types.data_types import Member
 from shelduck.rollups.rollup_shape import create_with_rollups, drop_with_rollups
 from shelduck.text.ddl.column_clauses import Beside, ColumnDefinition, read_columns

@@ -15,7 +15,7 @@ from shelduck.model.tables.properties import shown_properties
 from shelduck.model.tables.schema import Field, Path, Schema, path_text
 from shelduck.model.tables.table_version import PartitionColumn, TableVersion
 from shelduck.model.tables.view import ViewVersion
-from shelduck.model.text.quoting import quote_name, quote_text, schema_names
+from shelduck.model.text.names import quote_name, quote_text, schema_names
 from shelduck.model.types.data_types import type_text
 from shelduck.rollups.rollup_plan import spec_of
 from shelduck.text.ddl.render import create_table_text, key_clauses

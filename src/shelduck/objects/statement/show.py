@@ -24,7 +24,7 @@ from shelduck.model.tables.rollup import rollup_of
 from shelduck.model.tables.schema import Path, Schema, path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.view import ViewVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.objects.metadata_tables import history
 from shelduck.objects.statement import describe as described
 from shelduck.objects.statement.schemas_and_tables import SCHEMA_WORDS

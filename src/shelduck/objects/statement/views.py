@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 
 from shelduck.alter.statement import require_column_comments, require_single
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
-from shelduck.lake.instants import Zone, instant
-from shelduck.lake.lookup import view_named
+from shelduck.lake.lookup import Zone, instant, view_named
 from shelduck.lake.operation import Operation, QueryScope, Runner
 from shelduck.lake.pinned_views import pin_view
 from shelduck.lake.results import PlainRows, Result, TableName, Unchanged, table_name
 from shelduck.lake.unit import UnitOfWork, carry_out
 from shelduck.model.tables.view import ViewDefinition
-from shelduck.model.text.quoting import backticked, double_quoted, quote_text, schema_names
+from shelduck.model.text.names import backticked, double_quoted, quote_text, schema_names
 from shelduck.objects.metadata_tables import TABLES
 from shelduck.objects.targets import frame_of, require_harmless
 from shelduck.text.query.read_query import read_query

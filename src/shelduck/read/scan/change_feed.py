@@ -19,8 +19,8 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.changes.feed_plan import ChangePlan, has_snapshots
 from shelduck.model.files.data_file import DataFile, InlinedRows, NameMapping
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
-from shelduck.read.plan.scan import plan_scan
+from shelduck.model.text.names import backticked
+from shelduck.read.plan.scan import PLANNED, FileSource, plan_scan
 from shelduck.read.scan.deaths import (
     DIED_AT,
     DIED_FILE,
@@ -35,7 +35,6 @@ from shelduck.read.scan.deaths import (
 from shelduck.read.scan.images import updated_up_to
 from shelduck.read.scan.inlined_frames import inlined_frame
 from shelduck.read.scan.scan_frames import Origin, read_rows
-from shelduck.read.scan.sources import PLANNED, FileSource
 
 # Columns after those of a table with unique names, and their final names in the feed.
 CHANGE_TYPE, VERSION = "__shelduck_change_type", "__shelduck_commit_version"

@@ -13,7 +13,7 @@ from shelduck.engine.bridge import Engine, FileEntry, FileRelation
 from shelduck.engine.types import spark_type
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 
 OF_FILE = "__shelduck_of_file"
 """The column with the id of the file that has a value."""

@@ -15,7 +15,7 @@ from shelduck.engine.types import data_type_of, same_type, spark_type
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.model.text.names import backticked, quote_name
 from shelduck.model.types.data_types import Decimal, Primitive
 from shelduck.model.types.promotions import promotion
 from shelduck.read.scan.scan_frames import Origin

@@ -20,7 +20,7 @@ from shelduck.errors import CorruptLake, InvalidRequest, StorageUnavailable
 from shelduck.model.changes.feed_plan import ChangePlan, has_snapshots
 from shelduck.model.files.data_file import DataFile, InlinedRows
 from shelduck.model.files.layout import ROW_ID_FIELD
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.read.scan.deaths import FILE, MOST, POSITION, SNAPSHOT
 
 _THREADS = 16

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from shelduck.engine.types import spark_type
 from shelduck.engine.values import literal, micros_to_ntz, text_to_value
 from shelduck.model.files.readable import How
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.model.types.data_types import Leaf
 from shelduck.model.types.literals import integer_range
 from shelduck.model.types.temporal import DAY_MICROS

@@ -29,15 +29,14 @@ from shelduck.model.files.data_file import DataFile, InlinedRows
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.model.types.data_types import DataType, Decimal, Primitive
 from shelduck.read.plan.projection import Column as ReadAs
 from shelduck.read.plan.projection import Expression
-from shelduck.read.plan.scan import ReadColumn, ScanGroup, ScanPlan
+from shelduck.read.plan.scan import PLANNED, FileSource, GroupSize, ReadColumn, ScanGroup, ScanPlan
 from shelduck.read.scan.inlined_frames import inlined_frame
 from shelduck.read.scan.rollup_rule import Chooser, chooser_for
 from shelduck.read.scan.scan_columns import to_column
-from shelduck.read.scan.sources import PLANNED, FileSource, GroupSize
 
 
 class Origin(StrEnum):

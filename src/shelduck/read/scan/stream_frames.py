@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import engine_for
 from shelduck.model.changes.stream import StreamPart
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.read.scan.change_feed import ROW_ID, VERSION, Feed, arrivals
 
 

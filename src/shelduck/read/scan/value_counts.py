@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 
 _COUNTED = (T.NumericType, T.BooleanType, T.StringType, T.BinaryType, T.DateType)
 _TIMES = (T.TimestampType, T.TimestampNTZType)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.read.scan.scan_frames import Origin
 
 _FILE, _PATH = "__shelduck_virtual_file", "__shelduck_virtual_path"

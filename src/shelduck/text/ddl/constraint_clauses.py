@@ -17,7 +17,7 @@ from shelduck.model.changes.constraining import (
 )
 from shelduck.model.tables.constraints import ConstraintKind
 from shelduck.model.tables.row_expressions import NameUse, WrittenExpression
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.text.query.harmless import refuse_harmful
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import Token, TokenKind, name_of, tokenize

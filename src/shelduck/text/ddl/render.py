@@ -11,7 +11,7 @@ from shelduck.model.tables.constraints import Constraint
 from shelduck.model.tables.keys import Aggregation, TableKeys, names_of
 from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Path, Schema, path_text
-from shelduck.model.text.quoting import quote_name, quote_text
+from shelduck.model.text.names import quote_name, quote_text
 from shelduck.model.types.data_types import DataType, Primitive, type_text
 from shelduck.text.ddl.defaults import expression_for_spark
 from shelduck.text.tokens.parts import NamedTable

@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import ResetSorting, SetSorting, SortKey
-from shelduck.model.text.quoting import backticked, double_quoted, quote_name
+from shelduck.model.text.names import backticked, double_quoted, quote_name
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind, tokenize
 from shelduck.text.tokens.trees import parse_trees

@@ -14,7 +14,7 @@ from shelduck.errors import Unsupported
 from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.view import Pin
-from shelduck.model.text.quoting import schema_names
+from shelduck.model.text.names import schema_names
 from shelduck.model.types.data_types import (
     FLOATS,
     SIGNED,

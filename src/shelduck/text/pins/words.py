@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from shelduck.errors import Unsupported
-from shelduck.model.text.quoting import backticked, double_quoted, quote_text
+from shelduck.model.text.names import backticked, double_quoted, quote_text
 from shelduck.model.types.data_types import (
     DUCKDB_NUMBERS,
     DataType,

@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.view import MacroKind
-from shelduck.model.text.quoting import backticked, schema_names
+from shelduck.model.text.names import backticked, schema_names
 from shelduck.text.query.relations import CLAUSES, NO_ALIAS, find_relations
 from shelduck.text.query.rewriting import edited
 from shelduck.text.tokens.lexer import Token, TokenKind, name_of, tokenize

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.text.query.relations import Found, find_relations
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import Token, TokenKind, name_of, string_of, tokenize

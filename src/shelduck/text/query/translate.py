@@ -15,7 +15,7 @@ from sqlglot.optimizer.scope import traverse_scope
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
-from shelduck.model.text.quoting import double_quoted
+from shelduck.model.text.names import double_quoted
 from shelduck.text.tokens.parts import NamedTable, Query, Relation
 from shelduck.text.tokens.trees import parse_trees
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.text.names import LONGEST
-from shelduck.model.text.quoting import LONE_SURROGATE, unquoted_text
+from shelduck.model.text.names import LONE_SURROGATE, LONGEST, unquoted_text
 
 
 class TokenKind(Enum):

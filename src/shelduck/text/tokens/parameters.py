@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any
 
 from shelduck.errors import InvalidRequest
-from shelduck.model.text.quoting import quote_text
+from shelduck.model.text.names import quote_text
 from shelduck.text.tokens.lexer import Token, TokenKind, tokenize
 
 Values = Mapping[str, Any] | Sequence[Any]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from shelduck.model.tables.schema import Path
-from shelduck.model.text.quoting import backticked, quote_name, schema_word
+from shelduck.model.text.names import backticked, quote_name, schema_word
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from shelduck.catalog.databases.duckdb_view import DuckDBMissing, duckdb_rows
 from shelduck.errors import NotFound, Unsupported
 from shelduck.model.files.place import split_address
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import double_quoted
+from shelduck.model.text.names import double_quoted
 from shelduck.web.site import Site
 
 LISTED = 50

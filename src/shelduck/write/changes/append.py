@@ -15,7 +15,7 @@ from shelduck.model.shadows.shadows import Shadow, known_shadows, with_shadows
 from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import shadow_name
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.text.ddl.defaults import expression_for_spark
 from shelduck.write.changes.identities import with_numbers
 from shelduck.write.changes.inlining import NOTHING_INLINED, Limits, moved_to_catalog

@@ -24,7 +24,7 @@ from shelduck.model.files.layout import ROW_ID_COLUMN
 from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.schema import Path, is_reserved
 from shelduck.model.tables.table_version import Feature, TableVersion
-from shelduck.model.text.quoting import quote_name
+from shelduck.model.text.names import quote_name
 from shelduck.read.scan.matching import Where, row_ids
 from shelduck.read.table_rows import TableRows
 from shelduck.text.ddl.defaults import expression_for_spark

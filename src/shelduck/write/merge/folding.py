@@ -20,7 +20,7 @@ from shelduck.engine.types import spark_type
 from shelduck.model.tables.keys import Aggregation, KeyModel, TableKeys
 from shelduck.model.tables.schema import Field, Schema
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.model.text.names import backticked, quote_name
 
 ORDER = "__shelduck_order"
 """A number for each row: among rows with the same key, the largest is the last."""

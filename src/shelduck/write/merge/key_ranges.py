@@ -19,7 +19,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.engine.bridge import engine_for
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.write.parquet.kept import FEW, MOST_SHARED, Kept, few_rows, keep
 
 # The first key is cut into this many ranges, and each of them once more.

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import Named, Sql, select_named, select_names
 from shelduck.model.tables.schema import Field
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.write.merge.folding import GONE, ORDER, Folding
 from shelduck.write.merge.merge_clauses import MergeAction

@@ -15,7 +15,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.computed import COMPUTED, computed_of
 from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.read.scan.matching import Condition, as_condition
 from shelduck.write.parquet.origins import DELETED, INSERTED, UPDATED
 

@@ -21,7 +21,7 @@ from shelduck.engine.bridge.relation import ALL, Wildcard
 from shelduck.engine.types import spark_type
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.read.scan.matching import as_condition
 from shelduck.write.merge.merge_clauses import Merge, MergeAction, When
 

@@ -17,7 +17,7 @@ from shelduck.engine.rows.assign import telling_failures
 from shelduck.model.files.data_file import DataFile, InlinedRows
 from shelduck.model.files.layout import ROW_ID_COLUMN
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.read.scan.scan_frames import Origin
 
 _FILE_BYTES = 128 * 1024 * 1024

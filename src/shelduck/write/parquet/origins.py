@@ -24,7 +24,7 @@ from shelduck.engine.stores.homes import spark_options, spark_path
 from shelduck.model.files.layout import ROW_ID_COLUMN
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.read.scan.scan_frames import Origin
 
 ACTION = "__shelduck_action"

@@ -33,7 +33,7 @@ from shelduck.model.tables.partition import (
 )
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.model.text.names import backticked, quote_name
 from shelduck.model.types.bounds import bound_text
 from shelduck.model.types.data_types import FLOATS, Leaf
 from shelduck.model.types.temporal import MICROSECONDS

@@ -18,7 +18,7 @@ from shelduck.engine.values import literal
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.partition import IDENTITY
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.read.scan.change_feed import CHANGE_TYPE, ROW_ID, VERSION, Feed, departures
 from shelduck.read.scan.matching import Where, as_condition
 from shelduck.read.scan.scan_frames import Origin

@@ -16,7 +16,7 @@ from shelduck.model.shadows.copied import CopiedFile
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_shadow
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.write.parquet.clustering import clustering_of
 from shelduck.write.parquet.kept import versions

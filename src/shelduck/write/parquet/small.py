@@ -24,7 +24,7 @@ from shelduck.model.files.layout import ROW_ID_COLUMN
 from shelduck.model.tables.held import is_moment, may_be_unheld
 from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.model.types import temporal
 from shelduck.model.types.data_types import FLOATS, Decimal
 from shelduck.model.types.literals import float_text

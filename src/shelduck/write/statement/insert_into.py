@@ -22,7 +22,7 @@ from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.keys import folds
 from shelduck.model.tables.schema import Field, Schema
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.model.text.names import backticked, quote_name
 from shelduck.read.scan.matching import Where
 from shelduck.read.table_rows import TableRows
 from shelduck.text.query.expressions import skip_expression

@@ -13,7 +13,7 @@ from shelduck.lake.results import Result
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.tables.schema import Path
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.text.query.expressions import (
     AssignmentSpan,
     expression_of,

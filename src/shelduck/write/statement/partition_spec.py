@@ -10,7 +10,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.partition import IDENTITY, NULL_DIRECTORY
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked, quote_name
+from shelduck.model.text.names import backticked, quote_name
 from shelduck.text.tokens.arguments import literal_text, text_of
 from shelduck.text.tokens.cursor import Cursor
 

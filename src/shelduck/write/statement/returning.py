@@ -11,7 +11,7 @@ from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import Committed
 from shelduck.lake.table_changes import changes_of
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.read.scan.images import CAME, nothing, rows_of, with_action
 from shelduck.text.query.expressions import ends_operand
 from shelduck.text.query.read_query import read_query

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shelduck.engine.rows.assignments import SetValue
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.quoting import backticked
+from shelduck.model.text.names import backticked
 from shelduck.text.query.expressions import expression_of, skip_expression, take_alias
 from shelduck.text.query.read_query import begins_query
 from shelduck.text.query.relations import JOINS, Found

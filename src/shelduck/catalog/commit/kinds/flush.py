@@ -10,8 +10,11 @@ from shelduck.catalog.commit.rows.delete_file_rows import (
     insert_delete_files,
     require_as_seen,
 )
-from shelduck.catalog.commit.rows.file_rows import insert_moved_files
-from shelduck.catalog.commit.same_rows import require_dead_rows, require_flushed_rows
+from shelduck.catalog.commit.rows.file_rows import (
+    insert_moved_files,
+    require_dead_rows,
+    require_flushed_rows,
+)
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read.queries import total
 from shelduck.ducklake import tables

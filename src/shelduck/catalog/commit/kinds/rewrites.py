@@ -13,8 +13,8 @@ from shelduck.catalog.commit.rows.file_rows import (
     insert_moved_files,
     log_compaction,
     remove_file_rows,
+    require_same_rows,
 )
-from shelduck.catalog.commit.same_rows import require_same_rows
 from shelduck.catalog.commit.schedule import GoneFile, schedule
 from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.catalog.read.queries import chunks, live

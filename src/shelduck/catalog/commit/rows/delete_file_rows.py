@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.same_rows import require_dead_rows
+from shelduck.catalog.commit.rows.file_rows import require_dead_rows
 from shelduck.catalog.commit.schedule import GoneFile, schedule
 from shelduck.catalog.read.queries import chunks, inlined_delete_counts, inlined_delete_table, live
 from shelduck.catalog.read.together import OF_FILES, Answers, Selects, Together

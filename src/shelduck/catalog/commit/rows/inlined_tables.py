@@ -31,7 +31,7 @@ from shelduck.model.changes.change import Entry, Verb
 from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.tables.options import OptionSetting, Scope
 from shelduck.model.tables.schema import FieldChange, Schema, TableId
-from shelduck.model.text.quoting import double_quoted
+from shelduck.model.text.names import double_quoted
 
 _c = tables.inlined_data_tables.c
 _snapshot, _version = tables.snapshot.c, tables.schema_versions.c

@@ -20,8 +20,7 @@ from shelduck.ducklake.column_types import BIGINT
 from shelduck.ducklake.format import schemas_of
 from shelduck.model.changes.change import Verb
 from shelduck.model.tables.schema import TableId
-from shelduck.model.text.names import shown_schema
-from shelduck.model.text.quoting import INSIDE
+from shelduck.model.text.names import INSIDE, shown_schema
 
 _file, _delete = tables.data_file, tables.delete_file
 _t = tables.table.c
