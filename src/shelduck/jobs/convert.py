@@ -22,11 +22,13 @@ from shelduck.files.compact import (
     write_bins,
 )
 from shelduck.lake.done import discard
+from shelduck.lake.evolution.arrangement import keys_in_new_order, sorted_by_shadows
 from shelduck.model.changes.change import RewriteFiles
 from shelduck.model.files.compaction import NO_PARTITION, Bin
 from shelduck.model.files.data_file import DataFile, NewDataFile, counted_rows
 from shelduck.model.shadows.copied import CopiedFile, copied_file
 from shelduck.model.shadows.shadows import Shadow, with_shadows
+from shelduck.model.tables.partition import parse_sort_key
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.data_types import type_text
@@ -106,7 +108,10 @@ def write_converted(
             return past.added(spark, rows, read, made)
         return shadow_rows.add_shadows(read, made, counted=counted and not kept and past is None)
 
-    columns = Derived(with_shadows(found.table, shadows), frame, copied)
+    target = with_shadows(found.table, shadows)
+    if target.sort:
+        target = sorted_by_shadows(target, shadows)
+    columns = Derived(target, frame, copied)
     written = write_bins(spark, found.rows, bins, report=report, derived=columns, arranges=False)
     checked = [s for s in shadows if counted and past is None and shadow_rows.counts_losses(s)]
     lossy = _lossy([part for part in written if not held(part.bin.files[0], shadows)], checked)
@@ -133,6 +138,7 @@ def copied_files(
     Files of less than ``least`` bytes are not copied.
     """
     names = physical_schema(with_shadows(table, shadows)).names
+    moves = bool(table.sort and keys_in_new_order(map(parse_sort_key, table.sort), shadows))
     added = [s.field.id for s in shadows]
     copied, whole = dict[int, CopiedFile](), Counter[str]()
     for file in files:
@@ -141,6 +147,8 @@ def copied_files(
             known = copied_file(table, file, added, names)
         if held(file, shadows):
             known = "with some of the values"
+        if moves:
+            known = "whose rows are sorted again"
         if not isinstance(known, str) and file.file_size_bytes < least:
             known = "that are small"
         if isinstance(known, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.model.changes.change import AlterTable
@@ -10,6 +11,7 @@ from shelduck.model.changes.definition import Weight
 from shelduck.model.changes.modify import CLAUSES, ArrangementChange, RewriteOlderFiles
 from shelduck.model.changes.schema_change import ChangeType, SchemaChange, SetNullable
 from shelduck.model.shadows.shadows import Shadow, verdict_on
+from shelduck.model.tables.partition import SortKey
 from shelduck.model.tables.properties import SetProperties, UnsetProperties
 from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.text.shown import html_table
@@ -197,6 +199,12 @@ def converting(why: str) -> Weight:
         f"{why}; a job rewrites the files, for all converted columns at once, while the table"
         " stays in use",
     )
+
+
+def sorting_again(weight: Weight, keys: Sequence[SortKey]) -> Weight:
+    """Return the weight of a conversion whose files cannot be copied: their rows move."""
+    told = ", ".join(key.expression for key in keys)
+    return Weight(True, f"{weight.reason}; files are written whole, sorted again by {told}")
 
 
 def weight_of_promotion(old: Field, new: Field) -> Weight:

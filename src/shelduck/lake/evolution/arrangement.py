@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.modify import ArrangementChange
 from shelduck.model.changes.schema_change import DropColumn, RenameColumn, SchemaChange
+from shelduck.model.shadows.shadows import Shadow, keeps_order
 from shelduck.model.tables.partition import (
     BUCKET,
     PartitionBy,
@@ -23,6 +24,7 @@ from shelduck.model.tables.partition import (
 )
 from shelduck.model.tables.schema import Field, FieldId, Schema, path_text
 from shelduck.model.tables.table_version import PartitionColumn, TableVersion
+from shelduck.model.tables.writable import shadow_name
 from shelduck.model.text.names import split_list
 from shelduck.model.types.buckets import has_same_buckets
 from shelduck.text.ddl.sorting import columns_of, is_column, renamed
@@ -155,6 +157,25 @@ def refuse_lost_keys(
                 f"cannot drop {min(names)!r} of {table.full_name}: the table is sorted by it; use"
                 f" ALTER TABLE {table.full_name} RESET SORTED BY first"
             )
+
+
+def keys_in_new_order(sort: Iterable[SortKey], shadows: Sequence[Shadow]) -> list[SortKey]:
+    """Return the sort keys by which converted values come in another order than the old ones."""
+    names = {s.old.name.lower() for s in shadows if not keeps_order(s)}
+    return (
+        [key for key in sort if names & {name.lower() for name in columns_of(key.expression)}]
+        if names
+        else []
+    )
+
+
+def sorted_by_shadows(table: TableVersion, shadows: Sequence[Shadow]) -> TableVersion:
+    """Return a table `with_shadows` whose files are sorted by them, not by the older columns."""
+    keys = list(map(parse_sort_key, table.sort))
+    for shadow in shadows:
+        old, new = shadow.old.name, shadow_name(shadow.field)
+        keys = [replace(key, expression=renamed(key.expression, old, new)) for key in keys]
+    return replace(table, sort=tuple(map(str, keys)))
 
 
 def skipped_ids(table: TableVersion, names: str) -> str:

@@ -14,6 +14,7 @@ from shelduck.lake.evolution.alter_plan import (
     AlterStep,
     Simple,
     converting,
+    sorting_again,
     weight_of,
     weight_of_conversion,
     weight_of_promotion,
@@ -24,6 +25,7 @@ from shelduck.lake.evolution.arrangement import (
     apply_arrangement,
     arrangement_of,
     follow,
+    keys_in_new_order,
     refuse_lost_keys,
 )
 from shelduck.model.changes.change import AlterTable, alteration
@@ -312,7 +314,8 @@ class _Fold:
             if old.id in self._narrows:
                 return self._narrow(shadow)
             self._place(shadow)
-            return heavy
+            again = keys_in_new_order(self.arrangement.sort, [shadow])
+            return sorting_again(heavy, again) if again else heavy
         self.after = apply_change(self.after, change, name)
         return weight_of_promotion(top, self.after.columns.get(change.path[:1], name))
 

@@ -26,6 +26,7 @@ from shelduck.model.tables.schema import (
 )
 from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.model.tables.writable import Conversion, shadow_name
+from shelduck.model.types.accepted import TEMPORAL
 from shelduck.model.types.data_types import (
     FLOATS,
     SIGNED,
@@ -46,6 +47,8 @@ from shelduck.model.types.literals import blob_bytes, blob_text, canonical_text
 from shelduck.model.types.promotions import Promotion, Verdict, is_number, promotion
 
 _ANY_TEXT = Primitive("varchar")
+# Without a time zone: hours that happen twice have no order there.
+_OF_CALENDAR = TEMPORAL - {"timestamptz"}
 _IN_DICTIONARIES = frozenset({"varchar", "json", *FLOATS})
 
 
@@ -138,6 +141,14 @@ def of_numbers(shadows: Sequence[Shadow]) -> tuple[Shadow, ...]:
         for s in shadows
         if s.conversion.using is None and is_number(s.old.type) and is_number(s.field.type)
     )
+
+
+def keeps_order(shadow: Shadow) -> bool:
+    """Return whether rows in the order of the old column are in that of the new one as well."""
+    if shadow.conversion.using is not None or shadow.conversion.on_error_null:
+        return False
+    kinds = shadow.old.type, shadow.field.type
+    return all(map(is_number, kinds)) or {*map(str, kinds)} <= _OF_CALENDAR
 
 
 def of_dictionaries(shadows: Sequence[Shadow]) -> tuple[Shadow, ...]:
