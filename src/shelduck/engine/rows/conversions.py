@@ -48,12 +48,11 @@ _DAY_OF_NUMBER = 8
 # Dates as Doris reads them: the form of the text, and Spark's pattern for it. There is no year 0.
 _DATES = (
     (r"(?!0000)\d{4}-\d{1,2}-\d{1,2}", "y-M-d"),
-    (r"\d{2}-\d{1,2}-\d{1,2}", "yy-M-d"),
     (r"(?!0000)\d{8}", "yyyyMMdd"),
-    (r"\d{6}", "yyMMdd"),
     (r"(?!0000)\d{4}/\d{1,2}/\d{1,2}", "y/M/d"),
-    (r"\d{2}/\d{1,2}/\d{1,2}", "yy/M/d"),
 )
+# The first year that two digits mean is 1970, as in MySQL.
+_SHORT_YEAR = r"^\d{2}(-\d{1,2}-|/\d{1,2}/|\d{2}(?=\d{2}$))\d{1,2}$"
 # The texts that Spark's casts read correctly. The casts accept more: control characters and digits
 # of other scripts, 1d and 0x1p3, a time without a day, an offset that is then ignored. Values of
 # types without blanks may have blanks around them; texts and bytes keep theirs.
@@ -201,9 +200,11 @@ def _moment_of_text(text: Column, target: Leaf, wanted: T.DataType) -> Column:
 
 def _date(text: Column) -> Column:
     found = F.lit(None).cast("date")
+    century = F.when(text < "70", "20").otherwise("19")
+    whole = F.when(text.rlike(_SHORT_YEAR), F.concat(century, text)).otherwise(text)
     for form, words in reversed(_DATES):
-        read = F.try_to_timestamp(text, F.lit(words)).cast("date")
-        found = F.when(text.rlike(f"^{form}$"), read).otherwise(found)
+        read = F.try_to_timestamp(whole, F.lit(words)).cast("date")
+        found = F.when(whole.rlike(f"^{form}$"), read).otherwise(found)
     # A cast of an ISO date takes half the time of parsing it in Spark, but accepts other forms too.
     # These are excluded: the hyphens must be in position, with no T at the end. Bytes are faster to
     # check than characters, and a text that is not ASCII is not a date.
