@@ -89,6 +89,20 @@ def test_k8_other_types_are_errors(x, expect):
 
 
 @PAGE.row(
+    *("K20", CLIENTS, "An RPC to write says it too, and is compared with the newest schema"),
+    statement='table.append(df, expect="col_a INT, col_b INT")',
+    beyond="only if it wants to; INSERT and MERGE have `WITH EXPECT`",
+)
+def test_k20_a_writer_may_say_what_it_expects(x, spark):
+    row = spark.sql("SELECT 3 AS col_a, 4 AS col_b")
+    x.lake.table("x").append(row, expect="col_a INT, col_b INT")
+    x.light("ALTER TABLE x DROP COLUMN col_b")
+    with pytest.raises(InvalidRequest, match="column col_b does not exist"):
+        x.lake.table("x").append(row, expect="col_a INT, col_b INT")
+    assert rows(x.lake.sql("SELECT * FROM x ORDER BY col_a")) == [(1,), (3,)]
+
+
+@PAGE.row(
     *("K9", CLIENTS, "Later, data may be adapted to the type that is asked for"),
     statement='table.read(expect="col_a INT, col_b BIGINT", adapt=True)',
     beyond="wider types and NULL for columns that only the reader has are adapted today",

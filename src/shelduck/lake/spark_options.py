@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.evolution import Evolution, evolution_of
 from shelduck.model.text.intervals import whole_number
+from shelduck.read.scan.expect import expected_members
 
 FOREIGN = frozenset(("delta", "iceberg"))
 PROVIDERS = frozenset(("shelduck", "ducklake", "parquet")) | FOREIGN
@@ -16,7 +17,8 @@ PROVIDERS = frozenset(("shelduck", "ducklake", "parquet")) | FOREIGN
 MERGE_SCHEMA = "mergeSchema"
 EVOLVE = "evolve"
 RESCUE = "rescuedDataColumn"
-EVOLUTION = (MERGE_SCHEMA, EVOLVE, RESCUE)
+EXPECT = "expect"
+EVOLUTION = (MERGE_SCHEMA, EVOLVE, RESCUE, EXPECT)
 OVERWRITE_SCHEMA = "overwriteSchema"
 OVERWRITE_MODE = "partitionOverwriteMode"
 REPLACE_WHERE = "replaceWhere"
@@ -100,13 +102,14 @@ def evolution_asked(given: Mapping[str, str]) -> Evolution:
     """Return what the options of a writer let its rows change in the columns of the table.
 
     ``mergeSchema`` is Spark's option, ``rescuedDataColumn`` Databricks', and ``evolve`` has the
-    words of `Table.append`, with commas between several.
+    words of `Table.append`, with commas between several. ``expect`` is its text there.
     """
     values = {name.lower(): value for name, value in given.items()}
     words = values.get(EVOLVE)
     merges = is_true(values.get(MERGE_SCHEMA.lower(), "false"), MERGE_SCHEMA)
     evolve = None if words is None else words.split(",")
-    return evolution_of(evolve, values.get(RESCUE.lower()), merges=merges)
+    expects = expected_members(values.get(EXPECT))
+    return evolution_of(evolve, values.get(RESCUE.lower()), merges=merges, expects=expects)
 
 
 def refuse_made(given: Mapping[str, str], what: str) -> None:

@@ -14,18 +14,19 @@ from shelduck.catalog.read.table_facts import column_versions
 from shelduck.catalog.running.job_rows import first_conversion
 from shelduck.engine.failures import telling_spark
 from shelduck.engine.files.storage import delete_file, list_names, read_text, write_text
-from shelduck.engine.session import DataFrame
+from shelduck.engine.session import DataFrame, StructType
 from shelduck.errors import Conflict, InvalidRequest, NotFound
 from shelduck.lake.table_changes import changes_of
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import Verb
-from shelduck.model.changes.evolution import evolution_of
+from shelduck.model.changes.evolution import NO_EVOLUTION, evolution_of
 from shelduck.model.changes.records import Batch
 from shelduck.model.files.place import place_below
 from shelduck.model.shadows.type_changes import first_narrowing
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.intervals import whole_number
 from shelduck.model.text.stored import NUMBER, TEXT, Stored, record
+from shelduck.read.scan.expect import expected_members
 from shelduck.read.scan.stream_frames import query_id_of, run_id_of
 from shelduck.write.appending import Manner, append
 from shelduck.write.row_verbs import RowVerbs
@@ -46,6 +47,7 @@ class StreamVerbs(RowVerbs, in_parts=True):
         *,
         evolve: str | Collection[str] | None = None,
         rescue: str | None = None,
+        expect: StructType | str | None = None,
     ) -> Callable[[DataFrame, int], None]:
         """Return a function for ``foreachBatch`` that writes each batch to the table exactly once.
 
@@ -63,6 +65,7 @@ class StreamVerbs(RowVerbs, in_parts=True):
                 transaction, and the batch: ``lambda table, batch: table.append(batch)``. It may run
                 again after a conflict with another commit.
             evolve, rescue: What batches may change, and where the rest goes, as in `append`.
+            expect: The columns that the stream was built for, as in `append`.
 
         The function raises InvalidRequest for a batch older than the newest one that landed, and
         for one that the same run of the query has already landed, and what writing raises. It does
@@ -73,11 +76,12 @@ class StreamVerbs(RowVerbs, in_parts=True):
                 "a sink makes its own transactions; use lake.table(...) outside of the transaction"
             )
 
-        how = Manner(evolution=evolution_of(evolve, rescue))
-        if write is not None and not how.evolution.is_none:
+        expects = expected_members(expect)
+        how = Manner(evolution=evolution_of(evolve, rescue, expects=expects))
+        if write is not None and how.evolution != NO_EVOLUTION:
             raise InvalidRequest(
-                f"the sink of {self.name} has a function that writes its batches; pass evolve and"
-                " rescue to table.append in it"
+                f"the sink of {self.name} has a function that writes its batches; pass evolve,"
+                " rescue and expect to table.append in it"
             )
 
         def land(batch: DataFrame, batch_id: int) -> None:

@@ -6,6 +6,7 @@ the files do not hold, the rows are computed again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.catalog.commit.rebase import moved
@@ -31,6 +32,7 @@ from shelduck.model.tables.rollup import is_followed
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked, quote_name
+from shelduck.model.types.data_types import Member
 from shelduck.read.table_rows import TableRows
 from shelduck.text.ddl.defaults import expression_for_spark
 from shelduck.write.changes.append import append_rows
@@ -38,7 +40,7 @@ from shelduck.write.changes.inlining import limits_of
 from shelduck.write.changes.update import Replacing, row_rules
 from shelduck.write.hooks import carry_out_rows, settled_rows
 from shelduck.write.merge.load_rows import ordered
-from shelduck.write.schema_evolution import evolved, evolved_rows, telling_plan
+from shelduck.write.schema_evolution import evolved, evolved_rows, require_expected, telling_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +86,12 @@ def land(
     *,
     given: frozenset[FieldId] | None = None,
     first: UnitOfWork | None = None,
+    expects: Sequence[Member] = (),
 ) -> Result:
     """Commit new rows of a table, or stage them into the open unit, even if the table was renamed.
 
-    ``given`` are the columns that have values, by default all. ``first`` is as for `carry_out`.
+    ``given`` are the columns that have values, by default all. ``first`` is as for `carry_out`. The
+    table must have the columns that the writer ``expects``, also at the commit.
     """
     if done.is_nothing:
         return Staged() if unit else carry_out(state, None, lambda _unit: None)
@@ -97,7 +101,11 @@ def land(
 
     def stage(into: UnitOfWork) -> None:
         tried.append(into)
+        require_expected(table_of_id(into, planned), expects)
         fitted = _fitted(into, done, planned, given)
+        if expects:
+            # The commit fits rows to other columns; here, it has them looked at again.
+            fitted = replace(fitted, changes=tuple(_planned_for(None, c) for c in fitted.changes))
         if writer is not None and unit is None:
             # Another attempt needs it, so its owner releases it.
             into.writer, into.borrows_writer = writer, True
@@ -212,7 +220,8 @@ def _append(
                 register=writer.register,
             )
         done = replace(done, alter=alter)
-        return land(state, unit, done, writer, given=given, first=first)
+        expects = how.evolution.expects
+        return land(state, unit, done, writer, given=given, first=first, expects=expects)
     finally:
         if unit is None:
             writer.give_up()
@@ -220,6 +229,7 @@ def _append(
 
 def _load(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manner) -> Result:
     def prepare(into: UnitOfWork) -> Loaded:
+        require_expected(table_of_id(into, rows.planned), how.evolution.expects)
         meant = _under(into, rows)
         now = replace(how, by_position=meant.by_position)
         return load(into, TableName.of(meant.planned), meant.df, now)
@@ -269,7 +279,7 @@ def _fitted(
     return replace(done, changes=changes)
 
 
-def _planned_for(now: TableVersion, change: RowChange) -> RowChange:
+def _planned_for(now: TableVersion | None, change: RowChange) -> RowChange:
     if isinstance(change, AppendFiles | InlineRows):
         return replace(change, planned=now)
     return change

@@ -18,6 +18,7 @@ from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION, Evolution, evolution_of
 from shelduck.model.text.names import split_name
+from shelduck.read.scan.expect import expected_members
 from shelduck.read.scan.matching import Column, Condition, Where, require_condition
 from shelduck.read.table_rows import TableRows
 from shelduck.write.changes.delete import delete_rows, truncate_rows
@@ -74,6 +75,7 @@ class EditVerbs(TableHandle):
         target_alias: str = "t",
         source_alias: str | None = "s",
         schema_evolution: bool = False,
+        expect: StructType | str | None = None,
     ) -> Result:
         """Update, delete and insert according to the rows of a source, in one commit.
 
@@ -97,6 +99,7 @@ class EditVerbs(TableHandle):
             schema_evolution: Add columns and fields that only the source has and widen types, in
                 the same snapshot, where a clause takes all columns or names the new one; columns
                 and fields that only the table has stay as they are where all columns are set.
+            expect: The columns that the writer was built for, as in `append`.
 
         Raises:
             InvalidRequest: there is no clause, types or values do not fit, or several rows of the
@@ -105,6 +108,7 @@ class EditVerbs(TableHandle):
         """
         self._require_frame(source, "merge into")
         wanted = Merge(_on(on), clauses, target_alias, source_alias, schema_evolution)
+        wanted = replace(wanted, expects=tuple(expected_members(expect)))
 
         def prepare(unit: UnitOfWork) -> Done:
             rows = settled_rows(unit, self.name)
@@ -121,6 +125,7 @@ class EditVerbs(TableHandle):
         evolve: str | Collection[str] | None = None,
         rescue: str | None = None,
         merge_schema: bool = False,
+        expect: StructType | str | None = None,
     ) -> Result:
         """Replace all rows, or those for which ``where`` is true, by the rows of ``df``.
 
@@ -133,13 +138,15 @@ class EditVerbs(TableHandle):
             evolve: What the rows may change in the columns of the table, as in `append`.
             rescue: A column for values that do not fit, as in `append`.
             merge_schema: Spark's name for ``evolve="all"``.
+            expect: The columns that the writer was built for, as in `append`.
 
         Raises:
             InvalidRequest: rows do not fit the columns, or some do not satisfy ``where`` (the
                 message says how many); the table is unchanged.
             Conflict: another commit touched the same files or added rows; run it again.
         """
-        evolution = evolution_of(evolve, rescue, merges=merge_schema)
+        expects = expected_members(expect)
+        evolution = evolution_of(evolve, rescue, merges=merge_schema, expects=expects)
         if where is None:
             return self._overwrite(overwrite_table, df, by_position, evolution)
         chosen = partial(overwrite_where, where=Where(where))
@@ -153,6 +160,7 @@ class EditVerbs(TableHandle):
         evolve: str | Collection[str] | None = None,
         rescue: str | None = None,
         merge_schema: bool = False,
+        expect: StructType | str | None = None,
     ) -> Result:
         """Replace the partitions that the rows of ``df`` are in, and keep the others.
 
@@ -161,11 +169,12 @@ class EditVerbs(TableHandle):
         Args:
             df: The new rows; it may read the table itself. Its columns are matched as in `append`.
             by_position: Match columns by their place instead of their name.
-            evolve, rescue, merge_schema: As in `overwrite`.
+            evolve, rescue, merge_schema, expect: As in `overwrite`.
 
         Raises what `overwrite` raises.
         """
-        evolution = evolution_of(evolve, rescue, merges=merge_schema)
+        expects = expected_members(expect)
+        evolution = evolution_of(evolve, rescue, merges=merge_schema, expects=expects)
         return self._overwrite(overwrite_partitions, df, by_position, evolution)
 
     def _delete(self, chosen: Where) -> Result:
@@ -234,6 +243,7 @@ def merge_into(state: LakeState, rows: TableRows, source: DataFrame, merge: Merg
         merge = replace(merge, schema_evolution=merges_schemas(state.spark))
     if merge.schema_evolution:
         evolution, given = FULL_EVOLUTION, evolving_columns(merge, source.schema)
+    evolution = replace(evolution, expects=merge.expects)
 
     def write(rows: TableRows) -> Done:
         limits, show = limits_of(state.store, rows.table), state.show_progress

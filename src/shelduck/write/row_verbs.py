@@ -13,7 +13,7 @@ from shelduck.lake.lookup import as_of_today, rows_of, version_at
 from shelduck.lake.results import Result, TableName
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.evolution import evolution_of
-from shelduck.read.scan.expect import as_expected, expected_columns
+from shelduck.read.scan.expect import as_expected, expected_columns, expected_members
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.read.scan.virtual import origins_of, with_virtual
 from shelduck.read.table_rows import TableRows, table_rows
@@ -77,6 +77,7 @@ class RowVerbs(TableHandle):
         rescue: str | None = None,
         merge_schema: bool = False,
         delete_sign: str | None = None,
+        expect: StructType | str | None = None,
     ) -> Result:
         """Append rows by column name; missing columns get their default, extra ones are refused.
 
@@ -96,6 +97,9 @@ class RowVerbs(TableHandle):
             merge_schema: Spark's name for ``evolve="all"``.
             delete_sign: For a UNIQUE table, the column of ``df`` that is true if the row of that
                 key is to be deleted. A column ``__DORIS_DELETE_SIGN__`` is used automatically.
+            expect: The columns that the writer was built for, as in `read`. The rows are committed
+                only if the table has them then: wider types are accepted, and columns that nobody
+                must give.
 
         Raises:
             InvalidRequest: columns or types do not fit, found before any work; or a value does not
@@ -107,7 +111,8 @@ class RowVerbs(TableHandle):
             OutcomeUnknown: look for the rows before appending them again.
         """
         self._require_frame(df, "append to")
-        evolution = evolution_of(evolve, rescue, merges=merge_schema)
+        expects = expected_members(expect)
+        evolution = evolution_of(evolve, rescue, merges=merge_schema, expects=expects)
         require_by_name(f"append to {self.name}", evolution, by_position=by_position)
         how = Manner(by_position, evolution, delete_sign)
         return append(self._state, self._unit, self.name, df, how)

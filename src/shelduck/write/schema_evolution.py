@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,12 +17,15 @@ from shelduck.lake.state import LakeState
 from shelduck.model.changes.change import AlterTable, altered
 from shelduck.model.changes.evolution import Evolution
 from shelduck.model.changes.schema_change import AddColumn, SchemaChange
+from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.keys import KeyModel, table_keys
+from shelduck.model.tables.lengths import is_longer
 from shelduck.model.tables.properties import widens_by_itself
 from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import quote_name
-from shelduck.model.types.data_types import Primitive, type_text
+from shelduck.model.types.data_types import Decimal, Member, Primitive, type_text
+from shelduck.model.types.promotions import promotion
 from shelduck.read.table_rows import TableRows
 
 _TEXT = Primitive("varchar")
@@ -37,15 +40,56 @@ def require_by_name(what: str, evolution: Evolution, *, by_position: bool) -> No
         )
 
 
+def require_expected(table: TableVersion, expects: Sequence[Member]) -> None:
+    """Raise InvalidRequest, with all differences, unless a table is as its writer expects it.
+
+    Without expected columns, it may be any.
+    It has the columns, their types hold every value of the expected ones, and NULL where the writer
+    may give it. It needs no value of a column that the writer does not know.
+    """
+    if not expects:
+        return
+    problems = [text for member in expects if (text := _difference(table, member)) is not None]
+    known = {member.name.lower() for member in expects}
+    made = {one.column for one in computed_of(table.properties, table.full_name)}
+    problems += [
+        f"column {quote_name(f.name)} is NOT NULL without a default, and is not expected"
+        for f in table.columns
+        if f.name.lower() not in known and not f.nullable and f.default is None and f.id not in made
+    ]
+    if problems:
+        listed = "".join(f"\n  - {problem}" for problem in problems)
+        raise InvalidRequest(
+            f"{table.full_name} is not as its writer expects it:{listed}\nits columns:"
+            f" {', '.join(map(quote_name, table.columns.names))}; change the writer, or what it"
+            " expects",
+            about="expect",
+        )
+
+
+def _difference(table: TableVersion, member: Member) -> str | None:
+    there, name = table.columns.find((member.name,)), quote_name(member.name)
+    if there is None:
+        return f"column {name} does not exist"
+    is_plain = there.is_leaf and isinstance(member.type, Primitive | Decimal)
+    fits = there.type == member.type and is_longer(member.type, there.type) is None
+    if not fits and not (is_plain and promotion(member.type, there.type).is_light):
+        return f"column {name} has type {type_text(there.type)}, expected {type_text(member.type)}"
+    if member.nullable and not there.nullable:
+        return f"column {name} is NOT NULL, expected a nullable column"
+    return None
+
+
 def evolved(
     table: TableVersion, given: StructType, evolution: Evolution
 ) -> tuple[TableVersion, AlterTable | None]:
     """Return a table with the columns and wider types that rows of ``given`` need, and the change.
 
     The change is None if the table already has them all, or ``evolution`` allows none. Raises what
-    `plan_alter` raises, and InvalidRequest for a new column of an AGGREGATE table, whose
-    aggregation is unknown, and for a rescue column that cannot hold texts.
+    `plan_alter` and `require_expected` raise, and InvalidRequest for a new column of an AGGREGATE
+    table, whose aggregation is unknown, and for a rescue column that cannot hold texts.
     """
+    require_expected(table, evolution.expects)
     if evolution.is_none:
         return table, None
     widens = partial(widens_by_itself, table.properties)

@@ -67,7 +67,7 @@ class AttachedTable:
         def write(table: Table, batch: DataFrame) -> object:
             if replaces:
                 return table.overwrite(batch)
-            return table.append(batch, evolve=evolution.words, rescue=evolution.rescue)
+            return table.append(batch, **evolution.arguments)
 
         return Table(self.state, self.table).sink(write=write)
 
@@ -86,7 +86,7 @@ class AttachedTable:
         """Write rows by a verb of `Table`, with its arguments."""
         with told_as_sparks():
             to = Table(self.state, self.table)
-            verb(to, rows, evolve=evolution.words, rescue=evolution.rescue, **how)
+            verb(to, rows, **evolution.arguments, **how)
 
     def merge(
         self, source: DataFrame, on: Column, clauses: Sequence[MergeClause], evolves: bool

@@ -7,6 +7,7 @@ Spark would need writers in the JVM, and lets rows change columns (``mergeSchema
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, DataFrameWriter, DataFrameWriterV2
@@ -77,7 +78,7 @@ class LakeWriter(DataFrameWriterV2):
     def append(self) -> None:
         """Append the rows, which may change the columns of the table if an option says so."""
         evolution = evolution_asked(self._given)
-        if not evolution.is_none:
+        if evolution != NO_EVOLUTION:
             _refuse_rest(self._given, self._table)
             self._table.write(Table.append, self._df, evolution)
         else:
@@ -107,8 +108,8 @@ def save_as_table(
     is_there, mode = table.is_there, _mode(writer)
     evolution = evolution_asked(told)
     if evolution.is_none and mode == "APPEND" and merges_schemas(writer._spark):  # noqa: SLF001
-        evolution = FULL_EVOLUTION
-    if is_there and mode == "APPEND" and not evolution.is_none:
+        evolution = replace(FULL_EVOLUTION, expects=evolution.expects)
+    if is_there and mode == "APPEND" and evolution != NO_EVOLUTION:
         _refuse_rest(told, table)
         table.write(Table.append, writer._df, evolution)  # noqa: SLF001 - Spark's, as the lake needs it
         return
@@ -340,7 +341,7 @@ def to_table(
     )
     _check(writer, table, mode, options)
     evolution = evolution_asked(options)
-    if mode == "complete" and not evolution.is_none:
+    if mode == "complete" and evolution != NO_EVOLUTION:
         raise InvalidRequest(
             f"a stream into {table.name} with output mode 'complete' replaces all rows and keeps"
             f" the columns; leave out {', '.join(EVOLUTION)}",

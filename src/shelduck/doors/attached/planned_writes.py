@@ -68,7 +68,7 @@ def write_as_told(
         write = table.overwrite_partitions
     elif mode != "append":
         write = partial(table.overwrite, where=None if mode == "overwrite" else condition)
-    write(rows, by_position=by_position, evolve=evolution.words, rescue=evolution.rescue)
+    write(rows, by_position=by_position, **evolution.arguments)
 
 
 def merge_as_told(table: AttachedTable, source: DataFrame, told: Sequence[str]) -> None:

@@ -19,6 +19,7 @@ from shelduck.objects import restore
 from shelduck.objects.statement import macros, schemas_and_tables, show, views
 from shelduck.text.foreign_words import SPARKS, foreign_statement
 from shelduck.text.query.read_query import begins_query, read_query
+from shelduck.text.tokens.arguments import read_writer_words
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind, statements_of, tokenize
 from shelduck.text.tokens.parts import Statement
@@ -146,7 +147,7 @@ def _with_queries_behind(cursor: Cursor) -> Cursor | None:
     if insert is None or tokens[insert - 1].key != ")":
         return None
     inner = Cursor(cursor.text, tokens, insert + 1)
-    inner.accept("WITH", "SCHEMA", "EVOLUTION")
+    read_writer_words(inner)
     if not inner.accept_any("INTO", "OVERWRITE"):
         return None
     inner.accept("TABLE")

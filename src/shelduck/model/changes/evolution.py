@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from shelduck.errors import InvalidRequest
+from shelduck.model.types.data_types import Member
 
 _WORDS = ("none", "add", "widen", "all")
 
@@ -16,16 +18,23 @@ class Evolution:
 
     ``adds``: columns and struct fields that only the rows have. ``widens``: types that the rows
     need wider. ``rescue`` is the column for values that still do not fit, None if they are refused.
+    ``expects`` are columns that the table must have when the rows are committed.
     """
 
     adds: bool = False
     widens: bool = False
     rescue: str | None = None
+    expects: tuple[Member, ...] = ()
 
     @property
     def is_none(self) -> bool:
         """True if the columns stay, and rows that do not fit are refused."""
         return not (self.adds or self.widens) and self.rescue is None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `Table.append` that mean this."""
+        return {"evolve": self.words, "rescue": self.rescue, "expect": self.expects or None}
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -38,7 +47,11 @@ FULL_EVOLUTION = Evolution(adds=True, widens=True)
 
 
 def evolution_of(
-    evolve: str | Collection[str] | None, rescue: str | None = None, *, merges: bool = False
+    evolve: str | Collection[str] | None,
+    rescue: str | None = None,
+    *,
+    merges: bool = False,
+    expects: Iterable[Member] = (),
 ) -> Evolution:
     """Return what a caller asks for; ``merges`` is Spark's ``mergeSchema``, the same as "all".
 
@@ -61,7 +74,8 @@ def evolution_of(
             f"evolve has {', '.join(sorted(given))}; use none without other words", about="option"
         )
     is_all = merges or "all" in given
-    return Evolution(is_all or "add" in given, is_all or "widen" in given, rescue)
+    adds, widens = is_all or "add" in given, is_all or "widen" in given
+    return Evolution(adds, widens, rescue, tuple(expects))
 
 
 def _word(word: object) -> str:

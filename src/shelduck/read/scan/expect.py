@@ -16,7 +16,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked, quote_name
-from shelduck.model.types.data_types import Decimal, Primitive
+from shelduck.model.types.data_types import Decimal, Member, Primitive
 from shelduck.model.types.promotions import promotion
 from shelduck.read.scan.scan_frames import Origin
 
@@ -42,6 +42,14 @@ def expected_columns(expect: T.StructType | str) -> T.StructType:
         problem = "lists no column" if twice is None else f"lists column {quote_name(twice)} twice"
         raise InvalidRequest(f"expect {problem}")
     return expect
+
+
+def expected_members(expect: T.StructType | str | tuple[Member, ...] | None) -> Sequence[Member]:
+    """Return a writer's expected columns, with NOT NULL; raises what `expected_columns` raises."""
+    if isinstance(expect, tuple):
+        return expect
+    found = [] if expect is None else expected_columns(expect).fields
+    return [Member(f.name, data_type_of(f.dataType, f.name), f.nullable) for f in found]
 
 
 def _parsed(text: str) -> T.StructType:

@@ -10,6 +10,7 @@ from decimal import Decimal
 from shelduck.errors import Unsupported
 from shelduck.model.tables.properties import PropertyChange, SetProperties, UnsetProperties
 from shelduck.model.text.intervals import whole_number
+from shelduck.model.types.data_types import Member
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import DIGITS, TokenKind, string_of, tokenize
 from shelduck.text.tokens.parts import (
@@ -248,6 +249,23 @@ def end_alone(cursor: Cursor, what: str) -> None:
     if cursor.sees(","):
         raise not_alone(cursor, what)
     cursor.end()
+
+
+def read_writer_words(cursor: Cursor) -> tuple[bool, tuple[Member, ...]]:
+    """Take WITH SCHEMA EVOLUTION, and WITH EXPECT with the columns that a writer was built for."""
+    evolves, expects = False, tuple[Member, ...]()
+    while cursor.sees("WITH", "SCHEMA", "EVOLUTION") or cursor.sees("WITH", "EXPECT"):
+        cursor.take()
+        if cursor.accept("EXPECT"):
+            expects = cursor.in_brackets(_member)
+        else:
+            evolves = cursor.accept("SCHEMA", "EVOLUTION")
+    return evolves, expects
+
+
+def _member(cursor: Cursor) -> Member:
+    name, kind = cursor.name(), cursor.type()
+    return Member(name, kind, nullable=not cursor.accept("NOT", "NULL"))
 
 
 def not_alone(cursor: Cursor, what: str) -> Unsupported:

@@ -16,6 +16,7 @@ from shelduck.model.tables.computed import COMPUTED, computed_of
 from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
+from shelduck.model.types.data_types import Member
 from shelduck.read.scan.matching import Condition, as_condition
 from shelduck.write.parquet.origins import DELETED, INSERTED, UPDATED
 
@@ -63,7 +64,8 @@ class Merge:
     """A whole MERGE. ``on`` is a condition, or the names of columns that are equal in both.
 
     ``target_qualifier`` are the names that may precede ``target_alias``: those of a catalog and a
-    schema. Without ``source_alias``, the source's columns keep their names.
+    schema. Without ``source_alias``, the source's columns keep their names. ``expects`` are columns
+    that the target must have.
     """
 
     on: Condition | tuple[str, ...]
@@ -72,6 +74,7 @@ class Merge:
     source_alias: str | None
     schema_evolution: bool = False
     target_qualifier: tuple[str, ...] = ()
+    expects: tuple[Member, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.clauses:

@@ -17,12 +17,13 @@ from shelduck.lake.done import Done, Loaded, inlined
 from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import Result, Staged
 from shelduck.lake.unit import UnitOfWork, carry_out
-from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION
+from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION, Evolution
 from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.keys import folds
 from shelduck.model.tables.schema import Field, Schema
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked, quote_name
+from shelduck.model.types.data_types import Member
 from shelduck.read.scan.matching import Where
 from shelduck.read.table_rows import TableRows
 from shelduck.text.query.expressions import skip_expression
@@ -37,7 +38,7 @@ from shelduck.text.query.value_rows import (
     with_times,
     without_defaults,
 )
-from shelduck.text.tokens.arguments import literal_text
+from shelduck.text.tokens.arguments import literal_text, read_writer_words
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind
 from shelduck.text.tokens.parts import Expression, OfTable, Query, Selection
@@ -52,7 +53,7 @@ from shelduck.write.changes.overwrite import (
 )
 from shelduck.write.changes.update import Replacing
 from shelduck.write.hooks import carry_out_rows, settled_rows
-from shelduck.write.schema_evolution import evolving
+from shelduck.write.schema_evolution import evolving, require_expected
 from shelduck.write.statement.partition_spec import partition_value
 
 _MOST_LITERALS = 1000
@@ -93,7 +94,8 @@ class Insert(OfTable):
     columns of their names, else by position; see `targets`. ``defaults`` are words in
     ``source.text`` to replace by the default of the column at that position. ``replaced`` are the
     rows that the source's rows replace, None but for REPLACE WHERE; ``matching`` says the same for
-    REPLACE USING and ON. ``default_values``: one row of defaults instead of a source.
+    REPLACE USING and ON. ``default_values``: one row of defaults instead of a source. ``expects``
+    are columns that the table must have.
     """
 
     source: Query
@@ -106,6 +108,7 @@ class Insert(OfTable):
     schema_evolution: bool = False
     default_values: bool = False
     matching: RowMatch | None = None
+    expects: tuple[Member, ...] = ()
 
     def targets(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return the columns, of those of the table, to which the source's go by position.
@@ -121,7 +124,7 @@ class Insert(OfTable):
 
 def read_insert(cursor: Cursor) -> Insert:
     """Read the statement behind ``INSERT``."""
-    evolution = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
+    evolution, expects = read_writer_words(cursor)
     mode = cursor.accept_any("INTO", "OVERWRITE")
     if not mode:
         raise cursor.failure("INTO or OVERWRITE")
@@ -140,7 +143,8 @@ def read_insert(cursor: Cursor) -> Insert:
     if cursor.sees("REPLACE", "USING") or cursor.sees("REPLACE", "ON"):
         _require_into(cursor, mode, partition)
         matching = _matching(cursor, target, alias)
-        return replace(matching, columns=columns, by_name=by_name, schema_evolution=evolution)
+        matching = replace(matching, columns=columns, by_name=by_name)
+        return replace(matching, schema_evolution=evolution, expects=expects)
     if cursor.sees("REPLACE"):
         condition = _replace_where(cursor, mode, partition)
         columns_behind, by_name_behind = _columns_or_by_name(cursor)
@@ -150,7 +154,7 @@ def read_insert(cursor: Cursor) -> Insert:
     if is_plain and cursor.accept("DEFAULT", "VALUES"):
         cursor.end()
         how: Literal["append", "overwrite"] = "append" if mode == "INTO" else "overwrite"
-        return Insert(name, Query(""), mode=how, default_values=True)
+        return Insert(name, Query(""), mode=how, default_values=True, expects=expects)
     source, replaced = _source(cursor, target, condition)
     source, defaults = without_defaults(source)
     return Insert(
@@ -163,6 +167,7 @@ def read_insert(cursor: Cursor) -> Insert:
         partition,
         replaced,
         evolution,
+        expects=expects,
     )
 
 
@@ -276,7 +281,7 @@ def insert(runner: Runner, statement: Insert) -> Result:
         names = tuple(field.name for field in plain)
         statement = replace(statement, source=Query(f"VALUES ({row})"), columns=names)
     replaces = statement.mode != "append" or statement.partition or statement.schema_evolution
-    done = None if replaces else _insert_literals(runner, statement)
+    done = None if replaces or statement.expects else _insert_literals(runner, statement)
     if done is not None:
         return done
     name = runner.name(statement.name)
@@ -290,15 +295,15 @@ def insert(runner: Runner, statement: Insert) -> Result:
         return _insert_over(runner, statement, source)
     rows = _planned(runner, statement, source)
     # Spark splits even two rows of a VALUES list into tasks, and each would write a file.
+    how = Manner(evolution=_evolution(statement), in_one_task=is_values(source))
     if statement.columns is None:
-        how = Manner(by_position=not statement.by_name, in_one_task=is_values(source))
+        how = replace(how, by_position=not statement.by_name)
         return append(runner.state, runner.unit, name, rows, how)
     if len(statement.columns) != len(rows.columns):
         raise InvalidRequest(
             f"INSERT INTO {name} lists {len(statement.columns)} column(s),"
             f" but its rows have {len(rows.columns)}"
         )
-    how = Manner(in_one_task=is_values(source))
     return append(runner.state, runner.unit, name, rows.toDF(*statement.columns), how)
 
 
@@ -365,13 +370,19 @@ def _times(statement: Insert, columns: Schema) -> list[str | None]:
     return [time_word(f) for f in fields]
 
 
+def _evolution(statement: Insert) -> Evolution:
+    found = FULL_EVOLUTION if statement.schema_evolution else NO_EVOLUTION
+    return replace(found, expects=statement.expects)
+
+
 def _insert_over(runner: Runner, statement: Insert, source: Query) -> Result:
     """Append rows of ``source``, in which DEFAULT is resolved, or replace others by them."""
-    evolution = FULL_EVOLUTION if statement.schema_evolution else NO_EVOLUTION
+    evolution = _evolution(statement)
 
     def prepare(unit: UnitOfWork) -> Done | Loaded:
         inside = runner.inside(unit)
         rows = settled_rows(unit, inside.name(statement.name))
+        require_expected(rows.table, statement.expects)
         own = _values(inside, source)
         new = _named(statement, rows.table, own)
         if statement.mode == "append" and folds(rows.table):

@@ -14,6 +14,7 @@ from shelduck.lake.unit import UnitOfWork
 from shelduck.model.tables.schema import Path
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
+from shelduck.model.types.data_types import Member
 from shelduck.text.query.expressions import (
     AssignmentSpan,
     expression_of,
@@ -24,6 +25,7 @@ from shelduck.text.query.expressions import (
 )
 from shelduck.text.query.rewriting import Rewriting, Span
 from shelduck.text.query.value_rows import as_time
+from shelduck.text.tokens.arguments import read_writer_words
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind
 from shelduck.text.tokens.parts import Assignment, Expression, NamedTable, Query, Statement, Target
@@ -119,6 +121,7 @@ class MergeStatement(Statement):
     not_matched: tuple[NotMatchedClause, ...] = ()
     not_matched_by_source: tuple[MatchedClause, ...] = ()
     schema_evolution: bool = False
+    expects: tuple[Member, ...] = ()
 
     @property
     def name(self) -> NamedTable:
@@ -160,7 +163,7 @@ class _Clause:
 
 def read_merge(cursor: Cursor) -> MergeStatement:
     """Read the statement behind ``MERGE``."""
-    evolution = cursor.accept("WITH", "SCHEMA", "EVOLUTION")
+    evolution, expects = read_writer_words(cursor)
     cursor.expect("INTO")
     target, alias = take_target(cursor, "USING")
     cursor.expect("USING")
@@ -181,6 +184,7 @@ def read_merge(cursor: Cursor) -> MergeStatement:
         tuple(c.inserting(texts) for c in clauses[_NOT_MATCHED]),
         tuple(c.changing(texts) for c in clauses[_BY_SOURCE]),
         evolution,
+        expects,
     )
 
 
@@ -307,6 +311,7 @@ def merge(runner: Runner, statement: MergeStatement) -> Result:
                 statement.target.alias,
                 statement.source_alias or NAMELESS,
                 statement.schema_evolution,
+                expects=statement.expects,
             )
             return merge_into(runner.state, rows, source, wanted)
 
