@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from shelduck import AlreadyExists, InvalidRequest, NotFound, Unsupported
+from shelduck import AlreadyExists, InvalidRequest, NotFound, Unsupported, change_type
 from shelduck.doors.sql.parse import parse
 from tests.coverage.pages import Page
 from tests.support.lakes import rows
@@ -320,6 +322,26 @@ def test_d17_a_key_gets_wider_and_moves(lake):
 
 
 @PAGE.row(
+    *("D52", MODIFY, "The place of a column in a rollup"),
+    statement="ALTER TABLE t MODIFY COLUMN w BIGINT SUM AFTER k FROM r",
+    differs="a column has one type in a table and its rollups, so FROM moves it; another type is"
+    " refused there and follows the base table",
+)
+def test_d52_from_moves_a_column_in_a_rollup(case):
+    case.lake.sql(
+        "CREATE TABLE t (k INT, l INT, v BIGINT SUM, w BIGINT SUM) AGGREGATE KEY (k, l)"
+        " ROLLUP (r (k, v, w))"
+    )
+    case.lake.sql("INSERT INTO t VALUES (1, 1, 1, 1), (1, 2, 1, 2)")
+    case.lake.sql(PAGE.statement("D52"))
+    assert names(case.lake, "t$r") == ["k", "w", "v"]
+    with pytest.raises(InvalidRequest, match="FROM r is only for moving a column"):
+        case.lake.sql("ALTER TABLE t MODIFY COLUMN w DOUBLE SUM FROM r")
+    with case.duckdb() as duckdb:
+        assert duckdb.rows("t$r") == [(1, 3, 2)]
+
+
+@PAGE.row(
     *("D18", MODIFY, "The length of a value"),
     statement="ALTER TABLE example_db.my_table MODIFY COLUMN col5 VARCHAR(64) REPLACE"
     ' DEFAULT "abc";',
@@ -377,9 +399,6 @@ TYPES = [
     ("DECIMAL(5,2)", "1.5", "STRING", "1.50"),
     ("VARCHAR(10)", "'7'", "INT", 7),
     ("CHAR(10)", "'7.5'", "DOUBLE", 7.5),
-    ("STRING", "'2024-02-29'", "DATE", "2024-02-29"),
-    ("STRING", "'20240229'", "DATE", "2024-02-29"),
-    ("STRING", "'2024/02/29'", "DATE", "2024-02-29"),
     ("DATETIME", "TIMESTAMP_NTZ'2019-12-09 00:00:00'", "DATE", "2019-12-09"),
     ("DATE", "DATE'2019-12-09'", "DATETIME", "2019-12-09 00:00:00"),
     ("INT", "20191209", "DATE", "2019-12-09"),
@@ -399,6 +418,21 @@ def test_d23_types_are_converted(case, old, value, new, made):
     case.lake.sql(f"ALTER TABLE t MODIFY COLUMN v {new}")
     [(found,)] = case.both("SELECT v FROM t")
     assert str(found) == str(made)
+
+
+@PAGE.row(
+    *("D51", MODIFY, "Texts to DATE in six formats"),
+    does="two digits mean 1970 to 2069, as in MySQL",
+)
+def test_d51_six_formats_are_dates(case):
+    wanted = {f"{y}{s}{m}{s}{d}" for s in ("-", "/", "") for y, m, d in [("2024", "02", "29")]}
+    wanted |= {text[2:] for text in wanted}
+    case.lake.sql("CREATE TABLE t (k VARCHAR(10), v VARCHAR(10))")
+    years = {"691231": "2069-12-31", "70-01-01": "1970-01-01", "99/12/31": "1999-12-31"}
+    texts = dict.fromkeys(wanted, "2024-02-29") | years
+    case.lake.sql("INSERT INTO t VALUES " + ", ".join(f"('{t}', '{t}')" for t in texts))
+    case.lake.sql("ALTER TABLE t MODIFY COLUMN v DATE")
+    assert {k: str(v) for k, v in case.both("SELECT k, v FROM t")} == texts
 
 
 @PAGE.row(*("D24", MODIFY, "DATETIME to DATE keeps year, month and day"))
@@ -702,3 +736,49 @@ def test_d49_the_tasks_of_a_job_are_an_option(case):
 def test_d50_there_is_no_option_for_indexes(case):
     with pytest.raises(NotFound, match="did you mean 'alter_tablet_worker_count'"):
         case.lake.sql("CALL set_option('alter_index_worker_count', 3)")
+
+
+@PAGE.row(
+    *("D53", TERMS, "After a job, the old data is deleted"),
+    differs="older snapshots still read it; `CALL expire_snapshots` and `cleanup_old_files` delete"
+    " it as soon as you like",
+)
+def test_d53_old_files_go_with_their_snapshots(case):
+    case.lake.sql("CALL set_option('data_inlining_row_limit', 0)")
+    case.lake.sql("CREATE TABLE t (k INT, v STRING)")
+    case.lake.sql("INSERT INTO t VALUES (1, '7')")
+    [old] = case.lake.table("t").files().collect()
+    case.lake.sql("ALTER TABLE t ALTER v TYPE INT")
+    assert Path(old.file_path).exists()
+    case.lake.sql("CALL expire_snapshots(older_than => INTERVAL '0 seconds')")
+    case.lake.sql("CALL cleanup_old_files(older_than => INTERVAL '0 seconds')")
+    assert not Path(old.file_path).exists()
+    assert case.both("SELECT k, v FROM t") == [(1, 7)]
+
+
+@PAGE.row(
+    *("D54", NOTES, "Jobs block loads only if those make partitions"),
+    does="and such loads go on as well",
+)
+def test_d54_a_load_makes_partitions_while_a_job_runs(case):
+    case.lake.sql("CREATE TABLE t (k INT, v STRING) PARTITIONED BY (k)")
+    case.lake.sql("INSERT INTO t VALUES (1, '1')")
+    case.lake.sql("ALTER TABLE t ALTER v TYPE INT PROPERTIES ('wait' = 'false')")
+    case.lake.sql("INSERT INTO t VALUES (2, '2')")
+    case.lake.run_jobs()
+    case.lake.sql("INSERT INTO t VALUES (3, 3)")
+    assert case.both("SELECT k, v FROM t ORDER BY k") == [(1, 1), (2, 2), (3, 3)]
+
+
+@PAGE.row(
+    *("D55", FAQ, "The worst case is 10 MB/s, by which you set a timeout"),
+    does="the plan estimates the time from this speed, and later from that of earlier jobs",
+)
+def test_d55_the_plan_estimates_the_time(case):
+    case.lake.sql("CREATE TABLE t (k INT, v STRING)")
+    case.lake.sql("INSERT INTO t VALUES (1, '7')")
+    plan = case.lake.table("t").plan_alter(change_type("v", "int"))
+    assert (plan.speed.bytes_per_second, plan.speed.jobs) == (10 << 20, 0)
+    assert "a guess before any job" in str(plan)
+    case.lake.sql("ALTER TABLE t ALTER v TYPE INT PROPERTIES ('timeout' = '60')")
+    assert "60" in {str(row.Timeout) for row in case.lake.sql("SHOW ALTER TABLE COLUMN").collect()}

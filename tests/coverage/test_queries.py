@@ -14,6 +14,7 @@ import shelduck
 from shelduck.errors import InvalidRequest
 from tests.coverage.pages import Page
 from tests.support.ducklakepy_oracle import DuckLakePyOracle
+from tests.support.scans import files_read
 
 PAGE = Page("queries", "DuckLake: queries of the catalog")
 READ, PRUNE, SNAPSHOT, SHAPE, ROWS, NEWER = (
@@ -291,6 +292,58 @@ def test_q8_files_are_pruned(ours):
     assert len(ours.sql(STATS, **told, scalar=3)) == 1
     assert len(ours.sql(STATS, **told, scalar=1)) == 1
     assert ours.sql(STATS, **told, scalar=9) == []
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(
+    ("condition", "holding"),
+    [
+        ("id = 3", 1),
+        ("id <> 3", 3),
+        ("id < 3", 1),
+        ("id <= 3", 2),
+        ("id > 5", 1),
+        ("id >= 5", 1),
+        ("id BETWEEN 2 AND 3", 2),
+        ("id IN (1, 6)", 2),
+        ("id <=> 4", 1),
+        ("id IS NULL", 1),
+        ("id IS NOT NULL", 3),
+        ("NOT id < 5", 1),
+    ],
+)
+@PAGE.row(
+    *("Q23", PRUNE, "The page prunes by `=`"),
+    beyond="`<`, `<=`, `>`, `>=`, BETWEEN, IN, `<=>`, NOT, IS NULL and IS NOT NULL leave out files"
+    " as well",
+)
+def test_q23_each_comparison_prunes(case, condition, holding):
+    case.lake.sql("CALL set_option('data_inlining_row_limit', 0)")
+    case.lake.sql("CREATE TABLE t (id INT)")
+    for values in ("(1), (2)", "(3), (4)", "(5), (6), (NULL)"):
+        case.lake.sql(f"INSERT INTO t VALUES {values}")
+    found = case.lake.sql(f"SELECT * FROM t WHERE {condition}")
+    found.collect()
+    assert sum(count for _, count in files_read(found)) == holding
+    query = f"SELECT id FROM t WHERE {condition.replace('<=>', '=')} ORDER BY id"
+    assert len(case.both(query)) > 0
+
+
+@PAGE.row(*("Q24", SNAPSHOT, "A commit has an author, a message and extra information"))
+def test_q24_a_commit_says_who_why_and_more(ours):
+    with (
+        shelduck.connect(f"sqlite:///{ours.case.catalog}", author="me") as lake,
+        lake.transaction(message="why", extra_info='{"run": 7}') as tx,
+    ):
+        tx.sql("INSERT INTO t VALUES (4, 'd')")
+    columns = "author, commit_message, commit_extra_info"
+    told = ours.sql(
+        f"SELECT {columns} FROM ducklake_snapshot_changes WHERE snapshot_id = {ours.snapshot}"
+    )
+    assert told == [("me", "why", '{"run": 7}')]
+    with ours.case.duckdb() as duckdb:
+        theirs = duckdb.sql(f"SELECT {columns} FROM ducklake_snapshots('lake')")
+    assert theirs[-1] == told[0]
 
 
 @PAGE.row(

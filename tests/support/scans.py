@@ -78,3 +78,24 @@ def known(path: Path, number: int = 1, **more: Any) -> DataFile:
         layout=layout,
         **settings,
     )
+
+
+def files_read(frame):
+    """The number of files that each scan of an executed plan opened, by table."""
+    plan = frame._jdf.queryExecution().executedPlan()
+    found = []
+
+    def look(node):
+        name = node.getClass().getSimpleName()
+        if name == "FileSourceScanExec":
+            found.append((node.nodeName(), node.metrics().apply("numFiles").value()))
+        if name == "AdaptiveSparkPlanExec":
+            look(node.executedPlan())
+        if name in ("BroadcastQueryStageExec", "ShuffleQueryStageExec", "ResultQueryStageExec"):
+            look(node.plan())
+        children = node.children()
+        for at in range(children.size()):
+            look(children.apply(at))
+
+    look(plan)
+    return found

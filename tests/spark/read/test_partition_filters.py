@@ -10,6 +10,7 @@ import pytest
 import shelduck
 from tests.support.attaching import attached_lake, duck, url_of
 from tests.support.lakes import rows
+from tests.support.scans import files_read
 
 pytestmark = pytest.mark.every_spark
 
@@ -34,27 +35,6 @@ def lake(spark, tmp_path_factory):
     ) as found:
         found.folder = folder
         yield found
-
-
-def files_read(frame):
-    """The number of files that each scan of an executed plan opened, by table."""
-    plan = frame._jdf.queryExecution().executedPlan()
-    found = []
-
-    def look(node):
-        name = node.getClass().getSimpleName()
-        if name == "FileSourceScanExec":
-            found.append((node.nodeName(), node.metrics().apply("numFiles").value()))
-        if name == "AdaptiveSparkPlanExec":
-            look(node.executedPlan())
-        if name in ("BroadcastQueryStageExec", "ShuffleQueryStageExec", "ResultQueryStageExec"):
-            look(node.plan())
-        children = node.children()
-        for at in range(children.size()):
-            look(children.apply(at))
-
-    look(plan)
-    return found
 
 
 def test_a_star_join_reads_the_files_of_the_days_it_needs(spark, lake):
