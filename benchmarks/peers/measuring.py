@@ -116,8 +116,8 @@ def _section(
         section.rows.append(
             (
                 *(verb, *map(duration, medians), f"{ratios[verb]:.2f}"),
-                f"{min(own):.2f} to {max(own):.2f}",
-                " / ".join(f"{n:,.0f}" for n in memory),
+                f"{min(own):.2f}-{max(own):.2f}",
+                "/".join(f"{n:,.0f}" for n in memory),
             )
         )
     section.targets = _targets(ratios)
