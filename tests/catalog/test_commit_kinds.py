@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from shelduck.catalog.commit import adoptions, kinds, recorded_layouts, settled
+from shelduck.catalog.commit import adoptions, kinds, own_rows, settled
 from shelduck.catalog.commit.commit import KINDS, kinds_of
 from shelduck.catalog.commit.kinds import flush, rewrites
 from shelduck.model.changes.change import (
@@ -40,7 +40,7 @@ from shelduck.model.types.data_types import parse_type
 from tests.support.files import write_file
 from tests.support.lake import altered, created, new_schema_info
 
-HEAVY = {module.__name__ for module in (adoptions, flush, recorded_layouts, rewrites, settled)}
+HEAVY = {module.__name__ for module in (adoptions, flush, own_rows, rewrites, settled)}
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shelduck.catalog.commit.recorded_layouts import record_layouts
+from shelduck.catalog.commit.own_rows import record_layouts
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.read import read
 from shelduck.catalog.schema.lake_schema import open_lake

@@ -9,8 +9,8 @@ from functools import cached_property
 from threading import get_ident
 from typing import Any, Self
 
-from shelduck.catalog.commit.batches import landed_in
 from shelduck.catalog.commit.commit import Landed, commit
+from shelduck.catalog.commit.own_rows import landed_in
 from shelduck.catalog.databases.retry import tries
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.running.writers import LeaseLost

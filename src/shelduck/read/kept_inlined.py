@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from shelduck.catalog.read import read
 from shelduck.catalog.read.holdings import Holdings
-from shelduck.catalog.read.later_inlined import inlined_since
+from shelduck.catalog.read.inlined_rows import inlined_since
 from shelduck.engine.bridge import engine_for
 from shelduck.engine.bridge.classic import again
 from shelduck.engine.session import DataFrame, SparkSession

@@ -59,8 +59,7 @@ class StreamVerbs(RowVerbs, in_parts=True):
         Args:
             query_id: The series that batches are numbered in. By default the id that Spark keeps in
                 the query's checkpoint. Your own name must change with the checkpoint: batches then
-                begin at 0 again, and would be refused. Two sinks of one query for one table need
-                different names; otherwise the second is refused.
+                begin at 0 again, and would be refused; so is a second sink of the same name.
             write: What to do with a batch; by default `append`. It gets the table, in a
                 transaction, and the batch: ``lambda table, batch: table.append(batch)``. It may run
                 again after a conflict with another commit.
@@ -75,9 +74,7 @@ class StreamVerbs(RowVerbs, in_parts=True):
             raise InvalidRequest(
                 "a sink makes its own transactions; use lake.table(...) outside of the transaction"
             )
-
-        expects = expected_members(expect)
-        how = Manner(evolution=evolution_of(evolve, rescue, expects=expects))
+        how = Manner(evolution=evolution_of(evolve, rescue, expects=expected_members(expect)))
         if write is not None and how.evolution != NO_EVOLUTION:
             raise InvalidRequest(
                 f"the sink of {self.name} has a function that writes its batches; pass evolve,"

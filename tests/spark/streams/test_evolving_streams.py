@@ -96,5 +96,5 @@ def test_a_drifting_stream_ends_in_a_table_that_every_reader_reads(copied, land)
 
 
 def test_a_sink_that_evolves_has_no_function_of_its_own(lake):
-    with pytest.raises(InvalidRequest, match=r"pass evolve and rescue to table\.append"):
+    with pytest.raises(InvalidRequest, match=r"pass evolve, rescue and expect to"):
         lake.table("t").sink(write=lambda table, batch: table.append(batch), evolve="add")

@@ -13,7 +13,6 @@ from functools import partial
 
 import sqlalchemy as sa
 
-from shelduck.catalog.commit.batches import landed_in, record_batch
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.follow_pins import follow_pins
 from shelduck.catalog.commit.kinds import (
@@ -28,8 +27,8 @@ from shelduck.catalog.commit.kinds import (
 )
 from shelduck.catalog.commit.names_in_use import check_names
 from shelduck.catalog.commit.opening import Opening, OpeningQuestions, opening_of
+from shelduck.catalog.commit.own_rows import landed_in, record_batch, record_layouts
 from shelduck.catalog.commit.rebase import moved
-from shelduck.catalog.commit.recorded_layouts import record_layouts
 from shelduck.catalog.commit.settled import Settled, settle
 from shelduck.catalog.commit.work import TableWork, Work, versions
 from shelduck.catalog.databases.database import Contention

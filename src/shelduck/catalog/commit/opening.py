@@ -13,7 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from shelduck.catalog.commit.recorded_layouts import ASK_LAYOUTS, layouts_of
+from shelduck.catalog.commit.own_rows import ASK_LAYOUTS, layouts_of
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import queries, read

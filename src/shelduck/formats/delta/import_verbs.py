@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 
-from shelduck.catalog.commit.batches import newest_landed
+from shelduck.catalog.commit.own_rows import newest_landed
 from shelduck.catalog.read import read as catalog_read
 from shelduck.errors import AlreadyExists
 from shelduck.formats.delta.import_plan import ImportPlan, plan_import, stage_step

@@ -54,22 +54,11 @@ from shelduck.write.changes.overwrite import (
 from shelduck.write.changes.update import Replacing
 from shelduck.write.hooks import carry_out_rows, settled_rows
 from shelduck.write.schema_evolution import evolving, require_expected
-from shelduck.write.statement.partition_spec import partition_value
+from shelduck.write.statement.partition_spec import PartitionValue, partition_value
 
 _MOST_LITERALS = 1000
 _SOURCE = "__shelduck_new"
 _UNREAD = "INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION"
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionValue:
-    """One column of INSERT's PARTITION clause.
-
-    ``value`` is the SQL text of a literal, NULL too; None when the source gives the column.
-    """
-
-    column: str
-    value: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

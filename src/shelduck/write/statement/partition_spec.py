@@ -19,6 +19,17 @@ _COMPARISONS = (*_EQUAL, "<>", "!=", "<", "<=", ">", ">=")
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionValue:
+    """One column of INSERT's PARTITION clause.
+
+    ``value`` is the SQL text of a literal, NULL too; None when the source gives the column.
+    """
+
+    column: str
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionSpec:
     """PARTITION (key = value, …): keys, comparisons and literals as SQL."""
 
