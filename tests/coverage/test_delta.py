@@ -1,4 +1,4 @@
-"""Delta Lake's protocol change for type widening, claim by claim."""
+"""Delta Lake's protocol of type widening, and what its log says of rules, claim by claim."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import json
 import pyarrow as pa
 import pytest
 
-from shelduck import NotFound, ShelduckError, Unsupported
+from shelduck import InvalidRequest, NotFound, ShelduckError, Unsupported
 from tests.coverage.pages import Page
 from tests.support.delta import DeltaReaders, HandMade, column, metadata, protocol
 
-PAGE = Page("delta", "Delta Lake: type widening")
+PAGE = Page("delta", "Delta Lake: type widening and rules")
 TYPES, FEATURE, HISTORY = "Type changes", "Property and feature", "The history of types"
 WRITERS, READERS = "Writers", "Readers"
+RULES = "Rules"
 ENABLE = "ALTER TABLE t SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
 
 
@@ -304,3 +305,108 @@ def test_t20_a_history_is_read(case, tmp_path):
     case.lake.import_delta(hand_made(tmp_path, change, "long"), "u")
     assert case.both("SELECT v FROM u") == [(7,)]
     assert str(case.lake.table("u").columns.find(("v",)).type) == "int64"
+
+
+@pytest.fixture
+def log(case, tmp_path):
+    """A Delta table with a file of `a`, `b` and `c`; a version is what it says of columns."""
+    made = HandMade(tmp_path / "delta")
+    rows = pa.table({"a": [1], "b": pa.array([2], pa.int64()), "c": ["x"]})
+    file = made.write_file("a.parquet", rows)
+
+    def commit(b=None, c=None, comment=None, **checks):
+        fields = [column("a", "long", nullable=False), column("b", "long"), column("c", "string")]
+        fields[1]["metadata"], fields[2]["metadata"] = b or {}, c or {}
+        settings = {f"delta.constraints.{name}": text for name, text in checks.items()}
+        told = metadata(fields, configuration=settings, description=comment)
+        first = not any(made.log.iterdir())
+        made.commit(*([protocol(), made.add(file)] if first else []), told)
+        return case.lake.import_delta(made.path, "t").notes
+
+    return commit
+
+
+def refused(case, statement, told):
+    with pytest.raises(InvalidRequest, match=told):
+        case.lake.sql(statement)
+
+
+def of_export(case, tmp_path):
+    """The metadata of columns, the settings, and the features of writers of an export."""
+    fields, told, out = exported(case, tmp_path)
+    [written] = (out / "_delta_log").glob("*.json")
+    actions = [json.loads(line) for line in written.read_text().splitlines()]
+    [settings] = [a["metaData"]["configuration"] for a in actions if "metaData" in a]
+    return {n: f["metadata"] for n, f in fields.items()}, settings, told["writerFeatures"]
+
+
+@PAGE.row(
+    *("T21", RULES, "NULL breaks a CHECK"),
+    does="`(…) IS TRUE` here; ours goes out as `(…) IS NOT FALSE`",
+)
+def test_t21_conditions(case, log, tmp_path):
+    assert log(pos="b > 0") == ()
+    for wrong in ("0", "NULL"):
+        refused(case, f"INSERT INTO t VALUES (2, {wrong}, 'y')", r"pos .* not satisfied")
+    case.lake.sql("ALTER TABLE t ADD CONSTRAINT own CHECK (a < 9)")
+    _, settings, features = of_export(case, tmp_path)
+    assert settings["delta.constraints.pos"] == "b > 0"
+    assert settings["delta.constraints.own"] == "(a < 9) IS NOT FALSE"
+    assert "checkConstraints" in features
+
+
+@PAGE.row(*("T22", RULES, "Generated columns"))
+def test_t22_generated(case, log, tmp_path):
+    assert log({"delta.generationExpression": "a * 2"}) == ()
+    case.lake.sql("INSERT INTO t (a) VALUES (2)")
+    refused(case, "INSERT INTO t (a, b) VALUES (2, 5)", r"b of main.t .* cannot be 5")
+    assert case.both("SELECT a, b FROM t ORDER BY a") == [(1, 2), (2, 4)]
+    columns, _, features = of_export(case, tmp_path)
+    assert columns["b"]["delta.generationExpression"] == "a * 2"
+    assert "generatedColumns" in features
+
+
+@PAGE.row(*("T23", RULES, "Identities go on behind highWaterMark"))
+def test_t23_identity(case, log, tmp_path):
+    told = {"start": 2, "step": 3, "allowExplicitInsert": False, "highWaterMark": 50}
+    told = {f"delta.identity.{key}": value for key, value in told.items()}
+    assert log(told) == ()
+    case.lake.sql("INSERT INTO t (a) VALUES (2)")
+    refused(case, "INSERT INTO t (a, b) VALUES (2, 5)", "ALWAYS")
+    assert case.both("SELECT a, b FROM t ORDER BY a") == [(1, 2), (2, 53)]
+    columns, _, features = of_export(case, tmp_path)
+    assert told.items() - columns["b"].items() == {("delta.identity.highWaterMark", 50)}
+    assert columns["b"]["delta.identity.highWaterMark"] == 53
+    assert "identityColumns" in features
+
+
+@PAGE.row(*("T24", RULES, "Defaults, comments, NOT NULL"))
+def test_t24_defaults(case, log, tmp_path):
+    said = {"CURRENT_DEFAULT": "'y'", "comment": "a word"}
+    assert log(c=said, comment="of a table") == ()
+    case.lake.sql("INSERT INTO t (a) VALUES (2)")
+    assert case.both("SELECT a, c FROM t ORDER BY a") == [(1, "x"), (2, "y")]
+    refused(case, "INSERT INTO t (b) VALUES (2)", "NOT NULL")
+    columns, _, features = of_export(case, tmp_path)
+    assert said.items() <= columns["c"].items()
+    assert {"allowColumnDefaults", "invariants"} <= set(features)
+
+
+@PAGE.row(*("T25", RULES, "Later versions change rules"))
+def test_t25_later_versions(case, log):
+    log(pos="b > 0", both="a < b")
+    case.lake.sql("ALTER TABLE t ADD CONSTRAINT own CHECK (a < 9)")
+    assert log(c={"CURRENT_DEFAULT": "'z'"}, both="a < b", few="b < 9") == ()
+    [told] = case.lake.sql("SHOW CREATE TABLE t").collect()
+    assert [told[0].count(name) for name in ("pos", "both", "few", "own", "'z'")] == [0, 1, 1, 1, 1]
+    for wrong in ("(5, 4)", "(1, 9)", "(9, 10)"):
+        refused(case, f"INSERT INTO t (a, b) VALUES {wrong}", "not satisfied")
+
+
+@PAGE.row(*("T26", RULES, "What is lost is named"))
+def test_t26_what_is_lost(case, log):
+    [one, two] = log({"delta.generationExpression": "rand()"}, bad="(SELECT 1) = b")
+    assert one.startswith("column 'b': Delta generates it as rand(), and it is plain here: ")
+    assert two.startswith("CHECK constraint 'bad' ((SELECT 1) = b) is not enforced: ")
+    case.lake.sql("ALTER TABLE t ADD CONSTRAINT late CHECK (b < 2) NOT VALID")
+    assert "late CHECK (b < 2): not shown: older" in str(case.lake.table("t").plan_export("delta"))

@@ -318,28 +318,63 @@ def test_rows_and_deletes_that_the_catalog_keeps(lake, readers, out):
     assert len(both(readers, out)) == 199
 
 
-def test_rules_are_reported_and_their_rows_are_all_there(lake, sqlite_url, readers, out):
+def test_rules_go_out_and_what_delta_lacks_is_reported(lake, sqlite_url, readers, out):
     lake.sql(
         "CREATE TABLE t (a INT, g INT GENERATED ALWAYS AS (a * 2), id BIGINT GENERATED ALWAYS AS"
-        " IDENTITY, CONSTRAINT c CHECK (a > 0), PRIMARY KEY (a))"
+        " IDENTITY, CONSTRAINT C CHECK (a > 0), PRIMARY KEY (a))"
     )
     lake.sql("INSERT INTO t (a) SELECT CAST(id AS INT) FROM range(1, 40)")
+    with DuckDBOracle(sqlite_url) as duckdb:
+        duckdb.execute("ALTER TABLE t ADD COLUMN n UTINYINT")
+    lake.sql("ALTER TABLE t ADD CONSTRAINT d CHECK (n > 0)")
+    lake.sql("ALTER TABLE t ADD CONSTRAINT e CHECK (a < 7) NOT VALID")
+    lake.sql("ALTER TABLE t ADD CONSTRAINT f CHECK (g > 1)")
     done = lake.table("t").export_delta(out)
 
     assert both(readers, out) == spark_rows(lake.table("t").read())
-    told = sorted(str(loss) for loss in done.report.losses)
-    assert told == [
-        "CONSTRAINT c CHECK (a > 0): not shown; only writers of this lake keep to it",
+    assert sorted(str(loss) for loss in done.report.losses) == [
+        "CONSTRAINT d CHECK (n > 0): not shown: Delta has no type uint8",
+        (
+            "CONSTRAINT e CHECK (a < 7): not shown: older rows were not checked; use VALIDATE"
+            " CONSTRAINT"
+        ),
         "CONSTRAINT primary_key_1 PRIMARY KEY (a) NOT ENFORCED: not shown",
-        "column 'g': GENERATED ALWAYS AS (a * 2) is not shown; readers see its values",
-        "column 'id': GENERATED ALWAYS AS IDENTITY is not shown; readers see its values",
+        "column 'n': integers are shown as short",
     ]
-    assert sorted(map(str, lake.table("t").plan_export("iceberg").losses)) == told
+    assert rules_in(out) == {
+        "delta.constraints.c": "(a > 0) IS NOT FALSE",
+        "delta.constraints.f": "(g > 1) IS NOT FALSE",
+        "g": {"delta.generationExpression": "a * 2"},
+        "id": {
+            "delta.identity.start": 1,
+            "delta.identity.step": 1,
+            "delta.identity.allowExplicitInsert": False,
+            "delta.identity.highWaterMark": 39,
+        },
+    }
+    features = ["checkConstraints", "columnMapping", "generatedColumns", "identityColumns"]
+    assert log(out)[-1]["protocol"]["writerFeatures"] == [*features, "invariants"]
+    assert sorted(map(str, lake.table("t").plan_export("iceberg").losses))[:2] == [
+        "CONSTRAINT C CHECK (a > 0): not shown; only writers of this lake keep to it",
+        "CONSTRAINT d CHECK (n > 0): not shown; only writers of this lake keep to it",
+    ]
 
+    lake.sql("ALTER TABLE t DROP CONSTRAINT C, RENAME COLUMN a TO b")
     with DuckDBOracle(sqlite_url) as duckdb:
         duckdb.execute("ALTER TABLE t DROP COLUMN g")
-    told = [loss for loss in told if "'g'" not in loss]
-    assert sorted(map(str, lake.table("t").plan_export("delta").losses)) == told
+    done = lake.table("t").export_delta(out)
+    assert "another writer dropped a column of it" in str(done.report)
+    assert [key for key in rules_in(out) if key != "id"] == []
+
+
+def rules_in(out):
+    """What the newest metadata of an export say of rules: settings, and those of columns."""
+    told = [version["metaData"] for version in log(out) if "metaData" in version][-1]
+    found = {k: v for k, v in told["configuration"].items() if k.startswith("delta.constraints")}
+    for one in json.loads(told["schemaString"])["fields"]:
+        mine = {k: v for k, v in one["metadata"].items() if "ident" in k or "gener" in k}
+        found |= {one["name"]: mine} if mine else {}
+    return found
 
 
 @pytest.mark.slow

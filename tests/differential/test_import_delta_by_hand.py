@@ -422,24 +422,73 @@ def test_checkpoints_of_every_kind(lake, long_story_url, readers, delta, kind):
 
 
 def test_what_delta_asks_of_writers_is_told(lake, delta):
-    settings = {
-        "delta.constraints.positive": "a > 0",
-        "delta.enableChangeDataFeed": "true",
-        "delta.appendOnly": "false",
-    }
-    generated = column("b", "long")
-    generated["metadata"] = {"delta.generationExpression": "a * 2"}
-    columns = metadata([column("a", "long"), generated], configuration=settings)
-    delta.write_file("1.parquet", pa.table({"a": [1], "b": [2]}))
+    settings = {"delta.enableChangeDataFeed": "true", "delta.appendOnly": "false"}
+    columns = metadata([column("a", "long")], configuration=settings)
+    delta.write_file("1.parquet", pa.table({"a": [1]}))
     delta.commit(protocol(), columns, delta.add("1.parquet"))
 
     done = lake.import_delta(delta.path, "t")
 
     assert done.notes == (
-        "CHECK constraint 'positive' (a > 0) is not enforced",
         "the change data feed was left out: Table.changes reads the changes of every table",
-        "column 'b': its values were generated in Delta, and are plain values here",
     )
+
+
+def with_rules(default="7", **checks):
+    """A version whose columns have rules, and so has the table."""
+    columns = [column(name, "long") for name in ("id", "a", "b", "c")]
+    told = {"start": 10, "step": 10, "allowExplicitInsert": True, "highWaterMark": 50}
+    columns[0]["metadata"] = {f"delta.identity.{key}": value for key, value in told.items()}
+    columns[2]["metadata"] = {"delta.generationExpression": "a * 2"}
+    columns[3]["metadata"] = {"CURRENT_DEFAULT": default}
+    settings = {f"delta.constraints.{name}": text for name, text in checks.items()}
+    return metadata(columns, configuration=settings)
+
+
+def test_rules_come_along_version_by_version(lake, sqlite_url, delta):
+    rows = pa.table({"id": [10, 20], "a": [1, 2], "b": [2, 4], "c": [3, 4]})
+    delta.write_file("1.parquet", rows)
+    delta.commit(protocol(), with_rules(positive="a > 0"), delta.add("1.parquet"))
+    assert lake.import_delta(delta.path, "t").notes == ()
+    with pytest.raises(shelduck.InvalidRequest, match=r"positive .* is not satisfied by the row"):
+        lake.sql("INSERT INTO t (a) VALUES (0)")
+    # Delta refuses what is NULL, too.
+    with pytest.raises(shelduck.InvalidRequest, match=r"positive .* is not satisfied by the row"):
+        lake.sql("INSERT INTO t (a) VALUES (NULL)")
+
+    delta.commit(with_rules("8", small="a < 100"))
+    assert lake.import_delta(delta.path, "t").versions == (1,)
+    lake.sql("INSERT INTO t (a) VALUES (-1)")
+    with pytest.raises(shelduck.InvalidRequest, match=r"small .* is not satisfied by the row"):
+        lake.sql("INSERT INTO t (a) VALUES (100)")
+    with pytest.raises(shelduck.InvalidRequest, match=r"b of main.t .GENERATED .* cannot be 5"):
+        lake.sql("INSERT INTO t (a, b) VALUES (1, 5)")
+    lake.close()
+    with DuckDBOracle(sqlite_url) as oracle:
+        # Delta gave numbers up to 50, the refused statement here 60, 70 and 80.
+        [(number, *others)] = oracle.sql("SELECT id, a, b, c FROM t WHERE a = -1")
+        assert others == [-1, -2, 8]
+        assert number > 50
+        assert number % 10 == 0
+
+
+def test_an_identity_with_null_is_plain_from_then_on(lake, delta):
+    rows = pa.table({"id": [10, 20], "a": [1, 2], "b": [2, 4], "c": [3, 4]})
+    delta.write_file("1.parquet", rows)
+    delta.commit(protocol(), with_rules(), delta.add("1.parquet"))
+    assert lake.import_delta(delta.path, "t").notes == ()
+    lacking = pa.table({"id": pa.array([None], pa.int64()), "a": [3], "b": [6], "c": [5]})
+    delta.write_file("2.parquet", lacking)
+    delta.commit(delta.add("2.parquet"))
+
+    done = lake.import_delta(delta.path, "t")
+
+    assert done.notes == (
+        "column 'id': it is an identity in Delta, and plain here: files have NULL in it",
+    )
+    found = {row.id for row in lake.table("t").read().collect()}
+    assert found == {None, 10, 20}
+    assert lake.table("t").columns.find(("id",)).nullable
 
 
 def test_versions_that_nobody_has_any_more_are_jumped_over(lake, long_story_url, readers, delta):

@@ -156,12 +156,17 @@ class Exported:
         )
 
 
-def lost_of_table(table: TableVersion) -> Iterator[Loss]:
-    """Yield what a table has beside its columns that exports do not show."""
+def lost_partitioning(table: TableVersion) -> Iterator[Loss]:
+    """Yield how a table is partitioned, which exports do not show."""
     keys = named_keys(table.partition, table.columns)
     if keys:
         by = ", ".join(map(str, keys))
         yield Loss(f"partitioning by {by}", "not shown; readers can skip files only by bounds")
+
+
+def lost_of_table(table: TableVersion) -> Iterator[Loss]:
+    """Yield what a table has beside its columns, for a format without rules."""
+    yield from lost_partitioning(table)
     for rule in constraints_of(table.properties, table.full_name):
         keepers = "; only writers of this lake keep to it" if rule.expression else ""
         yield Loss(rule.text(table.columns), f"not shown{keepers}")

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from shelduck.catalog.databases.retry import write_with_retries
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import queries
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.errors import InvalidRequest
@@ -35,7 +36,8 @@ def reserve_numbers(
     identity = found[1]
 
     def take(connection: sa.Connection) -> int:
-        taken = max(_taken(store, connection, table), *map(identity.taken_with, given), 0)
+        _require_counters(store, connection)
+        taken = max(_taken(connection, table), *map(identity.taken_with, given), 0)
         first = identity.next(taken, count)
         if first is None:
             raise InvalidRequest(
@@ -50,14 +52,34 @@ def reserve_numbers(
 
 def copy_numbers(store: Store, source: TableVersion, made: TableVersion) -> None:
     """Let the identity of a copy begin behind the numbers of its source; in its own transaction."""
-    if identity_of(source) is not None:
-        write_with_retries(store, lambda c: _take(c, made, _taken(store, c, source)))
+    if identity_of(source) is None:
+        return
+
+    def copy(connection: sa.Connection) -> None:
+        _require_counters(store, connection)
+        _take(connection, made, _taken(connection, source))
+
+    write_with_retries(store, copy)
 
 
-def _taken(store: Store, connection: sa.Connection, table: TableVersion) -> int:
-    """Return how many numbers are taken: by reservations, and by values that the table had."""
+def last_number(store: Store, table: TableVersion) -> int | None:
+    """Return the last number of a table's identity that is taken; None if none is."""
+    found = identity_of(table)
+    if found is None:
+        return None
+    with store.read() as connection:
+        has_counters = bool(queries.present_tables(connection, [own_tables.identity.name]))
+        taken = _taken(connection, table, has_counters=has_counters)
+    return found[1].start + found[1].step * (taken - 1) if taken else None
+
+
+def _require_counters(store: Store, connection: sa.Connection) -> None:
     if not store.has_own_tables:
         own_tables.ensure_own_tables(store, connection)
+
+
+def _taken(connection: sa.Connection, table: TableVersion, *, has_counters: bool = True) -> int:
+    """Return how many numbers are taken: by reservations, and by values that the table had."""
     found = identity_of(table)
     assert found is not None
     column, identity = found
@@ -67,7 +89,7 @@ def _taken(store: Store, connection: sa.Connection, table: TableVersion) -> int:
     )
     texts = [text for row in connection.execute(bounds) for text in row]
     ends = [end for text in texts if isinstance(end := bound(_BIGINT, text), int)]
-    taken = connection.execute(reserved).scalars()
+    taken = connection.execute(reserved).scalars() if has_counters else ()
     return max([0, *map(int, taken), *map(identity.taken_with, ends)])
 
 

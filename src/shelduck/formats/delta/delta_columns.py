@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shelduck.errors import InvalidRequest
+from shelduck.formats.delta.delta_rules import DeltaRules, carried, delta_rules
 from shelduck.formats.delta.delta_schema import (
     DeltaField,
     DeltaSchema,
@@ -16,6 +17,7 @@ from shelduck.formats.delta.delta_schema import (
 from shelduck.formats.delta.log import Metadata
 from shelduck.model.files.adoption import holds_widened
 from shelduck.model.files.layout import PhysicalField
+from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.partition import IDENTITY
 from shelduck.model.tables.properties import TYPE_WIDENING
@@ -41,6 +43,7 @@ class Columns:
     next_id: int
     unsafe_bounds: frozenset[FieldId] = frozenset()
     properties: dict[str, str] = field(default_factory=dict)
+    rules: DeltaRules = field(default_factory=DeltaRules)
 
     @property
     def keys(self) -> list[Field]:
@@ -58,22 +61,42 @@ class Columns:
         )
 
 
-def first_columns(metadata: Metadata) -> Columns:
-    """Return the columns of the version with which an import begins."""
-    return _Build((), {}, 1).columns(metadata, {})
+def first_columns(metadata: Metadata, zone: str = "", *, has_nulls: bool = False) -> Columns:
+    """Return the columns of the version with which an import begins.
+
+    Its rules get a time ``zone``; ``has_nulls`` as for `delta_rules`.
+    """
+    build = _Build((), {}, 1).columns(metadata, {})
+    return _with_rules(build, metadata, DeltaRules(), zone, has_nulls=has_nulls)
 
 
-def next_columns(before: Columns, metadata: Metadata) -> Columns:
+def next_columns(
+    before: Columns, metadata: Metadata, zone: str = "", *, has_nulls: bool = False
+) -> Columns:
     """Return the columns of a version after another.
 
     A column is the previous column with its mapping id or, if columns are not mapped, with its
     name. If the previous values are not valid in its new type, it is another column.
     """
     build = _Build(before.schema.fields, before.origin, before.next_id)
-    return build.columns(metadata, before.properties)
+    made = build.columns(metadata, before.properties)
+    return _with_rules(made, metadata, before.rules, zone, has_nulls=has_nulls)
 
 
-def known_columns(table: TableVersion, metadata: Metadata) -> Columns | None:
+def _with_rules(
+    made: Columns, metadata: Metadata, before: DeltaRules, zone: str, *, has_nulls: bool
+) -> Columns:
+    """Return columns with the rules of their version, after those ``before``."""
+    rules = delta_rules(metadata, made.schema, made.origin, zone, has_nulls=has_nulls)
+    properties, columns = carried(made.properties, before, rules), made.schema
+    numbers = computed_of(properties, "the Delta table").identity
+    field = None if numbers is None else columns.by_id(numbers.column)
+    if field is not None:
+        columns = columns.replace((field.name,), replace(field, nullable=False))
+    return replace(made, schema=columns, properties=properties, rules=rules)
+
+
+def known_columns(table: TableVersion, metadata: Metadata, zone: str = "") -> Columns | None:
     """Return the columns of a version that a table has now, None if it has others."""
     fresh = first_columns(metadata)
     pairs = list(zip(fresh.schema.walk(), table.columns.walk(), strict=False))
@@ -84,14 +107,12 @@ def known_columns(table: TableVersion, metadata: Metadata) -> Columns | None:
     partition = tuple(PartitionColumn(ids[k.column_id], IDENTITY) for k in fresh.partition)
     if partition != table.partition:
         return None
+    origin = {ids[number]: found for number, found in fresh.origin.items()}
     return Columns(
-        table.columns,
-        fresh.delta,
-        {ids[number]: origin for number, origin in fresh.origin.items()},
-        dict(table.comments),
-        partition,
+        *(table.columns, fresh.delta, origin, dict(table.comments), partition),
         table.max_column_id + 1,
         properties=dict(table.properties),
+        rules=delta_rules(metadata, table.columns, origin, zone),
     )
 
 

@@ -19,8 +19,10 @@ from shelduck.catalog.read.files.data_files import file_bounds
 from shelduck.engine.files.storage import local_path, write_new_text
 from shelduck.engine.session import SparkSession
 from shelduck.errors import AlreadyExists, Conflict
+from shelduck.formats.delta.delta_rules import CHECKS, GENERATES, NUMBERS
 from shelduck.formats.delta.delta_schema import (
     FEATURE,
+    INVARIANTS,
     MAPPING_ID,
     PHYSICAL_NAME,
     told_of,
@@ -42,6 +44,7 @@ from shelduck.formats.delta.log import (
 from shelduck.formats.delta.vectors import bitmap, inline_vector
 from shelduck.formats.report import Exported
 from shelduck.model.files.data_file import ColumnStats, DataFile
+from shelduck.model.tables.constraints import SHOWN_CHECK
 from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.data_types import SIGNED
@@ -51,6 +54,7 @@ from shelduck.write.deletes.position_files import FILE, POSITION, dead_positions
 TABLE_KEY = "shelduck.table"
 ENGINE = "Shelduck"
 Action = dict[str, Any]
+_OF_WRITERS = {FEATURE, INVARIANTS, CHECKS, GENERATES, NUMBERS}
 _PATHS = {Kind.LIST: ("element",), Kind.MAP: ("key", "value")}
 
 
@@ -195,8 +199,10 @@ def _plain(path: str) -> str:
 
 def metadata_of(found: DeltaSurvey, before: Metadata | None, *, has_vectors: bool) -> Metadata:
     """Return the metadata of the next version; settings from before stay."""
-    settings = dict(before.configuration) if before is not None else {}
+    known = before.configuration if before is not None else {}
+    settings = {k: v for k, v in known.items() if not k.startswith(SHOWN_CHECK)}
     settings |= {
+        **found.rules.checks,
         MODE: found.mode,
         "delta.columnMapping.maxColumnId": str(found.table.max_column_id),
         TABLE_KEY: found.table.uuid,
@@ -216,7 +222,8 @@ def metadata_of(found: DeltaSurvey, before: Metadata | None, *, has_vectors: boo
 def protocol_of(found: DeltaSurvey, before: Protocol | None, *, has_vectors: bool) -> Protocol:
     """Return what readers of the next version must support.
 
-    Once there were deletion vectors, the feature stays: the log still names files that had them.
+    Once there were deletion vectors, the feature stays: the log still names files that had them. So
+    do the features that concern only writers.
     """
     features = {"columnMapping"}
     if has_vectors or (before is not None and "deletionVectors" in before.features):
@@ -228,9 +235,9 @@ def protocol_of(found: DeltaSurvey, before: Protocol | None, *, has_vectors: boo
     if any(shown.type == "variant" for shown in found.types.values()):
         # DuckDB and Spark shred variants as they like.
         features |= {"variantType", "variantShredding-preview"}
-    more = writer_features(found.fields)
-    if before is not None and FEATURE in before.writer_features:
-        more.add(FEATURE)
+    more = writer_features(found.fields) | found.rules.features
+    if before is not None:
+        more |= before.writer_features & _OF_WRITERS
     return Protocol(3, frozenset(features), frozenset(features | more))
 
 
@@ -362,6 +369,7 @@ def _member(f: Field, found: DeltaSurvey) -> Action:
     if comment is not None:
         told["comment"] = comment
     told |= told_of(f, is_top=any(f is top for top in found.fields))
+    told |= found.rules.columns.get(f.id, {})
     changes = [
         {"fromType": old, "toType": new} | ({"fieldPath": ".".join(path)} if path else {})
         for leaf, path in _leaves_of(f, ())

@@ -85,6 +85,8 @@ class DeltaFiles:
     """Files with timestamps that DuckDB reads in the time zone of its session."""
     narrow: dict[str, set[str]] = field(default_factory=dict)
     """Files by leaves in narrower types that DuckDB may filter wrongly."""
+    unnumbered: set[str] = field(default_factory=set)
+    """Files with NULL in an identity, which Delta allows."""
     _fits: dict[tuple[int, int, tuple[str | None, ...]], tuple[Fit, Columns]] = field(
         default_factory=dict
     )
@@ -201,7 +203,11 @@ class DeltaFiles:
         nulls = {s.column_id: s.null_count for s in stats}
         nulls |= {k.id: int(t is None) for k, t in zip(columns.keys, texts, strict=True)}
         for column in columns.schema:
-            if not column.nullable and nulls.get(column.id):
+            if column.nullable or not nulls.get(column.id):
+                continue
+            if columns.origin[column.id].nullable:
+                self.unnumbered.add(file.path)
+            else:
                 self.problems[
                     f"{file.path}: column {column.name!r} is NOT NULL, but the file contains NULL"
                 ] = None

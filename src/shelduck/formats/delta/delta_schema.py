@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +21,8 @@ MAPPING_ID = "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 DEFAULT = "CURRENT_DEFAULT"
 LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
-FEATURE = "allowColumnDefaults"
-"""The features that writers must know for a table with defaults."""
+FEATURE, INVARIANTS = "allowColumnDefaults", "invariants"
+"""The features that writers must know for a table with defaults, and for NOT NULL."""
 _CHARS = re.compile(r"(?:var)?char\((\d+)\)", re.IGNORECASE)
 
 
@@ -198,6 +198,8 @@ def told_of(field: Field, *, is_top: bool) -> Mapping[str, Any]:
     return told
 
 
-def writer_features(fields: Iterable[Field]) -> set[str]:
-    """Return what writers must know because of the defaults of columns."""
-    return {FEATURE} if any(told_default(field) is not None for field in fields) else set()
+def writer_features(fields: Sequence[Field]) -> set[str]:
+    """Return what writers must know because of the defaults of columns, and of NOT NULL."""
+    found = {FEATURE} if any(told_default(field) is not None for field in fields) else set()
+    is_bound = any(not part.nullable for field in fields for part in field.walk())
+    return found | ({INVARIANTS} if is_bound else set())

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from shelduck.engine.files.physical import physical_schema
 from shelduck.errors import CorruptLake, Unsupported
+from shelduck.formats.delta.delta_rules import ShownRules, shown_rules
 from shelduck.formats.delta.delta_schema import told_default
 from shelduck.formats.delta.delta_types import DeltaType, shown_as
 from shelduck.formats.report import (
@@ -19,7 +20,7 @@ from shelduck.formats.report import (
     column_of,
     listed,
     lost_default,
-    lost_of_table,
+    lost_partitioning,
     shown_parts,
     unknown_rows,
 )
@@ -52,6 +53,7 @@ class DeltaSurvey:
     mode: str
     report: ExportReport
     earlier: Mapping[FieldId, tuple[str, ...]] = field(default_factory=dict)
+    rules: ShownRules = field(default_factory=ShownRules)
 
     @property
     def table(self) -> TableVersion:
@@ -96,16 +98,17 @@ def survey_for_delta(rows: TableRows, mode: str | None = None) -> DeltaSurvey:
     ]
     again = {r.file_id for r in rewrites}
     narrow = found.narrow(f.id for f in rows.files if f.id not in again)
+    rules = shown_rules(rows, types)
     report = ExportReport(
         FORMAT,
         table.full_name,
         table.snapshot.id,
-        (*losses, *_of_readers(fields, narrow), *lost_of_table(table)),
+        (*losses, *_of_readers(fields, narrow), *lost_partitioning(table), *rules.losses),
         tuple(rewrites),
         sum(len(part.rows) for part in rows.inlined),
     )
     kinds = {number: tuple(sorted(files)) for number, files in narrow.items()}
-    return DeltaSurvey(rows, fields, types, names, kinds, mode, report)
+    return DeltaSurvey(rows, fields, types, names, kinds, mode, report, rules=rules)
 
 
 @dataclass

@@ -35,26 +35,27 @@ from collections.abc import Iterable
 from typing import Any
 
 from shelduck.formats.delta.delta_columns import Columns
+from shelduck.formats.delta.delta_rules import GENERATED, IDENTITY
 from shelduck.formats.delta.delta_schema import DEFAULT, LENGTH, DeltaField, is_lost
+from shelduck.model.tables.constraints import SHOWN_CHECK
 from shelduck.model.tables.schema import Field, with_paths
 
 _SHOWN = 20
-_CONSTRAINT = "delta.constraints."
 _COLLATIONS = "__COLLATIONS"
 _BINARY = "UTF8_BINARY"
 _COLLATED = re.compile(r"string collate (\S+)", re.IGNORECASE)
 _FIELD_KEYS = frozenset(
     f"comment {DEFAULT} EXISTS_DEFAULT delta.invariants delta.typeChanges"
-    f" delta.generationExpression {_COLLATIONS} {LENGTH}".split()
+    f" {GENERATED} {_COLLATIONS} {LENGTH}".split()
 )
-_FIELD_PREFIXES = ("delta.columnMapping.", "delta.identity.")
+_FIELD_PREFIXES = ("delta.columnMapping.", IDENTITY)
 _SETTINGS = frozenset(
     "delta.appendOnly delta.enableChangeDataFeed delta.enableDeletionVectors"
     " delta.enableInCommitTimestamps delta.enableRowTracking delta.enableTypeWidening"
     " delta.minReaderVersion delta.minWriterVersion shelduck.table".split()
 )
 _SETTING_PREFIXES = (
-    _CONSTRAINT,
+    SHOWN_CHECK,
     "delta.checkpoint",
     "delta.columnMapping.",
     "delta.feature.",
@@ -86,21 +87,25 @@ def plan_import(
     known: Imported | None,
     *,
     own_path: str,
+    zone: str = "",
     show_progress: bool | None = None,
 ) -> ImportPlan:
     """Return what to commit so that a table has every version of the log.
 
     ``known`` is the table if some versions are already imported; ``own_path`` is where the lake
-    keeps its own files. Raises InvalidRequest (with a list of what does not fit), Unsupported or
-    CorruptLake.
+    keeps its own files; expressions get the time ``zone``. Raises InvalidRequest (with a list of
+    what does not fit), Unsupported or CorruptLake.
     """
     first, why = _first_whole(log)
     if known is not None:
         _require_told(log, known)
     start = first if known is None else max(first, known.version + 1)
     sizes = _sizes(log, start, known, own_path)
-    planner = Planner(log, start, DeltaFiles.read(spark, sizes, show=show_progress))
+    planner = Planner(log, start, DeltaFiles.read(spark, sizes, show=show_progress), zone)
     steps = tuple(planner.steps(known))
+    if planner.files.unnumbered:
+        planner = Planner(log, start, planner.files, zone, has_nulls=True)
+        steps = tuple(planner.steps(known))
     _require_fit(log, planner.files)
     oldest = log.steps[0].version if known is None else known.version + 1
     notes = [f"versions {oldest} to {start - 1} were left out: {why}"] if start > oldest else []
@@ -282,6 +287,7 @@ def notes_of_columns(columns: Iterable[Columns]) -> list[str]:
         for path, f in with_paths(one.schema):
             for what in _lost(one.origin[f.id], f, is_nested=len(path) > 1):
                 found[f"{column_of(path)}: {what}"] = None
+        found |= dict.fromkeys(one.rules.notes(one.properties, one.schema))
     return list(found)
 
 
@@ -297,10 +303,6 @@ def notes_of_settings(log: DeltaLog) -> Iterator[str]:
 
 def _lost(origin: DeltaField, made: Field, *, is_nested: bool) -> Iterator[str]:
     told = origin.metadata
-    if "delta.generationExpression" in told:
-        yield "its values were generated in Delta, and are plain values here"
-    if any(n.startswith("delta.identity.") for n in told):
-        yield "it was an identity column in Delta, and is a plain column here"
     if is_lost(origin, made):
         yield f"its default {told['CURRENT_DEFAULT']!r} was not carried over"
     if "delta.invariants" in told:
@@ -324,9 +326,6 @@ def _collations(origin: DeltaField) -> Iterator[str]:
 
 
 def _of_settings(settings: Mapping[str, str]) -> Iterator[str]:
-    for name, value in sorted(settings.items()):
-        if name.startswith(_CONSTRAINT):
-            yield f"CHECK constraint {name.removeprefix(_CONSTRAINT)!r} ({value}) is not enforced"
     wanted = {k for k, v in settings.items() if v.lower() == "true"}
     if "delta.enableChangeDataFeed" in wanted:
         yield "the change data feed was left out: Table.changes reads the changes of every table"

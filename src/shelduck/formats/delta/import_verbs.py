@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from shelduck.catalog.commit.own_rows import newest_landed
 from shelduck.catalog.read import read as catalog_read
+from shelduck.catalog.running.identity_numbers import reserve_numbers
 from shelduck.errors import AlreadyExists
 from shelduck.formats.delta.import_plan import ImportPlan, plan_import, stage_step
 from shelduck.formats.delta.log import delta_root, read_log
@@ -91,6 +92,7 @@ class _Import:
             log,
             self._known(),
             own_path=own_path,
+            zone=self.state.zone,
             show_progress=self.state.show_progress,
         )
         return self._carry_out(plan)
@@ -160,6 +162,8 @@ class _Import:
             )
             workspace.alter_table(alteration(table, then, columns.unsafe_bounds))
             table = workspace.table(self.name)
+        if step.last_number is not None:
+            reserve_numbers(self.state.store, table, 0, [step.last_number])
         if step.deletes:
             unit.writer.register(table)
         return stage_step(step, table, files, self.root)

@@ -38,8 +38,9 @@ class AddedFile:
 class ImportStep:
     """The changes of one version in the table: its columns, and files by their paths.
 
-    ``deletes`` are all deleted positions of files that the table has. Files in ``ended`` are no
-    longer shown, or are among ``added`` again.
+    ``last_number`` is the last one that its identity gave, if the version says so. ``deletes`` are
+    all deleted positions of files that the table has. Files in ``ended`` are no longer shown, or
+    are among ``added`` again.
     """
 
     version: int
@@ -51,6 +52,7 @@ class ImportStep:
     deletes: tuple[tuple[str, BitMap64], ...]
     message: str
     extra_info: str
+    last_number: int | None = None
 
     @property
     def is_nothing(self) -> bool:
@@ -86,11 +88,16 @@ class _StepChanges:
 
 @dataclass
 class Planner:
-    """Plans the versions of a log from ``start`` on; ``seen`` are their columns."""
+    """Plans the versions of a log from ``start`` on; ``seen`` are their columns.
+
+    Expressions get the time ``zone``. With ``has_nulls`` no column is an identity.
+    """
 
     log: DeltaLog
     start: int
     files: DeltaFiles
+    zone: str = ""
+    has_nulls: bool = False
     seen: list[Columns] = field(default_factory=list)
     _live: dict[str, _Live] = field(default_factory=dict)
     _columns: Columns | None = None
@@ -125,7 +132,7 @@ class Planner:
 
     def _resume(self, known: Imported, state: State) -> None:
         """Continue where the import stopped; InvalidRequest if the table was changed since."""
-        self._columns = known_columns(known.table, state.metadata)
+        self._columns = known_columns(known.table, state.metadata, self.zone)
         here = {f.path: f.dead_rows for f in known.files}
         there = {p: a.vector.cardinality if a.vector else 0 for p, a in state.files.items()}
         left_out = there.keys() - here.keys()
@@ -150,11 +157,11 @@ class Planner:
 
     def _step(self, commit: DeltaCommit, state: State) -> ImportStep:
         before, is_start = self._columns, commit.version == self.start
-        columns = before
+        columns, how = before, self.has_nulls
         if before is None:
-            columns = first_columns(state.metadata)
+            columns = first_columns(state.metadata, self.zone, has_nulls=how)
         elif is_start or commit.metadata is not None:
-            columns = next_columns(before, state.metadata)
+            columns = next_columns(before, state.metadata, self.zone, has_nulls=how)
         assert columns is not None
         self._columns = columns
         if columns is not before:
@@ -166,13 +173,14 @@ class Planner:
             touched = state.files.keys() | self._live.keys()
         for path in sorted(touched):
             self._change(path, state.files.get(path), columns, work)
-        if before is not None and columns.schema != before.schema:
+        if before is not None and columns.delta != before.delta:
             self._map_anew(columns, work)
         alters = before is not None and not columns.is_same(before)
         return ImportStep(
             *(commit.version, columns, before is None, alters),
             *(tuple(work.added.values()), tuple(work.ended), tuple(work.deletes.items())),
             *_told_of(self.log.root, state, commit),
+            None if columns is before else columns.rules.last_number,
         )
 
     def _change(self, path: str, after: Added | None, columns: Columns, work: _StepChanges) -> None:
