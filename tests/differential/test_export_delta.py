@@ -344,7 +344,7 @@ def test_rules_go_out_and_what_delta_lacks_is_reported(lake, sqlite_url, readers
     assert rules_in(out) == {
         "delta.constraints.c": "(a > 0) IS NOT FALSE",
         "delta.constraints.f": "(g > 1) IS NOT FALSE",
-        "g": {"delta.generationExpression": "a * 2"},
+        "g": {"delta.generationExpression": "CAST(a * 2 AS INT)"},
         "id": {
             "delta.identity.start": 1,
             "delta.identity.step": 1,

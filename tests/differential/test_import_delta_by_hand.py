@@ -472,6 +472,20 @@ def test_rules_come_along_version_by_version(lake, sqlite_url, delta):
         assert number % 10 == 0
 
 
+def test_a_constraint_waits_for_a_job_that_converts_its_column(lake, delta):
+    delta.write_file("1.parquet", pa.table({"a": [1]}))
+    delta.commit(protocol(), metadata([column("a", "long")]), delta.add("1.parquet"))
+    lake.import_delta(delta.path, "t")
+    lake.sql("ALTER TABLE t ALTER COLUMN a TYPE STRING PROPERTIES ('wait' = 'false')")
+    settings = {"delta.constraints.c": "a > 0"}
+    delta.commit(metadata([column("a", "long")], configuration=settings))
+
+    with pytest.raises(shelduck.AlreadyExists, match=r"job \d+ .* converts a column of it"):
+        lake.import_delta(delta.path, "t")
+    lake.sql("CANCEL ALTER TABLE COLUMN FROM t")
+    assert lake.import_delta(delta.path, "t").versions == (1,)
+
+
 def test_an_identity_with_null_is_plain_from_then_on(lake, delta):
     rows = pa.table({"id": [10, 20], "a": [1, 2], "b": [2, 4], "c": [3, 4]})
     delta.write_file("1.parquet", rows)

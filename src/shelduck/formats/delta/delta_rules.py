@@ -36,7 +36,8 @@ from shelduck.model.tables.constraints import (
     with_constraints,
 )
 from shelduck.model.tables.row_expressions import RowExpression
-from shelduck.model.tables.schema import FieldId, Schema
+from shelduck.model.tables.schema import Field, FieldId, Schema
+from shelduck.model.types.data_types import type_text
 from shelduck.read.table_rows import TableRows
 from shelduck.text.ddl.constraint_clauses import written_expression
 from shelduck.text.tokens.lexer import in_brackets, tokenize
@@ -221,7 +222,8 @@ def shown_rules(rows: TableRows, types: Mapping[FieldId, DeltaType]) -> ShownRul
         if one.identity is not None:
             made[one.column] = _shown_identity(one.identity, last_number(rows.store, table))
         elif (why := _why_not(one, columns, types)) is None and one.expression is not None:
-            made[one.column] = {GENERATED: one.expression.spelled(columns)}
+            text = one.expression.spelled(columns) or ""
+            made[one.column] = {GENERATED: _typed(text, column, types)}
         losses += _losses(subject, one.expression, columns, why)
     return ShownRules(checks, made, tuple(losses))
 
@@ -229,6 +231,16 @@ def shown_rules(rows: TableRows, types: Mapping[FieldId, DeltaType]) -> ShownRul
 def _shown_identity(identity: Identity, last: int | None) -> dict[str, Any]:
     told = {_START: identity.start, _STEP: identity.step, _EXPLICIT: not identity.always}
     return told if last is None else told | {_LAST: last}
+
+
+def _typed(text: str, column: Field, types: Mapping[FieldId, DeltaType]) -> str:
+    """Return an expression of the column's type: Delta's writer stores whatever type it has."""
+    kind = type_text(types[column.id].leaf if column.is_leaf else column.type)
+    tokens = tokenize(text)[:-1]
+    is_cast = tokens[0].key == "CAST" and in_brackets(tokens[1:])
+    if is_cast and text.upper().endswith(f" AS {kind})"):
+        return text
+    return f"CAST({text}{_END if '--' in text else ''} AS {kind})"
 
 
 def _losses(

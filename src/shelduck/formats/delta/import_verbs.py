@@ -16,6 +16,7 @@ from shelduck.lake.done import Done
 from shelduck.lake.evolution.arrangement import Arrangement
 from shelduck.lake.handle import LakeHandle
 from shelduck.lake.results import Committed, TableName
+from shelduck.lake.satisfied import require_unconverted
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import CommitInfo, alteration
@@ -160,7 +161,9 @@ class _Import:
                 properties=columns.properties,
                 partition=columns.partition,
             )
-            workspace.alter_table(alteration(table, then, columns.unsafe_bounds))
+            change = alteration(table, then, columns.unsafe_bounds)
+            require_unconverted(unit, change)
+            workspace.alter_table(change)
             table = workspace.table(self.name)
         if step.last_number is not None:
             reserve_numbers(self.state.store, table, 0, [step.last_number])
