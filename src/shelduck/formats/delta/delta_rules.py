@@ -51,7 +51,7 @@ _EXPLICIT = f"{IDENTITY}allowExplicitInsert"
 # NULL breaks a condition in Delta, and satisfies it here as in SQL.
 _STRICT, _LENIENT = ("IS", "TRUE"), ("IS", "NOT", "FALSE")
 _END = "\n"
-_DELTA = "the Delta table"
+_DELTA, _UNENFORCED = "the Delta table", " is not enforced"
 _ASKS_ZONE = re.compile(r"(?i)timestamp(?!_ntz)|current_date|curdate|\bnow\b")
 
 Key = str | FieldId
@@ -82,7 +82,9 @@ class DeltaRules:
             elif mine is None or mine.meaning != one.meaning:
                 yield f"{told}: the table here has no such rule"
             elif (zone := _asked_zone(mine.expression, columns)) is not None:
-                subject = told.partition(":" if isinstance(one, ComputedColumn) else " is ")[0]
+                column = columns.by_id(key) if isinstance(key, int) else None
+                rule = told.removesuffix(_UNENFORCED)
+                subject = rule if column is None else column_of((column.name,))
                 yield f"{subject}: its time zone is {zone} here, and that of the session in Delta"
 
 
@@ -127,7 +129,7 @@ def delta_rules(
         if not key.lower().startswith(SHOWN_CHECK):
             continue
         name = key[len(SHOWN_CHECK) :]
-        told[name.lower()] = f"CHECK constraint {name!r} ({text}) is not enforced"
+        told[name.lower()] = f"CHECK constraint {name!r} ({text}){_UNENFORCED}"
         try:
             ours = _turned(text, _LENIENT, _STRICT)
             condition = written_expression(ours, "the condition", may_tell_time=True)
