@@ -108,9 +108,7 @@ def write_converted(
             return past.added(spark, rows, read, made)
         return shadow_rows.add_shadows(read, made, counted=counted and not kept and past is None)
 
-    target = with_shadows(found.table, shadows)
-    if target.sort:
-        target = sorted_by_shadows(target, shadows)
+    target = sorted_by_shadows(with_shadows(found.table, shadows), shadows)
     columns = Derived(target, frame, copied)
     written = write_bins(spark, found.rows, bins, report=report, derived=columns, arranges=False)
     checked = [s for s in shadows if counted and past is None and shadow_rows.counts_losses(s)]
@@ -138,7 +136,7 @@ def copied_files(
     Files of less than ``least`` bytes are not copied.
     """
     names = physical_schema(with_shadows(table, shadows)).names
-    moves = bool(table.sort and keys_in_new_order(map(parse_sort_key, table.sort), shadows))
+    moves = bool(keys_in_new_order(map(parse_sort_key, table.sort), shadows))
     added = [s.field.id for s in shadows]
     copied, whole = dict[int, CopiedFile](), Counter[str]()
     for file in files:

@@ -162,11 +162,7 @@ def refuse_lost_keys(
 def keys_in_new_order(sort: Iterable[SortKey], shadows: Sequence[Shadow]) -> list[SortKey]:
     """Return the sort keys by which converted values come in another order than the old ones."""
     names = {s.old.name.lower() for s in shadows if not keeps_order(s)}
-    return (
-        [key for key in sort if names & {name.lower() for name in columns_of(key.expression)}]
-        if names
-        else []
-    )
+    return [k for k in sort if names & {name.lower() for name in columns_of(k.expression)}]
 
 
 def sorted_by_shadows(table: TableVersion, shadows: Sequence[Shadow]) -> TableVersion:
