@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     # What type checkers and editors see; a test compares it with the table below.
     from shelduck.alter.schema_changes import add_column as add_column
     from shelduck.alter.schema_changes import add_constraint as add_constraint
+    from shelduck.alter.schema_changes import add_index as add_index
     from shelduck.alter.schema_changes import change_type as change_type
     from shelduck.alter.schema_changes import drop_column as drop_column
     from shelduck.alter.schema_changes import drop_constraint as drop_constraint
     from shelduck.alter.schema_changes import drop_default as drop_default
+    from shelduck.alter.schema_changes import drop_index as drop_index
     from shelduck.alter.schema_changes import drop_not_null as drop_not_null
     from shelduck.alter.schema_changes import modify_column as modify_column
     from shelduck.alter.schema_changes import move_column as move_column
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from shelduck.alter.schema_changes import rewrite_files as rewrite_files
     from shelduck.alter.schema_changes import set_comment as set_comment
     from shelduck.alter.schema_changes import set_default as set_default
+    from shelduck.alter.schema_changes import set_encoding as set_encoding
     from shelduck.alter.schema_changes import set_not_null as set_not_null
     from shelduck.alter.schema_changes import set_partitioning as set_partitioning
     from shelduck.alter.schema_changes import set_properties as set_properties
@@ -97,10 +100,11 @@ __version__ = "0.2.0"
 
 _NAMES = {
     "shelduck.alter.schema_changes": (
-        "add_column add_constraint change_type drop_column drop_constraint drop_default "
-        "drop_not_null modify_column move_column order_columns rename_column reset_partitioning "
-        "reset_sorting rewrite_files set_comment set_default set_not_null set_partitioning "
-        "set_properties set_sorting unset_properties validate_constraint"
+        "add_column add_constraint add_index change_type drop_column drop_constraint drop_default "
+        "drop_index drop_not_null modify_column move_column order_columns rename_column "
+        "reset_partitioning reset_sorting rewrite_files set_comment set_default set_encoding "
+        "set_not_null set_partitioning set_properties set_sorting unset_properties "
+        "validate_constraint"
     ),
     "shelduck.doors.connect": "connect",
     "shelduck.doors.lake": "Lake Transaction",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from shelduck import AlreadyExists, InvalidRequest, NotFound, Unsupported, change_type
@@ -782,3 +783,38 @@ def test_d55_the_plan_estimates_the_time(case):
     assert "a guess before any job" in str(plan)
     case.lake.sql("ALTER TABLE t ALTER v TYPE INT PROPERTIES ('timeout' = '60')")
     assert "60" in {str(row.Timeout) for row in case.lake.sql("SHOW ALTER TABLE COLUMN").collect()}
+
+
+@PAGE.row(
+    *("D56", TERMS, "Indexes are modified: Bloom filters of columns"),
+    statement="ALTER TABLE t ADD INDEX i (k) USING BLOOMFILTER",
+    does="a job writes this column again and copies the others",
+)
+def test_d56_bloom_filters_are_added_and_dropped(case):
+    case.lake.sql("CREATE TABLE t (k INT, v INT) PROPERTIES ('bloom_filter_columns' = 'v')")
+    case.lake.sql("INSERT INTO t SELECT id * 2, id FROM range(20)")
+    case.lake.sql(PAGE.statement("D56"))
+    assert case.both("SELECT v FROM t WHERE k = 8") == [(4,)]
+    assert _filtered(case) == [("k",), ("v",)]
+    case.lake.sql("ALTER TABLE t DROP INDEX i, DROP COLUMN v")
+    assert case.lake.sql("SHOW INDEX FROM t").collect() == []
+    case.lake.sql("ALTER TABLE t REWRITE")
+    assert _filtered(case) == []
+
+
+def _filtered(case):
+    """The columns of the files of t that have a Bloom filter, as DuckDB tells."""
+    live = [f.file_path for f in case.lake.table("t").files().collect() if f.end_snapshot is None]
+    query = f"SELECT path_in_schema FROM parquet_metadata({live})"
+    return duckdb.sql(f"{query} WHERE bloom_filter_offset IS NOT NULL ORDER BY 1").fetchall()
+
+
+@PAGE.row(
+    *("D57", TERMS, "Indexes are modified: inverted, and of n-grams"),
+    differs="refused: Parquet has Bloom filters only",
+)
+def test_d57_other_indexes_are_refused(case):
+    wide(case.lake)
+    for kind in ("INVERTED", "NGRAM_BF"):
+        with pytest.raises(Unsupported, match="use USING BLOOMFILTER"):
+            case.lake.sql(f"CREATE INDEX i ON t (v) USING {kind}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 
-from shelduck import AlreadyExists, InvalidRequest
+from shelduck import AlreadyExists, InvalidRequest, Unsupported
 from tests.coverage.pages import Page
 from tests.support.cases import KuduCase
 from tests.support.lakes import rows
@@ -198,3 +198,24 @@ def test_k19_deletes_need_no_schema(x):
     x.lake.sql("DELETE FROM x WHERE col_b = 3")
     x.light("ALTER TABLE x DROP COLUMN col_b")
     assert x.both("SELECT * FROM x") == [(1,)]
+
+
+@PAGE.row(
+    *("K21", COMPACTION, "A column's encoding and compression are changed"),
+    statement="ALTER TABLE x ALTER COLUMN col_b SET ENCODING (PLAIN), REWRITE",
+    differs="DICTIONARY or PLAIN, for new files and by a job for older ones; the codec is an option"
+    " of the table",
+)
+def test_k21_an_encoding_changes(x):
+    x.lake.sql("INSERT INTO x SELECT 1, 5 FROM range(50)")
+    x.lake.sql(PAGE.statement("K21"))
+    assert x.both("SELECT count(*), sum(col_b) FROM x") == [(51, 252)]
+    live = [f.file_path for f in x.lake.table("x").files().collect() if f.end_snapshot is None]
+    chunks = [pq.read_metadata(path).row_group(0) for path in live]
+    found = {
+        (c.path_in_schema, e) for g in chunks for c in map(g.column, (0, 1)) for e in c.encodings
+    }
+    assert ("col_a", "PLAIN_DICTIONARY") in found
+    assert ("col_b", "PLAIN_DICTIONARY") not in found
+    with pytest.raises(Unsupported, match="parquet_compression"):
+        x.lake.sql("ALTER TABLE x ALTER COLUMN col_b SET COMPRESSION zstd")

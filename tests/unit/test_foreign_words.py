@@ -16,6 +16,7 @@ from shelduck.model.tables.properties import (
     apply_properties,
     checked_properties,
 )
+from shelduck.model.tables.schema import Schema
 from shelduck.text import foreign_words
 from shelduck.text.ddl.partitioning import partition_keys
 
@@ -87,7 +88,7 @@ def test_the_same_words_are_names_elsewhere(text):
 def test_a_property_of_delta_is_refused_with_what_to_do(key, told):
     for change in (SetProperties(((key, "true"),)), UnsetProperties((key,))):
         with pytest.raises(Unsupported) as refused:
-            apply_properties({"delta.enableTypeWidening": "true"}, change, "main.t")
+            apply_properties({"delta.enableTypeWidening": "true"}, change, Schema(()), "main.t")
         assert told in str(refused.value)
         assert "did you mean" not in str(refused.value)
 

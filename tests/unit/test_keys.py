@@ -280,7 +280,7 @@ def test_a_table_remembers_its_model_beside_its_properties(keys):
     properties = with_keys({"owner": "me"}, keys)
 
     assert table_keys(holding(properties)) == keys
-    assert shown_properties(properties) == {"owner": "me"}
+    assert shown_properties(properties, Schema(())) == {"owner": "me"}
     other = TableKeys(UNIQUE, (7,))
     assert table_keys(holding(with_keys(properties, other))) == other
     assert with_keys(properties, None) == {"owner": "me"}

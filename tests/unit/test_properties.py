@@ -15,11 +15,13 @@ from shelduck.model.tables.properties import (
     widens_by_itself,
     without_type_widening,
 )
+from shelduck.model.tables.schema import Schema
 from shelduck.model.types.data_types import ducklake_type
 from shelduck.model.types.promotions import promotion
 
 ON = {"delta.enableTypeWidening": "true"}
 OFF = {"delta.enableTypeWidening": "false"}
+NONE = Schema(())
 ENABLED = {**ON, "delta.feature.typeWidening": "supported"}
 
 
@@ -87,15 +89,15 @@ def test_what_a_property_does_not_take_is_refused(values, error, told):
 
 def test_properties_are_set_and_unset_one_by_one():
     known = {"owner": "me", **ENABLED}
-    after = apply_properties(known, SetProperties((("owner", "you"), ("team", "x"))), "t")
+    after = apply_properties(known, SetProperties((("owner", "you"), ("team", "x"))), NONE, "t")
 
     assert after == {"owner": "you", "team": "x", **ENABLED}
-    assert apply_properties(after, UnsetProperties(("OWNER", "team")), "t") == ENABLED
-    assert apply_properties(after, UnsetProperties(("nope",), if_exists=True), "t") == after
+    assert apply_properties(after, UnsetProperties(("OWNER", "team")), NONE, "t") == ENABLED
+    assert apply_properties(after, UnsetProperties(("nope",), if_exists=True), NONE, "t") == after
     with pytest.raises(NotFound, match="property 'onwer' does not exist in t; did you mean"):
-        apply_properties(known, UnsetProperties(("onwer",)), "t")
+        apply_properties(known, UnsetProperties(("onwer",)), NONE, "t")
     with pytest.raises(InvalidRequest, match="ALTER TABLE t DROP FEATURE typeWidening"):
-        apply_properties(known, UnsetProperties(("delta.feature.typeWidening",)), "t")
+        apply_properties(known, UnsetProperties(("delta.feature.typeWidening",)), NONE, "t")
 
 
 @pytest.mark.parametrize(
@@ -149,5 +151,5 @@ def test_a_write_widens_only_what_the_table_allows():
 def test_leaving_type_widening_keeps_the_rest_and_hides_where_history_begins():
     after = without_type_widening({"owner": "me", **ENABLED}, 7)
 
-    assert shown_properties(after) == {"owner": "me"}
+    assert shown_properties(after, NONE) == {"owner": "me"}
     assert after == {"owner": "me", "shelduck.typeChangesForgottenAt": "7"}

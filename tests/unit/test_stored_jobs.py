@@ -24,6 +24,8 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
+from shelduck.model.changes.storing import AddIndex, DropIndex, SetEncoding
+from shelduck.model.tables.column_storage import Encoding
 from shelduck.model.tables.constraints import ConstraintKind
 from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.partition import (
@@ -46,6 +48,17 @@ INT = parse_type("int")
 NESTED = parse_type("map<string, struct<x: decimal(9,2), y: array<int>>>")
 # A clause, as it is kept, and as it was kept before there were versions.
 CLAUSES = [
+    (
+        AddIndex("i", (("a",), ("s", "b")), if_not_exists=True),
+        '{"is":"add_index","name":"i","columns":[["a"],["s","b"]],"if_not_exists":true}',
+        None,
+    ),
+    (DropIndex("i"), '{"is":"drop_index","name":"i"}', None),
+    (
+        SetEncoding(("a",), Encoding.PLAIN),
+        '{"is":"set_encoding","path":["a"],"encoding":"PLAIN"}',
+        None,
+    ),
     (
         ChangeType(("a",), parse_type("varchar(5)")),
         ('{"is":"change_type","path":["a"],"type":{"is":"text","name":"varchar","length":5}}'),

@@ -19,6 +19,8 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
+from shelduck.model.changes.storing import AddIndex, DropIndex, SetEncoding
+from shelduck.model.tables.column_storage import encoding_named, stored_properties
 from shelduck.model.tables.partition import (
     ResetPartitioning,
     ResetSorting,
@@ -59,7 +61,7 @@ _LAYOUTS = ("PARTITIONED", "SORTED")
 _NOT_COLUMNS = dict.fromkeys(("PARTITION", "FEATURE"), "only columns can be changed")
 _NOT_COLUMNS |= {"ROLLUP": "use ADD ROLLUP or DROP ROLLUP"}
 _BEHIND = {
-    "SET": ("NOT", "DEFAULT", "TYPE", "DATA"),
+    "SET": ("NOT", "DEFAULT", "TYPE", "DATA", "ENCODING", "COMPRESSION"),
     "DROP": ("NOT", "DEFAULT"),
     "FIRST": (",", "PROPERTIES"),
 }
@@ -81,10 +83,13 @@ def _table_action(cursor: Cursor) -> list[TableChange]:
     if cursor.sees("SET", "("):
         # Doris' own properties: those of clusters change nothing, others are refused.
         cursor.expect("SET")
-        refuse_doris(read_properties(cursor), "a table")
-        return [SetProperties(())]
+        given = read_properties(cursor)
+        refuse_doris(given, "a table")
+        return [SetProperties(stored_properties(given))]
     if _begins_order(cursor):
         return [_order(cursor)]
+    if _begins_index(cursor):
+        return _index(cursor)
     if cursor.peek(1).key in CONSTRAINTS and (constraint := read_constraint_change(cursor)):
         return [constraint]
     if cursor.sees("CLUSTER", "BY") or cursor.sees("WRITE"):
@@ -134,6 +139,45 @@ def _arrangement(cursor: Cursor) -> TableChange:
     if what == "PARTITIONED":
         return SetPartitioning(read_partition_keys(cursor)) if sets else ResetPartitioning()
     return SetSorting(read_sort_keys(cursor)) if sets else ResetSorting()
+
+
+def _begins_index(cursor: Cursor) -> bool:
+    """Tell ADD INDEX i (…) and DROP INDEX i from a column that is called so."""
+    named = cursor.peek(2)
+    if cursor.sees("ADD", "INDEX"):
+        return named.key == "IF" or (cursor.peek(3).key == "(" and cursor.peek(4).may_name)
+    return cursor.sees("DROP", "INDEX") and named.may_name and named.key != "FROM"
+
+
+def _index(cursor: Cursor) -> list[TableChange]:
+    if cursor.accept("DROP", "INDEX"):
+        return [read_drop_index(cursor)]
+    cursor.expect("ADD", "INDEX")
+    if_not_exists = cursor.accept_if("NOT", "EXISTS")
+    return index_behind(cursor, cursor.name("an index"), if_not_exists)
+
+
+def index_behind(cursor: Cursor, name: str, if_not_exists: bool) -> list[TableChange]:
+    """Take the columns and the kind behind the name of a new index, which a job builds.
+
+    Raises Unsupported for a kind that Parquet files do not have.
+    """
+    columns = cursor.in_brackets(lambda c: c.path("a column"))
+    if not cursor.accept("USING", "BLOOMFILTER"):
+        what = cursor.peek(1).text if cursor.sees("USING") else "without USING BLOOMFILTER"
+        raise cursor.refusal(
+            f"an index {what}",
+            "use USING BLOOMFILTER for equal values, or SET SORTED BY for ranges",
+        )
+    if cursor.accept("COMMENT"):
+        cursor.string("the comment as a string")
+    return [AddIndex(name, columns, if_not_exists), RewriteOlderFiles()]
+
+
+def read_drop_index(cursor: Cursor) -> DropIndex:
+    """Take the name of an index that goes."""
+    if_exists = cursor.accept_if("EXISTS")
+    return DropIndex(cursor.name("an index"), if_exists)
 
 
 def _add(cursor: Cursor) -> list[TableChange]:
@@ -344,6 +388,14 @@ def _set(cursor: Cursor, path: Path) -> TableChange:
     """Read what SET gives a column."""
     if cursor.accept("DEFAULT"):
         return SetDefault(path, take_default(cursor))
+    if cursor.sees("COMPRESSION"):
+        raise cursor.refusal(
+            "SET COMPRESSION of a column",
+            "use CALL set_option('parquet_compression', 'zstd', table_name => 't')",
+        )
+    if cursor.accept("ENCODING"):
+        [word] = cursor.in_brackets(lambda c: c.name("an encoding"))
+        return SetEncoding(path, encoding_named(word))
     if cursor.sees("DATA") or cursor.sees("TYPE"):
         cursor.accept("DATA")
         cursor.expect("TYPE")

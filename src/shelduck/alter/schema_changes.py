@@ -27,6 +27,8 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
+from shelduck.model.changes.storing import AddIndex, DropIndex, SetEncoding
+from shelduck.model.tables.column_storage import encoding_named
 from shelduck.model.tables.constraints import ConstraintKind
 from shelduck.model.tables.partition import (
     ResetPartitioning,
@@ -161,9 +163,28 @@ def order_columns(*names: str) -> OrderColumns:
 def rewrite_files() -> RewriteOlderFiles:
     """Rewrite existing files by a job, with the current columns, types, defaults and layout.
 
-    Together with `set_partitioning` or `set_sorting`, the new layout already applies.
+    Together with `set_partitioning` or `set_sorting`, the new layout already applies. Together with
+    `add_index` or `set_encoding`, only their columns are written again.
     """
     return RewriteOlderFiles()
+
+
+def add_index(name: str, *columns: str) -> AddIndex:
+    """Give columns, by their paths, Bloom filters in new files, by which readers skip row groups.
+
+    With `rewrite_files`, a job gives older files theirs.
+    """
+    return AddIndex(name, tuple(map(split_name, columns)))
+
+
+def drop_index(name: str) -> DropIndex:
+    """Write no Bloom filters of an index any more."""
+    return DropIndex(name)
+
+
+def set_encoding(path: str, encoding: Literal["DICTIONARY", "PLAIN"]) -> SetEncoding:
+    """Set how new files encode the values of a column: without dictionaries if it is PLAIN."""
+    return SetEncoding(split_name(path), encoding_named(encoding))
 
 
 def set_default(path: str, default: Value) -> SetDefault:

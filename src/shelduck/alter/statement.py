@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from shelduck.alter.clauses import read_action
+from shelduck.alter.clauses import index_behind, read_action, read_drop_index
 from shelduck.alter.verb import ShapeVerbs
 from shelduck.catalog.running.identity_numbers import reserve_numbers
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
@@ -208,6 +208,25 @@ def read_comment(cursor: Cursor) -> AlterTableStatement:
     return AlterTableStatement(name, (SetComment(column, take_comment(cursor)),))
 
 
+def _create_index(cursor: Cursor) -> AlterTableStatement:
+    if_not_exists = cursor.accept_if("NOT", "EXISTS")
+    index = cursor.name("an index")
+    cursor.expect("ON")
+    name = cursor.table_name()
+    changes = index_behind(cursor, index, if_not_exists)
+    properties = read_job_properties(cursor, {})
+    cursor.end()
+    return AlterTableStatement(name, tuple(changes), properties)
+
+
+def _drop_index(cursor: Cursor) -> AlterTableStatement:
+    dropped = read_drop_index(cursor)
+    cursor.expect("ON")
+    name = cursor.table_name()
+    cursor.end()
+    return AlterTableStatement(name, (dropped,))
+
+
 def alter_table(runner: Runner, statement: AlterTableStatement) -> Result:
     """ALTER TABLE and COMMENT ON: all changes in one snapshot; waits for a job if one is needed.
 
@@ -368,7 +387,7 @@ def sync_identity(runner: Runner, statement: SyncIdentity) -> Result:
 OPERATIONS = (
     Operation(
         *("ALTER TABLE", AlterTableStatement, alter_table, read_alter),
-        also={"COMMENT ON": read_comment},
+        also={"COMMENT ON": read_comment, "CREATE INDEX": _create_index, "DROP INDEX": _drop_index},
         forms={"SET IDENTIFIER FIELDS": _identified},
     ),
     Operation("RENAME TABLE", RenameTableStatement, rename_table, forms={"RENAME TO": _renamed}),

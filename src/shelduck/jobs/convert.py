@@ -29,7 +29,7 @@ from shelduck.model.files.data_file import DataFile, NewDataFile, counted_rows
 from shelduck.model.shadows.copied import CopiedFile, copied_file
 from shelduck.model.shadows.shadows import Shadow, with_shadows
 from shelduck.model.tables.partition import parse_sort_key
-from shelduck.model.tables.schema import Field
+from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.data_types import type_text
 from shelduck.read.scan.scan_frames import Origin
@@ -130,10 +130,11 @@ def copied_files(
     past: OlderValues | None = None,
     *,
     least: int = 0,
+    renews: Collection[FieldId] = (),
 ) -> tuple[dict[int, CopiedFile], Counter[str]]:
     """Return what is copied of each file, by its id, and why others are written whole.
 
-    Files of less than ``least`` bytes are not copied.
+    Files of less than ``least`` bytes are not copied, nor are columns that the job ``renews``.
     """
     names = physical_schema(with_shadows(table, shadows)).names
     moves = bool(keys_in_new_order(map(parse_sort_key, table.sort), shadows))
@@ -142,7 +143,7 @@ def copied_files(
     for file in files:
         known: CopiedFile | str = "whose rows get older values"
         if past is None or not past.may_have(file):
-            known = copied_file(table, file, added, names)
+            known = copied_file(table, file, added, names, renews)
         if held(file, shadows):
             known = "with some of the values"
         if moves:
@@ -161,17 +162,18 @@ def bins_of_copies(found: Survey, copied: Iterable[int]) -> list[Bin]:
     return [one for number in sorted(copied) for one in found.chosen([number], 1)]
 
 
-def renewal_of_types(
-    spark: SparkSession, found: Survey, older: Collection[int]
+def renewal_of_columns(
+    spark: SparkSession, found: Survey, older: Collection[int], renews: Collection[FieldId] = ()
 ) -> tuple[list[Bin], Derived]:
-    """Return how the columns of files with ``older`` types are written in the types of today.
+    """Return how columns of files with ``older`` types are written in the types of today.
 
-    Columns whose types did not change are copied, but for small files, which are put together.
+    Columns whose types did not change, and that it does not have to ``renew``, are copied, but for
+    small files, which are put together.
     """
     files = [f for f in found.rows.files if f.id in older]
     copied = dict[int, CopiedFile]()
     if engine_for(spark).copies_columns:
-        copied, _ = copied_files(found.table, files, (), least=SMALL)
+        copied, _ = copied_files(found.table, files, (), least=SMALL, renews=renews)
     shared = [f.id for f in files if f.id not in copied]
     bins = bins_of_copies(found, copied)
     bins += found.chosen(shared, found.table.options.target_file_size)

@@ -219,7 +219,8 @@ def submit(
     """
     _require_using(state, table, plan.shadows)
     conversions = tuple(s.conversion for s in plan.shadows)
-    work = JobWork(conversions, tuple(changes), plan.rewrites, indexes=indexes, undoes=undoes)
+    given = conversions, tuple(changes), plan.rewrites
+    work = JobWork(*given, indexes=indexes, undoes=undoes, renews=plan.renews)
     if plan.refolds:
         work = JobWork(clauses=tuple(changes), rollups=(refolding(table, changes),), refolds=True)
     wanted: list[Change] = [reservation(table, plan.shadows)] if plan.shadows else []

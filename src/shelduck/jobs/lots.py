@@ -23,6 +23,7 @@ from shelduck.jobs.convert import (
     bins_of_copies,
     copied_files,
     held,
+    renewal_of_columns,
     told_of_bad_values,
     write_converted,
 )
@@ -34,6 +35,7 @@ from shelduck.model.changes.job import Job, JobPace, JobSpeed, JobState
 from shelduck.model.files.compaction import Bin, batches
 from shelduck.model.files.data_file import DataFile
 from shelduck.model.shadows.shadows import Shadow
+from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.write.parquet.rewrite import at_once, writes_several
 from shelduck.write.progress import bin_progress
@@ -53,6 +55,7 @@ class Lots:
         self._record = record
         self._show = show
         self._past: OlderValues | None = None
+        self._renews: tuple[FieldId, ...] = ()
 
     def convert(
         self,
@@ -68,6 +71,7 @@ class Lots:
         out. Returns False if the job was cancelled, paused or taken over, has another pace, or ran
         out of time.
         """
+        self._renews = job.work.renews
         total = len(found.rows.files)
         done = total - len(left)
         bins, told = self._bins(found, left if share is None else share, shadows)
@@ -132,10 +136,12 @@ class Lots:
         many are copied, and why not more, comes with them.
         """
         files = [f for f in found.rows.files if f.id in left]
-        if not shadows or not writes_several(self._state.spark):
+        if not (shadows or self._renews) or not writes_several(self._state.spark):
             return self._shared_bins(found, files, shadows), None
         past = self._older_values(found.table, shadows)
-        copied, whole = copied_files(found.table, files, shadows, past, least=SMALL)
+        copied, whole = copied_files(
+            found.table, files, shadows, past, least=SMALL, renews=self._renews
+        )
         bins = bins_of_copies(found, copied)
         shared = [f for f in files if f.id not in copied]
         return bins + self._shared_bins(found, shared, shadows), _told(len(copied), whole)
@@ -180,7 +186,11 @@ class Lots:
         try:
             if shadows:
                 return write_converted(spark, found, lot, shadows, report, past=past)
-            return write_bins(spark, found.rows, lot, report=report, arranges=True)
+            if not self._renews:
+                return write_bins(spark, found.rows, lot, report=report, arranges=True)
+            ids = {f.id for one in lot for f in one.files}
+            _, how = renewal_of_columns(spark, found, ids, self._renews)
+            return write_bins(spark, found.rows, lot, report=report, derived=how)
         except (InvalidRequest, *SparkError) as error:
             if isinstance(error, AnalysisException):
                 raise

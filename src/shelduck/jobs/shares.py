@@ -131,6 +131,8 @@ def files_left(job: Job, found: Survey, shadows: tuple[Shadow, ...]) -> set[int]
     if not job.work.rewrites:
         return unconverted(found, shadows)
     assert job.last_file is not None
+    if job.work.renews:
+        return {f.id for f in found.rows.files if f.id <= job.last_file}
     return older(found, job.last_file)
 
 

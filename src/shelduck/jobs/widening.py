@@ -10,7 +10,7 @@ from shelduck.catalog.read import table_facts as read_upkeep
 from shelduck.errors import Conflict, NotFound, ShelduckError
 from shelduck.files.compact import survey
 from shelduck.files.lot_commits import rewrite
-from shelduck.jobs.convert import renewal_of_types
+from shelduck.jobs.convert import renewal_of_columns
 from shelduck.lake.handle import TableHandle
 from shelduck.lake.results import Committed, Compacted, Staged, TableName, Unchanged
 from shelduck.lake.unit import UnitOfWork, carry_out, refuse_in_transaction
@@ -115,7 +115,7 @@ class WideningVerbs(TableHandle, in_parts=True):
         """Rewrite the files of older types; the last commit finds those that others add."""
         found = survey(self._state, self._version())
         older = {f.id for f, _ in files_of_older_types(found.rows)}
-        bins, how = renewal_of_types(self._state.spark, found, older)
+        bins, how = renewal_of_columns(self._state.spark, found, older)
         what = "write new types into"
         return rewrite(self._state, found, bins, what=what, dry_run=False, must=True, derived=how)
 

@@ -175,7 +175,7 @@ def test_estimates_come_from_earlier_jobs(copied):
 @pytest.mark.parametrize("change", [change_type("v", "string"), add_column("x", "int")])
 def test_a_rewrite_goes_with_layouts_only(lake, change):
     with pytest.raises(
-        Unsupported, match="REWRITE can be combined only with SET PARTITIONED BY and SET SORTED BY"
+        Unsupported, match="REWRITE can be combined only with SET PARTITIONED BY, SET SORTED BY"
     ):
         lake.table("t").alter(change, rewrite_files())
 

@@ -21,6 +21,7 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
+from shelduck.model.tables.column_storage import storage_property
 from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.constraints import constraints_of
 from shelduck.model.tables.keys import table_keys
@@ -95,7 +96,7 @@ def difference(
     changes += [c for c in (*partitions, *sorting) if not isinstance(c, _RESETS)]
     if file.table.comment != table.comments.get(None):
         changes.append(SetComment((), file.table.comment))
-    changes += _properties(table, file)
+    changes += _properties(table, file, matched)
     changes += [c for c in constraints if isinstance(c, AddConstraint)]
     names_lost = [path_text((f.name,)) for f in lost] + inside.lost
     return Difference(tuple(changes), tuple(names_lost))
@@ -196,8 +197,11 @@ def _renamed(key: SortKey, names: Mapping[str, str]) -> SortKey:
     return replace(key, expression=names.get(name.lower(), name).lower())
 
 
-def _properties(table: TableVersion, file: TableFile) -> list[SetProperties | UnsetProperties]:
-    now, wanted = shown_properties(table.properties), file.table.properties
+def _properties(
+    table: TableVersion, file: TableFile, matched: Matched
+) -> list[SetProperties | UnsetProperties]:
+    now = shown_properties(table.properties, _in_file(matched))
+    wanted = dict(storage_property(k, v) or (k, v) for k, v in file.table.properties.items())
     changed = tuple((k, v) for k, v in sorted(wanted.items()) if now.get(k) != v)
     gone = tuple(k for k in now if k not in wanted)
     found: list[SetProperties | UnsetProperties] = []

@@ -10,6 +10,7 @@ from shelduck.model.changes.constraining import ConstraintChange
 from shelduck.model.changes.definition import Weight
 from shelduck.model.changes.modify import CLAUSES, ArrangementChange, RewriteOlderFiles
 from shelduck.model.changes.schema_change import ChangeType, SchemaChange, SetNullable
+from shelduck.model.changes.storing import StorageChange
 from shelduck.model.shadows.shadows import Shadow, verdict_on
 from shelduck.model.tables.partition import SortKey
 from shelduck.model.tables.properties import SetProperties, UnsetProperties
@@ -23,6 +24,7 @@ Simple = (
     | SetProperties
     | UnsetProperties
     | ConstraintChange
+    | StorageChange
     | RewriteOlderFiles
 )
 
@@ -80,7 +82,8 @@ class AlterPlan:
 
     ``change`` is None if nothing changes. ``checks_null`` are columns whose rows must be checked
     for NULL before the commit. ``shadows`` are the columns that a job must fill before ``change``,
-    which has them in position; ``rewrites`` says that a job must follow it. ``cores`` are the cores
+    which has them in position; ``rewrites`` says that a job must follow it, which writes only the
+    columns that it ``renews`` again, if there are some. ``cores`` are the cores
     that would do it, at ``speed`` each. ``refolds``: a job must combine rows, because a key is
     dropped. ``remakes``: a job must rebuild rollups of the table. ``proven`` says why columns
     become narrower by metadata. ``checks_rows`` are constraints that all rows must satisfy.
@@ -98,6 +101,7 @@ class AlterPlan:
     remakes: bool = False
     proven: tuple[str, ...] = ()
     checks_rows: tuple[str, ...] = ()
+    renews: tuple[FieldId, ...] = ()
 
     @property
     def is_heavy(self) -> bool:

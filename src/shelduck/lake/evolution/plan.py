@@ -48,7 +48,9 @@ from shelduck.model.changes.schema_change import (
     apply_change,
     refuse_empty,
 )
+from shelduck.model.changes.storing import StorageChange, apply_storage
 from shelduck.model.shadows.shadows import Shadow, kept_parts, known_shadow, plan_shadow
+from shelduck.model.tables.column_storage import COLUMN_STORAGE, kept_storage, moved_storage
 from shelduck.model.tables.computed import COMPUTED, follow_columns
 from shelduck.model.tables.constraints import CONSTRAINTS, require_kept
 from shelduck.model.tables.lengths import LENGTHS, is_longer, with_lengths
@@ -148,6 +150,7 @@ def plan_alter(
         refolds=fold.rules.rows_fold,
         proven=tuple(narrows.values()),
         checks_rows=tuple(dict.fromkeys(fold.checks)),
+        renews=fold.renews,
     )
 
 
@@ -168,6 +171,7 @@ class _Fold:
         self.arrangement = arrangement_of(table)
         self.shadows: list[Shadow] = []
         self.rewrites = False
+        self._stored_anew = frozenset[FieldId]()
         self.checks: list[str] = []
         # Keys that the statement itself sets or resets are judged when it ends.
         is_open = any(isinstance(c, SetPartitioning | ResetPartitioning) for c in clauses)
@@ -196,6 +200,12 @@ class _Fold:
         whole = Weight(any(w.is_heavy for w in weights), reason)
         return AlterStep(str(asked), str(whole), whole.reason, note=self.rules.note)
 
+    @property
+    def renews(self) -> tuple[FieldId, ...]:
+        """The columns that a job writes again beside the others, none if it writes whole files."""
+        others = (c for c in self._clauses if not isinstance(c, StorageChange | RewriteOlderFiles))
+        return () if any(True for _ in others) else tuple(sorted(self._stored_anew))
+
     def finish(self) -> None:
         """Raise errors that only all changes together show."""
         name = self.table.full_name
@@ -214,15 +224,17 @@ class _Fold:
         if self.after.columns.index.limited or LENGTHS in self.after.properties:
             properties = with_lengths(self.after.properties, self.after.columns)
             self.after = replace(self.after, properties=properties)
+        if COLUMN_STORAGE in self.after.properties:
+            properties = kept_storage(self.after.properties, self.after.columns, name)
+            self.after = replace(self.after, properties=properties)
         if self.arrangement is not NO_ARRANGEMENT:
             types = {s.old.id: s.conversion.target for s in self.shadows}
             refuse_lost_keys(self.table, self.arrangement, self.after.columns, types)
-        if self.rewrites and not all(
-            isinstance(c, ArrangementChange | RewriteOlderFiles) for c in self._clauses
-        ):
+        of_files = ArrangementChange | StorageChange | RewriteOlderFiles
+        if self.rewrites and not all(isinstance(c, of_files) for c in self._clauses):
             raise Unsupported(
-                f"ALTER TABLE {name}: REWRITE can be combined only with SET PARTITIONED BY and SET"
-                " SORTED BY; write two statements"
+                f"ALTER TABLE {name}: REWRITE can be combined only with SET PARTITIONED BY, SET"
+                " SORTED BY, SET ENCODING and indexes; write two statements"
             )
         checks = bool(self.after.must_hold_no_null or self.checks)
         self.rules.refuse_beside(self._clauses, reads_rows=bool(self.shadows) or checks)
@@ -261,8 +273,13 @@ class _Fold:
             self.arrangement = apply_arrangement(self.arrangement, change, known.columns, name)
             return weight_of(change)
         if isinstance(change, PropertyChange):
-            properties = apply_properties(known.properties, change, name)
+            properties = apply_properties(known.properties, change, known.columns, name)
             self.after = replace(known, properties=properties)
+            return weight_of(change)
+        if isinstance(change, StorageChange):
+            properties, lacking = apply_storage(known.properties, change, known.columns, name)
+            self.after = replace(known, properties=properties)
+            self._stored_anew |= lacking
             return weight_of(change)
         if isinstance(change, ConstraintChange):
             properties, checked = apply_constraint(known.properties, change, known.columns, name)
@@ -390,11 +407,15 @@ class _Fold:
             self.arrangement = self.arrangement.replaced(old.id, new.id)
         ids: dict[FieldId | None, FieldId] = {o.id: n.id for o, n in kept_parts(old, new)}
         comments = {ids.get(k, k): text for k, text in self.after.comments.items()}
+        properties = self.after.properties
+        if COLUMN_STORAGE in properties:
+            properties = moved_storage(properties, ids, self.table.full_name)
         last = max(f.id for f in new.walk())
         self.after = replace(
             self.after,
             columns=self.after.columns.replace((old.name,), new),
             comments=comments,
+            properties=properties,
             next_id=max(self.after.next_id, last + 1),
         )
 

@@ -101,7 +101,8 @@ class JobWork:
     it. ``remakes``: the clauses need no new files of the table itself; the rollups that they change
     are rebuilt and published with them. ``indexes`` are the table and the rollups that the job
     changes. Older jobs do not record them; then it is the table alone. ``undoes`` is the job whose
-    conversions these are in the other direction. ``pace`` may change while the job runs.
+    conversions these are in the other direction. ``pace`` may change while the job runs. A job that
+    ``renews`` columns rewrites older files by copying the others.
     """
 
     conversions: tuple[Conversion, ...] = ()
@@ -113,6 +114,7 @@ class JobWork:
     indexes: tuple[JobIndex, ...] = ()
     pace: JobPace = FULL_PACE
     undoes: Undone | None = None
+    renews: tuple[FieldId, ...] = ()
 
     @property
     def makes_rollups(self) -> bool:
@@ -274,6 +276,7 @@ STORED_WORK: Stored[JobWork] = Stored(
         indexes=each(record(JobIndex, name=TEXT, table_id=NUMBER)),
         pace=replace(_PACE, absent=FULL_PACE),
         undoes=maybe(record(Undone, job=NUMBER, published=NUMBER, told=TEXT)),
+        renews=each(NUMBER),
     ),
     without_classes(_CLASSES | {"RewriteOlderFiles": "rewrite"}),
 )

@@ -20,6 +20,7 @@ from shelduck.model.changes.schema_change import (
     SetComment,
     SetNullable,
 )
+from shelduck.model.changes.storing import STORAGE_CLAUSES, StorageChange
 from shelduck.model.tables.partition import (
     PartitionBy,
     ResetPartitioning,
@@ -188,6 +189,7 @@ TableChange = (
     | ArrangementChange
     | PropertyChange
     | ConstraintChange
+    | StorageChange
     | Restatement
     | RewriteOlderFiles
 )
@@ -223,5 +225,5 @@ _OF_TABLE = {
         Weight(True, "a job rewrites the existing files in the layout of the table"),
     ),
 }
-CLAUSES: dict[type, Clause] = SCHEMA_CLAUSES | CONSTRAINT_CLAUSES | _OF_TABLE
+CLAUSES: dict[type, Clause] = SCHEMA_CLAUSES | CONSTRAINT_CLAUSES | STORAGE_CLAUSES | _OF_TABLE
 """All that the code knows of each kind of change of a table."""

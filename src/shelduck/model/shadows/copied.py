@@ -7,7 +7,7 @@ writer, is read and written whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from shelduck.model.files.data_file import DataFile
@@ -22,7 +22,8 @@ class CopiedFile:
     """A file to copy: its id and path, its top-level columns that are copied, and their leaves.
 
     ``leaves`` are in the order of the file; the row id, which has no statistics, is None. The
-    types of ``renewed`` columns have changed since: they are written again, like added ones.
+    types of ``renewed`` columns have changed since, or their storage: they are written again, like
+    added ones.
     """
 
     id: int
@@ -33,12 +34,16 @@ class CopiedFile:
 
 
 def copied_file(
-    table: TableVersion, file: DataFile, added: Sequence[FieldId], names: Mapping[FieldId, str]
+    table: TableVersion,
+    file: DataFile,
+    added: Sequence[FieldId],
+    names: Mapping[FieldId, str],
+    renews: Collection[FieldId] = (),
 ) -> CopiedFile | str:
     """Return what is copied of a file that gets the columns ``added``.
 
-    ``names`` are those of columns in new files. If the file must be written whole, return why.
-    Columns that the table dropped are left out.
+    ``names`` are those of columns in new files, ``renews`` are columns that are written again. If
+    the file must be written whole, return why. Columns that the table dropped are left out.
     """
     if not is_own(table, file.path) or file.mapping_id is not None or file.layout is None:
         return "written by others"
@@ -57,7 +62,7 @@ def copied_file(
             leaves.append(None)
         elif part.id == SNAPSHOT_FIELD:
             return "with rows of several snapshots"
-        elif column is not None and not _is_same(part, column):
+        elif column is not None and (column.id in renews or not _is_same(part, column)):
             renewed.add(column.id)
         elif column is not None:
             copied.append(part.name)

@@ -12,6 +12,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.retype import conversion_verdict
 from shelduck.model.changes.schema_change import ChangeType
+from shelduck.model.tables.column_storage import COLUMN_STORAGE, moved_storage
 from shelduck.model.tables.schema import (
     Default,
     Field,
@@ -223,8 +224,15 @@ def with_shadows(table: TableVersion, shadows: Sequence[Shadow]) -> TableVersion
     """
     fields = tuple(replace(s.field, name=shadow_name(s.field)) for s in shadows)
     first = {s.field.id: table.first_names.get(s.field.id, s.old.name) for s in shadows}
+    properties = table.properties
+    if COLUMN_STORAGE in properties:
+        ids: dict[FieldId | None, FieldId] = {
+            o.id: n.id for s in shadows for o, n in kept_parts(s.old, s.field)
+        }
+        properties = moved_storage(properties, ids, table.full_name, both=True)
     return replace(
         table,
+        properties=properties,
         columns=Schema((*table.columns.fields, *fields)),
         first_names=table.first_names | first,
     )

@@ -14,12 +14,20 @@ from enum import Enum
 
 from shelduck.errors import InvalidRequest, NewerFormat, NotFound, Unsupported
 from shelduck.model.tables.analyzed import ANALYZED
+from shelduck.model.tables.column_storage import (
+    COLUMN_STORAGE,
+    bound_storage,
+    storage_of,
+    storage_property,
+    told_storage,
+)
 from shelduck.model.tables.computed import COMPUTED, computed_of
 from shelduck.model.tables.constraints import CONSTRAINTS, constraints_of
 from shelduck.model.tables.keys import KEYS, table_keys
 from shelduck.model.tables.lengths import LENGTHS
 from shelduck.model.tables.options import OPTION_NAMES
 from shelduck.model.tables.rollup import ROLLUP, ROLLUPS, rollup_names, rollup_of
+from shelduck.model.tables.schema import Schema
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import quote_text
 from shelduck.model.types.data_types import FLOATS, SIGNED, DataType, Decimal
@@ -33,9 +41,8 @@ METADATA_NARROWING = "shelduck.metadataNarrowing"
 FORGOTTEN_TYPES = "shelduck.typeChangesForgottenAt"
 
 _COMMENT = "comment"
-_HIDDEN = frozenset(
-    {ANALYZED, COMPUTED, CONSTRAINTS, FORGOTTEN_TYPES, KEYS, LENGTHS, ROLLUP, ROLLUPS}
-)
+_HIDDEN = frozenset({ANALYZED, COMPUTED, CONSTRAINTS, FORGOTTEN_TYPES, KEYS, LENGTHS})
+_HIDDEN |= {COLUMN_STORAGE, ROLLUP, ROLLUPS}
 _OURS = "shelduck."
 # Properties of later versions that older code may ignore.
 _HINTS = "shelduck.hint."
@@ -100,31 +107,38 @@ class UnsetProperties:
 PropertyChange = SetProperties | UnsetProperties
 
 
-def apply_properties(known: Properties, change: PropertyChange, table: str) -> dict[str, str]:
-    """Return the properties after a change.
+def apply_properties(
+    known: Properties, change: PropertyChange, columns: Schema, table: str
+) -> dict[str, str]:
+    """Return the properties after a change; ``columns`` are those of the table.
 
     Raises NotFound for an unknown name that begins like Shelduck's names or is nearly a known one,
     and for unsetting a property that is not set; Unsupported for a name of Delta that a lake does
     not have; InvalidRequest for a value that a property does not accept.
     """
-    found = dict(known)
+    found = told_storage(known, columns, table)
     if isinstance(change, SetProperties):
         found.update(checked_properties(dict(change.values), table))
-        return found
+    else:
+        _unset(found, change, table)
+    return bound_storage(found, columns, table, storage_of(known, table))
+
+
+def _unset(found: dict[str, str], change: UnsetProperties, table: str) -> None:
+    shown = [k for k in found if k not in _HIDDEN]
     for given in change.keys:
-        key = next((k for k in shown_properties(found) if k.lower() == given.lower()), None)
+        key = next((k for k in shown if k in found and k.lower() == given.lower()), None)
         if key is None:
             if change.if_exists:
                 continue
             _refuse_foreign(given, table)
-            raise NotFound.named("property", given, shown_properties(found), where=table)
+            raise NotFound.named("property", given, sorted(shown), where=table)
         if key == TYPE_WIDENING_FEATURE:
             raise InvalidRequest(
                 f"{key} of {table} belongs to a table feature; to remove it and rewrite the files"
                 f" with older types, use ALTER TABLE {table} DROP FEATURE typeWidening"
             )
         del found[key]
-    return found
 
 
 def copied_properties(known: Properties) -> dict[str, str]:
@@ -156,16 +170,17 @@ def refuse_doris(values: Properties, table: str) -> None:
                 f"{table} cannot have light_schema_change = {value}: a change that needs no new"
                 " files never writes any; leave it out"
             )
-        if key.lower() not in _OF_CLUSTERS:
+        if key.lower() not in _OF_CLUSTERS and storage_property(key, value) is None:
             raise InvalidRequest(
                 f"{table} cannot have the property {key!r} of Doris; leave it out, or use"
                 " TBLPROPERTIES (…) to store any text with the table"
             )
 
 
-def shown_properties(properties: Properties) -> dict[str, str]:
-    """Return the properties that are shown to people, by name."""
-    return {k: properties[k] for k in sorted(properties) if k not in _HIDDEN}
+def shown_properties(properties: Properties, columns: Schema) -> dict[str, str]:
+    """Return the properties of a table with these columns that are shown to people, by name."""
+    told = told_storage(properties, columns)
+    return {k: told[k] for k in sorted(told) if k not in _HIDDEN}
 
 
 def require_known(table: TableVersion) -> None:
@@ -235,6 +250,9 @@ def _checked(key: str, value: str, table: str) -> tuple[str, str]:
             f" set_option({quote_text(key)}, {quote_text(value)}, table_name =>"
             f" {quote_text(table)})"
         )
+    stored = storage_property(key, value)
+    if stored is not None:
+        return stored
     known = next((k for k in _VALUES if k.lower() == key.lower()), None)
     if known is None:
         if not _is_all_but_known(key):

@@ -44,15 +44,20 @@ def split_name(text: str) -> tuple[str, ...]:
         at += 1
 
 
+def split_paths(text: str) -> tuple[tuple[str, ...], ...]:
+    """Return the parts of each dotted name between commas, as `split_name` does."""
+    if not text.strip():
+        return ()
+    return tuple(split_name(part.strip()) for part in _BETWEEN_COMMAS.findall(text + ","))
+
+
 def split_list(text: str) -> tuple[str, ...]:
     """Return the names between commas; back ticks or double quotes protect commas, dots and blanks.
 
     >>> split_list('id, `a,b`')
     ('id', 'a,b')
     """
-    if not text.strip():
-        return ()
-    found = tuple(split_name(part.strip()) for part in _BETWEEN_COMMAS.findall(text + ","))
+    found = split_paths(text)
     if not all(len(parts) == 1 for parts in found):
         raise _unparsable(text)
     return tuple(parts[0] for parts in found)

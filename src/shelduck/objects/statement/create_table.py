@@ -17,6 +17,7 @@ from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.constraining import AddConstraint, apply_constraint
 from shelduck.model.changes.definition import with_default
+from shelduck.model.tables.column_storage import bound_storage, stored_properties
 from shelduck.model.tables.computed import WrittenComputed, declared
 from shelduck.model.tables.constraints import ConstraintKind
 from shelduck.model.tables.keys import KeyModel, KeySpec
@@ -296,7 +297,9 @@ def creating(
         pairs = zip(columns, statement.columns, strict=True)
         columns = Schema(tuple(with_default(made, said.default, told) for made, said in pairs))
     arrangement = new_arrangement(columns, statement.partitioned_by, statement.sorted_by, told)
-    properties = checked_properties(statement.properties, told)
+    stored = dict(stored_properties(statement.doris_properties))
+    properties = checked_properties(statement.properties | stored, told)
+    properties = bound_storage(properties, columns, told)
     if statement.keys is not None:
         given = properties, arrangement
         properties, arrangement = keyed_table(columns, statement.keys, *given, told)

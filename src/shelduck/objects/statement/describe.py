@@ -211,7 +211,7 @@ def create_statement(
         table.comments,
         partition_texts(table),
         sort_texts(table),
-        properties=shown_properties(table.properties),
+        properties=shown_properties(table.properties, table.columns),
         keys=table_keys(table),
         rollups=[spec for found in rollups if (spec := spec_of(table, found)) is not None],
         constraints=constraints_of(table.properties, table.full_name).all,
@@ -251,7 +251,7 @@ def _properties_text(table: TableVersion) -> str:
 def told_properties(table: TableVersion) -> dict[str, str]:
     """Return the properties that are shown, with CHECK constraints under Delta's names."""
     checks = shown_checks(table.properties, table.columns, table.full_name)
-    return dict(sorted((shown_properties(table.properties) | checks).items()))
+    return dict(sorted((shown_properties(table.properties, table.columns) | checks).items()))
 
 
 def _partition_text(table: TableVersion, key: PartitionColumn) -> str:

@@ -223,7 +223,9 @@ def copy_table(runner: Runner, statement: CopyTableStatement) -> Result:
         whole = rows_of(view, source) if is_now else table_rows(state.store, found, state.layouts)
         rows = whole.frame(state.spark)
     given = SetProperties(tuple(statement.properties.items()))
-    properties = apply_properties(copied_properties(found.properties), given, str(name))
+    properties = apply_properties(
+        copied_properties(found.properties), given, found.columns, str(name)
+    )
 
     def create(unit: UnitOfWork) -> None:
         if statement.or_replace and unit.workspace.has_table(name):

@@ -19,6 +19,7 @@ from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.pinned_views import pinned_shape
 from shelduck.lake.results import PlainRows
 from shelduck.lake.unit import UnitOfWork
+from shelduck.model.tables.column_storage import storage_of
 from shelduck.model.tables.partition import NULL_DIRECTORY
 from shelduck.model.tables.rollup import rollup_of
 from shelduck.model.tables.schema import Path, Schema, path_text
@@ -68,6 +69,10 @@ class ShowColumns(OfTable):
     """SHOW COLUMNS."""
 
 
+class ShowIndex(OfTable):
+    """SHOW INDEX: the Bloom filters of a table."""
+
+
 class ShowCreateTable(OfTable):
     """SHOW CREATE TABLE."""
 
@@ -114,6 +119,15 @@ def read_show_create_table(cursor: Cursor) -> ShowCreateTable:
         raise cursor.refusal("SHOW CREATE TABLE ... AS SERDE", "leave it out")
     cursor.end()
     return ShowCreateTable(name)
+
+
+def read_show_index(cursor: Cursor) -> ShowIndex:
+    """Read the statement behind ``SHOW INDEX``."""
+    if not cursor.accept_any("FROM", "IN"):
+        raise cursor.failure("FROM and a table")
+    name = cursor.table_name()
+    cursor.end()
+    return ShowIndex(name)
 
 
 def read_show_properties(cursor: Cursor) -> ShowProperties:
@@ -230,6 +244,16 @@ def view_text(
     if view.definition.pin is not None:
         return described.pinned_statement(view, _pinned(unit, view)[1])
     return described.view_statement(view, columns)
+
+
+def show_index(runner: Runner, statement: ShowIndex) -> PlainRows:
+    """SHOW INDEX: a row for each column that has a Bloom filter in new files."""
+    table = runner.view().workspace.table(runner.name(statement.name))
+    found = storage_of(table.properties, table.full_name).named(table.columns)
+    rows = [
+        (table.name, n, path_text(p), "BLOOMFILTER") for n, p, c in found if c.index is not None
+    ]
+    return PlainRows("Table string, Key_name string, Column_name string, Index_type string", rows)
 
 
 def show_properties(runner: Runner, statement: ShowProperties) -> PlainRows:
@@ -369,6 +393,11 @@ OPERATIONS = (
     ),
     Operation("SHOW TABLES", ShowTables, show_tables, listing(ShowTables), sparks=True),
     Operation("SHOW PARTITIONS", ShowPartitions, show_partitions, read_show_partitions),
+    Operation(
+        *("SHOW INDEX", ShowIndex, show_index, read_show_index),
+        words="SHOW INDEX|INDEXES|KEYS|KEY",
+        only_lakes=True,
+    ),
     Operation("SHOW COLUMNS", ShowColumns, show_columns, read_show_columns),
     Operation("SHOW CREATE TABLE", ShowCreateTable, show_create_table, read_show_create_table),
     Operation(

@@ -9,7 +9,7 @@ That takes about twice as long.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 from urllib.parse import quote
@@ -31,6 +31,7 @@ from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.write.parquet.clustering import Clustering
+from shelduck.write.parquet.column_settings import arrow_columns, spark_columns
 
 _IDS = "spark.sql.parquet.fieldId.write.enabled"
 _SETTINGS = {
@@ -72,7 +73,8 @@ def write_plain(
 ) -> None:
     """Write by Spark's own writer, ids in the fields' metadata; only if `spark_writes`."""
     named = select_named(rows, physical.columns(with_ids=True) + clustering.named)
-    settings = spark_settings(clustering.table.options)
+    table = clustering.table
+    settings = spark_settings(table.options) | spark_columns(table, physical)
     limit = {} if "parquet.block.size" in settings else _LIMIT
     writer = named.write.options(**limit | settings | _WHOLE_BOUNDS | spark_options([place]))
     writer.partitionBy(*clustering.columns).parquet(spark_path(place))
@@ -103,7 +105,13 @@ def write_by_arrow(
     rows = select_named(df, physical.columns(with_ids=False) + clustering.named)
     rows = rows.toDF(*[f"c{f.id}" for f in physical.fields], *clustering.columns)
     schema = pa.schema([_arrow_field(f, physical) for f in physical.fields])
-    write = _writer(schema, clustering.columns, place, clustering.table.options)
+    table, options, leaves = clustering.table, clustering.table.options, _leaves(schema)
+    # Floats get no statistics, because pyarrow leaves NaN out.
+    counted = [leaf.path for leaf in leaves if leaf.physical_type not in ("FLOAT", "DOUBLE")]
+    settings = arrow_settings(options) | {"write_statistics": counted}
+    group_rows = options.parquet_row_group_size or _GROUP_ROWS
+    settings |= arrow_columns(table, physical, group_rows, [leaf.path for leaf in leaves])
+    write = _writer(schema, clustering.columns, place, options.parquet_row_group_size, settings)
     make_directory(place)
     written = map_batches(rows, write, "name string")
     # These rows are names of files, not rows of a table.
@@ -134,22 +142,23 @@ def _arrow_type(field: Field, physical: PhysicalSchema) -> Any:
     return pa.timestamp("us", "UTC") if isinstance(leaf, TimestampType) else to_arrow_type(leaf)
 
 
-def _counted(schema: Any) -> list[str]:
-    """Return the leaves that get statistics: floats get none, because pyarrow leaves NaN out."""
+def _leaves(schema: Any) -> list[Any]:
+    """Return the leaves of a schema as Parquet describes them."""
     sink = pa.BufferOutputStream()
     parquet.write_table(schema.empty_table(), sink)
     leaves = parquet.read_metadata(pa.BufferReader(sink.getvalue())).schema
-    every = (leaves.column(n) for n in range(len(leaves)))
-    return [leaf.path for leaf in every if leaf.physical_type not in ("FLOAT", "DOUBLE")]
+    return [leaves.column(n) for n in range(len(leaves))]
 
 
 def _writer(
-    schema: Any, directories: list[str], directory: str, options: TableOptions
+    schema: Any,
+    directories: list[str],
+    directory: str,
+    row_group_size: int | None,
+    settings: Mapping[str, Any],
 ) -> BatchFunction:
     files, base = filesystem(directory)
-    group_rows = options.parquet_row_group_size or _GROUP_ROWS
-    runs, groups = _cutter(schema, directories), _gatherer(group_rows)
-    settings = arrow_settings(options) | {"write_statistics": _counted(schema)}
+    runs, groups = _cutter(schema, directories), _gatherer(row_group_size or _GROUP_ROWS)
 
     def write(batches: Iterator[Any]) -> Iterator[Any]:
         name = f"part-{uuid.uuid4()}.parquet"
@@ -164,7 +173,7 @@ def _writer(
                 **settings,
             ) as writer:
                 for _, rows in tables:
-                    writer.write_table(rows, options.parquet_row_group_size)
+                    writer.write_table(rows, row_group_size)
             yield pa.RecordBatch.from_arrays([pa.array([below + name])], ["name"])
 
     return write

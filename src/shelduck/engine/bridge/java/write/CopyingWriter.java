@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.LocalFileSystem;
@@ -113,13 +114,13 @@ public class CopyingWriter extends OutputWriter {
       throw new IOException(source[0] + " has no column " + kept.iterator().next());
     }
     fields.addAll(made.getFields());
-    properties = ParquetProperties.builder()
+    ParquetProperties.Builder settings = ParquetProperties.builder()
         .withPageSize(ParquetOutputFormat.getPageSize(conf))
         .withDictionaryPageSize(ParquetOutputFormat.getDictionaryPageSize(conf))
         .withDictionaryEncoding(ParquetOutputFormat.getEnableDictionary(conf))
         .withWriterVersion(ParquetOutputFormat.getWriterVersion(conf))
-        .withAllocator(new HeapByteBufferAllocator())
-        .build();
+        .withAllocator(new HeapByteBufferAllocator());
+    properties = withColumns(settings, conf);
     codec = CompressionCodecName.fromConf(conf.get("parquet.compression", "SNAPPY"));
     codecs = new CodecFactory(conf, properties.getPageSizeThreshold());
     bytes = chunks(new Path((String) source[0]), conf, input);
@@ -133,6 +134,22 @@ public class CopyingWriter extends OutputWriter {
         properties.getPageWriteChecksumEnabled());
     writer.start();
     begin();
+  }
+
+  /** What Parquet reads for its own writer: settings of columns, whose keys end with a path. */
+  private static ParquetProperties withColumns(ParquetProperties.Builder to, Configuration conf) {
+    to.withAdaptiveBloomFilterEnabled(true);
+    for (Map.Entry entry : conf) {
+      String[] key = ((String) entry.getKey()).split("#", 2);
+      String value = (String) entry.getValue();
+      if (key.length == 2 && key[0].equals(ParquetOutputFormat.ENABLE_DICTIONARY)) {
+        to.withDictionaryEncoding(key[1], Boolean.parseBoolean(value));
+      } else if (key[0].equals(ParquetOutputFormat.BLOOM_FILTER_CANDIDATES_NUMBER)) {
+        to.withBloomFilterEnabled(key[1], true);
+        to.withBloomFilterCandidatesNumber(key[1], Integer.parseInt(value));
+      }
+    }
+    return to.build();
   }
 
   /** The bytes of the older file; of a local one without Hadoop's sums: pages keep their own. */
@@ -243,7 +260,7 @@ public class CopyingWriter extends OutputWriter {
     }
     pages = new ColumnChunkPageWriteStore(codecs.getCompressor(codec), made,
         properties.getAllocator(), properties.getColumnIndexTruncateLength());
-    columns = properties.newColumnWriteStore(made, pages);
+    columns = properties.newColumnWriteStore(made, pages, pages);
     if (PlainColumns.are(schema)) {
       plain = new PlainColumns(schema, made, columns);
       return;
