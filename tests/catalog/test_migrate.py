@@ -346,21 +346,14 @@ def to_old_names(lake, table, *names):
     run(lake, *(f"ALTER TABLE {table} RENAME COLUMN _ducklake_{n} TO {n}" for n in names))
 
 
-@pytest.mark.parametrize(
-    ("names", "registered"), [(OURS[1:], True), pytest.param(OURS, False, marks=pytest.mark.slow)]
-)
-def test_tables_with_names_of_1_0_are_found_and_repaired(lake, names, registered):
+def test_tables_with_names_of_1_0_are_found_and_repaired(lake):
     lake.migrate("1.1")
-    table = "ducklake_inlined_data_1_1"
+    table, names = "ducklake_inlined_data_1_1", OURS[1:]
     to_old_names(lake, table, *names)
-    if not registered:
-        run(lake, f"UPDATE {table} SET {names[-1]} = 1", f"DELETE FROM {table}")
-        run(lake, f"DELETE FROM ducklake_inlined_data_tables WHERE table_name = '{table}'")
-    else:
-        with pytest.raises(CorruptLake, match=f"{table} .*; run shelduck check --repair"):
-            rows(lake)
-        with pytest.raises(CorruptLake, match=f"{table} .*; run shelduck check --repair"):
-            lake.execute("DELETE FROM t WHERE a = 1").rows  # noqa: B018
+    with pytest.raises(CorruptLake, match=f"{table} .*; run shelduck check --repair"):
+        rows(lake)
+    with pytest.raises(CorruptLake, match=f"{table} .*; run shelduck check --repair"):
+        lake.execute("DELETE FROM t WHERE a = 1").rows  # noqa: B018
     problem = next(p for p in lake.check().problems if p.kind == "names")
     assert problem.object == table
     assert problem.wrong == f"its columns {', '.join(names)} do not have the names of DuckLake 1.1"
@@ -369,7 +362,7 @@ def test_tables_with_names_of_1_0_are_found_and_repaired(lake, names, registered
 
     assert ("names", table) in [(p.kind, p.object) for p in found.repaired]
     assert found.is_sound
-    assert len(rows(lake)) == (3 if registered else 0)
+    assert len(rows(lake)) == 3
 
 
 def test_equal_rows_are_compared_in_the_columns_of_the_version(lake):

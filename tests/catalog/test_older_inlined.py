@@ -60,6 +60,8 @@ def test_thirty_alters_leave_few_and_duckdb_reads_each_snapshot(lake):
 
 
 @pytest.mark.databases("postgres")
+# The client of 1.1 has no transactions.
+@pytest.mark.versions("1.0")
 def test_a_session_of_duckdb_that_knows_one_reads_on(lake):
     with_two_rows(lake)
     with lake.duckdb(INLINING) as oracle, lake.duckdb(INLINING) as writer:

@@ -324,6 +324,9 @@ FUNCTIONS: dict[str, Callable[[World], object]] = {
     "session": _session,
     "add_column": lambda w: w.altered(S.add_column("n", "int")),
     "add_constraint": lambda w: w.altered(S.add_constraint("c", "id >= 0")),
+    "add_index": lambda w: w.altered(S.add_index("i", "w")),
+    "drop_index": lambda w: w.altered(S.add_index("i", "w"), S.drop_index("i")),
+    "set_encoding": lambda w: w.altered(S.set_encoding("w", "PLAIN")),
     "validate_constraint": lambda w: w.altered(
         S.add_constraint("c", "id >= 0", validate=False), S.validate_constraint("c")
     ),

@@ -23,6 +23,7 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
+from shelduck.model.changes.storing import DropIndex
 from shelduck.model.tables.partition import ResetSorting, SetSorting
 from shelduck.model.tables.properties import SetProperties
 from shelduck.objects.statement.create_table import CopyTableStatement, CreateTableStatement
@@ -242,6 +243,7 @@ _SPARKS: dict[str, Callable[[Any, str, list[str]], Meaning]] = {
     "AddCheckConstraint": lambda n, _, p: ("alter", n, (_constraint(p[0]),)),
     "DropConstraint": lambda n, _, p: ("alter", n, (("drop constraint", p[0], p[1] == "true"),)),
     "RenameColumn": lambda n, _, p: ("alter", n, (("rename", _path(p[0]), p[1]),)),
+    "DropIndex": lambda n, _, p: ("alter", n, (("drop index", p[0], p[1] == "true"),)),
     "SetTableProperties": lambda n, _, p: ("alter", n, (("set", _map(p[0])),)),
     "UnsetTableProperties": lambda n, _, p: (
         "alter",
@@ -315,6 +317,8 @@ def _default_of(value: Any) -> str | None:
 
 
 def _change(change: Any) -> Meaning:
+    if isinstance(change, DropIndex):
+        return ("drop index", change.name, change.if_exists)
     is_rule = isinstance(change, AddConstraint | DropConstraint)
     return _constrained(change) if is_rule else _changed(change)
 

@@ -212,6 +212,7 @@ def _create_index(cursor: Cursor) -> AlterTableStatement:
     if_not_exists = cursor.accept_if("NOT", "EXISTS")
     index = cursor.name("an index")
     cursor.expect("ON")
+    cursor.accept("TABLE")
     name = cursor.table_name()
     changes = index_behind(cursor, index, if_not_exists)
     properties = read_job_properties(cursor, {})
@@ -222,6 +223,7 @@ def _create_index(cursor: Cursor) -> AlterTableStatement:
 def _drop_index(cursor: Cursor) -> AlterTableStatement:
     dropped = read_drop_index(cursor)
     cursor.expect("ON")
+    cursor.accept("TABLE")
     name = cursor.table_name()
     cursor.end()
     return AlterTableStatement(name, (dropped,))

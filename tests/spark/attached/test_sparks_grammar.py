@@ -80,7 +80,7 @@ COVERED = {
     "CREATE": (5, 12),
     "DELETE": (1, 1),
     "DESC": (1, 5),
-    "DROP": (4, 6),
+    "DROP": (5, 6),
     "INSERT": (1, 1),
     "MERGE": (1, 1),
     "SHOW": (7, 13),

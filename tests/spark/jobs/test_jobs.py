@@ -503,7 +503,7 @@ def test_a_plan_tells_what_a_job_would_write_anew(lake):
         (
             [TO_INT, rewrite_files()],
             Unsupported,
-            "REWRITE can be combined only with SET PARTITIONED BY and SET",
+            "REWRITE can be combined only with SET PARTITIONED BY, SET SORTED BY",
         ),
         ([TO_INT, TO_INT], InvalidRequest, "the type of v of main.t changes twice"),
         (

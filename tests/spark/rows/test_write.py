@@ -21,7 +21,6 @@ from shelduck.engine.files import footers
 from shelduck.engine.rows.assign import assign
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.lake.done import discard
-from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import FieldId
 from shelduck.write.parquet.plain_write import _writer, write_plain_parts
 from shelduck.write.parquet.write import write_files
@@ -482,7 +481,7 @@ def test_the_compression_is_the_one_asked_for(spark, lake, door):
 def test_a_task_that_outlives_its_job_makes_no_directory(tmp_path, keys):
     gone = tmp_path / "gone"
     rows = pa.record_batch([pa.array([1]), pa.array(["1"])], ["c", "d"])
-    write = _writer(pa.schema([("c", pa.int64())]), keys, str(gone), TableOptions())
+    write = _writer(pa.schema([("c", pa.int64())]), keys, str(gone), None, {})
     with pytest.raises(FileNotFoundError):
         list(write(iter([rows])))
     assert not gone.exists()

@@ -84,9 +84,11 @@ def _tail(files: pyarrow.fs.FileSystem, name: str, known_size: int | None) -> tu
         size = file.size()
         if known_size is not None and size > known_size:
             # Files never grow, so this is not the file that the catalog means.
-            mend = "restore the file, or correct file_size_bytes in ducklake_data_file"
-            wrong = f"has {size} bytes, but the catalog says {known_size}; {mend}"
-            raise CorruptLake(wrong, about="content")
+            raise CorruptLake(
+                f"has {size} bytes, but the catalog says {known_size}; restore the file, or"
+                " correct file_size_bytes in ducklake_data_file",
+                about="content",
+            )
         start = max(0, size - TAIL)
         tail = file.read_at(size - start, start)
         if tail[-4:] == b"PARE":

@@ -45,7 +45,8 @@ class ShelduckAdapter(SparkAdapter):
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         """Return the tables and views of a schema, none if there is no such schema."""
-        found: list[BaseRelation] = []
+        # SHOW TABLES has the views too, as in Spark.
+        kinds: dict[tuple[str, str], RelationType] = {}
         for kind in (RelationType.Table, RelationType.View):
             try:
                 rows = self.execute_macro(
@@ -55,11 +56,11 @@ class ShelduckAdapter(SparkAdapter):
                 if "SCHEMA_NOT_FOUND" in str(error):
                     return []
                 raise
-            for schema, name, is_temporary in rows:
-                if not is_temporary:
-                    made = self.Relation.create(schema=schema, identifier=name, type=kind)
-                    found.append(made)
-        return found
+            kinds |= {(schema, name): kind for schema, name, is_hidden in rows if not is_hidden}
+        return [
+            self.Relation.create(schema=schema, identifier=name, type=kind)
+            for (schema, name), kind in kinds.items()
+        ]
 
     def _get_columns_for_catalog(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         """Return the columns of a relation as the documentation shows them."""
