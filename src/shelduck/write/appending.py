@@ -261,10 +261,7 @@ def _fitted(
     is_held = now.properties.get(CONSTRAINTS) == planned.properties.get(CONSTRAINTS)
     if now.columns == planned.columns and is_free and is_held:
         if done.alter is not None:
-            # Those of the table may have changed since.
-            new = {c: t for c, t in done.alter.comments.items() if c not in planned.comments}
-            comments = now.comments | new
-            return replace(done, alter=replace(done.alter, table=now, comments=comments))
+            return replace(done, alter=replace(done.alter, table=now))
         return replace(done, changes=tuple(_planned_for(now, c) for c in done.changes))
     seen = moved(done.table, now, given, replaced_columns(unit, done.table, now))
     is_made_anew = done.alter is not None or any(isinstance(c, InlineRows) for c in done.changes)

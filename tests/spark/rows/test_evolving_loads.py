@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -49,6 +51,17 @@ def test_add_adds_and_does_not_widen(copied, spark):
     assert found == [(1, None, None, None), (7, "x", 2, 3)]
     with pytest.raises(InvalidRequest, match=r"(?s)got 5000000000.*ALTER COLUMN id TYPE BIGINT"):
         lake.table("t").append(spark.sql("SELECT 5000000000L AS id"), evolve="add")
+
+
+def test_rows_that_add_a_column_leave_the_comments_of_others_as_they_are(copied, spark):
+    catalog, lake = copied
+    lake.sql("COMMENT ON COLUMN t.v IS 'three at most'")
+    lake.sql("COMMENT ON TABLE t IS 'of rows'")
+    query = "SELECT * FROM ducklake_column_tag UNION ALL SELECT *, NULL FROM ducklake_tag"
+    with closing(sqlite3.connect(catalog)) as connection:
+        before = connection.execute(query).fetchall()
+        lake.table("t").append(spark.sql("SELECT 7 AS id, 3 AS more"), evolve="add")
+        assert connection.execute(query).fetchall() == before
 
 
 def test_widen_widens_and_does_not_add(copied, spark):
