@@ -64,7 +64,7 @@ class TableWork(_Changes):
         return None if self.made is None else self.made.columns
 
     def alter(self, change: AlterTable) -> None:
-        """Describe the table anew; who stages changes has made one of all."""
+        """Set the change of the table; staging joins several into one."""
         if self.made is not None:
             raise InvalidRequest(f"table {self.name} is changed twice in one commit")
         self.made = change

@@ -28,7 +28,7 @@ from shelduck.write.statement.returning import RETURNING_VERBS, returning_at, wi
 
 _KINDS = "SCHEMA, TABLE, VIEW or MACRO", "SCHEMA, TABLE, VIEW, MACRO or MATERIALIZED VIEW"
 _SHOWN = "SCHEMAS, TABLES, VIEWS, MACROS, COLUMNS, PARTITIONS, TBLPROPERTIES or CREATE TABLE"
-# What may stand behind a word: as it is told where nothing does, and where something else does.
+# What may follow a word: for the error about nothing there, and about something else.
 _BEHIND = {"CREATE": _KINDS, "DROP": _KINDS, "SHOW": (_SHOWN, _SHOWN)}
 _INSTEAD = {
     "ALTER": "use ALTER TABLE, ALTER VIEW or ALTER JOB",

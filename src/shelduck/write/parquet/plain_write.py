@@ -8,6 +8,7 @@ That takes about twice as long.
 
 from __future__ import annotations
 
+import inspect
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
@@ -27,12 +28,14 @@ from shelduck.engine.files.storage import delete_file, list_data_files, make_dir
 from shelduck.engine.stores.homes import spark_options, spark_path
 from shelduck.errors import Unsupported
 from shelduck.model.files.place import place_below
+from shelduck.model.tables.column_storage import COLUMN_STORAGE, ColumnStorage, Encoding, storage_of
 from shelduck.model.tables.options import TableOptions
-from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.write.parquet.clustering import Clustering
-from shelduck.write.parquet.column_settings import arrow_columns, spark_columns
 
+# Filters of 512 bytes up to 1 MB are tried, and the smallest that suffices is kept.
+_CANDIDATES = "12"
 _IDS = "spark.sql.parquet.fieldId.write.enabled"
 _SETTINGS = {
     _IDS: "true",
@@ -74,7 +77,7 @@ def write_plain(
     """Write by Spark's own writer, ids in the fields' metadata; only if `spark_writes`."""
     named = select_named(rows, physical.columns(with_ids=True) + clustering.named)
     table = clustering.table
-    settings = spark_settings(table.options) | spark_columns(table, physical)
+    settings = spark_settings(table, physical)
     limit = {} if "parquet.block.size" in settings else _LIMIT
     writer = named.write.options(**limit | settings | _WHOLE_BOUNDS | spark_options([place]))
     writer.partitionBy(*clustering.columns).parquet(spark_path(place))
@@ -110,7 +113,7 @@ def write_by_arrow(
     counted = [leaf.path for leaf in leaves if leaf.physical_type not in ("FLOAT", "DOUBLE")]
     settings = arrow_settings(options) | {"write_statistics": counted}
     group_rows = options.parquet_row_group_size or _GROUP_ROWS
-    settings |= arrow_columns(table, physical, group_rows, [leaf.path for leaf in leaves])
+    settings |= _arrow_columns(table, physical, group_rows, [leaf.path for leaf in leaves])
     write = _writer(schema, clustering.columns, place, options.parquet_row_group_size, settings)
     make_directory(place)
     written = map_batches(rows, write, "name string")
@@ -238,8 +241,9 @@ def _gatherer(group_rows: int) -> Callable[[Iterable[_Part]], Iterator[_Part]]:
     return groups
 
 
-def spark_settings(options: TableOptions) -> dict[str, str]:
-    """Return the options of Spark's Parquet writer."""
+def spark_settings(table: TableVersion, physical: PhysicalSchema) -> dict[str, str]:
+    """Return the options of Spark's Parquet writer for files of a table."""
+    options = table.options
     # What Spark writes as lz4, DuckDB cannot read; what DuckDB writes as lz4 is lz4_raw.
     codec = options.parquet_compression
     found = {"compression": "lz4_raw" if codec == "lz4" else codec}
@@ -253,6 +257,18 @@ def spark_settings(options: TableOptions) -> dict[str, str]:
         found["parquet.block.row.count.limit"] = str(options.parquet_row_group_size)
     if options.parquet_row_group_size_bytes is not None:
         found["parquet.block.size"] = str(options.parquet_row_group_size_bytes)
+    return found | _spark_columns(table, physical) if COLUMN_STORAGE in table.properties else found
+
+
+def _spark_columns(table: TableVersion, physical: PhysicalSchema) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path, one in _stored(table, physical):
+        if one.encoding is Encoding.PLAIN:
+            found[f"parquet.enable.dictionary#{path}"] = "false"
+        if one.index is not None:
+            found["parquet.bloom.filter.adaptive.enabled"] = "true"
+            found[f"parquet.bloom.filter.enabled#{path}"] = "true"
+            found[f"parquet.bloom.filter.candidates.number#{path}"] = _CANDIDATES
     return found
 
 
@@ -274,3 +290,31 @@ def arrow_settings(options: TableOptions) -> dict[str, Any]:
     if options.parquet_compression == "zstd" and options.parquet_compression_level is not None:
         found["compression_level"] = options.parquet_compression_level
     return found
+
+
+def _arrow_columns(
+    table: TableVersion, physical: PhysicalSchema, group_rows: int, leaves: list[str]
+) -> dict[str, Any]:
+    """Return the arguments of pyarrow's Parquet writer for single columns, of which all ``leaves``.
+
+    A pyarrow that does not know Bloom filters writes none.
+    """
+    stored = dict(_stored(table, physical))
+    found: dict[str, Any] = {}
+    plain = {path for path, one in stored.items() if one.encoding is Encoding.PLAIN}
+    if plain:
+        found["use_dictionary"] = [leaf for leaf in leaves if leaf not in plain]
+    filters = [path for path, one in stored.items() if one.index is not None]
+    if filters and "bloom_filter_options" in inspect.signature(parquet.ParquetWriter).parameters:
+        found["bloom_filter_options"] = {key: {"ndv": group_rows, "fpp": 0.01} for key in filters}
+    return found
+
+
+def _stored(table: TableVersion, physical: PhysicalSchema) -> Iterator[tuple[str, ColumnStorage]]:
+    """Yield how columns are stored, by their paths; a dot in a name would begin another part."""
+    known = storage_of(table.properties, table.full_name)
+    if known.columns:
+        for path, number in physical.ids.items():
+            one = known.of(FieldId(number))
+            if one in known.columns and not any("." in part for part in path):
+                yield ".".join(path), one

@@ -39,14 +39,12 @@ from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.files.layout import ROW_ID_COLUMN, Layout
 from shelduck.model.files.place import place_below
 from shelduck.model.shadows.copied import CopiedFile
-from shelduck.model.tables.column_storage import COLUMN_STORAGE
 from shelduck.model.tables.schema import Field, FieldId, Schema
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_shadow, why_not_written
 from shelduck.model.text.names import write_directory
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.write.parquet.clustering import Clustering, clustering_of
-from shelduck.write.parquet.column_settings import spark_columns
 from shelduck.write.parquet.origins import MARKS, Origins, has_row_ids, is_origins, taken_origins
 from shelduck.write.parquet.partition_keys import place_files
 from shelduck.write.parquet.plain_write import (
@@ -293,8 +291,7 @@ def _prepared(
     columns = [*physical.columns(with_ids=False), *marks, *clustering.named]
     writer = select_named(rows, columns).write.format(files.write_format)
     table = clustering.table
-    settings = spark_settings(table.options)
-    settings |= spark_columns(table, physical) if COLUMN_STORAGE in table.properties else {}
+    settings = spark_settings(table, physical)
     writer = writer.options(**settings, **files.id_options(physical.ids))
     if how.changes:
         writer = writer.options(**CHANGES)
