@@ -17,8 +17,6 @@ from shelduck import (
     set_encoding,
 )
 from shelduck.errors import AlreadyExists
-from shelduck.files import compact
-from shelduck.jobs import convert, lots
 from tests.support.lakes import rows
 from tests.support.no_bridge import without_bridge
 from tests.support.oracle import DuckDBOracle
@@ -27,6 +25,8 @@ _NEW = (
     "INSERT INTO {} SELECT id, id * 3, concat('n', id), id / 8, named_struct('x', id, 'y', 'c'),"
     " array(concat('t', id)) FROM (SELECT id FROM range({}, {}) ORDER BY rand(7))"
 )
+pytestmark = pytest.mark.usefixtures("files_of_any_size")
+
 _COLUMNS = (
     "id BIGINT, `K k` BIGINT, name STRING, d DOUBLE, s STRUCT<x: BIGINT, y: STRING>,"
     " tags ARRAY<STRING>"
@@ -37,26 +37,6 @@ STATEMENTS = [
     f"CREATE TABLE t ({_COLUMNS})",
     _NEW.format("t", 0, 1000),
 ]
-
-
-@pytest.fixture(autouse=True)
-def files_of_any_size(monkeypatch):
-    monkeypatch.setattr(lots, "SMALL", 0)
-    monkeypatch.setattr(convert, "SMALL", 0)
-
-
-@pytest.fixture
-def copies(monkeypatch):
-    """The ids of the columns that were written again beside copied ones, for each file."""
-    found = []
-    write = compact.write_copied
-
-    def seen(spark, parts, table, files):
-        found.extend(file.renewed for file in files)
-        return write(spark, parts, table, files)
-
-    monkeypatch.setattr(compact, "write_copied", seen)
-    return found
 
 
 def files(lake, name="t"):
@@ -123,7 +103,7 @@ def test_a_job_gives_older_files_their_filters_and_copies_the_rest(copied, copie
     assert told(lake) == [["name"], ["name"]]
     assert done.snapshot > before
     # The file with deleted rows is written whole.
-    assert [sorted(map(int, ids)) for ids in copies] == [[3]]
+    assert [sorted(map(int, file.renewed)) for file in copies] == [[3]]
     assert scanned(lake, "name = 'n1050'")[0] == [1050]
     assert lake.check(rows=True).problems == ()
     with DuckDBOracle(f"sqlite:///{catalog}") as other:
@@ -186,7 +166,7 @@ def test_an_encoding_of_a_column(lake, copies):
     table.alter(set_encoding("s.y", "PLAIN"), rewrite_files()).wait()
     lake.sql(_NEW.format("t", 1000, 1100))
     assert [encodings(path, "s.y") & {"PLAIN_DICTIONARY"} for path in files(lake)] == [set()] * 2
-    assert [sorted(map(int, ids)) for ids in copies] == [[5]]
+    assert [sorted(map(int, file.renewed)) for file in copies] == [[5]]
     told_of = {r.key: r.value for r in lake.sql("SHOW TBLPROPERTIES t").collect()}
     assert told_of == {"shelduck.encoding.s.y": "PLAIN"}
     table.alter(set_encoding("s.y", "DICTIONARY"))
@@ -232,7 +212,7 @@ def test_indexes_in_sql(lake, copies):
     lake.sql("ALTER TABLE t ADD INDEX i (name) USING BLOOMFILTER COMMENT 'by name'")
     lake.sql("CREATE INDEX IF NOT EXISTS j ON t (s.x, id) USING BLOOMFILTER")
     assert told(lake) == [["id", "name", "s, x"]]
-    assert [sorted(map(int, ids)) for ids in copies] == [[3], [1, 5]]
+    assert [sorted(map(int, file.renewed)) for file in copies] == [[3], [1, 5]]
     shown = [("t", "j", "id"), ("t", "i", "name"), ("t", "j", "s.x")]
     assert [row[:3] for row in rows(lake.sql("SHOW INDEX FROM t"))] == shown
     lake.sql("CREATE INDEX IF NOT EXISTS J ON t (d) USING BLOOMFILTER")

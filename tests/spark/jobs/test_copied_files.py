@@ -12,10 +12,12 @@ import pytest
 
 from shelduck.errors import SparkFailed
 from shelduck.files import compact
-from shelduck.jobs import convert, lots
+from shelduck.jobs import convert
 from shelduck.read.scan.scan_frames import Origin
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
+
+pytestmark = pytest.mark.usefixtures("files_of_any_size")
 
 _COLUMNS = (
     "id BIGINT NOT NULL, v STRING, d DOUBLE, n DECIMAL(20,4), t TIMESTAMP, day DATE, b BINARY,"
@@ -51,26 +53,6 @@ _THEIRS = (
     " if(i % 2 = 0, NULL, i % 7) AS n,"
     " TIMESTAMPTZ '2024-01-01 00:00:00+00' + to_seconds(i::INT) AS t FROM range({}, {}) r(i)"
 )
-
-
-@pytest.fixture(autouse=True)
-def files_of_any_size(monkeypatch):
-    monkeypatch.setattr(lots, "SMALL", 0)
-    monkeypatch.setattr(convert, "SMALL", 0)
-
-
-@pytest.fixture
-def copies(monkeypatch):
-    """The paths of the files that were copied."""
-    found = []
-    write = compact.write_copied
-
-    def seen(spark, parts, table, files):
-        found.extend(file.path for file in files)
-        return write(spark, parts, table, files)
-
-    monkeypatch.setattr(compact, "write_copied", seen)
-    return found
 
 
 def chunks(path):
