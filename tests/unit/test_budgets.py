@@ -49,3 +49,18 @@ def test_a_number_without_a_budget_is_told(tmp_path, monkeypatch, capsys):
 
     assert budgets.main() == 1
     assert "folders.new is 3, and budgets.toml has no line for it" in capsys.readouterr().err
+
+
+def test_no_page_raises_a_budget_while_an_older_promise_is_open():
+    older = "`source.code_lines` falls to\n65,255 by 2026-12-31."
+    newer = "`java.lines` falls to 9,940 by 2027-01-31."
+    now = {"source.code_lines": 65256.0, "java.lines": 9957.0}
+
+    assert budgets.unkept(now, {"0082-rules": older}) == []
+    [told] = budgets.unkept(now, {"0082-rules": older, "0084-more": newer})
+    assert told == (
+        "0084-more raises java.lines, and 0082-rules has not kept its promise for"
+        " source.code_lines; keep that first"
+    )
+    kept = now | {"source.code_lines": 65255.0}
+    assert budgets.unkept(kept, {"0082-rules": older, "0084-more": newer}) == []
