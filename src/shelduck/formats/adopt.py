@@ -29,7 +29,7 @@ from shelduck.model.types.bounds import Ends, bound, ends
 from shelduck.model.types.data_types import FLOATS
 from shelduck.model.types.literals import canonical_text
 from shelduck.rollups.rollup_shape import refresh_by_id
-from shelduck.write.appending import land
+from shelduck.write.appending import Written, land
 from shelduck.write.progress import counted
 from shelduck.write.row_verbs import RowVerbs
 
@@ -276,7 +276,7 @@ class AdoptVerbs(RowVerbs):
             show_progress=self._state.show_progress,
         )
         if not files:
-            return land(self._state, self._unit, Done(planned))
+            return land(self._state, self._unit, Written(Done(planned)))
         self._require_rules(planned, files)
         size = sum(f.file_size_bytes for f in files)
         counts = Counts(sum(f.record_count for f in files), files=len(files), bytes=size)
@@ -294,7 +294,7 @@ class AdoptVerbs(RowVerbs):
 
     def _followed(self, done: Done) -> Result:
         """Commit added files; rollups, which the commit does not update, catch up afterwards."""
-        result = land(self._state, self._unit, done)
+        result = land(self._state, self._unit, Written(done))
         if self._unit is None and rollup_names(done.table):
             refresh_by_id(self._state, done.table)
         return result

@@ -43,7 +43,8 @@ class UnitOfWork:
     Without ``info``, the commit has that of the lake.
 
     ``borrows_writer``: somebody else ends the writer. ``writer_stays``: its registration outlives
-    the commit. ``is_of_job``: the lease of a job's worker protects the files of rollups.
+    the commit. ``writer_is_lost``: the commit found that it was taken for dead.
+    ``is_of_job``: the lease of a job's worker protects the files of rollups.
     """
 
     def __init__(self, state: LakeState, info: CommitInfo | None = None) -> None:
@@ -60,6 +61,7 @@ class UnitOfWork:
         self._settlings: dict[TableId, Settling] = {}
         self.borrows_writer = False
         self.writer_stays = False
+        self.writer_is_lost = False
         self.is_of_job = False
 
     def __enter__(self) -> Self:
@@ -218,7 +220,8 @@ class UnitOfWork:
             if writer := self._known_writer:
                 writer.ended()
             raise
-        except Exception:
+        except Exception as error:
+            self.writer_is_lost = isinstance(error, LeaseLost)
             self.may_have_landed = False
             self.rollback()
             raise
@@ -270,17 +273,20 @@ def counted(counts: Counts) -> dict[str, Any]:
 def carry_out(
     state: LakeState,
     unit: UnitOfWork | None,
-    stage: Callable[[UnitOfWork], None],
+    stage: Callable[[UnitOfWork], object],
     *,
     message: str | None = None,
     first: UnitOfWork | None = None,
+    prepare: Callable[[UnitOfWork], object] | None = None,
+    lost: tuple[type[Conflict], ...] = (Conflict,),
 ) -> Result:
     """Stage into the open unit, or into a new one that is committed at once.
 
     ``first`` is a new unit that has only read; the first attempt goes on with what it read. If a
-    new unit loses to another commit, ``stage`` runs again on the newest snapshot, so it must
-    not write rows. A Conflict that ``stage`` itself finds would be found again and is raised; so is
-    a LeaseLost, because the rows must be written again.
+    new unit loses to another commit, all runs again on the newest snapshot: ``prepare``, which may
+    take long and write rows, and then ``stage``, which may not. So it does if one of them finds
+    that it has ``lost``. Without ``prepare``, a Conflict that ``stage`` finds would be found again
+    and is raised; so is a LeaseLost, because the rows must be written again.
     """
     if unit is not None:
         unit.require_open()
@@ -289,11 +295,21 @@ def carry_out(
         return Staged()
     for each in tries():
         own, first = first or UnitOfWork(state, state.commit_info(message)), None
-        with state.store.session():
-            stage(own)
-            with each.may_lose(Conflict, but=(LeaseLost,)):
-                return own.commit()
+        with each.may_lose(*(() if prepare is None else lost)), own:
+            if prepare is not None:
+                prepare(own)
+            with state.store.session():
+                stage(own)
+                with each.may_lose(Conflict, but=(LeaseLost,)):
+                    return own.commit()
     raise AssertionError("unreachable")
+
+
+def carry_out_anew(
+    state: LakeState, work: Callable[[UnitOfWork], object], *, message: str | None = None
+) -> Result:
+    """Do work that takes long and means the same on any snapshot, in a new unit; commit it."""
+    return carry_out(state, None, lambda _unit: None, message=message, prepare=work)
 
 
 def refuse_in_transaction(unit: UnitOfWork | None, what: str) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
-from shelduck.catalog.databases.retry import with_retries
 from shelduck.errors import Conflict, InvalidRequest, NotFound
 from shelduck.lake.lookup import table_of_id
 from shelduck.lake.results import Result, TableName
 from shelduck.lake.state import LakeState
-from shelduck.lake.unit import UnitOfWork
+from shelduck.lake.unit import UnitOfWork, carry_out_anew
 from shelduck.model.tables.rollup import RollupSpec, rollup_of, rollup_table
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.rollups.following import catch_up, is_fresh, remake
@@ -133,10 +132,4 @@ def refresh_by_id(state: LakeState, table: TableVersion) -> None:
 
 def refresh_all(state: LakeState, name: TableName) -> Result:
     """Update all rollups of a table in one snapshot, or in none if they are up to date."""
-
-    def attempt() -> Result:
-        with UnitOfWork(state) as unit:
-            refresh(unit, unit.workspace.table(name))
-            return unit.commit()
-
-    return with_retries(attempt, lost=Conflict)
+    return carry_out_anew(state, lambda unit: refresh(unit, unit.workspace.table(name)))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Self
 
 from shelduck import clock
-from shelduck.catalog.databases.retry import with_retries
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.feed_files import dropped_in, touches
 from shelduck.catalog.read.table_facts import column_versions
@@ -15,9 +14,10 @@ from shelduck.catalog.running.job_rows import first_conversion
 from shelduck.engine.failures import telling_spark
 from shelduck.engine.files.storage import delete_file, list_names, read_text, write_text
 from shelduck.engine.session import DataFrame, StructType
-from shelduck.errors import Conflict, InvalidRequest, NotFound
+from shelduck.errors import InvalidRequest, NotFound
+from shelduck.lake.results import Committed
 from shelduck.lake.table_changes import changes_of
-from shelduck.lake.unit import UnitOfWork
+from shelduck.lake.unit import UnitOfWork, carry_out_anew
 from shelduck.model.changes.change import Verb
 from shelduck.model.changes.evolution import NO_EVOLUTION, evolution_of
 from shelduck.model.changes.records import Batch
@@ -87,7 +87,7 @@ class StreamVerbs(RowVerbs, in_parts=True):
                 raise InvalidRequest(
                     "outside of a streaming query, a sink needs a query id; use table.sink('name')"
                 )
-            with_retries(lambda: self._land(batch, query, batch_id, write, how), lost=Conflict)
+            self._land(batch, query, batch_id, write, how)
 
         return land
 
@@ -144,27 +144,28 @@ class StreamVerbs(RowVerbs, in_parts=True):
         write: Callable[[Self, DataFrame], object] | None,
         how: Manner,
     ) -> None:
-        unit = UnitOfWork(self._state)
-        number = unit.workspace.table(self.name).id
-        unit.batch = Batch(query, batch_id, number)
-        run, series = run_id_of(batch), (self._state.store.where, int(number), query)
-        if unit.has_landed():
-            if run is not None and _landed.get(series) == (run, batch_id):
-                raise InvalidRequest(
-                    f"batch {batch_id} of this query has already been written to {self.name} by"
-                    " another sink, or by another call of this one; give each sink its own name, as"
-                    " in table.sink('first'), or write all rows with one sink"
-                )
-            return
-        table = type(self)(self._state, self.name, unit)
-        with unit, telling_spark(lambda: f"batch {batch_id} of sink() of {self.name}"):
-            if write is None:
-                append(self._state, unit, self.name, batch, how)
-            else:
-                write(table, batch)
-            unit.commit()
-        if run is not None:
-            _landed[series] = (run, batch_id)
+        run, where = run_id_of(batch), self._state.store.where
+
+        def work(unit: UnitOfWork) -> None:
+            number = unit.workspace.table(self.name).id
+            unit.batch = Batch(query, batch_id, number)
+            if unit.has_landed():
+                if run is not None and _landed.get((where, int(number), query)) == (run, batch_id):
+                    raise InvalidRequest(
+                        f"batch {batch_id} of this query has already been written to {self.name} by"
+                        " another sink, or by another call of this one; give each sink its own"
+                        " name, as in table.sink('first'), or write all rows with one sink"
+                    )
+                return
+            with telling_spark(lambda: f"batch {batch_id} of sink() of {self.name}"):
+                if write is None:
+                    append(self._state, unit, self.name, batch, how)
+                else:
+                    write(type(self)(self._state, self.name, unit), batch)
+
+        done = carry_out_anew(self._state, work)
+        if run is not None and isinstance(done, Committed):
+            _landed[where, int(self._version().id), query] = (run, batch_id)
 
     def _hand_news(
         self, handle: Handle, table: TableVersion, cursor: FeedCursor, first: int

@@ -6,11 +6,10 @@ the files do not hold, the rows are computed again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.catalog.commit.rebase import moved
-from shelduck.catalog.databases.retry import tries
 from shelduck.catalog.running.writers import LeaseLost
 from shelduck.engine.rows.assign import assign
 from shelduck.engine.rows.needed_columns import NamedRows
@@ -38,7 +37,7 @@ from shelduck.text.ddl.defaults import expression_for_spark
 from shelduck.write.changes.append import append_rows
 from shelduck.write.changes.inlining import limits_of
 from shelduck.write.changes.update import Replacing, row_rules
-from shelduck.write.hooks import carry_out_rows, settled_rows
+from shelduck.write.hooks import carry_out_rows, settled_rows, stage_rows
 from shelduck.write.merge.load_rows import ordered
 from shelduck.write.schema_evolution import evolved, evolved_rows, require_expected, telling_plan
 
@@ -57,6 +56,9 @@ class _Outdated(Conflict):
     """The written files lack values that the current columns need."""
 
 
+_LOST = (_Outdated, LeaseLost)
+
+
 def append(
     state: LakeState, unit: UnitOfWork | None, name: TableName, df: DataFrame, how: Manner
 ) -> Result:
@@ -68,59 +70,113 @@ def append(
     rows = NamedRows(df, planned, how.by_position, how.delete_sign or DELETE_SIGN)
     if how.delete_sign is not None or not is_plain(planned):
         return _load(state, unit, rows, how)
-    for each in tries():
-        with each.may_lose(_Outdated, LeaseLost):
-            return _append(state, unit, rows, how, first)
-        first = UnitOfWork(state)
-        rows = _under(first, rows)
-        if not is_plain(rows.planned):
-            return _load(state, unit, rows, how)
-    raise AssertionError("unreachable")
+
+    def again(own: UnitOfWork) -> Written | None:
+        found = _under(own, rows)
+        if is_plain(found.planned):
+            return _written(state, None, found, how)
+        stage_rows(own, _loaded_into(own, found, how))
+        return None
+
+    return land(state, unit, _written(state, unit, rows, how), first=first, again=again)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """New rows of a table that wait for a commit, which fits them to its newest columns.
+
+    ``given`` are the columns that have values, by default all. The table must have the columns that
+    the writer ``expects``, also at the commit. Nobody but its owner ends the ``writer``.
+    """
+
+    done: Done
+    writer: Writer | None = None
+    given: frozenset[FieldId] | None = None
+    expects: Sequence[Member] = ()
+
+    @property
+    def planned(self) -> TableVersion:
+        """The table without the columns that the rows add."""
+        return self.done.table if self.done.alter is None else self.done.alter.table
+
+    def stage(self, into: UnitOfWork) -> None:
+        """Stage the rows; raises a Conflict if they lack values that the table now needs."""
+        if self.done.is_nothing:
+            return
+        require_expected(table_of_id(into, self.planned), self.expects)
+        fitted = _fitted(into, self.done, self.planned, self.given)
+        if self.expects:
+            # The commit fits rows to other columns; here, it has them looked at again.
+            fitted = replace(fitted, changes=tuple(_planned_for(None, c) for c in fitted.changes))
+        if self.writer is not None:
+            into.writer, into.borrows_writer = self.writer, True
+        into.stage(fitted)
 
 
 def land(
     state: LakeState,
     unit: UnitOfWork | None,
-    done: Done,
-    writer: Writer | None = None,
+    written: Written,
     *,
-    given: frozenset[FieldId] | None = None,
     first: UnitOfWork | None = None,
-    expects: Sequence[Member] = (),
+    again: Callable[[UnitOfWork], Written | None] | None = None,
 ) -> Result:
     """Commit new rows of a table, or stage them into the open unit, even if the table was renamed.
 
-    ``given`` are the columns that have values, by default all. ``first`` is as for `carry_out`. The
-    table must have the columns that the writer ``expects``, also at the commit.
+    ``first`` is as for `carry_out`. ``again`` returns the rows, written for another snapshot, or
+    stages them itself; without it, rows that lack values are a Conflict.
     """
-    if done.is_nothing:
-        return Staged() if unit else carry_out(state, None, lambda _unit: None)
-    planned = done.table if done.alter is None else done.alter.table
-
-    tried: list[UnitOfWork] = []
-
-    def stage(into: UnitOfWork) -> None:
-        tried.append(into)
-        require_expected(table_of_id(into, planned), expects)
-        fitted = _fitted(into, done, planned, given)
-        if expects:
-            # The commit fits rows to other columns; here, it has them looked at again.
-            fitted = replace(fitted, changes=tuple(_planned_for(None, c) for c in fitted.changes))
-        if writer is not None and unit is None:
-            # Another attempt needs it, so its owner releases it.
-            into.writer, into.borrows_writer = writer, True
-        into.stage(fitted)
-
     if unit is not None:
-        unit.own(done)
-        carry_out(state, unit, stage)
-        return Staged(**counted(done.counts))
+        unit.own(written.done)
+        carry_out(state, unit, written.stage)
+        return Staged(**counted(written.done.counts))
+    landing = _Landing(written, again)
+    prepare = None if again is None else landing.prepare
     try:
-        return carry_out(state, None, stage, first=first)
+        return carry_out(state, None, landing.stage, first=first, prepare=prepare, lost=_LOST)
     except BaseException:
-        if not any(own.may_have_landed for own in tried):
-            discard(planned, done.paths)
+        landing.discard()
         raise
+    finally:
+        landing.end()
+
+
+class _Landing:
+    """Written rows on their way into a commit, and ``again``, which writes them for another one."""
+
+    def __init__(
+        self, written: Written, again: Callable[[UnitOfWork], Written | None] | None
+    ) -> None:
+        self._now: Written | None = written
+        self._again = again
+        self._is_outdated = False
+        self._tried: list[UnitOfWork] = []
+
+    def prepare(self, own: UnitOfWork) -> None:
+        """Write the rows again if the last attempt found that they do not serve."""
+        is_lost = any(unit.writer_is_lost for unit in self._tried[-1:])
+        if self._again is not None and (self._now is None or self._is_outdated or is_lost):
+            self.discard()
+            self.end()
+            self._now = self._again(own)
+
+    def stage(self, own: UnitOfWork) -> None:
+        """Stage the rows, unless `prepare` has."""
+        self._tried.append(own)
+        if self._now is not None:
+            self._is_outdated = True
+            self._now.stage(own)
+            self._is_outdated = False
+
+    def discard(self) -> None:
+        """Remove the files, unless a commit may name them."""
+        if self._now is not None and not any(unit.may_have_landed for unit in self._tried):
+            discard(self._now.planned, self._now.done.paths)
+
+    def end(self) -> None:
+        """End the writer."""
+        if self._now is not None and self._now.writer is not None:
+            self._now.writer.give_up()
 
 
 def is_plain(table: TableVersion) -> bool:
@@ -196,9 +252,7 @@ def _with_sign_last(
     return df.select(*map(backticked, (*others, found))), found
 
 
-def _append(
-    state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manner, first: UnitOfWork
-) -> Result:
+def _written(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manner) -> Written:
     planned, alter = evolved(rows.planned, rows.df.schema, how.evolution)
     fitting, given = rows.df, rows.given
     if how.evolution.rescue is not None:
@@ -219,22 +273,23 @@ def _append(
                 limits=limits_of(state.store, target),
                 register=writer.register,
             )
-        done = replace(done, alter=alter)
-        expects = how.evolution.expects
-        return land(state, unit, done, writer, given=given, first=first, expects=expects)
-    finally:
+    except BaseException:
         if unit is None:
             writer.give_up()
+        raise
+    own = writer if unit is None else None
+    return Written(replace(done, alter=alter), own, given, how.evolution.expects)
 
 
 def _load(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manner) -> Result:
-    def prepare(into: UnitOfWork) -> Loaded:
-        require_expected(table_of_id(into, rows.planned), how.evolution.expects)
-        meant = _under(into, rows)
-        now = replace(how, by_position=meant.by_position)
-        return load(into, TableName.of(meant.planned), meant.df, now)
+    return carry_out_rows(state, unit, lambda into: _loaded_into(into, rows, how), again=True)
 
-    return carry_out_rows(state, unit, prepare, again=True)
+
+def _loaded_into(into: UnitOfWork, rows: NamedRows, how: Manner) -> Loaded:
+    require_expected(table_of_id(into, rows.planned), how.evolution.expects)
+    meant = _under(into, rows)
+    now = replace(how, by_position=meant.by_position)
+    return load(into, TableName.of(meant.planned), meant.df, now)
 
 
 def _under(unit: UnitOfWork, rows: NamedRows) -> NamedRows:

@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from shelduck.catalog.databases.retry import with_retries
 from shelduck.engine.named_errors import unknown_columns
 from shelduck.engine.stopping import stopped_on_error
-from shelduck.errors import Conflict
 from shelduck.lake.done import Done, Loaded
 from shelduck.lake.evolution.plan import SHAPE_RULES, Partition, ShapeRules
 from shelduck.lake.lookup import rows_of
 from shelduck.lake.results import Result, Staged, TableName
 from shelduck.lake.state import LakeState
-from shelduck.lake.unit import UnitOfWork, counted
+from shelduck.lake.unit import UnitOfWork, carry_out_anew, counted
 from shelduck.model.tables.properties import require_known
 from shelduck.model.tables.rollup import refuse_rollup
 from shelduck.model.tables.table_version import Feature, TableVersion
@@ -127,13 +125,13 @@ def carry_out_rows(
         with unit.statement(), unknown_columns(), stopped_on_error(state.given_spark):
             done = stage_rows(unit, prepare(unit))
         return Staged(**counted(done.counts))
-    if not again:
-        return _alone(state, prepare)
-    return with_retries(lambda: _alone(state, prepare), lost=Conflict)
 
-
-def _alone(state: LakeState, prepare: Prepare) -> Result:
-    with UnitOfWork(state) as own:
+    def work(own: UnitOfWork) -> None:
         with unknown_columns(), stopped_on_error(state.given_spark):
             stage_rows(own, prepare(own))
+
+    if again:
+        return carry_out_anew(state, work)
+    with UnitOfWork(state) as own:
+        work(own)
         return own.commit()

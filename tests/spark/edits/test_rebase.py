@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import sqlalchemy as sa
 
 import shelduck
 from shelduck import Conflict
+from shelduck.catalog.schema import own_tables
 from shelduck.lake import unit
 from shelduck.model.changes.records import EndWriters
 from shelduck.write import appending
@@ -373,3 +375,28 @@ def test_an_alter_of_duckdb_is_followed(copied, monkeypatch, inline):
     lake.table("t").append(lake.sql(NEW))
     assert rows(lake.sql("SELECT c, d FROM t WHERE id = 2")) == [(2, 9)]
     agreed(lake, catalog)
+
+
+@pytest.mark.parametrize(
+    "alter", [None, "ALTER TABLE t ADD ROLLUP by_a (a)"], ids=["same", "rollup"]
+)
+def test_an_append_whose_writer_is_taken_for_dead_writes_its_rows_again(
+    copied, monkeypatch, other, alter
+):
+    """Its files may be gone by then, or lack the columns of a job."""
+    catalog, lake = copied
+    lake.sql(FILES)
+
+    def forgotten():
+        with lake._state.store.write() as connection:
+            connection.execute(sa.delete(own_tables.writer))
+        if alter is not None:
+            other.sql(alter)
+
+    happened = once_before(monkeypatch, unit, "commit", forgotten)
+    done = lake.table("t").append(lake.sql(NEW))
+
+    assert happened
+    assert done.inserted == 1
+    assert len(agreed(lake, catalog)) == 2
+    assert not lake.check(rows=True).problems
