@@ -18,10 +18,12 @@ from shelduck.doors.sql.call_arguments import (
     _types,
     values,
 )
+from shelduck.doors.sql.calls.functions import FUNCTIONS
 from shelduck.doors.sql.calls.procedures import PROCEDURES
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest
 from shelduck.lake.operation import Runner
+from shelduck.text.query.relations import _OF_LAKE, _OF_TABLE
 from shelduck.text.tokens.parts import Argument, IntervalText
 
 RUNNER = SimpleNamespace(state=SimpleNamespace(time_zone=lambda: UTC))
@@ -104,3 +106,9 @@ def test_every_parameter_of_every_procedure_has_a_type_that_can_be_read():
             if name not in ("runner", "return"):
                 with suppress(InvalidRequest):
                     _converted(RUNNER, kind, None, name)
+
+
+def test_a_table_function_can_be_called_and_stand_in_from():
+    short = {name for name in FUNCTIONS if not name.startswith("ducklake_")}
+
+    assert short == _OF_LAKE | _OF_TABLE
