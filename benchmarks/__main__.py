@@ -33,6 +33,7 @@ from benchmarks import (
     scale,
     scan,
     statements,
+    storage,
     storm,
     together,
     ui,
@@ -56,6 +57,7 @@ BENCHMARKS = {
     "undo": undo.run,
     "refused": refused.run,
     "proven": proven.run,
+    "storage": storage.run,
     "keys": keys.run,
     "loads": loads.run,
     "commits": commits.run,
@@ -72,7 +74,7 @@ BENCHMARKS = {
 }
 # Of these the page has targets only.
 BRIEF = (
-    *("attach", "rows", "compaction", "refused", "proven", "keys", "loads", "inlined"),
+    *("attach", "rows", "compaction", "refused", "proven", "storage", "keys", "loads", "inlined"),
     *("together", "processes", "ui", "wide", "long"),
 )
 # They need Spark 4.1 and JARs, so they run when they are named: `make bench-peers`.
@@ -83,8 +85,7 @@ _LEAD = """# Benchmarks
 
 `make bench` writes this page, and `python -m benchmarks NAME --keep` one section of it. Ratios
 hold; seconds are this machine's. What is compared runs in turns in the same process; a time is the
-median of several runs after a warm-up. Some sections have only their largest size here, and some
-only their targets; all else is printed.
+median of several runs after a warm-up. Other rows are printed.
 
 Machine, unless a section names another: {machine}.
 """
@@ -92,7 +93,7 @@ _MACHINE = re.compile(r"^Machine, unless a section names another: (.+)\.$", re.M
 _ALSO = "Also measured"
 _ALSO_HEAD = """## Also measured
 
-The first column is the name to run, which prints what is measured and how.
+The first column names the benchmark to run.
 
 | name | target | seen | met | measured |
 | --- | --- | --- | --- | --- |
