@@ -10,8 +10,7 @@ import pytest
 
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.formats.delta.delta_columns import first_columns, next_columns
-from shelduck.formats.delta.delta_schema import delta_schema
-from shelduck.formats.delta.delta_types import told_changes, words_of
+from shelduck.formats.delta.delta_schema import delta_schema, told_changes, words_of
 from shelduck.formats.delta.import_plan import notes_of_columns, notes_of_settings
 from shelduck.formats.delta.log import (
     Added,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck.formats.delta.delta_export import file_uri
-from shelduck.formats.delta.delta_types import shown_as
+from shelduck.formats.delta.delta_schema import shown_as
 from shelduck.model.files.layout import PhysicalField
 from shelduck.model.types.data_types import ducklake_type
 

@@ -14,8 +14,8 @@ from shelduck.catalog.schema.lake_schema import absolute_data_path
 from shelduck.errors import InvalidRequest, Unsupported, missing_extra
 from shelduck.files.verb import FlushVerbs, UpkeepVerbs
 from shelduck.formats.delta.delta_export import export_to_delta, published
+from shelduck.formats.delta.delta_schema import words_of
 from shelduck.formats.delta.delta_survey import DeltaSurvey, survey_for_delta
-from shelduck.formats.delta.delta_types import words_of
 from shelduck.formats.delta.log import State
 from shelduck.formats.iceberg.iceberg_metadata import (
     PublishedMetadata,

@@ -25,11 +25,12 @@ from shelduck.formats.delta.delta_schema import (
     INVARIANTS,
     MAPPING_ID,
     PHYSICAL_NAME,
+    TYPE_CHANGES,
+    told_changes,
     told_of,
     writer_features,
 )
 from shelduck.formats.delta.delta_survey import DeltaSurvey
-from shelduck.formats.delta.delta_types import TYPE_CHANGES, told_changes
 from shelduck.formats.delta.log import (
     LOG,
     MODE,

@@ -13,8 +13,7 @@ from typing import Any
 
 from shelduck.catalog.running.identity_numbers import last_number
 from shelduck.errors import ShelduckError
-from shelduck.formats.delta.delta_schema import DeltaField
-from shelduck.formats.delta.delta_types import DeltaType
+from shelduck.formats.delta.delta_schema import DeltaField, DeltaType
 from shelduck.formats.delta.log import Metadata
 from shelduck.formats.report import Loss, column_of
 from shelduck.model.changes.constraining import AddConstraint, apply_constraint

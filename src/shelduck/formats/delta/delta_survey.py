@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from shelduck.engine.files.physical import physical_schema
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.formats.delta.delta_rules import ShownRules, shown_rules
-from shelduck.formats.delta.delta_schema import told_default
-from shelduck.formats.delta.delta_types import DeltaType, shown_as
+from shelduck.formats.delta.delta_schema import DeltaType, shown_as, told_default
 from shelduck.formats.report import (
     ExportReport,
     FileRewrite,
