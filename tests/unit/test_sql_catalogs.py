@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.doors.sql.catalogs import (
-    LakeNames,
-    owner,
-    temporary_view,
-    with_sparks_functions,
-    within,
-    without_catalog,
-)
+from shelduck.doors.sql.catalogs import LakeNames, owner, temporary_view, within, without_catalog
 from shelduck.doors.sql.parse import parse
 from shelduck.text.tokens.parts import SessionName
 
@@ -115,20 +108,6 @@ def test_what_is_made_under_the_name_of_a_temporary_view_is_the_lakes(text):
     statement = only(text)
     assert owner(statement, INSIDE) == "lake"
     assert temporary_view(statement, INSIDE) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("SHOW FUNCTIONS", "SHOW FUNCTIONS IN spark_catalog.default"),
-        ("show user functions LIKE 'a'", "show user functions IN spark_catalog.default LIKE 'a'"),
-        ("SHOW FUNCTIONS IN lake.main", None),
-        ("SHOW FUNCTIONS FROM lake.main", None),
-        ("SHOW TABLES", None),
-    ],
-)
-def test_functions_are_those_of_sparks_catalog(text, wanted):
-    assert with_sparks_functions(text) == (wanted or text)
 
 
 def test_queries_are_the_lakes_where_spark_does_not_find_it():

@@ -39,10 +39,10 @@ _PACKAGE = re.compile(r"^([a-z]\w*\.)+(?=[A-Z])")
 _SQLSTATE = re.compile(r" ?SQLSTATE: \w{5}")
 _NO_FUNCTION = (
     "UNRESOLVED_ROUTINE",
+    "ROUTINE_NOT_FOUND",
     "UNRESOLVABLE_TABLE_VALUED_FUNCTION",
     # The name of a lake stands before the function, or the lake is the current catalog.
     "REQUIRES_SINGLE_PART_NAMESPACE",
-    "MISSING_CATALOG_ABILITY.FUNCTIONS",
     "MISSING_CATALOG_ABILITY.TABLE_VALUED_FUNCTIONS",
 )
 # Spark 4.0 has one name for all that a catalog cannot do, and a word for what that is.

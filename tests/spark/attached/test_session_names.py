@@ -108,7 +108,8 @@ def test_a_lakes_table_has_the_name_of_its_catalog(spark, lake):
 
 
 def test_sparks_functions_are_listed(spark, lake):
-    assert rows(spark.sql("SHOW FUNCTIONS LIKE 'concat'")) == [("concat",)]
+    for place in ("", "FROM lake.main"):
+        assert rows(spark.sql(f"SHOW FUNCTIONS {place} LIKE 'concat'")) == [("concat",)]
     for name in (None, "lake.main"):
         found = spark.catalog.listFunctions(name, pattern="concat")
         assert [f.name for f in found] == ["concat"]

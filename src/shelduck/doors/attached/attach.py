@@ -240,7 +240,7 @@ def _take_over(spark: SparkSession) -> None:
     """Intercept the statements of all sessions of a class; Spark runs those without lakes."""
     replace_method(type(spark), "sql", _sql)
     if engine_for(spark).finds_catalogs:
-        replace_calls(spark, _table)
+        replace_calls(_table)
         replace_views(lambda session: _with_lakes(session) is not None)
         replace_method(type(spark), "newSession", _new_session)
     else:

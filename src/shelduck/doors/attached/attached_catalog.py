@@ -18,7 +18,6 @@ from itertools import pairwise
 
 from shelduck.doors.attached import planned_writes as planned
 from shelduck.doors.attached.attached_table import AttachedTable
-from shelduck.doors.attached.lake_writer import write_schema
 from shelduck.doors.lake import Lake, Transaction
 from shelduck.engine.bridge.codec import rows_of
 from shelduck.engine.bridge.lake_catalog import given, held_frames
@@ -253,7 +252,10 @@ class AttachedLake:
         keys = [
             k for k in named_keys(found.partition, found.columns) if k.transform.kind == IDENTITY
         ]
-        return (write_schema(found.columns, expression_for_spark).json(), *(k.column for k in keys))
+        return (
+            planned.write_schema(found.columns, expression_for_spark).json(),
+            *(k.column for k in keys),
+        )
 
     def _table(self, namespace: str, name: str) -> Table:
         return Table(self.state, self._name(namespace, name))

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from shelduck.doors.attached.lake_table import RowVerb
 from shelduck.engine.failures import telling_spark
 from shelduck.engine.named_errors import told_as_sparks
-from shelduck.engine.session import DataFrame, StructType
+from shelduck.engine.session import DataFrame
 from shelduck.lake.done import Done
 from shelduck.lake.operation import QueryScope
 from shelduck.lake.results import TableName
+from shelduck.lake.spark_options import ReadOptions
 from shelduck.lake.state import LakeState
 from shelduck.lake.table_changes import changes_between
 from shelduck.lake.unit import UnitOfWork, view_of
 from shelduck.model.changes.evolution import Evolution
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
-from shelduck.model.text.names import quote_name
-from shelduck.objects.catalog_verbs import CatalogVerbs
 from shelduck.objects.table import Table
 from shelduck.objects.targets import relation_frame
 from shelduck.read.scan.matching import Column
@@ -52,12 +50,6 @@ class AttachedTable:
         workspace = view_of(self.state, None).workspace
         return workspace.has_table(self.table) and bool(workspace.table(self.table).partition)
 
-    def create(self, columns: StructType, partitioned_by: Sequence[str]) -> None:
-        """Create it; files hold rows of one value of each of these columns."""
-        with told_as_sparks():
-            keys = [quote_name(name) for name in partitioned_by]
-            CatalogVerbs(self.state, None).create_table(self.name, columns, partitioned_by=keys)
-
     def sink(self, *, replaces: bool, evolution: Evolution) -> Callable[[DataFrame, int], None]:
         """Return a function for ``foreachBatch`` that writes each batch to it exactly once.
 
@@ -71,6 +63,12 @@ class AttachedTable:
 
         return Table(self.state, self.table).sink(write=write)
 
+    def read_as(self, wanted: ReadOptions) -> DataFrame:
+        """Return what the options of a reader ask for."""
+        if wanted.changes is not None:
+            return self.changes(*wanted.changes)
+        return self.read(wanted.version, wanted.timestamp)
+
     def read(self, version: int | None, timestamp: str | None) -> DataFrame:
         """Return its rows as of a snapshot; a view of that snapshot is read too."""
         relation = Relation(NamedTable(self.table.parts), "", version, timestamp)
@@ -81,12 +79,6 @@ class AttachedTable:
         """Return what happened to its rows from a snapshot or time to another."""
         with told_as_sparks():
             return changes_between(view_of(self.state, None), self.table, start, end)
-
-    def write(self, verb: RowVerb, rows: DataFrame, evolution: Evolution, **how: object) -> None:
-        """Write rows by a verb of `Table`, with its arguments."""
-        with told_as_sparks():
-            to = Table(self.state, self.table)
-            verb(to, rows, **evolution.arguments, **how)
 
     def merge(
         self, source: DataFrame, on: Column, clauses: Sequence[MergeClause], evolves: bool

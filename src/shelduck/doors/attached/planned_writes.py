@@ -1,30 +1,44 @@
-"""Writes of a driver without Python that its plans tell: rows, merges, batches of streams."""
+"""Writes into an attached lake that Spark's plans tell: rows, merges, batches of streams."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
+
 from shelduck.doors.attached.attached_table import AttachedTable
-from shelduck.doors.attached.lake_writer import LakeMerge, require_sink_mode
 from shelduck.engine.bridge.lake_catalog import taken_columns
-from shelduck.engine.rows.store_rules import require_text
+from shelduck.engine.query import merges_schemas
+from shelduck.engine.rows.assignments import SetValue
+from shelduck.engine.rows.store_rules import MARK, default_text, require_text
 from shelduck.engine.session import DataFrame
-from shelduck.errors import Unsupported
+from shelduck.engine.types import spark_type
+from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.lake.spark_options import (
     EVOLUTION,
     OVERWRITE_MODE,
     OVERWRITE_SCHEMA,
+    REPLACE_WHERE,
     evolution_asked,
     is_true,
     option_value,
     refuse_made,
+    refuse_others,
     refuse_written,
     wants_partitions,
 )
-from shelduck.model.changes.evolution import NO_EVOLUTION
-from shelduck.model.text.names import quote_name
+from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION, Evolution
+from shelduck.model.tables.schema import Field, Schema
+from shelduck.model.text.names import quote_name, quote_text, split_name
 from shelduck.objects.table import Table
+from shelduck.read.scan.matching import Column
+from shelduck.write.merge.merge_clauses import MergeAction, MergeClause, When
+
+CHECKPOINT = "checkpointLocation"
+# Spark stores the argument of queryName() as an option.
+_NAME = "queryName"
 
 
 def write_as_told(
@@ -53,16 +67,22 @@ def write_as_told(
             " or by position; use lake.table(name).append or INSERT INTO"
         )
     by_position = matching == "by position"
-    if mode == "overwrite" and by_position and wants_partitions(options) and named.is_partitioned:
-        mode = "overwrite partitions"
     evolves = not by_position and not is_made
+    known = EVOLUTION if evolves else ()
+    if by_position or (ways is not None and not is_made):
+        mode, condition = _what_is_replaced(mode, condition, options, named)
+        known = (*known, OVERWRITE_MODE, REPLACE_WHERE)
+    elif mode == "overwrite partitions":
+        known = (*known, OVERWRITE_MODE)
     refuse = refuse_made if is_made else refuse_written
-    refuse(_without(options, mode, evolves=evolves), f"a write into {table.name}")
+    refuse(_without(options, known), f"a write into {table.name}")
     for column, text in fixed.items():
         # Spark casts it, and may round it.
         field = table.columns.get((column,), str(table.name))
         require_text(field.type, text, f"column {quote_name(column)} of {table.name}")
     evolution = evolution_asked(options) if evolves else NO_EVOLUTION
+    if evolves and mode == "append" and evolution.is_none and merges_schemas(rows.sparkSession):
+        evolution = replace(FULL_EVOLUTION, expects=evolution.expects)
     write: Callable[..., object] = table.append
     if mode == "overwrite partitions":
         write = table.overwrite_partitions
@@ -71,28 +91,87 @@ def write_as_told(
     write(rows, by_position=by_position, **evolution.arguments)
 
 
+def _what_is_replaced(
+    mode: str, condition: str, options: Mapping[str, str], table: AttachedTable
+) -> tuple[str, str]:
+    """Return the mode and the condition of rows that replace others, as options say.
+
+    The option of the writer decides before the setting of the session, which Spark follows.
+    """
+    where = option_value(options, REPLACE_WHERE)
+    if where is not None:
+        return "replace", where
+    if not mode.startswith("overwrite") or option_value(options, OVERWRITE_MODE) is None:
+        return mode, condition
+    is_less = wants_partitions(options) and table.is_partitioned
+    return ("overwrite partitions" if is_less else "overwrite"), condition
+
+
 def merge_as_told(table: AttachedTable, source: DataFrame, told: Sequence[str]) -> None:
     """Merge a source as `WritesByPlan` tells: clauses, whose columns a token names."""
-    token, evolves, *clauses = told
+    token, evolves, *told = told
     columns = iter(taken_columns(source.sparkSession, token))
-    merge = LakeMerge(source, next(columns), table.merge)
-    if evolves:
-        merge.withSchemaEvolution()
-    while clauses:
-        when, has_condition, action, size, *clauses = clauses
-        clause = getattr(merge, when)(next(columns) if has_condition else None)
-        names, clauses = clauses[: int(size)], clauses[int(size) :]
-        values = {name: next(columns) for name in names}
-        getattr(clause, action)(*([values] if values or action in ("update", "insert") else []))
-    merge.merge()
+    on, clauses = next(columns), []
+    while told:
+        when, has_condition, action, size, *told = told
+        condition = next(columns) if has_condition else None
+        names, told = ([], told) if size == "*" else (told[: int(size)], told[int(size) :])
+        values = None if size == "*" else tuple(_set_values(names, columns))
+        clauses.append(_clause(When[when], MergeAction[action], values, condition))
+    table.merge(source, on, clauses, bool(evolves))
+
+
+def _clause(
+    when: When, action: MergeAction, values: tuple[SetValue, ...] | None, condition: Column | None
+) -> MergeClause:
+    if action is MergeAction.DELETE:
+        return MergeClause(when, action, condition=condition)
+    if values is None and when is When.NOT_MATCHED_BY_SOURCE:
+        raise InvalidRequest(
+            f"WHEN {when.value} has no source row to take all columns from; name the"
+            ' columns, as in update({"column": value})'
+        )
+    if values == ():
+        raise InvalidRequest('no column is set; pass {"column": value, ...}')
+    return MergeClause(when, action, values, condition)
+
+
+def _set_values(names: Sequence[str], values: Iterator[Column]) -> Iterator[SetValue]:
+    for name in names:
+        value = next(values)
+        # SQL's word for the column's default, which Spark also accepts here.
+        is_default = str(value).upper() == "COLUMN<'DEFAULT'>"
+        yield SetValue(split_name(name), None if is_default else value)
 
 
 def land_as_told(table: AttachedTable, batch: DataFrame | None, told: Sequence[str]) -> None:
     """Write a batch of a stream once; without one, refuse what the table cannot do."""
-    mode, number = told
-    require_sink_mode(mode.lower(), table.name)
+    mode, number, *options = told
+    evolution = require_stream(table.name, mode.lower(), by_name(options))
     if batch is not None:
-        table.sink(replaces=mode.lower() == "complete", evolution=NO_EVOLUTION)(batch, int(number))
+        table.sink(replaces=mode.lower() == "complete", evolution=evolution)(batch, int(number))
+
+
+def require_stream(table: str, mode: str, options: Mapping[str, str]) -> Evolution:
+    """Return what a stream with these options may change in the columns of a table.
+
+    Raises Unsupported for an output mode in which a stream cannot write to a table, InvalidRequest
+    for an option.
+    """
+    if mode not in ("append", "complete"):
+        raise Unsupported(
+            f"toTable does not support output mode {mode!r} for {table}; use foreachBatch"
+            " with a function that merges each batch, such as batch.mergeInto"
+        )
+    refuse_others(options, (CHECKPOINT, *EVOLUTION, _NAME), f"a stream into {table}")
+    evolution = evolution_asked(options)
+    if mode == "complete" and evolution != NO_EVOLUTION:
+        raise InvalidRequest(
+            f"a stream into {table} with output mode 'complete' replaces all rows and keeps"
+            f" the columns; leave out {', '.join(EVOLUTION)}",
+            about="option",
+        )
+    return evolution
 
 
 def by_name(told: Sequence[str]) -> dict[str, str]:
@@ -100,9 +179,56 @@ def by_name(told: Sequence[str]) -> dict[str, str]:
     return dict(zip(told[::2], told[1::2], strict=True))
 
 
-def _without(options: Mapping[str, str], mode: str, *, evolves: bool) -> dict[str, str]:
+def _without(options: Mapping[str, str], known: Sequence[str]) -> dict[str, str]:
     """Return the options that a write does not follow."""
-    known = {name.lower() for name in EVOLUTION} if evolves else set()
-    if mode == "overwrite partitions":
-        known.add(OVERWRITE_MODE.lower())
-    return {name: value for name, value in options.items() if name.lower() not in known}
+    lowered = {name.lower() for name in known}
+    return {name: value for name, value in options.items() if name.lower() not in lowered}
+
+
+def write_schema(columns: Schema, render_expression: Callable[[str], str]) -> T.StructType:
+    """Return the columns, all of them nullable, as those of a table to write to.
+
+    The lake, which sees the rows next, checks whether a column accepts NULL. ``render_expression``
+    converts the text of a default that is an expression (DuckDB's SQL) to Spark's SQL.
+    """
+    found = T.StructType()
+    for column in columns.fields:
+        kind = spark_type(column.type, column.name)
+        metadata = None
+        if column.default is not None:
+            text = _default(column, kind, render_expression)
+            # For Spark, a column has a default if it has both. The second one is for existing rows,
+            # which do not matter for a table that is only written to.
+            metadata = {"CURRENT_DEFAULT": text, "EXISTS_DEFAULT": "NULL"}
+        found.add(T.StructField(column.name, _unlike(kind), nullable=True, metadata=metadata))
+    return found
+
+
+def _unlike(kind: T.DataType) -> T.DataType:
+    """Return a type whose structs have one more field each.
+
+    Behind a list of columns, Spark renames the fields of rows by position if a struct of the table
+    has as many, and the lake could not find them by name.
+    """
+    if isinstance(kind, T.StructType):
+        parts = [T.StructField(f.name, _unlike(f.dataType)) for f in kind]
+        return T.StructType([*parts, T.StructField("__shelduck_more", T.BooleanType())])
+    if isinstance(kind, T.ArrayType):
+        return T.ArrayType(_unlike(kind.elementType))
+    if isinstance(kind, T.MapType):
+        return T.MapType(_unlike(kind.keyType), _unlike(kind.valueType))
+    return kind
+
+
+def _default(column: Field, kind: T.DataType, render_expression: Callable[[str], str]) -> str:
+    """Return the SQL of a column's default; without one, SQL that fails the write."""
+    default = column.default
+    assert default is not None
+    name = kind.simpleString()
+    try:
+        if default.literal:
+            return default_text(column.leaf, default.text, column.name)
+        return f"CAST({render_expression(default.text)} AS {name})"
+    except ShelduckError as error:
+        told = f"{MARK}column {column.name!r} is missing and its default fails: {error}"
+        return f"CAST(raise_error({quote_text(told)}) AS {name})"

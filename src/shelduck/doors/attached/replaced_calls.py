@@ -12,30 +12,27 @@ from functools import partial, wraps
 from inspect import signature
 from typing import Any
 
-from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from shelduck.doors.attached.lake_table import FindTable, LakeTable, read_as
-from shelduck.doors.attached.lake_writer import (
-    LakeMerge,
-    LakeWriter,
-    insert_into,
-    save_as_table,
-    to_table,
-)
-from shelduck.engine.bridge.jvm import format_of, options_of, session_copy
+from shelduck.doors.attached.attached_table import AttachedTable
+from shelduck.doors.attached.planned_writes import CHECKPOINT, require_stream
+from shelduck.engine.bridge.jvm import field_of, format_of, options_of
 from shelduck.engine.bridge.lake_catalog import follow_lakes
-from shelduck.engine.named_errors import newest_condition
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.lake.spark_options import FOREIGN, ReadOptions, read_options
+from shelduck.lake.spark_options import FOREIGN, option_value, refuse_format
+from shelduck.model.text.names import backticked
 
 Call = Callable[..., Any]
 FORMAT = "shelduck"
 ReadTable = Callable[[SparkSession, Mapping[str, str]], DataFrame | None]
 """Returns the rows that options name, None if the session has not registered the format."""
 HasLakes = Callable[[SparkSession], bool]
+FindTable = Callable[[SparkSession, str], AttachedTable | None]
+"""Returns the lake's table for a name in a session, None if the name is not in a lake."""
+_CHECKPOINT = f"spark.sql.streaming.{CHECKPOINT}"
 
 _VIEW_METHODS = {
     "createTempView": False,
@@ -46,22 +43,15 @@ _VIEW_METHODS = {
 }
 
 
-def replace_calls(spark: SparkSession, find: FindTable) -> None:
+def replace_calls(find: FindTable) -> None:
     """Replace calls that name a lake's table, until the methods are restored."""
-    frame = spark.range(0)
-    calls: list[tuple[type, str, Callable[..., Any]]] = [
-        (type(frame), "mergeInto", _merge_into),
-        (type(frame), "writeTo", _write_to),
-        (type(frame.write), "saveAsTable", save_as_table),
-        (type(frame.write), "insertInto", insert_into),
-        (type(spark.read), "table", _read_table),
-        (type(spark.read), "load", _load_by_name),
-        (DataStreamReader, "table", _stream_table),
-        (DataStreamWriter, "toTable", to_table),
+    calls: list[tuple[type, str, Call]] = [
+        (DataFrameWriter, "saveAsTable", _save_as_table),
+        (DataFrameReader, "load", _load_by_name),
+        (DataStreamWriter, "toTable", _to_table),
     ]
     for kind, method, instead in calls:
         replace_method(kind, method, partial(_replaced, instead, find))
-    replace_method(type(spark.catalog), "listFunctions", _list_functions)
 
 
 def replace_views(has_lakes: HasLakes) -> None:
@@ -85,23 +75,6 @@ def _followed(
     return call
 
 
-def _list_functions(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a call that lists Spark's functions in a lake too: they are in every catalog."""
-
-    def call(self: Any, dbName: Any = None, pattern: Any = None) -> Any:  # noqa: N803
-        try:
-            return original(self, dbName, pattern)
-        except PySparkException as error:
-            if newest_condition(error) != "MISSING_CATALOG_ABILITY.FUNCTIONS":
-                raise
-        # Spark asks its current catalog, whatever the name says: a copy of the session has another.
-        copied = session_copy(self._sparkSession)
-        copied.catalog.setCurrentCatalog("spark_catalog")
-        return original(copied.catalog, "default", pattern)
-
-    return call
-
-
 def _replaced(
     instead: Callable[..., Any], find: FindTable, original: Callable[..., Any]
 ) -> Callable[..., Any]:
@@ -121,50 +94,63 @@ def _replaced(
     return call
 
 
-def _read_table(
-    sparks: Callable[..., DataFrame], reader: DataFrameReader, table: LakeTable
-) -> DataFrame:
-    """Return a table's rows: Spark does not pass the options of a reader to a catalog."""
-    given = options_of(reader._jreader)  # noqa: SLF001 - nothing else tells them
-    wanted = read_options(given, table.name)
-    if wanted == ReadOptions():
-        return sparks()
-    return read_as(table, wanted)
+def _save_as_table(
+    sparks: Call,
+    writer: DataFrameWriter,
+    table: AttachedTable,
+    format: str | None = None,  # noqa: A002 - Spark's own name for it
+    *more: Any,
+    **named: Any,
+) -> None:
+    """Save rows as a table, also where the format is that of another system."""
+    asked = format or format_of(writer._jwrite)  # noqa: SLF001 - nothing else tells it
+    # Spark does not tell it where rows are appended, and looks for a data source of that name.
+    refuse_format(asked, table.name)
+    sparks("parquet" if asked is not None and asked.lower() in FOREIGN else format, *more, **named)
 
 
 def _load_by_name(
-    sparks: Any,
+    sparks: Call,
     reader: DataFrameReader,
-    table: LakeTable,
+    table: AttachedTable,
     format: str | None = None,  # noqa: A002 - Spark's own name for it
     schema: Any = None,
     **options: Any,
 ) -> DataFrame:
     """Return a table's rows where Iceberg or Delta loads a table by its name; else Spark's."""
-    [name] = sparks.args[1:]
     named = format or format_of(reader._jreader)  # noqa: SLF001 - nothing else tells it
     if named is None or named.lower() not in FOREIGN or schema is not None:
         found: DataFrame = sparks(format=format, schema=schema, **options)
         return found
-    given = options_of(reader._jreader) | {k: str(v) for k, v in options.items()}  # noqa: SLF001
-    wanted = read_options(given, table.name)
-    if wanted == ReadOptions():
-        return reader._spark.table(name)  # noqa: SLF001
-    return read_as(table, wanted)
+    return reader.options(**options).table(f"{backticked(table.catalog)}.{table.name}")
 
 
-def _stream_table(_: Any, reader: DataStreamReader, table: LakeTable) -> DataFrame:
-    named = reader.format("shelduck").option("catalog", table.catalog)
-    return named.option("table", table.name).load()
+def _to_table(
+    sparks: Call, writer: DataStreamWriter, table: AttachedTable, *how: Any, **more: Any
+) -> StreamingQuery:
+    """Start a query that writes to a table, unless its options are wrong.
 
-
-def _merge_into(_: Any, df: DataFrame, table: LakeTable, condition: Column) -> LakeMerge:
-    return LakeMerge(df, condition, table.merge)
-
-
-def _write_to(sparks: Any, df: DataFrame, table: LakeTable) -> LakeWriter:
-    [name] = sparks.args[1:]
-    return LakeWriter(df, name, table)
+    Spark makes a table that is missing before it looks at them, and tells no rule.
+    """
+    names = ("format", "outputMode", "partitionBy", "queryName")
+    given = dict(zip(names, how, strict=False)) | more
+    # Options about Spark's own file format do not matter here.
+    given.pop("format", None)
+    for name in names[1:]:
+        value = given.pop(name, None)
+        if value is not None:
+            getattr(writer, name)(value)
+    java = writer.options(**given)._jwrite  # noqa: SLF001 - nothing else tells its options
+    told = options_of(java)
+    require_stream(table.name, str(field_of(java, "outputMode").get(java)).lower(), told)
+    of_session = writer._spark.conf.get(_CHECKPOINT, None)  # noqa: SLF001
+    if option_value(told, CHECKPOINT) is None and not of_session:
+        raise InvalidRequest(
+            f"a stream into {table.name} needs a directory for its checkpoint; set"
+            ' .option("checkpointLocation", path)'
+        )
+    query: StreamingQuery = sparks()
+    return query
 
 
 @dataclass(slots=True)

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from shelduck.catalog.databases.address import parse_address
 from shelduck.doors.attached.attached_catalog import AttachedLake
 from shelduck.doors.attached.attached_table import AttachedTable
-from shelduck.doors.attached.lake_table import read_as
 from shelduck.doors.connect import connect_existing
 from shelduck.engine.bridge.lake_catalog import given
 from shelduck.engine.session import DataFrame, SparkSession
@@ -62,7 +61,7 @@ class LakeSources:
     def read(self, options: Mapping[str, str]) -> DataFrame:
         """Return the rows of the table that the options of a reader name."""
         table, rest = self._table(options)
-        return read_as(table, read_options(rest, table.name))
+        return table.read_as(read_options(rest, table.name))
 
     def _about_stream(self, what: str, opened: str, about: list[str]) -> Rows:
         if what == "close":

@@ -30,7 +30,6 @@ from shelduck.doors.sql.catalogs import (
     is_left_to_spark,
     owner,
     temporary_view,
-    with_sparks_functions,
     within,
     without_catalog,
 )
@@ -117,8 +116,6 @@ class SessionSql:
                     return self._with_frames(original, text, args, kwargs)
                 lake, statement = found
                 return self._by_lake(lake, statement, text, args, names)
-        if unread is not None and names.lake(names.current) is not None:
-            text = with_sparks_functions(text)
         try:
             # PySpark makes views of the frames among them, which keep their snapshots.
             with held_frames() if kwargs else nullcontext():

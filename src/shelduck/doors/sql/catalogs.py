@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
@@ -28,9 +27,6 @@ from shelduck.text.tokens.parts import (
 Value = TypeVar("Value")
 
 _SESSION = "session"
-_SHOW_FUNCTIONS = re.compile(
-    r"\s*SHOW\s+((ALL|USER|SYSTEM)\s+)?FUNCTIONS\b(?!\s+(FROM|IN)\b)", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,14 +232,3 @@ def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
         if any(new[name] is not part for name, part in now.items()):
             return replace(value, **new)
     return value
-
-
-def with_sparks_functions(text: str) -> str:
-    """Return SHOW FUNCTIONS of Spark's own catalog, where it names none; other texts as they are.
-
-    Spark's functions and those of the session are in every catalog, but Spark asks only its own.
-    """
-    found = _SHOW_FUNCTIONS.match(text)
-    if found is None:
-        return text
-    return f"{text[: found.end()]} IN spark_catalog.default{text[found.end() :]}"

@@ -22,11 +22,6 @@ def java_session(spark: SparkSession) -> Any:
     return spark._jsparkSession  # noqa: SLF001
 
 
-def session_copy(spark: SparkSession) -> SparkSession:
-    """Return a session with the same settings, temporary views and functions."""
-    return SparkSession(spark.sparkContext, java_session(spark).cloneSession())
-
-
 def java_gateway(spark: SparkSession) -> Any:
     """Return the py4j gateway."""
     return spark.sparkContext._gateway  # noqa: SLF001

@@ -39,7 +39,7 @@ request.
 CLASS = class_name("LakeCatalog")
 QUERY = "shelduck.query"
 """The property of a thread that marks its requests as those for a query."""
-_STRATEGY = class_name("LakeWriteStrategy")
+_CALLS = class_name("LakeCalls")
 _SCRIPT = class_name("LakeScript")
 _SETTING = "spark.sql.catalog."
 _held: ContextVar[bool] = ContextVar("held", default=False)
@@ -55,7 +55,6 @@ def put_catalog(spark: SparkSession, name: str, answer: Answer) -> str:
     token = _asked(spark, answer)
     spark.conf.set(f"{_SETTING}{name}.attached", token)
     spark.conf.set(f"{_SETTING}{name}", CLASS)
-    loader.loadClass(_STRATEGY).getConstructors()[0].newInstance(None).install(java_session(spark))
     thread = current_thread(spark)
     before = thread.getContextClassLoader()
     thread.setContextClassLoader(loader)
@@ -76,10 +75,11 @@ def put_source(spark: SparkSession, answer: Answer) -> None:
 
 
 def _asked(spark: SparkSession, answer: Answer) -> str:
-    """Return the token by which Java asks a function."""
+    """Return the token by which Java asks a function, for calls by names and by plans."""
     let_java_call(java_gateway(spark))
     token = uuid.uuid4().hex
     _from_python(loader_of(spark), "ASKED").put(token, _Answering(spark, answer))
+    java_class(spark, _CALLS).install(java_session(spark))
     return token
 
 

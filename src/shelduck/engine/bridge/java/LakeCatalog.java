@@ -6,8 +6,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
+import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
 import org.apache.spark.sql.connector.catalog.StagedTable;
@@ -16,6 +18,7 @@ import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
@@ -26,7 +29,7 @@ import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.CatalogCall;
 
 /** A lake as a catalog of a session; Python answers Spark's requests. */
-public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
+public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, FunctionCatalog {
   private static final String NONE = "";
   // Of a writer that looks before its plan runs, which a Connect server does later in the thread.
   private static final ThreadLocal OVERWRITTEN = new ThreadLocal();
@@ -178,6 +181,15 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces {
   public boolean dropNamespace(String[] namespace, boolean cascade) {
     asked(cascade ? "drop schema cascade" : "drop schema", joined(namespace));
     return true;
+  }
+
+  /** Spark adds its own; Python puts the texts of macros in their place before it looks here. */
+  public Identifier[] listFunctions(String[] namespace) {
+    return new Identifier[0];
+  }
+
+  public UnboundFunction loadFunction(Identifier name) throws NoSuchFunctionException {
+    throw new NoSuchFunctionException(name);
   }
 
   // Helpers

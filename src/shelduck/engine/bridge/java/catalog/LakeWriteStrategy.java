@@ -9,11 +9,9 @@ import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.SparkStrategy;
 import scala.Option;
 import scala.collection.immutable.Seq;
-import shelduck.bridge.plans.LakeStrategies;
 import shelduck.bridge.plans.ScalaSeq;
 
 /**
@@ -21,10 +19,6 @@ import shelduck.bridge.plans.ScalaSeq;
  * rows go by name or by position, and which texts Spark casts for the PARTITION clause.
  */
 public class LakeWriteStrategy extends SparkStrategy {
-  public void install(SparkSession session) {
-    LakeStrategies.install(session, this);
-  }
-
   public Seq apply(LogicalPlan plan) {
     try {
       tell(plan);

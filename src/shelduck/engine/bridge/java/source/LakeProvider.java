@@ -8,6 +8,7 @@ import org.apache.commons.collections4.map.AbstractReferenceMap.ReferenceStrengt
 import org.apache.commons.collections4.map.ReferenceIdentityMap;
 import org.apache.spark.sql.SQLContext;
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap;
+import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.streaming.Source;
 import org.apache.spark.sql.sources.BaseRelation;
@@ -37,7 +38,12 @@ public class LakeProvider implements DataSourceRegister, RelationProvider, Strea
   }
 
   public BaseRelation createRelation(SQLContext context, Map options) {
-    return new LakeScan(context, call.dataset(request("rows", options, null)));
+    return new LakeScan(context, rows(given(options)));
+  }
+
+  /** The rows that options name. */
+  public static Dataset rows(java.util.Map<String, String> options) {
+    return new CatalogCall(null).dataset(request("rows", options, null));
   }
 
   public Tuple2 sourceSchema(SQLContext context, Option schema, String provider, Map options) {
@@ -45,7 +51,7 @@ public class LakeProvider implements DataSourceRegister, RelationProvider, Strea
       throw new IllegalArgumentException(
           "a table of a lake has a schema of its own; leave out .schema(...)");
     }
-    String[] found = call.row(request("columns", options, null));
+    String[] found = call.row(request("columns", given(options), null));
     MADE.put(options, found[1]);
     return new Tuple2(shortName(), DataType.fromJson(found[0]));
   }
@@ -56,20 +62,24 @@ public class LakeProvider implements DataSourceRegister, RelationProvider, Strea
     if (made == null) {
       throw new IllegalStateException("a frame of a stream begins without its columns");
     }
-    String[] found = call.row(request("open", options, made));
+    String[] found = call.row(request("open", given(options), made));
     return new LakeSource((SparkSession) context.sparkSession(), call, found[0],
         (StructType) DataType.fromJson(found[1]), Integer.parseInt(found[2]));
   }
 
-  private static String[] request(String what, Map options, String made) {
+  private static String[] request(
+      String what, java.util.Map<String, String> options, String made) {
     List<String> request = new ArrayList<String>(Arrays.asList(what, "", ""));
     if (made != null) {
       request.add(made);
     }
-    // The keys of Spark's own map are in lower case.
-    Map given = options instanceof CaseInsensitiveMap
-        ? ((CaseInsensitiveMap) options).originalMap() : options;
-    CatalogCall.addAll(request, CollectionConverters.asJava(given));
+    CatalogCall.addAll(request, options);
     return (String[]) request.toArray(new String[0]);
+  }
+
+  /** The options as they were written: the keys of Spark's own map are in lower case. */
+  private static java.util.Map given(Map options) {
+    return CollectionConverters.asJava(options instanceof CaseInsensitiveMap
+        ? ((CaseInsensitiveMap) options).originalMap() : options);
   }
 }

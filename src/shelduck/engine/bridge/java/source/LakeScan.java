@@ -1,28 +1,20 @@
 package shelduck.bridge.source;
 
-import java.util.ArrayList;
-import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.SQLContext;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.sources.BaseRelation;
-import org.apache.spark.sql.sources.CatalystScan;
 import org.apache.spark.sql.types.StructType;
-import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
 import shelduck.bridge.plans.NodeChange;
-import shelduck.bridge.plans.ScalaSeq;
 
-/** The rows of a Dataset as a relation: columns and filters of a query are passed on to it. */
-public class LakeScan extends BaseRelation implements CatalystScan {
+/** The rows of a Dataset as a relation, which no plan keeps. */
+public final class LakeScan extends BaseRelation {
   private final SQLContext context;
   private final Dataset rows;
 
-  public LakeScan(SQLContext context, Dataset rows) {
+  LakeScan(SQLContext context, Dataset rows) {
     this.context = context;
     this.rows = rows;
   }
@@ -35,52 +27,14 @@ public class LakeScan extends BaseRelation implements CatalystScan {
     return rows.schema();
   }
 
-  public boolean needConversion() {
-    return false;
-  }
-
-  public long sizeInBytes() {
-    return rows.queryExecution().optimizedPlan().stats().sizeInBytes().toLong();
-  }
-
-  public RDD buildScan(Seq<Attribute> columns, Seq<Expression> filters) {
-    LogicalPlan plan = rows.queryExecution().analyzed();
-    for (Expression each : ScalaSeq.list(filters)) {
-      plan = new Filter(here(each), plan);
-    }
-    ArrayList wanted = new ArrayList();
-    for (int i = 0; i < columns.size(); i++) {
-      wanted.add(here((Expression) columns.apply(i)));
-    }
-    LogicalPlan found = new Project(ScalaSeq.of(wanted), plan);
-    return Dataset.ofRows(rows.sparkSession(), found).queryExecution().toRdd();
-  }
-
-  /** The expression over the columns of the Dataset, which have the names of the relation's. */
-  private Expression here(Expression expression) {
-    SameNames names = new SameNames(rows.queryExecution().analyzed().output());
-    return (Expression) expression.transform(new NodeChange(names));
-  }
-
-  /** Puts the attribute of the same name in the place of each attribute. */
-  private static final class SameNames extends AbstractFunction1 {
-    private final Seq<Attribute> attributes;
-
-    SameNames(Seq<Attribute> attributes) {
-      this.attributes = attributes;
-    }
-
-    public Object apply(Object node) {
-      if (!(node instanceof Attribute)) {
-        return null;
+  /** A plan with the rows in the place of such relations. */
+  public static LogicalPlan shown(LogicalPlan plan) {
+    return plan.resolveOperators(new NodeChange(new AbstractFunction1() {
+      public Object apply(Object node) {
+        Object relation = node instanceof LogicalRelation ? ((LogicalRelation) node).relation() : null;
+        return relation instanceof LakeScan
+            ? ((LakeScan) relation).rows.queryExecution().analyzed() : null;
       }
-      String name = ((Attribute) node).name();
-      for (Attribute each : ScalaSeq.list(attributes)) {
-        if (each.name().equals(name)) {
-          return each;
-        }
-      }
-      throw new IllegalStateException("the relation has no column " + name);
-    }
+    }));
   }
 }

@@ -1,8 +1,14 @@
 package shelduck.bridge.source;
 
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Map;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.streaming.Sink;
+import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSourceV1;
+import scala.jdk.javaapi.CollectionConverters;
 import shelduck.bridge.python.CatalogCall;
 
 /** A table of a lake as the sink of a streaming query: Python writes each batch once. */
@@ -18,7 +24,7 @@ public final class LakeSink implements Sink {
     this.name = name;
     this.mode = mode;
     // Before the first batch, Python refuses what the table cannot do.
-    call.rows(null, "sink", namespace, name, mode, "");
+    ask("", null, Collections.emptyMap());
   }
 
   public void addBatch(long number, Dataset batch) {
@@ -27,7 +33,17 @@ public final class LakeSink implements Sink {
     // To write it, the plan must not be one of a stream.
     Dataset rows =
         session.internalCreateDataFrame(found.queryExecution().toRdd(), found.schema(), false);
-    call.rows(rows, "sink", namespace, name, mode, Long.toString(number));
+    // No catalog is told the options of the writer, and no rule: only the plan of a batch has them.
+    Object plan = found.queryExecution().logical();
+    ask(Long.toString(number), rows,
+        CollectionConverters.asJava(((WriteToMicroBatchDataSourceV1) plan).writeOptions()));
+  }
+
+  private void ask(String number, Dataset rows, Map<String, String> options) {
+    ArrayList<String> request =
+        new ArrayList<String>(Arrays.asList("sink", namespace, name, mode, number));
+    CatalogCall.addAll(request, options);
+    call.rows(rows, (String[]) request.toArray(new String[0]));
   }
 
   public String toString() {

@@ -13,7 +13,6 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 import scala.reflect.ClassTag$;
-import scala.runtime.AbstractFunction1;
 import shelduck.bridge.plans.ScalaSeq;
 
 /** A statement that Python runs, as Spark runs its own commands: when its plan is executed. */
@@ -74,13 +73,6 @@ public class LakeCommand extends LogicalPlan implements Command {
 
   private static Seq none() {
     return ScalaSeq.items();
-  }
-
-  /** What Spark calls for each session, to plan such statements. */
-  public static final class Maker extends AbstractFunction1 {
-    public Object apply(Object session) {
-      return new Strategy();
-    }
   }
 
   /** Plans such statements, and nothing else. */

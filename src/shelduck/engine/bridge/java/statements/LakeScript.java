@@ -15,7 +15,6 @@ import scala.Product;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
-import shelduck.bridge.plans.LakeStrategies;
 import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.CatalogCall;
 
@@ -34,7 +33,6 @@ public final class LakeScript {
    */
   public Dataset run(SparkSession session, String text, List lakes, String catalog)
       throws Exception {
-    LakeStrategies.install(session, new LakeCommand.Strategy());
     Object script = session.sessionState().sqlParser().parsePlan(text);
     script = new Replaced(session, lakes, catalog).apply(script);
     // Spark 4.0 has no such method.

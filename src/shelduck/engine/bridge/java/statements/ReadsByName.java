@@ -1,11 +1,11 @@
 package shelduck.bridge.statements;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
-import org.apache.spark.sql.DataFrameReader;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.plans.logical.AnalysisHelper$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -13,8 +13,8 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.streaming.DataStreamReader;
 import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction0;
 import scala.runtime.AbstractFunction1;
 import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.Sidecar;
@@ -29,26 +29,25 @@ public final class ReadsByName extends Rule {
   private static final String FORMAT = LakeProvider.class.getName();
   private final SparkSession session;
 
-  private ReadsByName(SparkSession session) {
+  ReadsByName(SparkSession session) {
     this.session = session;
   }
 
-  /** What Spark calls for each session. */
-  public static final class Maker extends AbstractFunction1 {
-    public Object apply(Object session) {
-      return new ReadsByName((SparkSession) session);
-    }
-  }
-
   public TreeNode apply(TreeNode plan) {
-    return Sidecar.isUsed() ? answered((LogicalPlan) plan) : plan;
+    return answered((LogicalPlan) plan);
   }
 
   private LogicalPlan answered(LogicalPlan plan) {
     if (plan instanceof UnresolvedRelation) {
-      UnresolvedRelation relation = (UnresolvedRelation) plan;
-      return relation.isStreaming() || hasWish(relation.options().asCaseSensitiveMap())
-          ? read(relation) : plan;
+      final UnresolvedRelation relation = (UnresolvedRelation) plan;
+      // Python may plan queries of its own to answer.
+      return !relation.isStreaming() && !hasWish(relation.options()) ? plan
+          : (LogicalPlan) AnalysisHelper$.MODULE$.allowInvokingTransformsInAnalyzer(
+              new AbstractFunction0() {
+                public Object apply() {
+                  return read(relation);
+                }
+              });
     }
     return (LogicalPlan) plan.mapChildren(new AbstractFunction1() {
       public Object apply(Object child) {
@@ -57,16 +56,10 @@ public final class ReadsByName extends Rule {
     });
   }
 
-  /** Whether options ask for more than a snapshot or a right, which Spark tells a catalog. */
+  /** Whether a reader has options; what is written to has one that says so. */
   private static boolean hasWish(Map<String, String> options) {
-    for (String option : options.keySet()) {
-      String name = option.toLowerCase(Locale.ROOT);
-      if (!name.equals("versionasof") && !name.equals("timestampasof")
-          && !name.equalsIgnoreCase(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES())) {
-        return true;
-      }
-    }
-    return false;
+    return !options.isEmpty()
+        && !options.containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES());
   }
 
   private LogicalPlan read(UnresolvedRelation relation) {
@@ -74,19 +67,13 @@ public final class ReadsByName extends Rule {
     if (parts == null) {
       return relation;
     }
-    String lake = (String) parts.get(0);
-    String table = QuotingUtils.quoteNameParts(ScalaSeq.of(parts.subList(1, parts.size())));
-    Map options = relation.options().asCaseSensitiveMap();
-    Dataset found;
-    if (relation.isStreaming()) {
-      DataStreamReader reader = session.readStream();
-      reader.format(FORMAT).options(options).option("catalog", lake);
-      found = (Dataset) reader.option("table", table).load();
-    } else {
-      DataFrameReader reader = session.read();
-      reader.format(FORMAT).options(options).option("catalog", lake);
-      found = (Dataset) reader.option("table", table).load();
-    }
+    Map options = new HashMap(relation.options().asCaseSensitiveMap());
+    options.put("catalog", parts.get(0));
+    options.put(
+        "table", QuotingUtils.quoteNameParts(ScalaSeq.of(parts.subList(1, parts.size()))));
+    Dataset found = relation.isStreaming()
+        ? (Dataset) session.readStream().format(FORMAT).options(options).load()
+        : LakeProvider.rows(options);
     LogicalPlan plan =
         SubqueryAlias$.MODULE$.apply(ScalaSeq.of(parts), found.queryExecution().analyzed());
     // Columns of the user's frame refer to the relation by its number.

@@ -1,6 +1,7 @@
 package shelduck.bridge.statements;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.UUID;
 import org.apache.spark.sql.Column;
@@ -8,7 +9,6 @@ import org.apache.spark.sql.catalyst.AliasIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
-import org.apache.spark.sql.catalyst.plans.logical.DeleteAction;
 import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -34,38 +34,29 @@ import shelduck.bridge.catalog.LakeView;
 import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.CatalogCall;
 import shelduck.bridge.python.FromPython;
-import shelduck.bridge.python.Sidecar;
+import shelduck.bridge.source.LakeScan;
 
 /**
  * Writes into a lake's table for which Spark asks more of a table than to take rows: a merge, the
- * partitions of rows, the batches of a stream. The lake does them, as it does in a Python session.
+ * partitions of rows, the batches of a stream. The lake does them.
  */
 public final class WritesByPlan extends Rule {
   private final SparkSession session;
 
-  private WritesByPlan(SparkSession session) {
+  WritesByPlan(SparkSession session) {
     this.session = session;
   }
 
-  /** What Spark calls for each session. */
-  public static final class Maker extends AbstractFunction1 {
-    public Object apply(Object session) {
-      return new WritesByPlan((SparkSession) session);
-    }
-  }
-
-  /** These plans are whole commands: nothing is above them. */
+  /** Plans of writes are whole commands: nothing is above them. */
   public TreeNode apply(TreeNode plan) {
-    if (!Sidecar.isUsed()) {
-      return plan;
-    }
     if (plan instanceof OverwritePartitionsDynamic) {
       return overwritten((OverwritePartitionsDynamic) plan);
     }
     if (plan instanceof MergeIntoTable) {
       return merged((MergeIntoTable) plan);
     }
-    return plan instanceof WriteToStream ? streamed((WriteToStream) plan) : plan;
+    return plan instanceof WriteToStream ? streamed((WriteToStream) plan)
+        : LakeScan.shown((LogicalPlan) plan);
   }
 
   private LogicalPlan overwritten(OverwritePartitionsDynamic plan) {
@@ -76,7 +67,7 @@ public final class WritesByPlan extends Rule {
     List<String> request = table.request("write", "", "overwrite partitions", "",
         plan.isByName() ? "by name" : "by position", "0");
     CatalogCall.addAll(request, CollectionConverters.asJava(plan.writeOptions()));
-    return new LakeCommand(new Written(session, table, request, plan.query(), "", null));
+    return written(table, request, plan.query(), "", Collections.emptyList());
   }
 
   private LogicalPlan merged(MergeIntoTable plan) {
@@ -89,14 +80,16 @@ public final class WritesByPlan extends Rule {
     String token = UUID.randomUUID().toString();
     List<String> request = table.request(
         "merge", table.catalog(), token, plan.withSchemaEvolution() ? "evolves" : "");
-    add("whenMatched", plan.matchedActions(), plan, request, columns);
-    add("whenNotMatched", plan.notMatchedActions(), plan, request, columns);
-    add("whenNotMatchedBySource", plan.notMatchedBySourceActions(), plan, request, columns);
-    return new LakeCommand(
-        new Written(session, table, request, plan.sourceTable(), token, columns));
+    add("MATCHED", plan.matchedActions(), plan, request, columns);
+    add("NOT_MATCHED", plan.notMatchedActions(), plan, request, columns);
+    add("NOT_MATCHED_BY_SOURCE", plan.notMatchedBySourceActions(), plan, request, columns);
+    return written(table, request, plan.sourceTable(), token, columns);
   }
 
-  /** Adds clauses: when, whether on a condition, what is done, and the columns that are set. */
+  /**
+   * Adds clauses: when, whether on a condition, what is done, and the columns that are set, or that
+   * nothing says which.
+   */
   private static void add(
       String when, Seq<MergeAction> actions, MergeIntoTable plan, List<String> request,
       List<Column> columns) {
@@ -110,10 +103,9 @@ public final class WritesByPlan extends Rule {
       String verb = action.getClass().getSimpleName();
       request.add(when);
       request.add(condition.isDefined() ? "on" : "");
-      request.add(action instanceof DeleteAction ? "delete"
-          : verb.startsWith("Update") ? set == null ? "updateAll" : "update"
-          : set == null ? "insertAll" : "insert");
-      request.add(Integer.toString(set == null ? 0 : set.size()));
+      request.add(verb.startsWith("Update") ? "UPDATE"
+          : verb.startsWith("Insert") ? "INSERT" : "DELETE");
+      request.add(set == null ? "*" : Integer.toString(set.size()));
       for (int j = 0; set != null && j < set.size(); j++) {
         Assignment one = (Assignment) set.apply(j);
         request.add(one.key().sql());
@@ -194,35 +186,18 @@ public final class WritesByPlan extends Rule {
   }
 
   /** Such a write, which happens when its plan is executed. */
-  private static final class Written extends LakeAnswer {
-    private final SparkSession session;
-    private final LakeTable table;
-    private final List<String> request;
-    private final LogicalPlan rows;
-    private final String token;
-    private final List<Column> columns;
-
-    Written(SparkSession session, LakeTable table, List<String> request, LogicalPlan rows, String token,
-        List<Column> columns) {
-      super(session, table.name(), new String[0]);
-      this.session = session;
-      this.table = table;
-      this.request = request;
-      this.rows = rows;
-      this.token = token;
-      this.columns = columns;
-    }
-
-    protected Dataset ask() {
-      if (columns != null) {
+  private LogicalPlan written(final LakeTable table, final List<String> request,
+      final LogicalPlan rows, final String token, final List<Column> columns) {
+    return new LakeCommand(new LakeAnswer(session, table.name(), new String[0]) {
+      protected Dataset ask() {
         FromPython.COLUMNS.put(token, columns);
+        try {
+          table.ask(request, Dataset.ofRows(session, rows));
+        } finally {
+          FromPython.COLUMNS.remove(token);
+        }
+        return null;
       }
-      try {
-        table.ask(request, Dataset.ofRows(session, rows));
-      } finally {
-        FromPython.COLUMNS.remove(token);
-      }
-      return null;
-    }
+    });
   }
 }
