@@ -13,7 +13,7 @@ import pytest
 
 import shelduck
 from shelduck import SparkFailed
-from shelduck.write.changes import identities
+from shelduck.write.changes import append as appends
 from tests.support.cluster import cluster_session, executor_processes, standalone_cluster
 from tests.support.jars import locked, s3_settings
 from tests.support.lakes import catalog_files, rows
@@ -178,7 +178,7 @@ def test_what_a_write_that_fails_leaves_is_invisible_and_an_orphan(
 def test_rows_whose_executors_are_lost_after_they_got_numbers_get_others(
     cluster, sqlite_url, tmp_path, monkeypatch
 ):
-    numbered = identities.numbered
+    numbered = appends.numbered
 
     def killed(*arguments):
         monkeypatch.undo()
@@ -192,7 +192,7 @@ def test_rows_whose_executors_are_lost_after_they_got_numbers_get_others(
         lake.sql("CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY, v BIGINT)")
         insert = "INSERT INTO t (v) SELECT id FROM range(0, 5000, 1, 4)"
         lake.sql(insert)
-        monkeypatch.setattr(identities, "numbered", killed)
+        monkeypatch.setattr(appends, "numbered", killed)
 
         with pytest.raises(
             SparkFailed, match=r"CHECKPOINT_RDD_BLOCK\S+ Check.*; give executors more"

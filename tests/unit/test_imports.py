@@ -125,7 +125,7 @@ PARSING = {
     "engine/query.py",
     "engine/rows/assignments.py",
     "engine/rows/conversions.py",
-    "engine/rows/moments.py",
+    "engine/rows/unheld.py",
     "engine/rows/store_rules.py",
     "read/scan/change_feed.py",
     "read/scan/expect.py",

@@ -10,7 +10,7 @@ import pytest
 from shelduck.model.files.lake_facts import LakeFacts, LayoutFiles, TableFacts, Tier
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import TableId
-from shelduck.upkeep.worth import DueWork, by_worth, steps_of_lake, steps_of_table
+from shelduck.upkeep.maintain import DueWork, by_worth, steps_of_lake, steps_of_table
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TABLE = TableFacts(TableId(7), "main", "t")

@@ -33,7 +33,7 @@ from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.records import Batch
 from shelduck.model.tables.options import OptionValue
-from shelduck.model.text.shown import html_table
+from shelduck.model.text.names import html_table
 from shelduck.objects.catalog_verbs import CatalogVerbs
 from shelduck.objects.set_options import Option, options, set_option
 from shelduck.upkeep.check import LakeCheck, check_lake

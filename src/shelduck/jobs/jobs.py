@@ -33,8 +33,7 @@ from shelduck.model.tables.rollup import RollupSpec, rollup_names
 from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.model.tables.writable import require_writable
 from shelduck.model.text.intervals import whole_number
-from shelduck.model.text.names import quote_name
-from shelduck.model.text.shown import html_text
+from shelduck.model.text.names import html_text, quote_name
 from shelduck.rollups.builder import drop_unlisted, is_taken, refolding
 from shelduck.rollups.rollup_plan import plan_rollup
 from shelduck.text.query.read_query import looks_at_other_rows

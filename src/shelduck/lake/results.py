@@ -11,13 +11,14 @@ from shelduck.catalog.upkeep.migrate import MigrationStep
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.model.text.names import (
+    Shown,
+    html_table,
     quote_name,
     schema_names,
     schema_text,
     schema_word,
     shown_schema,
 )
-from shelduck.model.text.shown import Shown, html_table
 
 
 @dataclass(frozen=True, slots=True, repr=False)

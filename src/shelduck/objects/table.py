@@ -14,8 +14,7 @@ from shelduck.keys.verb import KeyVerbs
 from shelduck.lake.results import Snapshots, require_limit
 from shelduck.lake.table_changes import ChangeVerbs
 from shelduck.model.tables.schema import Schema
-from shelduck.model.text.names import quote_name
-from shelduck.model.text.shown import html_table, html_text
+from shelduck.model.text.names import html_table, html_text, quote_name
 from shelduck.model.types.data_types import type_text
 from shelduck.objects.metadata_tables import MetadataVerbs
 from shelduck.objects.restore import RestoreVerbs

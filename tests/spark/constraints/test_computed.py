@@ -9,7 +9,7 @@ import pytest
 import shelduck
 from shelduck import InvalidRequest, Unsupported
 from shelduck.jobs import lots
-from shelduck.write.changes import identities
+from shelduck.write.changes import append as appends
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.lakes import refusal, rows
 from tests.support.oracle import DuckDBOracle
@@ -211,8 +211,8 @@ def test_rows_of_many_tasks_have_numbers_of_their_own(lake, spark):
 def test_rows_of_a_part_that_spark_computed_again_have_numbers_of_their_own(
     lake, spark, monkeypatch
 ):
-    keep = identities.keep
-    monkeypatch.setattr(identities, "keep", lambda rows: replace(keep(rows), count=1))
+    keep = appends.keep
+    monkeypatch.setattr(appends, "keep", lambda rows: replace(keep(rows), count=1))
     few = spark.range(50).repartition(2).selectExpr("CAST(id AS STRING) AS v")
     with lake.transaction() as first, lake.transaction() as second:
         first.table("i").append(few)

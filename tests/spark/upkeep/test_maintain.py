@@ -18,7 +18,7 @@ from shelduck.cli import maintain_command as command
 from shelduck.cli.app import app
 from shelduck.doors import lake as api
 from shelduck.files import lot_commits
-from shelduck.upkeep import worth
+from shelduck.upkeep import maintain
 from shelduck.upkeep.maintain import maintain_lake
 from tests.support.lakes import everything, newest, rows
 from tests.support.lengths import long, one_by_one
@@ -255,7 +255,7 @@ def test_rows_that_cannot_leave_the_catalog_are_told_and_left(lake, catalog):
 
 
 def test_files_of_many_old_layouts_are_rewritten_in_the_newest(lake, monkeypatch):
-    for module in (worth, lake_counts):
+    for module in (maintain, lake_counts):
         monkeypatch.setattr(module, "LAYOUTS", 4)
     lake.sql("CREATE TABLE grown (id BIGINT)")
     lake.set_option("target_file_size", 100, table="grown")

@@ -17,8 +17,7 @@ from shelduck.lake.results import TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.modify import TableChange
-from shelduck.model.text.names import schema_word
-from shelduck.model.text.shown import html_table, html_text
+from shelduck.model.text.names import html_table, html_text, schema_word
 from shelduck.objects.catalog_verbs import CatalogVerbs
 
 

@@ -15,7 +15,7 @@ from shelduck.model.shadows.shadows import Shadow, verdict_on
 from shelduck.model.tables.partition import SortKey
 from shelduck.model.tables.properties import SetProperties, UnsetProperties
 from shelduck.model.tables.schema import Field, FieldId
-from shelduck.model.text.shown import html_table
+from shelduck.model.text.names import html_table
 from shelduck.model.types.promotions import Verdict, promotion
 
 Simple = (

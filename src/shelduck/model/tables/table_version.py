@@ -10,8 +10,7 @@ from enum import Enum
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
 from shelduck.model.tables.writable import Conversion
-from shelduck.model.text.names import quote_name, schema_names, schema_text, shown_schema
-from shelduck.model.text.shown import Shown
+from shelduck.model.text.names import Shown, quote_name, schema_names, schema_text, shown_schema
 
 DEFAULT_SCHEMA = "main"
 """The schema that every lake has."""

@@ -16,9 +16,8 @@ from shelduck.model.tables.computed import COMPUTED
 from shelduck.read.scan.matching import Where
 from shelduck.read.table_rows import TableRows
 from shelduck.text.ddl.defaults import expression_for_spark
-from shelduck.write.changes.append import write_rows
+from shelduck.write.changes.append import with_numbers, write_rows
 from shelduck.write.changes.delete import delete_rows, truncate_rows
-from shelduck.write.changes.identities import with_numbers
 from shelduck.write.changes.inlining import moved_to_catalog
 from shelduck.write.changes.update import Replacing, row_rules, with_new_files
 from shelduck.write.parquet.replacing import InPartitions, counting_misfits

@@ -28,9 +28,8 @@ from shelduck.model.text.names import quote_name
 from shelduck.read.scan.matching import Where, row_ids
 from shelduck.read.table_rows import TableRows
 from shelduck.text.ddl.defaults import expression_for_spark
-from shelduck.write.changes.append import write_rows
+from shelduck.write.changes.append import with_numbers, write_rows
 from shelduck.write.changes.delete import ORIGINS, deleted
-from shelduck.write.changes.identities import with_numbers
 from shelduck.write.changes.inlining import NOTHING_INLINED, Limits, moved_to_catalog
 from shelduck.write.deletes.delete_files import DeadRows, write_delete_files
 from shelduck.write.merge.key_ranges import near_source, small_source

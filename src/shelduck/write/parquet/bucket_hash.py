@@ -15,7 +15,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import engine_for
 from shelduck.engine.rows import store_rules
-from shelduck.engine.rows.moments import clock_micros, floor_div, micros, zone_seconds
+from shelduck.engine.rows.unheld import clock_micros, floor_div, micros, zone_seconds
 from shelduck.errors import Unsupported
 from shelduck.model.types.buckets import LONG_DIGITS, UNITS
 from shelduck.model.types.data_types import FLOATS, Decimal, Leaf

@@ -18,7 +18,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.files.storage import carry_file, delete_directory, delete_files
-from shelduck.engine.rows import moments, store_rules
+from shelduck.engine.rows import store_rules
+from shelduck.engine.rows.unheld import date_text, moment_text, part_of
 from shelduck.errors import Unsupported
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.files.partition_values import value_text
@@ -122,7 +123,7 @@ def _transformed(spark: SparkSession, key: PartitionKey, value: Column) -> Colum
     if kind == "hour" and name in ("time", "timetz"):
         return F.substring(value, 1, 2).cast("int")
     if name in MICROSECONDS or name == "date":
-        return moments.part_of(kind, value, leaf)
+        return part_of(kind, value, leaf)
     raise Unsupported(
         f"{kind} does not apply to column {quote_name(key.field.name)} of type {leaf}; change the"
         " partitioning of the table"
@@ -132,9 +133,9 @@ def _transformed(spark: SparkSession, key: PartitionKey, value: Column) -> Colum
 def _text(value: Column, leaf: Leaf, column: str) -> Column:
     name = str(leaf)
     if name == "date":
-        return moments.date_text(value)
+        return date_text(value)
     if name in MICROSECONDS:
-        return moments.moment_text(value, leaf)
+        return moment_text(value, leaf)
     if name in FLOATS:
         return (value + F.lit(0.0).cast(value_type(leaf))).cast("string")
     if name == "blob":
