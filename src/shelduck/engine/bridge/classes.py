@@ -47,7 +47,7 @@ _PACKAGES = {
     " DictionaryPages ReadDictionaries DictionaryFormat",
     "source": "LakeSource LakeSink LakeScan LakeProvider",
     "catalog": "ViewTable LatestPlan LatestView LakeWrite LakeWriteStrategy LakeTable LakeView",
-    "statements": "LakeAnswer LakeCommand LakeScript LakeParser ReadsByName WritesByPlan LakeCalls",
+    "statements": "LakeAnswer LakeCommand LakeScript LakeParser ReadsByName WritesByPlan",
     "planner": "MetadataValue MetadataBranch RollupMisfit RollupChain RollupFilters RollupMeasures"
     " RollupAnswer KnownFiles KnownRows KnownParts EvenPartitions LakeFiles LakeFilesStrategy",
     "": "LakePlans LakeCatalog Shelduck MetadataRule LocalRule RollupRule StatisticsRule",

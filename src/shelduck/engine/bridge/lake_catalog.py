@@ -39,7 +39,7 @@ request.
 CLASS = class_name("LakeCatalog")
 QUERY = "shelduck.query"
 """The property of a thread that marks its requests as those for a query."""
-_CALLS = class_name("LakeCalls")
+_CALLS = class_name("WritesByPlan")
 _SCRIPT = class_name("LakeScript")
 _SETTING = "spark.sql.catalog."
 _held: ContextVar[bool] = ContextVar("held", default=False)

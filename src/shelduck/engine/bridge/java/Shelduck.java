@@ -11,8 +11,8 @@ import org.apache.spark.sql.SparkSessionExtensions;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 import shelduck.bridge.python.Sidecar;
-import shelduck.bridge.statements.LakeCalls;
 import shelduck.bridge.statements.LakeParser;
+import shelduck.bridge.statements.WritesByPlan;
 
 /**
  * Lakes for every session of a Spark application, in whatever language: the value of
@@ -22,7 +22,7 @@ import shelduck.bridge.statements.LakeParser;
 public class Shelduck extends AbstractFunction1 implements SparkPlugin {
   public Object apply(Object extensions) {
     ((SparkSessionExtensions) extensions).injectParser(new LakeParser.Maker());
-    LakeCalls.inject((SparkSessionExtensions) extensions);
+    WritesByPlan.inject((SparkSessionExtensions) extensions);
     return BoxedUnit.UNIT;
   }
 

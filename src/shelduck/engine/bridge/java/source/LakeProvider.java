@@ -43,7 +43,7 @@ public class LakeProvider implements DataSourceRegister, RelationProvider, Strea
 
   /** The rows that options name. */
   public static Dataset rows(java.util.Map<String, String> options) {
-    return new CatalogCall(null).dataset(request("rows", options, null));
+    return new CatalogCall(null).dataset(request(options, "rows", "", ""));
   }
 
   public Tuple2 sourceSchema(SQLContext context, Option schema, String provider, Map options) {
@@ -51,7 +51,7 @@ public class LakeProvider implements DataSourceRegister, RelationProvider, Strea
       throw new IllegalArgumentException(
           "a table of a lake has a schema of its own; leave out .schema(...)");
     }
-    String[] found = call.row(request("columns", given(options), null));
+    String[] found = call.row(request(given(options), "columns", "", ""));
     MADE.put(options, found[1]);
     return new Tuple2(shortName(), DataType.fromJson(found[0]));
   }
@@ -62,17 +62,13 @@ public class LakeProvider implements DataSourceRegister, RelationProvider, Strea
     if (made == null) {
       throw new IllegalStateException("a frame of a stream begins without its columns");
     }
-    String[] found = call.row(request("open", given(options), made));
+    String[] found = call.row(request(given(options), "open", "", "", made));
     return new LakeSource((SparkSession) context.sparkSession(), call, found[0],
         (StructType) DataType.fromJson(found[1]), Integer.parseInt(found[2]));
   }
 
-  private static String[] request(
-      String what, java.util.Map<String, String> options, String made) {
-    List<String> request = new ArrayList<String>(Arrays.asList(what, "", ""));
-    if (made != null) {
-      request.add(made);
-    }
+  private static String[] request(java.util.Map<String, String> options, String... what) {
+    List<String> request = new ArrayList<String>(Arrays.asList(what));
     CatalogCall.addAll(request, options);
     return (String[]) request.toArray(new String[0]);
   }

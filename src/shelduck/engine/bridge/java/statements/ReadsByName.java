@@ -40,8 +40,10 @@ public final class ReadsByName extends Rule {
   private LogicalPlan answered(LogicalPlan plan) {
     if (plan instanceof UnresolvedRelation) {
       final UnresolvedRelation relation = (UnresolvedRelation) plan;
-      // Python may plan queries of its own to answer.
-      return !relation.isStreaming() && !hasWish(relation.options()) ? plan
+      Map<String, String> options = relation.options();
+      // What is written to has an option that says so. Python may plan queries of its own to answer.
+      return !relation.isStreaming() && (options.isEmpty()
+          || options.containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES())) ? plan
           : (LogicalPlan) AnalysisHelper$.MODULE$.allowInvokingTransformsInAnalyzer(
               new AbstractFunction0() {
                 public Object apply() {
@@ -54,12 +56,6 @@ public final class ReadsByName extends Rule {
         return answered((LogicalPlan) child);
       }
     });
-  }
-
-  /** Whether a reader has options; what is written to has one that says so. */
-  private static boolean hasWish(Map<String, String> options) {
-    return !options.isEmpty()
-        && !options.containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES());
   }
 
   private LogicalPlan read(UnresolvedRelation relation) {

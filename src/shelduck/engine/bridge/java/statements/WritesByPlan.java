@@ -1,17 +1,20 @@
 package shelduck.bridge.statements;
 
+import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.UUID;
 import org.apache.spark.sql.Column;
+import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.AliasIdentifier;
+import org.apache.spark.sql.catalyst.analysis.Analyzer;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan$;
 import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
@@ -25,12 +28,15 @@ import org.apache.spark.sql.classic.ExpressionUtils;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.unsafe.Platform;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 import shelduck.bridge.catalog.LakeTable;
 import shelduck.bridge.catalog.LakeView;
+import shelduck.bridge.catalog.LakeWriteStrategy;
+import shelduck.bridge.plans.LakeStrategies;
 import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.CatalogCall;
 import shelduck.bridge.python.FromPython;
@@ -42,13 +48,75 @@ import shelduck.bridge.source.LakeScan;
  */
 public final class WritesByPlan extends Rule {
   private final SparkSession session;
+  private boolean isAlone = true;
 
-  WritesByPlan(SparkSession session) {
+  private WritesByPlan(SparkSession session) {
     this.session = session;
+  }
+
+  /** Serves calls of sessions that are made with these extensions. */
+  public static void inject(SparkSessionExtensions extensions) {
+    extensions.injectPlannerStrategy(new AbstractFunction1() {
+      public Object apply(Object session) {
+        return new LakeCommand.Strategy();
+      }
+    });
+    extensions.injectHintResolutionRule(new AbstractFunction1() {
+      public Object apply(Object session) {
+        return new ReadsByName((SparkSession) session);
+      }
+    });
+    extensions.injectResolutionRule(new AbstractFunction1() {
+      public Object apply(Object session) {
+        return new WritesByPlan((SparkSession) session);
+      }
+    });
+  }
+
+  /** Serves calls of a session that exists, of its copies for streams, and of others like it. */
+  public static void install(SparkSession session) {
+    LakeStrategies.install(session, new LakeWriteStrategy());
+    LakeStrategies.install(session, new LakeCommand.Strategy());
+    SparkSessionExtensions extensions = session.extensions();
+    synchronized (extensions) {
+      Rule writes = new WritesByPlan(session);
+      Seq known = extensions.buildResolutionRules(session);
+      if (ScalaSeq.including(known, writes) != known) {
+        inject(extensions);
+      }
+      Analyzer analyzer = session.sessionState().analyzer();
+      add(analyzer, "hintResolutionRules", new ReadsByName(session));
+      add(analyzer, "extendedResolutionRules", writes);
+    }
+  }
+
+  /** An analyzer keeps the rules with which its session began, each kind in a field. */
+  private static void add(Analyzer analyzer, String kind, Rule rule) {
+    try {
+      Field rules = field(analyzer.getClass(), kind);
+      rules.setAccessible(true);
+      rules.set(analyzer, ScalaSeq.including((Seq) rules.get(analyzer), rule));
+    } catch (IllegalAccessException error) {
+      Platform.throwException(error);
+    }
+  }
+
+  private static Field field(Class owner, String name) {
+    for (Field each : owner.getDeclaredFields()) {
+      if (each.getName().equals(name)) {
+        return each;
+      }
+    }
+    return field(owner.getSuperclass(), name);
   }
 
   /** Plans of writes are whole commands: nothing is above them. */
   public TreeNode apply(TreeNode plan) {
+    if (isAlone) {
+      isAlone = false;
+      // With Hive, Spark 4.0 takes no other rule from extensions.
+      install(session);
+    }
     if (plan instanceof OverwritePartitionsDynamic) {
       return overwritten((OverwritePartitionsDynamic) plan);
     }
