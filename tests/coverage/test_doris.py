@@ -188,6 +188,38 @@ def test_d5_loads_beside_a_job_land_in_both_forms(case):
     assert case.both("SELECT v FROM t ORDER BY k") == [(7,), (8,)]
 
 
+@pytest.mark.parametrize(
+    ("key", "how", "expected"),
+    [
+        ("DUPLICATE KEY (k)", "", [(1, 7), (2, 5), (2, 6), (10, 8)]),
+        ("UNIQUE KEY (k)", " ON DUPLICATE KEYS KEEP NEWEST", [(1, 7), (2, 6), (10, 8)]),
+        ("AGGREGATE KEY (k)", "", [(1, 7), (2, 11), (10, 8)]),
+    ],
+    ids=["duplicate", "unique", "aggregate"],
+)
+@PAGE.row(
+    *("D58", TERMS, "Sort: the data type of key columns rewrites and reorders the files"),
+    beyond="keys that become equal are named before, and refused or folded",
+)
+def test_d58_keys_get_another_type_and_order(case, key, how, expected):
+    value = "BIGINT SUM" if key.startswith("AGG") else "BIGINT"
+    case.lake.sql(f"CREATE TABLE t (k VARCHAR, v {value}) {key}")
+    case.lake.sql("INSERT INTO t VALUES ('2', 5), ('10', 8), ('1', 7)")
+    case.lake.sql("INSERT INTO t VALUES ('02', 6)")
+    change = "ALTER TABLE t ALTER COLUMN k TYPE INT"
+    if "UNIQUE" in key:
+        assert "('02') and ('2') become (2)" in case.refused(InvalidRequest, change)
+    case.lake.sql(change + how)
+    assert case.both("SELECT k, v FROM t ORDER BY k, v") == expected
+    for file in case.lake.table("t").files().collect():
+        if file.end_snapshot is None:
+            held = f"read_parquet('{file.file_path}')"
+            told = duckdb.sql(f"DESCRIBE SELECT * FROM {held}").fetchall()
+            [new] = [name for name, kind, *_ in told if kind == "INTEGER"]
+            found = duckdb.sql(f'SELECT "{new}" FROM {held}').fetchall()
+            assert found == sorted(found)
+
+
 @PAGE.row(*("D6", ADD, "The table of the examples without aggregation"), statement=DUPLICATE)
 def test_d6_the_duplicate_table_is_made(lake):
     lake.sql(DUPLICATE)

@@ -8,7 +8,7 @@ from shelduck.alter.statement import AlterTableStatement
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest
 from shelduck.jobs.statement import AlterJob, CancelJob, ShowJobs
-from shelduck.model.changes.schema_change import ChangeType, RenameColumn
+from shelduck.model.changes.schema_change import ChangeType, DuplicateKeys, RenameColumn
 from shelduck.model.types.data_types import parse_type
 from shelduck.text.tokens.parts import NamedTable
 
@@ -25,11 +25,24 @@ INT = parse_type("int")
             "c SET DATA TYPE INT USING CASE WHEN a = 'ON' THEN 1 END ON ERROR NULL",
             ChangeType(("c",), INT, "CASE WHEN a = 'ON' THEN 1 END", on_error_null=True),
         ),
+        (
+            "c TYPE INT ON DUPLICATE KEYS REFUSE",
+            ChangeType(("c",), INT, on_duplicate_keys=DuplicateKeys.REFUSE),
+        ),
+        (
+            "c TYPE INT USING a ON ERROR NULL ON DUPLICATE KEYS KEEP NEWEST",
+            ChangeType(("c",), INT, "a", True, DuplicateKeys.KEEP_NEWEST),
+        ),
     ],
 )
 def test_a_type_change_says_how_values_are_converted(text, change):
     assert parse(f"ALTER TABLE t ALTER COLUMN {text}") == [AlterTableStatement(T, (change,))]
     assert parse(f"ALTER TABLE t {change}") == [AlterTableStatement(T, (change,))]
+
+
+def test_a_type_change_says_nothing_else_of_equal_keys():
+    with pytest.raises(InvalidRequest, match="REFUSE or KEEP NEWEST"):
+        parse("ALTER TABLE t ALTER COLUMN c TYPE INT ON DUPLICATE KEYS KEEP OLDEST")
 
 
 def test_a_statement_says_how_its_job_is_done():

@@ -18,6 +18,7 @@ from shelduck.model.changes.schema_change import (
     ChangeType,
     ChangeTypeBack,
     DropColumn,
+    DuplicateKeys,
     MoveColumn,
     RenameColumn,
     SetComment,
@@ -63,6 +64,14 @@ CLAUSES = [
         ChangeType(("a",), parse_type("varchar(5)")),
         ('{"is":"change_type","path":["a"],"type":{"is":"text","name":"varchar","length":5}}'),
         '{"is":"ChangeType","path":["a"],"type":{"is":"Primitive","name":"varchar"}}',
+    ),
+    (
+        ChangeType(("a",), INT, on_duplicate_keys=DuplicateKeys.KEEP_NEWEST),
+        (
+            '{"is":"change_type","path":["a"],"type":{"is":"primitive","name":"int32"},'
+            '"on_duplicate_keys":"KEEP NEWEST"}'
+        ),
+        None,
     ),
     (
         AddColumn(("a",), INT),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from shelduck.errors import InvalidRequest, Unsupported
@@ -13,6 +13,7 @@ from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
     DropColumn,
+    DuplicateKeys,
     MoveColumn,
     RenameColumn,
     SetComment,
@@ -411,6 +412,13 @@ def _expect_not_null(cursor: Cursor, expected: str) -> None:
 
 
 def _type_change(cursor: Cursor, path: Path) -> ChangeType:
-    """Read the type, and how values are converted to it."""
+    """Read the type, how values are converted to it, and what becomes of keys that meet."""
     kind = cursor.type()
-    return ChangeType(path, kind, *take_conversion(cursor))
+    how = ChangeType(path, kind, *take_conversion(cursor))
+    if not cursor.accept("ON", "DUPLICATE", "KEYS"):
+        return how
+    if cursor.accept("REFUSE"):
+        return replace(how, on_duplicate_keys=DuplicateKeys.REFUSE)
+    if not cursor.accept("KEEP", "NEWEST"):
+        raise cursor.failure("REFUSE or KEEP NEWEST")
+    return replace(how, on_duplicate_keys=DuplicateKeys.KEEP_NEWEST)

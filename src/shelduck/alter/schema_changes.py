@@ -21,6 +21,7 @@ from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
     DropColumn,
+    DuplicateKeys,
     MoveColumn,
     RenameColumn,
     SetComment,
@@ -109,6 +110,7 @@ def change_type(
     *,
     using: str | None = None,
     on_error: Literal["fail", "null"] = "fail",
+    on_duplicate_keys: Literal["refuse", "keep newest"] | None = None,
 ) -> ChangeType:
     """Change the type of a column, struct field, ``element``, ``key`` or ``value``.
 
@@ -121,10 +123,16 @@ def change_type(
         type: As in Spark SQL.
         using: A Spark SQL expression over the table's columns that makes the new values.
         on_error: What a value that cannot be converted becomes: an error, or NULL.
+        on_duplicate_keys: For a key of a UNIQUE or AGGREGATE table: whether rows whose keys become
+            equal are an error, or folded as a load does. By default, only SUM, MIN and MAX fold.
     """
     if on_error not in ("fail", "null"):
         raise InvalidRequest(f"on_error must be 'fail' or 'null', not {on_error!r}")
-    return ChangeType(split_name(path), declared_type(type), using, on_error == "null")
+    if on_duplicate_keys not in (None, "refuse", "keep newest"):
+        told = f"'refuse' or 'keep newest', not {on_duplicate_keys!r}"
+        raise InvalidRequest(f"on_duplicate_keys must be {told}")
+    folds = None if on_duplicate_keys is None else DuplicateKeys(on_duplicate_keys.upper())
+    return ChangeType(split_name(path), declared_type(type), using, on_error == "null", folds)
 
 
 def modify_column(

@@ -10,6 +10,7 @@ from shelduck.alter.undrop import stage_undrop
 from shelduck.errors import Conflict, InvalidRequest, Unsupported
 from shelduck.jobs.dictionary_proof import with_dictionaries
 from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking, submit_rollups
+from shelduck.keys.unique_keys import require_apart, told_of_keys
 from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.evolution.plan import names_rollup, plan_alter
 from shelduck.lake.handle import TableHandle
@@ -48,6 +49,16 @@ def _proof(
     if opens and of_dictionaries(plan.shadows):
         return with_dictionaries(unit, table, plan, found)
     return found
+
+
+def _refuse(
+    unit: UnitOfWork, table: TableVersion, plan: AlterPlan, found: Preflight | None
+) -> None:
+    """Raise the error of a job for values that certainly fail, and for keys that become equal."""
+    if found is not None:
+        found.refuse()
+    if plan.meeting:
+        require_apart(unit, table, plan)
 
 
 class ShapeVerbs(TableHandle, in_parts=True):
@@ -99,9 +110,9 @@ class ShapeVerbs(TableHandle, in_parts=True):
             )
         # Dictionaries take seconds, in which others may open a DuckDB file.
         if of_dictionaries(plan.shadows):
-            found = with_dictionaries(view, table, plan, None)
-            if found is not None:
-                found.refuse()
+            _refuse(view, table, plan, with_dictionaries(view, table, plan, None))
+        elif plan.meeting:
+            _refuse(view, table, plan, None)
         return submit(self._state, table, plan, changes, timeout, wait=wait)
 
     def undrop_column(self, path: str) -> Result:
@@ -175,9 +186,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
                     f"ALTER TABLE {self.name}: converting values or dropping a key cannot be"
                     " combined with changes of columns that rollups contain; write two statements"
                 )
-            proven = _proof(view, table, plan)
-            if proven is not None:
-                proven.refuse()
+            _refuse(view, table, plan, _proof(view, table, plan))
             return submit(self._state, table, plan, changes, timeout, indexes=indexes)
         if parts.made_anew(None if plan is None else plan.change):
             refuse_in_transaction(self._unit, "a change that rebuilds rollups")
@@ -243,6 +252,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
         if found is not None:
             narrows = found.narrows
             plan = plan_alter(table, changes, narrows=narrows) if narrows else found.told(plan)
+        if plan.meeting:
+            plan = told_of_keys(view, table, plan)
         return with_cost(self._state, table, plan)
 
     def rename(self, new_name: str) -> Result:

@@ -28,12 +28,13 @@ def compared_jobs(state: LakeState, table: TableVersion) -> Iterator[ComparedJob
     """Compare the published jobs of a table whose snapshots still exist; a query of Spark for each.
 
     Columns that an expression made are left out, since it may be random, and so are those that
-    an undo took from an older snapshot, or from files after that snapshot had expired.
+    an undo took from an older snapshot, or from files after that snapshot had expired. Jobs that
+    folded rows have fewer of them, and are left out.
     """
     with state.store.read() as connection:
         jobs = [j for j in catalog_jobs.jobs(connection) if j.table_id == table.id and j.published]
     for job in jobs:
-        if not job.is_understood or not job.work.conversions:
+        if not job.is_understood or not job.work.conversions or job.work.folded:
             continue
         undone = job.work.undoes
         if undone is not None and rows_around(state, table.id, undone.published) is None:

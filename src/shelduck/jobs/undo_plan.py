@@ -61,6 +61,11 @@ def refuse_not_published(job: Job) -> None:
         raise InvalidRequest(f"{told}: it is {job.state.value}, and changed nothing")
     if not job.work.conversions:
         raise InvalidRequest(f"{told}: it converted no column; {_instead(job)}")
+    if job.work.folded:
+        raise InvalidRequest(
+            f"{told}: it folded {job.work.folded} row(s) into others with equal keys;"
+            f" {_instead(job)}"
+        )
 
 
 def _instead(job: Job) -> str:

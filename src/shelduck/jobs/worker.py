@@ -42,19 +42,24 @@ from shelduck.jobs.job_record import Begun, JobRecord, ending, left_open, why_ca
 from shelduck.jobs.lots import Lots, pauses
 from shelduck.jobs.renewal import renew
 from shelduck.jobs.shares import Helper, Shares, files_left
-from shelduck.lake.done import discard
+from shelduck.keys.key_draft import meeting_keys
+from shelduck.keys.unique_keys import MeetingRows
+from shelduck.lake.done import Done, discard
 from shelduck.lake.evolution.plan import plan_alter
 from shelduck.lake.leases import is_gone, new_identity
 from shelduck.lake.results import Committed, TableName, Unchanged
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
-from shelduck.model.changes.change import AlterTable
+from shelduck.model.changes.change import AlterTable, DeleteRows, RewriteFiles, altered
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
+from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import live_rows
 from shelduck.model.shadows.shadows import Shadow, known_shadows
+from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.rollup import rollup_names
-from shelduck.model.tables.schema import Field
-from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.schema import Field, SnapshotId
+from shelduck.model.tables.table_version import Feature, TableVersion
+from shelduck.read.table_rows import TableRows
 from shelduck.rollups.builder import drop_unlisted, roll_up
 from shelduck.rollups.rollup_shape import refresh_by_id
 from shelduck.rollups.staged_alters import alter_with_rollups, stage_converted
@@ -86,6 +91,7 @@ class JobWorker:
         self._lots = Lots(state, self._record, show=show_progress)
         self._shares = Shares(state, self._record, self._lots)
         self._helper = Helper(state, number, self._name, show=show_progress)
+        self._meeting: MeetingRows | None = None
         self._lost = 0
         self._failed = 0
 
@@ -210,13 +216,18 @@ class JobWorker:
                 " add the file again, or delete its rows and insert them"
             )
             return None
+        meeting = Feature.KEYS in table.features and meeting_keys(table_keys(table), shadows)
         # If others write all the time, only lots get to the end.
-        if files_left(job, found, shadows) and not self._lost and not rollup_names(table):
+        is_alone = not (self._lost or meeting or rollup_names(table))
+        if files_left(job, found, shadows) and is_alone:
             whole = self._lots.written_whole(job, found, shadows)
             if whole is not None:
                 return self._publish_whole(job, found, shadows, *whole)
         if self._shares.convert(job, found, shadows):
             return None
+        if meeting and self._meeting is None:
+            plan = plan_alter(table, job.work.clauses, job.work.conversions)
+            self._meeting = MeetingRows(SnapshotId(job.base), folds=plan.folds)
         return self._publish(job, found, shadows)
 
     def _publish_whole(
@@ -245,7 +256,7 @@ class JobWorker:
             raise
         return Committed(done.snapshot.id)
 
-    def _publish(self, job: Job, found: Survey, shadows: Sequence[Shadow]) -> Committed | None:
+    def _publish(self, job: Job, found: Survey, shadows: tuple[Shadow, ...]) -> Committed | None:
         """Publish the converted columns, in files that begin at the same snapshot."""
         table = found.table
         columns = converted_columns(shadows, partial(self._nulls, table))
@@ -256,10 +267,22 @@ class JobWorker:
         unit = UnitOfWork(self._state)
         unit.is_of_job = True
         try:
-            change = stage_converted(unit, found.rows, change, job.work.conversions)
-            changes = [change, *copies.changes, *unit.workspace.changes()]
-            step = self._finish(found, job, told_of_nulls(columns))
-            extra = what_was_done(job, found, columns)
+            rows, folded = found.rows, Done(table)
+            if self._meeting is not None:
+                folded = self._meeting.folded(unit, rows, altered(table, change), shadows)
+                if left := folded_copies(folded, copies):
+                    discard(table, copies.paths)
+                    unit.rollback()
+                    self._lots.convert(job, found, left, shadows)
+                    return None
+                rows = rows_after(rows, folded)
+            change = stage_converted(unit, rows, change, job.work.conversions)
+            changes = [change, *copies.changes, *folded.changes, *unit.workspace.changes()]
+            gone = folded.counts.deleted
+            told = f"{gone} row(s) with equal keys folded into others" if gone else None
+            told = "; ".join(filter(None, (told_of_nulls(columns), told)))
+            step = replace(self._finish(found, job, told), folded=gone)
+            extra = what_was_done(job, found, columns, gone)
             done = self._record.commit(changes, table, step, unit, extra_info=extra)
         except OutcomeUnknown:
             raise
@@ -334,15 +357,38 @@ def publication(job: Job, table: TableVersion, files: frozenset[int]) -> AlterTa
     return replace(change, only_files=files)
 
 
-def what_was_done(job: Job, found: Survey, columns: Sequence[ConvertedColumn]) -> str:
+def folded_copies(folded: Done, copies: Done) -> set[int]:
+    """Return the files that lose rows of a commit that copies them; they are written again before.
+
+    A copy has the rows and deletes of its file, and other numbers.
+    """
+    deleted = (c.files for c in folded.changes if isinstance(c, DeleteRows))
+    sources = (c.sources for c in copies.changes if isinstance(c, RewriteFiles))
+    copied = {s.data_file_id for each in sources for s in each}
+    return copied.intersection(f.data_file_id for each in deleted for f in each)
+
+
+def rows_after(rows: TableRows, folded: Done) -> TableRows:
+    """Return the rows of a table as a folding leaves them."""
+    staged = StagedRows()
+    for change in folded.changes:
+        staged.stage(change)
+    return replace(rows, files=tuple(staged.over(rows.table, rows.files)))
+
+
+def what_was_done(
+    job: Job, found: Survey, columns: Sequence[ConvertedColumn], folded: int = 0
+) -> str:
     """Return as JSON what a job has done, for the snapshot that it publishes.
 
     Any reader of the lake finds it there, also when the job is forgotten.
     """
+    rows = live_rows(found.rows.files)
     told = {
         "job": job.id,
         "undoes": None if job.work.undoes is None else job.work.undoes.job,
-        "rows": live_rows(found.rows.files),
+        "rows": None if rows is None else rows - folded,
+        "folded": folded or None,
         "conversions": [column.recorded() for column in columns],
         "by": CREATED_BY,
     }

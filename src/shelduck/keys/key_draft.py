@@ -7,17 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.lake.evolution.arrangement import Arrangement, arrangement_of
-from shelduck.lake.evolution.plan import Partition, ShapeRules
+from shelduck.lake.evolution.arrangement import Arrangement, Partition, ShapeRules, arrangement_of
 from shelduck.model.changes.definition import Definition, Position
 from shelduck.model.changes.modify import ModifyColumn, Restatement, TableChange
 from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
+    ChangeTypeBack,
     DropColumn,
+    DuplicateKeys,
     SchemaChange,
     SchemaDraft,
 )
+from shelduck.model.shadows.shadows import Shadow, keeps_apart
 from shelduck.model.tables.keys import (
     Aggregation,
     KeyModel,
@@ -33,7 +35,6 @@ from shelduck.model.tables.partition import ResetSorting, SetSorting, SortKey
 from shelduck.model.tables.schema import Field, FieldId, Schema, path_text
 from shelduck.model.tables.table_version import PartitionColumn, TableVersion
 from shelduck.model.text.names import quote_name
-from shelduck.model.types.data_types import SIGNED, UNSIGNED, DataType, Decimal
 from shelduck.text.ddl.sorting import duckdb_name
 
 
@@ -64,7 +65,7 @@ class KeyDraft(ShapeRules):
     ``rows_fold``: a key of an AGGREGATE table is dropped, so that rows become equal. ``is_sorted``:
     the table is sorted by its keys, and stays so. ``partition`` are keys that stay in any case.
     ``dropped`` are the columns that are gone, with whether they were keys: `finish` judges them.
-    ``was`` is the model before.
+    ``was`` is the model before. ``asked`` is what statements say of keys that become equal.
     """
 
     table: str
@@ -74,6 +75,7 @@ class KeyDraft(ShapeRules):
     rows_fold: bool = False
     is_sorted: bool = False
     dropped: tuple[tuple[Field, bool], ...] = ()
+    asked: frozenset[DuplicateKeys | None] = frozenset()
 
     @classmethod
     def of(cls, table: TableVersion, partition: Partition) -> KeyDraft:
@@ -302,29 +304,35 @@ class KeyDraft(ShapeRules):
             raise InvalidRequest(
                 f"cannot alter sequence {here}: its order determines the last row of each key"
             )
-        if field.id in keys.columns and keys.folds:
-            self._refuse_same_keys(field, change, here)
+        if field.id in keys.columns:
+            # An undo brings all rows back, or none.
+            is_back = isinstance(change, ChangeTypeBack)
+            self.asked |= {DuplicateKeys.REFUSE if is_back else change.on_duplicate_keys}
 
-    def _refuse_same_keys(self, field: Field, change: ChangeType, here: str) -> None:
-        is_free = change.using is not None or change.on_error_null
-        if is_free or not _stay_apart(field.type, change.type):
-            raise Unsupported(
-                f"cannot change key {here} from {field.type} to {change.type}: different keys"
-                " could become equal; make a new table with CREATE TABLE ... AS SELECT"
-            )
+    @property
+    def folds(self) -> bool:
+        """Return whether rows whose keys become equal are folded: as asked, or if that says all."""
+        if self.asked - {None}:
+            return DuplicateKeys.REFUSE not in self.asked
+        keys = self.keys
+        if keys is None or keys.model is not KeyModel.AGGREGATE:
+            return False
+        return not any(how.replaces for _, how in keys.aggregations)
+
+    def folds_by(self, column: Field) -> bool:
+        """Return whether a column is a key by which rows are folded."""
+        return self.keys is not None and self.keys.folds and column.id in self.keys.columns
+
+    def meeting(self, shadows: Sequence[Shadow]) -> tuple[Shadow, ...]:
+        """Return the shadows of keys that may become equal."""
+        return meeting_keys(self.was, shadows)
 
 
-def _stay_apart(old: DataType, new: DataType) -> bool:
-    """Return whether different values stay different in the new type, which holds them all."""
-    before, after = str(old), str(new)
-    whole = (*SIGNED, *UNSIGNED)
-    if before in whole:
-        return after in (*whole, "varchar") or (isinstance(new, Decimal) and new.scale >= 0)
-    if isinstance(old, Decimal):
-        return after == "varchar" or (isinstance(new, Decimal) and new.scale >= old.scale)
-    if before == "date":
-        return after.startswith("timestamp")
-    return after == "varchar" and before in ("uuid", "boolean")
+def meeting_keys(keys: TableKeys | None, shadows: Sequence[Shadow]) -> tuple[Shadow, ...]:
+    """Return the shadows by which different keys of a table may become equal, with their rows."""
+    if keys is None or not keys.folds:
+        return ()
+    return tuple(s for s in shadows if s.old.id in keys.columns and not keeps_apart(s))
 
 
 def _sorting(keys: TableKeys, columns: Schema) -> tuple[SortKey, ...]:

@@ -5,26 +5,30 @@ Rows are merged when they are written, in one snapshot.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 from shelduck.catalog.commit.settled import is_settled, settled_at
+from shelduck.catalog.read import read
+from shelduck.engine.named_errors import SparkError, data_fault
 from shelduck.engine.session import DataFrame, SparkSession
-from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.lake.done import Counts, Done, Loaded
+from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.lookup import rows_of
 from shelduck.lake.results import TableName
 from shelduck.lake.table_changes import feed_since
 from shelduck.lake.unit import UnitOfWork
-from shelduck.model.changes.change import DeleteRows
+from shelduck.model.changes.change import DeleteRows, altered
 from shelduck.model.changes.records import Settling
-from shelduck.model.tables.keys import folds, table_keys
-from shelduck.model.tables.schema import Path
+from shelduck.model.shadows.shadows import Shadow, with_shadows
+from shelduck.model.tables.keys import TableKeys, folds, table_keys
+from shelduck.model.tables.schema import Path, SnapshotId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.scan.matching import Where
 from shelduck.read.scan.scan_frames import Origin
-from shelduck.read.table_rows import TableRows
+from shelduck.read.table_rows import TableRows, table_rows
 from shelduck.write.changes.append import appended, write_rows
 from shelduck.write.changes.delete import ORIGINS, deleted
 from shelduck.write.changes.inlining import moved_to_catalog
@@ -39,13 +43,17 @@ from shelduck.write.hooks import stage_rows
 from shelduck.write.merge.folding import GONE, Folding
 from shelduck.write.merge.key_ranges import near_keys
 from shelduck.write.merge.load_rows import (
+    MeetingKeys,
     alive_rows,
+    as_inserted,
+    different_keys,
     dying,
     folded_again,
     fresh_rows,
     matched_rows,
     ordered,
     outcomes,
+    repeated_keys,
     rows_of_keys,
     some_of_keys,
     some_twice,
@@ -57,6 +65,7 @@ from shelduck.write.merge.merge_rows import by_action
 from shelduck.write.parquet.kept import NUMBER, bring, can_bring, keep, shared
 from shelduck.write.parquet.origins import ACTION
 from shelduck.write.progress import write_progress
+from shelduck.write.shadow_rows import with_converted
 
 
 def folding_of(table: TableVersion) -> Folding | None:
@@ -283,12 +292,23 @@ def fold_rows(unit: UnitOfWork, rows: TableRows, since: int) -> Done:
     feed since then has last; without a feed, it is the one in the newest file. Rows of one snapshot
     are ordered by their row ids. The remaining row keeps the smallest row id.
     """
-    spark, changes = unit.state.spark, feed_since(unit, rows.table, since)
-    folding = folding_of(rows.table)
+    folding = Folding(rows.table, _keys_of(rows.table))
+    among = partial(rows_of_keys, folding=folding, since=since)
+    return _fold(unit, rows, feed_since(unit, rows.table, since), among)
+
+
+def _fold(
+    unit: UnitOfWork,
+    rows: TableRows,
+    changes: DataFrame | None,
+    among: Callable[[DataFrame], DataFrame],
+) -> Done:
+    """Return the folding of rows that are ``among`` those of some keys."""
+    spark, folding = unit.state.spark, folding_of(rows.table)
     assert folding is not None
     require_free_names(rows.table)
     frame = rows.frame(spark, None, (*ORIGINS, Origin.SNAPSHOT_ID))
-    found = keep(with_order(rows_of_keys(frame, folding, since), changes)).rows
+    found = keep(with_order(among(frame), changes)).rows
     again = keep(folded_again(found, folding))
     if not again.count:
         return Done(rows.table)
@@ -296,3 +316,149 @@ def fold_rows(unit: UnitOfWork, rows: TableRows, since: int) -> Done:
     counts = Counts(updated=again.count, deleted=dead.count - again.count)
     versions = Versions(counts, updated=again.rows, dead=dead.rows)
     return write_versions(spark, rows, versions, show_progress=unit.state.show_progress)
+
+
+def told_of_keys(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> AlterPlan:
+    """Return a plan that says which keys become equal, and what becomes of their rows.
+
+    They are counted only if Spark runs.
+    """
+    then = "are folded, which cannot be undone" if plan.folds else "are refused"
+    if not unit.state.has_spark:
+        return plan.telling(f"rows whose keys become equal {then}")
+    met = keys_that_meet(unit, table, plan)
+    if met is None:
+        return plan.telling("no different keys become equal")
+    return plan.telling(f"these keys become equal, and their rows {then}: {met}")
+
+
+def require_apart(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> None:
+    """Raise InvalidRequest if different keys become equal, unless their rows may be folded."""
+    met = None if plan.folds else keys_that_meet(unit, table, plan)
+    if met is not None:
+        raise equal_keys(table, met)
+
+
+def keys_that_meet(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> MeetingKeys | None:
+    """Return which different keys of a table become equal by a plan; a query of Spark.
+
+    None if none do, or if an expression fails for a row, which is left to the job to name.
+    """
+    folding_of(table)
+    assert plan.change is not None
+    shadows = [s for s in plan.shadows if s.old.id in _keys_of(table).columns]
+    keys = _keys(table, altered(table, plan.change), shadows)
+    old, new = (each.key_fields for each in keys)
+    needs_all = any(s.conversion.using is not None for s in shadows)
+    names = None if needs_all else [f.name for f in old]
+    rows = rows_of(unit, TableName.of(table)).frame(unit.state.spark, names)
+    try:
+        found = repeated_keys(with_converted(rows, shadows), old, new)
+        return different_keys(found, old, new)
+    except SparkError as error:
+        if data_fault(error) is None:
+            raise
+        return None
+
+
+def equal_keys(table: TableVersion, met: MeetingKeys) -> InvalidRequest:
+    """Return the error for keys that may not become equal."""
+    return InvalidRequest(
+        f"different keys of {table.full_name} would become equal: {met}; change them, or use ON"
+        " DUPLICATE KEYS KEEP NEWEST, which folds their rows as a load does and cannot be undone"
+    )
+
+
+@dataclass
+class MeetingRows:
+    """The rows whose keys a job makes equal: looked for in all files, and later in new ones only.
+
+    ``base`` is the snapshot in which the job began. If it ``folds`` none, different keys that
+    become equal are an error. ``seen`` are the files that were looked at, and
+    ``met`` are keys that several of their rows have.
+    """
+
+    base: SnapshotId
+    folds: bool
+    seen: frozenset[int] = frozenset()
+    met: tuple[DataFrame, ...] = ()
+
+    def folded(
+        self, unit: UnitOfWork, rows: TableRows, after: TableVersion, shadows: Sequence[Shadow]
+    ) -> Done:
+        """Return the folding of rows in the table that a job makes; nothing is committed.
+
+        The files of ``rows`` hold the converted columns beside their own.
+        """
+        self._look(unit, rows, after, shadows)
+        if not (self.folds and self.met):
+            return Done(after)
+        known = [f.id for f in _keys(rows.table, after, shadows)[1].key_fields]
+        by = Folding(after, replace(_keys_of(after), columns=tuple(known)))
+        met = reduce(DataFrame.unionAll, self.met).toDF(*(f.name for f in by.key_fields))
+        among = partial(rows_of_keys, folding=by, since=None, among=met)
+        done = _fold(unit, replace(rows, table=after), _came(unit, after, self.base), among)
+        unit.own(done)
+        since = rows.table.snapshot.id
+        unit.settle(Settling(after.id, frozenset({after.id}), since, alone=True))
+        return done
+
+    def _look(
+        self, unit: UnitOfWork, rows: TableRows, after: TableVersion, shadows: Sequence[Shadow]
+    ) -> None:
+        spark, fresh = unit.state.spark, tuple(f for f in rows.files if f.id not in self.seen)
+        if not fresh:
+            return
+        old, new = _keys(rows.table, after, shadows)
+        both = replace(rows, table=old.table)
+        frame = both.frame(
+            spark, list(dict.fromkeys(f.name for f in (*old.key_fields, *new.key_fields)))
+        )
+        if self.seen:
+            added = keep(new.only_keys(replace(both, files=fresh).frame(spark)).distinct())
+            near = near_keys(added.rows, new.key_fields, added.count)
+            frame = rows_of_keys(frame.where(near), new, None, shared(added.rows, added.count))
+        found = keep(repeated_keys(frame, old.key_fields, new.key_fields))
+        met = None
+        if found.count and not self.folds:
+            met = different_keys(found.rows, old.key_fields, new.key_fields)
+        if met is not None:
+            raise equal_keys(rows.table, met)
+        self.met += (found.rows.select("new.*"),) if found.count else ()
+        self.seen = frozenset(f.id for f in rows.files)
+
+
+def _keys(
+    table: TableVersion, after: TableVersion, shadows: Sequence[Shadow]
+) -> tuple[Folding, Folding]:
+    """Return the keys as they are and as they become, of a table that has both of them.
+
+    Keys that are new as columns are left out: all rows have one value there.
+    """
+    both = with_shadows(table, shadows)
+    return Folding(both, _keys_of(table)), Folding(both, _keys_of(after))
+
+
+def _keys_of(table: TableVersion) -> TableKeys:
+    keys = table_keys(table)
+    assert keys is not None
+    return keys
+
+
+def _came(unit: UnitOfWork, table: TableVersion, base: SnapshotId) -> DataFrame | None:
+    """Return when rows came, as a change feed says it; None if that is unknown.
+
+    Files that a job writes know nothing of it, but those of the snapshot ``base`` do.
+    """
+    since = feed_since(unit, table, base)
+    try:
+        with unit.state.store.read() as connection:
+            at = read.snapshot(connection, version=base)
+            before = read.table_by_id(connection, table.id, at, unit.state.info)
+    except NotFound:
+        return None
+    if since is None or before is None:
+        return None
+    rows = table_rows(unit.state.store, before, unit.state.layouts)
+    frame = rows.frame(unit.state.spark, [], (Origin.ROW_ID, Origin.SNAPSHOT_ID))
+    return as_inserted(frame).unionByName(since, allowMissingColumns=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from shelduck.engine.named_errors import unknown_columns
 from shelduck.engine.stopping import stopped_on_error
 from shelduck.lake.done import Done, Loaded
-from shelduck.lake.evolution.plan import SHAPE_RULES, Partition, ShapeRules
+from shelduck.lake.evolution.arrangement import SHAPE_RULES, Partition, ShapeRules
 from shelduck.lake.lookup import rows_of
 from shelduck.lake.results import Result, Staged, TableName
 from shelduck.lake.state import LakeState

@@ -66,6 +66,13 @@ def add_shadows(rows: DataFrame, shadows: Sequence[Shadow], *, counted: bool = F
     )
 
 
+def with_converted(rows: DataFrame, shadows: Sequence[Shadow]) -> DataFrame:
+    """Return the rows with the converted columns, without those that would be lost."""
+    for shadow in shadows:
+        rows = rows.where(~_is_bad(rows, shadow))
+    return rows.withColumns({shadow_name(s.field): _made(rows, s) for s in shadows})
+
+
 _PAST, _ROW = "__shelduck_past", "__shelduck_row"
 
 

@@ -308,11 +308,15 @@ def pace_job(store: Store, number: int, pace: JobPace) -> None:
         now = job(connection, number)
         if not now.is_open:
             raise Conflict(f"job {number} is already {now.state.value}")
-        old = connection.execute(sa.select(_c.work).where(_c.job_id == number)).scalar_one()
-        text = STORED_WORK.write(replace(now.work, pace=pace), old)
-        connection.execute(sa.update(_TABLE).where(_c.job_id == number).values(work=text))
+        _change_work(connection, replace(now.work, pace=pace), number)
 
     write_with_retries(store, change)
+
+
+def _change_work(connection: sa.Connection, work: JobWork, number: int) -> None:
+    old = connection.execute(sa.select(_c.work).where(_c.job_id == number)).scalar_one()
+    text = STORED_WORK.write(work, old)
+    connection.execute(sa.update(_TABLE).where(_c.job_id == number).values(work=text))
 
 
 def step_job(
@@ -347,6 +351,9 @@ def step_job(
     if connection.execute(sa.update(_TABLE).where(*condition).values(values)).rowcount != 1:
         now = job(connection, step.job_id)
         raise Conflict(f"job {now.id} is already {now.state.value}: {now.message or 'no message'}")
+    if step.folded:
+        work = job(connection, step.job_id).work
+        _change_work(connection, replace(work, folded=step.folded), step.job_id)
     if step.speed is not None:
         add_speed(connection, step.job_id, step.speed, present)
 

@@ -40,6 +40,7 @@ change:
   RENAME COLUMN c [TO] new_name
   MODIFY COLUMN c type [KEY | agg] [NOT NULL] [DEFAULT value] [COMMENT text] [FIRST | AFTER c]
   ALTER COLUMN c TYPE type [USING expression] [ON ERROR NULL]
+                           [ON DUPLICATE KEYS {REFUSE | KEEP NEWEST}]
   ALTER COLUMN c SET DEFAULT value | DROP DEFAULT | SET NOT NULL | DROP NOT NULL | COMMENT text
   ORDER BY (c, ...) [FROM r]
   SET PARTITIONED BY (key, ...) | RESET PARTITIONED BY

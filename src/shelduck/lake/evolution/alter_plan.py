@@ -87,6 +87,8 @@ class AlterPlan:
     that would do it, at ``speed`` each. ``refolds``: a job must combine rows, because a key is
     dropped. ``remakes``: a job must rebuild rollups of the table. ``proven`` says why columns
     become narrower by metadata. ``checks_rows`` are constraints that all rows must satisfy.
+    ``meeting`` are the new columns of keys that may become equal, whose rows a job then folds, if
+    it ``folds``, and refuses otherwise.
     """
 
     table: str
@@ -102,6 +104,8 @@ class AlterPlan:
     proven: tuple[str, ...] = ()
     checks_rows: tuple[str, ...] = ()
     renews: tuple[FieldId, ...] = ()
+    meeting: tuple[Shadow, ...] = ()
+    folds: bool = False
 
     @property
     def is_heavy(self) -> bool:
@@ -147,6 +151,15 @@ class AlterPlan:
             for s in self.steps
         ]
         return html_table(names, rows, f"ALTER TABLE {self.table}")
+
+    def telling(self, keys: str) -> AlterPlan:
+        """Return the plan whose conversions of keys say which ``keys`` become equal."""
+        clauses = {s.conversion.clause for s in self.meeting}
+        steps = (
+            replace(s, proof="; ".join(filter(None, (s.proof, keys)))) if n in clauses else s
+            for n, s in enumerate(self.steps)
+        )
+        return replace(self, steps=tuple(steps))
 
     def rewriting(
         self, files: int, rows: int, size: int, cores: int, speed: Speed, *, in_catalog: int

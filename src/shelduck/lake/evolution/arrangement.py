@@ -1,13 +1,14 @@
-"""How an ALTER TABLE changes a table's partition keys and sort order."""
+"""How an ALTER TABLE changes a table's partition keys and sort order, and what subjects allow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.changes.modify import ArrangementChange
-from shelduck.model.changes.schema_change import DropColumn, RenameColumn, SchemaChange
+from shelduck.model.changes.modify import ArrangementChange, TableChange
+from shelduck.model.changes.schema_change import DropColumn, RenameColumn, SchemaChange, SchemaDraft
 from shelduck.model.shadows.shadows import Shadow, keeps_order
 from shelduck.model.tables.partition import (
     BUCKET,
@@ -23,7 +24,7 @@ from shelduck.model.tables.partition import (
     resolve_keys,
 )
 from shelduck.model.tables.schema import Field, FieldId, Schema, path_text
-from shelduck.model.tables.table_version import PartitionColumn, TableVersion
+from shelduck.model.tables.table_version import Feature, PartitionColumn, TableVersion
 from shelduck.model.tables.writable import shadow_name
 from shelduck.model.text.names import split_list
 from shelduck.model.types.buckets import has_same_buckets
@@ -54,6 +55,55 @@ class Arrangement:
 
 
 NO_ARRANGEMENT = Arrangement((), ())
+
+Partition = tuple[PartitionColumn, ...]
+
+
+class ShapeRules:
+    """The rules of a subject for one ALTER of its table; those of a table without any allow all.
+
+    ``rows_fold``: rows become equal, so that a job must combine them. ``note`` says what the last
+    clause does in another way than it was asked to.
+    """
+
+    rows_fold: bool = False
+    note: str = ""
+
+    @property
+    def folds(self) -> bool:
+        """Return whether rows whose keys become equal are folded."""
+        return False
+
+    def folds_by(self, column: Field) -> bool:  # noqa: ARG002 - a subject needs it
+        """Return whether rows with equal values of a column may be folded."""
+        return False
+
+    def meeting(self, shadows: Sequence[Shadow]) -> tuple[Shadow, ...]:  # noqa: ARG002
+        """Return the shadows of keys that may become equal."""
+        return ()
+
+    def allowed(self, change: Any, columns: Schema) -> Any:  # noqa: ARG002 - a subject needs them
+        """Return a clause as the subject makes it; ``columns`` are those before it."""
+        return change
+
+    def follow(self, change: Any, columns: Schema, before: Schema) -> None:
+        """Follow a change of the columns, which were ``before``."""
+
+    def replaced(self, old: FieldId, new: FieldId) -> None:
+        """Follow a column that gets another id."""
+
+    def finish(
+        self, after: SchemaDraft, arrangement: Arrangement
+    ) -> tuple[SchemaDraft, Arrangement]:
+        """Return the table after all clauses, with what the subject makes of it."""
+        return after, arrangement
+
+    def refuse_beside(self, clauses: Sequence[TableChange], *, reads_rows: bool) -> None:
+        """Raise Unsupported for clauses that cannot be in one statement."""
+
+
+SHAPE_RULES: dict[Feature, Callable[[TableVersion, Partition], ShapeRules]] = {}
+"""The rules of each subject that has some; `shelduck.write.hooks` puts them in."""
 
 
 def arrangement_of(table: TableVersion) -> Arrangement:

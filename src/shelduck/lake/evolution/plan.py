@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
 
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
 from shelduck.lake.evolution.alter_plan import (
@@ -21,7 +20,9 @@ from shelduck.lake.evolution.alter_plan import (
 )
 from shelduck.lake.evolution.arrangement import (
     NO_ARRANGEMENT,
+    SHAPE_RULES,
     Arrangement,
+    ShapeRules,
     apply_arrangement,
     arrangement_of,
     follow,
@@ -73,46 +74,10 @@ from shelduck.model.tables.schema import (
     path_text,
     with_paths,
 )
-from shelduck.model.tables.table_version import Feature, PartitionColumn, TableVersion
+from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.tables.writable import Conversion, require_writable
 from shelduck.model.types.data_types import Primitive, type_text
 from shelduck.model.types.promotions import promotion
-
-Partition = tuple[PartitionColumn, ...]
-
-
-class ShapeRules:
-    """The rules of a subject for one ALTER of its table; those of a table without any allow all.
-
-    ``rows_fold``: rows become equal, so that a job must combine them. ``note`` says what the last
-    clause does in another way than it was asked to.
-    """
-
-    rows_fold: bool = False
-    note: str = ""
-
-    def allowed(self, change: Any, columns: Schema) -> Any:  # noqa: ARG002 - a subject needs them
-        """Return a clause as the subject makes it; ``columns`` are those before it."""
-        return change
-
-    def follow(self, change: Any, columns: Schema, before: Schema) -> None:
-        """Follow a change of the columns, which were ``before``."""
-
-    def replaced(self, old: FieldId, new: FieldId) -> None:
-        """Follow a column that gets another id."""
-
-    def finish(
-        self, after: SchemaDraft, arrangement: Arrangement
-    ) -> tuple[SchemaDraft, Arrangement]:
-        """Return the table after all clauses, with what the subject makes of it."""
-        return after, arrangement
-
-    def refuse_beside(self, clauses: Sequence[TableChange], *, reads_rows: bool) -> None:
-        """Raise Unsupported for clauses that cannot be in one statement."""
-
-
-SHAPE_RULES: dict[Feature, Callable[[TableVersion, Partition], ShapeRules]] = {}
-"""The rules of each subject that has some; `shelduck.write.hooks` puts them in."""
 
 
 def plan_alter(
@@ -140,6 +105,8 @@ def plan_alter(
     steps = tuple(fold.take(change, clause) for clause, change in enumerate(changes))
     fold.finish()
     after, arrangement = fold.after, fold.arrangement
+    has_keys = bool(fold.shadows) and Feature.KEYS in table.features
+    meeting = fold.rules.meeting(fold.shadows) if has_keys else ()
     return AlterPlan(
         name,
         steps,
@@ -151,6 +118,8 @@ def plan_alter(
         proven=tuple(narrows.values()),
         checks_rows=tuple(dict.fromkeys(fold.checks)),
         renews=fold.renews,
+        meeting=meeting,
+        folds=bool(meeting) and fold.rules.folds,
     )
 
 
@@ -315,6 +284,11 @@ class _Fold:
             return Weight(True, "the values are converted")
         old = self.after.columns.get(change.path, name)
         top = self.after.columns.get(change.path[:1], name)
+        if change.on_duplicate_keys is not None and not self.rules.folds_by(top):
+            raise InvalidRequest(
+                f"{path_text(change.path)} of {name} is not a key by which rows are folded; leave"
+                " ON DUPLICATE KEYS out"
+            )
         if any(top.id == s.field.id for s in self.shadows):
             raise InvalidRequest(f"the type of {path_text(change.path)} of {name} changes twice")
         if old.id > self.table.max_column_id and len(change.path) == 1:

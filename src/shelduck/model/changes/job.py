@@ -102,7 +102,8 @@ class JobWork:
     are rebuilt and published with them. ``indexes`` are the table and the rollups that the job
     changes. Older jobs do not record them; then it is the table alone. ``undoes`` is the job whose
     conversions these are in the other direction. ``pace`` may change while the job runs. A job that
-    ``renews`` columns rewrites older files by copying the others.
+    ``renews`` columns rewrites older files by copying the others. ``folded`` are the rows that a
+    published job folded, because keys became equal: how many it took away.
     """
 
     conversions: tuple[Conversion, ...] = ()
@@ -115,6 +116,7 @@ class JobWork:
     pace: JobPace = FULL_PACE
     undoes: Undone | None = None
     renews: tuple[FieldId, ...] = ()
+    folded: int = 0
 
     @property
     def makes_rollups(self) -> bool:
@@ -219,7 +221,7 @@ class JobStep:
     """How a commit changes a job, on condition that the job is still in one of the states.
 
     A count or message of None does not change. With ``worker``, the job must still belong to it.
-    ``speed`` adds to what the job has rewritten.
+    ``speed`` adds to what the job has rewritten. ``folded`` becomes part of its work.
     """
 
     job_id: int
@@ -231,6 +233,7 @@ class JobStep:
     last_file: int | None = None
     worker: str | None = None
     speed: JobSpeed | None = None
+    folded: int = 0
 
 
 _CLAUSE = one_of(**{clause.stored: clause.form for clause in CLAUSES.values()})
@@ -277,6 +280,7 @@ STORED_WORK: Stored[JobWork] = Stored(
         pace=replace(_PACE, absent=FULL_PACE),
         undoes=maybe(record(Undone, job=NUMBER, published=NUMBER, told=TEXT)),
         renews=each(NUMBER),
+        folded=replace(NUMBER, absent=0),
     ),
     without_classes(_CLASSES | {"RewriteOlderFiles": "rewrite"}),
 )

@@ -7,6 +7,7 @@ build and read the same values.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from operator import attrgetter
 
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
@@ -38,7 +39,7 @@ from shelduck.model.tables.schema import (
     require_free_name,
 )
 from shelduck.model.text.names import quote_text, require_storable
-from shelduck.model.text.stored import FLAG, TEXT, maybe, record
+from shelduck.model.text.stored import FLAG, TEXT, maybe, record, word
 from shelduck.model.types.data_types import DataType
 
 
@@ -84,23 +85,34 @@ class RenameColumn:
         return f"RENAME COLUMN {path_text(self.path)} TO {path_text((self.new_name,))}"
 
 
+class DuplicateKeys(Enum):
+    """What becomes of rows whose keys become equal; the catalog keeps the values."""
+
+    REFUSE = "REFUSE"
+    KEEP_NEWEST = "KEEP NEWEST"
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeType:
     """Change a type; a struct type is matched member by member by name.
 
     ``using`` is a Spark SQL expression that computes the new values. ``on_error_null``: values that
-    the new type cannot hold become NULL.
+    the new type cannot hold become NULL. ``on_duplicate_keys`` is for a key of a table that folds
+    rows; without it, they are folded only if no value is lost but to SUM, MIN and MAX.
     """
 
     path: Path
     type: DataType
     using: str | None = None
     on_error_null: bool = False
+    on_duplicate_keys: DuplicateKeys | None = None
 
     def __str__(self) -> str:
         text = f"ALTER COLUMN {path_text(self.path)} TYPE {self.type}"
         text += f" USING {self.using}" if self.using else ""
-        return f"{text} ON ERROR NULL" if self.on_error_null else text
+        text += " ON ERROR NULL" if self.on_error_null else ""
+        how = self.on_duplicate_keys
+        return text if how is None else f"{text} ON DUPLICATE KEYS {how.value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +355,7 @@ def _set_comment(draft: SchemaDraft, change: SetComment, table: str) -> SchemaDr
 
 
 _TYPE_PARTS = {"path": PATH_FORM, "type": TYPE_FORM, "using": maybe(TEXT), "on_error_null": FLAG}
+_TYPE_PARTS |= {"on_duplicate_keys": maybe(word(DuplicateKeys))}
 _BY_ID = Weight(False, "metadata only: columns are found by id")
 
 SCHEMA_CLAUSES: dict[type, Clause] = {

@@ -152,6 +152,22 @@ def keeps_order(shadow: Shadow) -> bool:
     return all(map(is_number, kinds)) or {*map(str, kinds)} <= _OF_CALENDAR
 
 
+def keeps_apart(shadow: Shadow) -> bool:
+    """Return whether different values of the old column always become different ones.
+
+    Nothing is rounded. But texts have many forms, and time zones decide about instants.
+    """
+    how, old, new = shadow.conversion, shadow.old.type, shadow.field.type
+    if how.using is not None or how.on_error_null or how.recalls:
+        return False
+    is_text = str(new) == "varchar"
+    if is_number(old):
+        return is_text or is_number(new)
+    if str(old) == "date":
+        return is_text or str(new) in ("timestamp_s", "timestamp_ms", "timestamp")
+    return is_text and str(old) in ("uuid", "boolean")
+
+
 def of_dictionaries(shadows: Sequence[Shadow]) -> tuple[Shadow, ...]:
     """Return conversions of texts and floats that may fail: dictionaries of files may prove them.
 

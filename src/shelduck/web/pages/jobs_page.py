@@ -91,7 +91,7 @@ def _lines(
         rate = pace_of(site.pace, job, now) if job.state is JobState.RUNNING else None
         left = timedelta(seconds=max(0, job.total - job.done) / rate) if rate else None
         has_converted = job.published is not None and job.is_understood and job.work.conversions
-        may_be_undone = bool(has_converted) and job.id not in undone
+        may_be_undone = bool(has_converted) and not job.work.folded and job.id not in undone
         record = _record(notes.get(job.published or 0, ""))
         lines.append(JobLine(job, _does(job), rate, left, job.is_held(now), may_be_undone, record))
     return lines

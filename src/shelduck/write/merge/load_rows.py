@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -15,9 +16,11 @@ from shelduck.write.merge.folding import GONE, ORDER, Folding
 from shelduck.write.merge.merge_clauses import MergeAction
 from shelduck.write.parquet.kept import Kept, shared
 from shelduck.write.parquet.origins import ACTION
+from shelduck.write.shadow_rows import shown
 
 _OLD = "__shelduck_old_{}"
 _COUNT = "__shelduck_count"
+_LONGEST = 200
 _ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION)
 
 
@@ -122,12 +125,76 @@ def with_order(rows: DataFrame, changes: DataFrame | None) -> DataFrame:
     return found.select(*map(backticked, rows.columns), order.alias(ORDER))
 
 
+def as_inserted(rows: DataFrame) -> DataFrame:
+    """Return what a change feed says of rows that are new; they have their ids and snapshots."""
+    came = F.lit("insert").alias("_change_type"), F.col(Origin.ROW_ID).alias("_row_id")
+    return rows.select(*came, F.col(Origin.SNAPSHOT_ID).alias("_commit_version"))
+
+
 def folded_again(rows: DataFrame, folding: Folding) -> DataFrame:
     """Return one row, with its row id, for each key that several rows have."""
     marked = rows.withColumn(GONE, F.lit(False))
     also = [F.min(Origin.ROW_ID).alias(Origin.ROW_ID), F.count("*").alias(_COUNT)]
     found = folding.folded(marked, also).where(F.col(_COUNT) > 1)
     return select_names(found, [*(f.name for f in folding.columns), Origin.ROW_ID])
+
+
+_MOST_TOLD = 3
+
+
+@dataclass(frozen=True, slots=True)
+class MeetingKeys:
+    """Keys that become equal: how many new ones there are, of how many rows, and some of them."""
+
+    count: int
+    rows: int
+    examples: tuple[str, ...]
+
+    def __str__(self) -> str:
+        more = self.count - len(self.examples)
+        told = ", ".join(self.examples) + (f", and {more} more" if more else "")
+        return f"{self.count} key(s) of {self.rows} rows: {told}"
+
+
+def repeated_keys(rows: DataFrame, old: Sequence[Field], new: Sequence[Field]) -> DataFrame:
+    """Return each new key that several rows have, and the least and the last of their old ones.
+
+    ``rows`` have the columns of both. The keys are structs: ``new``, ``least`` and ``last``.
+    """
+    pairs = rows.select(_struct(new).alias("new"), _struct(old).alias("old"))
+    ends = F.min("old").alias("least"), F.max("old").alias("last")
+    return pairs.groupBy("new").agg(F.count("*").alias(_COUNT), *ends).where(F.col(_COUNT) > 1)
+
+
+def different_keys(
+    found: DataFrame, old: Sequence[Field], new: Sequence[Field]
+) -> MeetingKeys | None:
+    """Return those of `repeated_keys` with different old keys; one query, two if there are some."""
+    found = found.where("NOT (least <=> last)")
+    [(count, rows)] = found.agg(F.count("*"), F.sum(_COUNT)).collect()
+    if not count:
+        return None
+    keys = _shown("least", old), _shown("last", old), _shown("new", new)
+    told = F.format_string("%s and %s become %s", *keys)
+    first = found.orderBy("new").limit(_MOST_TOLD).select(told).collect()
+    return MeetingKeys(count, rows, tuple(text for (text,) in first))
+
+
+def _struct(fields: Sequence[Field]) -> Column:
+    columns = (F.col(backticked(f.name)).alias(f"k{n}") for n, f in enumerate(fields))
+    return F.struct(*columns)
+
+
+def _shown(name: str, fields: Sequence[Field]) -> Column:
+    """Return a key as text: ('a', 1)."""
+    parts = list[Column]()
+    for n, field in enumerate(fields):
+        text = shown(F.col(f"{name}.k{n}"), field.type)
+        quote = F.lit("'" if str(field.type) == "varchar" else "")
+        parts.append(
+            F.coalesce(F.concat(quote, F.left(text, F.lit(_LONGEST)), quote), F.lit("NULL"))
+        )
+    return F.concat(F.lit("("), F.concat_ws(", ", *parts), F.lit(")"))
 
 
 def some_twice(rows: DataFrame, keys: Sequence[Field]) -> tuple[object, ...]:
