@@ -215,18 +215,21 @@ def wanted_lake(catalog: str) -> NamedLake:
 
 
 def connect(
-    catalog: str, data_path: str | None = None, conf: Sequence[str] = (), version: str | None = None
+    catalog: str,
+    data_path: str | None = None,
+    conf: Sequence[str] = (),
+    made: Mapping[str, Any] | None = None,
 ) -> Lake:
     """Return the lake of an address or a name, and create it if there is none.
 
-    ``conf`` are settings ``key=value`` for the Spark session that a command starts; ``version`` is
-    that of DuckLake for a lake that is made.
+    ``conf`` are settings ``key=value`` for the Spark session that a command starts; ``made`` is
+    what a lake that is made gets.
     """
     from shelduck.doors import connect as api
 
     wanted, how = _reached(catalog, conf)
     place = data_path or wanted.data_path
-    return api.connect(wanted.catalog, place, ducklake_version=version, **how)
+    return api.connect(wanted.catalog, place, **how, **(made or {}))
 
 
 def connect_existing(catalog: str, conf: Sequence[str] = ()) -> Lake:

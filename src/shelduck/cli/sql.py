@@ -31,13 +31,15 @@ def sql(
     *,
     data_path: DataPath = None,
     ducklake_version: DuckLakeVersion = None,
+    encrypted: Annotated[bool, typer.Option(help="encrypt the files of a new lake")] = False,
     limit: Annotated[int, typer.Option(help="maximum number of rows to print")] = 50,
     json: Json = False,
     conf: Conf = None,
 ) -> None:
     """Run SQL and print the rows of the last statement."""
     statements = _statements(text, file)
-    with connect(catalog, data_path, conf or (), ducklake_version) as lake:
+    made = {"ducklake_version": ducklake_version, "encrypted": encrypted}
+    with connect(catalog, data_path, conf or (), made) as lake:
         from shelduck.engine.failures import telling_spark
         from shelduck.engine.stopping import stopped_on_error
         from shelduck.lake.results import PlainRows

@@ -42,6 +42,7 @@ def connect(
     allow: Collection[str] | None = None,
     storage: Mapping[str, object] | None = None,
     ducklake_version: str | None = None,
+    encrypted: bool = False,
 ) -> Lake:
     """Return the lake at a catalog address, and create it if there is none.
 
@@ -61,19 +62,23 @@ def connect(
             ``path_style``, ``anonymous`` of an object store. The session's ``fs.s3a.*`` and then
             ``AWS_*`` in the environment say what it leaves open. It is stored nowhere.
         ducklake_version: ``1.0``, the default for new lakes, or ``1.1``, which needs DuckDB 2.0.
+        encrypted: Encrypt the files of a new lake, each by a key that the catalog has.
 
     Raises:
         InvalidRequest: the URL or data_path cannot be used, or contradicts the lake.
         CatalogUnavailable: the database cannot be reached.
         StorageUnavailable: the files cannot be reached; the message says why.
-        Unsupported: an unknown DuckLake version, an encrypted lake, a session without a connector.
+        Unsupported: an unknown DuckLake version, a session without a connector, an encrypted lake
+            over Spark Connect.
     """
     if timestamp not in ("ltz", "ntz"):
         raise InvalidRequest(f"timestamp must be 'ltz' or 'ntz', not {timestamp!r}")
     settings = storage_settings(storage)
     store = open_store(url)
     with _closed_on_error(store):
-        found = _opened(store, data_path, settings, spark, ducklake_version)
+        found = _opened(
+            store, data_path, settings, spark, version=ducklake_version, encrypted=encrypted
+        )
         found = found if allow is None else limited_to(found, allow, data_path)
         state = LakeState(store, found, spark, author, show_progress=progress, storage=settings)
     state.ntz, state.trust_views, state.config = timestamp == "ntz", trust_views, {**(config or {})}
@@ -85,7 +90,9 @@ def _opened(
     data_path: str | None,
     settings: StorageSettings,
     spark: SparkSession | None,
+    *,
     version: str | None,
+    encrypted: bool,
 ) -> LakeInfo:
     """Return the lake; one that does not exist is made once it is known where files can go."""
     wanted = None if version is None else known_format(version)
@@ -94,8 +101,8 @@ def _opened(
     except NotFound:
         if data_path is not None:
             require_folder(data_path)
-            _require_reached(absolute_data_path(data_path), settings, spark)
-        return open_or_create_lake(store, data_path, version=version)
+            _require_reached(absolute_data_path(data_path), settings, spark, encrypted=encrypted)
+        found = open_or_create_lake(store, data_path, version=version, encrypted=encrypted)
     if wanted is not None and wanted.version != found.version:
         is_newer = wanted.after(known_format(found.version))
         migrate = ", or migrate the lake (shelduck migrate)" if is_newer else ""
@@ -103,17 +110,24 @@ def _opened(
             f"the lake in {store.where} has DuckLake version {found.version!r}, not {version!r};"
             f" leave out ducklake_version{migrate}"
         )
-    _require_reached(found.data_path, settings, spark)
+    if encrypted and not found.encrypted:
+        raise InvalidRequest(
+            f"the lake in {store.where} is not encrypted, and only a new lake can be; leave out"
+            " encrypted, or copy its tables to another lake"
+        )
+    _require_reached(found.data_path, settings, spark, encrypted=found.encrypted)
     return found
 
 
-def _require_reached(data_path: str, settings: StorageSettings, spark: SparkSession | None) -> None:
+def _require_reached(
+    data_path: str, settings: StorageSettings, spark: SparkSession | None, *, encrypted: bool
+) -> None:
     """Raise an error that says what is wrong if Python or Spark cannot reach the data path."""
     require_known(data_path, settings)
     reach(data_path, settings, spark)
     if spark is not None:
         # A session that is not given is looked at when it is needed.
-        require_connector(spark, data_path)
+        require_connector(spark, data_path, encrypted=encrypted)
     require_place(data_path)
 
 

@@ -26,6 +26,7 @@ from shelduck.model.changes.change import (
     Verb,
 )
 from shelduck.model.files.data_file import DataFile, NewDataFile, deletes_seen
+from shelduck.model.files.place import same_file
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.write.parquet.partition_keys import directory_beside
@@ -85,8 +86,9 @@ def _placed(table: TableVersion, write: str, number: int, file: NewDataFile) -> 
         name = f"{directory_beside(table.path, file.path)}{write}-{number}.parquet"
     deletes = file.deletes
     if deletes is not None:
-        deletes = replace(deletes, path=f"{write}/{number}-deletes.parquet")
-    return replace(file, path=name, deletes=deletes)
+        dead = same_file(deletes.path, f"{write}/{number}-deletes.parquet")
+        deletes = replace(deletes, path=dead)
+    return replace(file, path=same_file(file.path, name), deletes=deletes)
 
 
 def _pairs(old: NewDataFile, new: NewDataFile) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from shelduck.catalog.read.kept_tables import KeptTables
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.engine.files.reaching import reach, require_connector
 from shelduck.engine.session import SparkSession, is_stopped, session_for, time_zone
+from shelduck.engine.stores.homes import hide_secrets_in_log
 from shelduck.errors import InvalidRequest
 from shelduck.lake.leases import Leases
 from shelduck.model.changes.change import CommitInfo
@@ -63,6 +64,8 @@ class LakeState:
         self.leases = Leases(self.store)
         self.tables = KeptTables(self.info)
         reach(self.info.data_path, self.storage, self.given_spark)
+        if self.info.encrypted:
+            hide_secrets_in_log()
 
     def __repr__(self) -> str:
         return f"LakeState({self.store.where!r})"
@@ -109,7 +112,7 @@ class LakeState:
     def require_spark_reaches(self, spark: SparkSession) -> None:
         """Let a session reach the lake's files; Unsupported if it lacks the connector."""
         reach(self.info.data_path, self.storage, spark)
-        require_connector(spark, self.info.data_path)
+        require_connector(spark, self.info.data_path, encrypted=self.info.encrypted)
 
     def commit_info(self, message: str | None = None, extra_info: str | None = None) -> CommitInfo:
         """Return author, message and extra info for a commit of this lake."""

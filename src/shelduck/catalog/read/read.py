@@ -41,7 +41,7 @@ from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound
 from shelduck.model.changes.change import Entry, Verb, parse_entries
 from shelduck.model.files.place import require_allowed
 from shelduck.model.tables.lengths import limited
-from shelduck.model.tables.options import OPTION_NAMES, table_options
+from shelduck.model.tables.options import ENCRYPTED, OPTION_NAMES, table_options
 from shelduck.model.tables.schema import FieldId, SnapshotId, TableId
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.text.names import INSIDE, shown_schema
@@ -72,7 +72,7 @@ _TABLE: sa.BindParameter[Any] = sa.bindparam("table", type_=BIGINT)
 _SCHEMA: sa.BindParameter[Any] = sa.bindparam("schema", type_=BIGINT)
 _option = tables.metadata.c
 OPTIONS = sa.select(_option.key, _option.value, _option.scope, _option.scope_id).where(
-    _option.key.in_(OPTION_NAMES),
+    _option.key.in_((*OPTION_NAMES, ENCRYPTED)),
     sa.or_(
         _option.scope.is_(None),
         sa.and_(_option.scope == "table", _option.scope_id == _TABLE),

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from shelduck.catalog.read import queries
+from shelduck.catalog.read.files.data_files import sealed
 from shelduck.catalog.read.metadata_rows import partition_keys
 from shelduck.catalog.read.overview.partitions import FilesAt, files_at
 from shelduck.catalog.read.queries import (
@@ -305,7 +306,7 @@ class DeleteFileVersion:
     path: str
     begin_snapshot: int
     is_plain: bool
-    """True for Parquet that is not encrypted."""
+    """True for Parquet."""
     count: int
     """The number of positions that it names."""
 
@@ -342,9 +343,11 @@ def delete_file_versions(
             found[row.data_file_id].append(
                 DeleteFileVersion(
                     row.delete_file_id,
-                    file_place(table, row.path, row.path_is_relative),
+                    sealed(
+                        table, file_place(table, row.path, row.path_is_relative), row.encryption_key
+                    ),
                     row.begin_snapshot,
-                    row.format.lower() == "parquet" and row.encryption_key is None,
+                    row.format.lower() == "parquet",
                     row.delete_count,
                 )
             )

@@ -20,6 +20,7 @@ from shelduck.ducklake.checked import RESTORE
 from shelduck.ducklake.format import DEFAULT, FORMATS, VERSIONS, known_format
 from shelduck.errors import AlreadyExists, CorruptLake, InvalidRequest, NotFound, Unsupported
 from shelduck.model.files.place import normal, require_allowed, split_address, storage_path
+from shelduck.model.tables.options import ENCRYPTED
 
 
 def _created_by() -> str:
@@ -44,14 +45,19 @@ class LakeInfo:
     version: str
     created_by: str
     roots: tuple[str, ...] | None = None
+    encrypted: bool = False
 
 
 def create_lake(
-    store: Store, data_path: str | None = None, *, version: str | None = None
+    store: Store,
+    data_path: str | None = None,
+    *,
+    version: str | None = None,
+    encrypted: bool = False,
 ) -> LakeInfo:
     """Create an empty lake and return it; tables of others in the database are left alone.
 
-    ``version`` is that of DuckLake, by default 1.0.
+    ``version`` is that of DuckLake, by default 1.0. The files of an ``encrypted`` lake are.
 
     ``data_path`` is where the files go: a folder or a URL such as ``s3://bucket/lake``. Only a
     DuckDB file has a default, ``<file>.files/``. Raises AlreadyExists if there is already a lake,
@@ -70,7 +76,7 @@ def create_lake(
             _refuse_half_a_lake(store, present)
             for table in made.metadata.tables.values():
                 connection.execute(CreateTable(table))
-            _insert_first_rows(connection, path, made.version)
+            _insert_first_rows(connection, path, made.version, encrypted=encrypted)
             ensure_own_tables(store, connection)
     except Contention:
         # DuckDB does not take our lock: it may have created its lake in between.
@@ -78,14 +84,14 @@ def create_lake(
             raise
         raise _has_one(store) from None
     store.use(made)
-    return LakeInfo(path, made.version, created_by=CREATED_BY)
+    return LakeInfo(path, made.version, created_by=CREATED_BY, encrypted=encrypted)
 
 
 def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
     """Return the lake in a catalog database after checking that it can be used.
 
     Raises NotFound (no lake here), InvalidRequest (its files are not at ``data_path``), Unsupported
-    (another DuckLake version, or encrypted), CorruptLake.
+    (another DuckLake version), CorruptLake.
     """
     if not store.exists():
         raise NotFound(f"there is no lake in {store.where}: the file does not exist", about="lake")
@@ -96,11 +102,6 @@ def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
             f"the lake in {store.where} has DuckLake version {version!r}, but Shelduck supports"
             f" only {VERSIONS} (DuckDB creates it with DUCKLAKE_VERSION {DEFAULT.version!r})"
         )
-    if options.get("encrypted") == "true":
-        raise Unsupported(
-            f"the lake in {store.where} is encrypted, which Spark does not support; copy it with"
-            " DuckDB to a lake without encryption"
-        )
     stored = absolute_data_path(_required_path(store, _option(store, options, "data_path")))
     if data_path and storage_path(absolute_data_path(data_path)) != storage_path(stored):
         raise InvalidRequest(
@@ -108,11 +109,16 @@ def open_lake(store: Store, data_path: str | None = None) -> LakeInfo:
             f" {absolute_data_path(data_path)!r}; leave out data_path"
         )
     store.use(FORMATS[version])
-    return LakeInfo(stored, version, created_by=options.get("created_by", ""))
+    created_by, encrypted = options.get("created_by", ""), options.get(ENCRYPTED) == "true"
+    return LakeInfo(stored, version, created_by=created_by, encrypted=encrypted)
 
 
 def open_or_create_lake(
-    store: Store, data_path: str | None = None, *, version: str | None = None
+    store: Store,
+    data_path: str | None = None,
+    *,
+    version: str | None = None,
+    encrypted: bool = False,
 ) -> LakeInfo:
     """Return the lake, creating it if there is none; safe if several processes do this at once."""
     try:
@@ -120,7 +126,7 @@ def open_or_create_lake(
     except NotFound:
         pass
     try:
-        return create_lake(store, data_path, version=version)
+        return create_lake(store, data_path, version=version, encrypted=encrypted)
     except AlreadyExists:
         return open_lake(store, data_path)
 
@@ -155,12 +161,14 @@ def _refuse_half_a_lake(store: Store, present: set[str]) -> None:
         )
 
 
-def _insert_first_rows(connection: sa.Connection, data_path: str, version: str) -> None:
+def _insert_first_rows(
+    connection: sa.Connection, data_path: str, version: str, *, encrypted: bool
+) -> None:
     options = {
         "version": version,
         "created_by": CREATED_BY,
         "data_path": data_path,
-        "encrypted": "false",
+        ENCRYPTED: "true" if encrypted else "false",
     }
     connection.execute(
         sa.insert(tables.metadata), [{"key": key, "value": value} for key, value in options.items()]

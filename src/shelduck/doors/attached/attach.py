@@ -57,6 +57,7 @@ def attach(
     allow: Collection[str] | None = None,
     storage: Mapping[str, object] | None = None,
     ducklake_version: str | None = None,
+    encrypted: bool = False,
 ) -> Lake:
     """Make a lake a catalog of a session: ``spark.sql("SELECT … FROM lake.main.events")``.
 
@@ -70,7 +71,7 @@ def attach(
         url, data_path: As for `connect`; by default the session's settings
             ``spark.sql.catalog.NAME.uri`` and ``.data-path``.
         default: Whether names without a catalog mean this one (``USE name.main``).
-        author, trust_views, allow, storage, ducklake_version: As for `connect`.
+        author, trust_views, allow, storage, ducklake_version, encrypted: As for `connect`.
 
     Raises:
         AlreadyExists: the session has a catalog of that name.
@@ -88,6 +89,7 @@ def attach(
         allow=allow,
         storage=storage,
         ducklake_version=ducklake_version,
+        encrypted=encrypted,
     )
     _put(spark, name, found, default=default)
     return found
@@ -339,6 +341,7 @@ def session(
     config: Mapping[str, str] | None = None,
     storage: Mapping[str, object] | None = None,
     ducklake_version: str | None = None,
+    encrypted: bool = False,
 ) -> SparkSession:
     """Return a Spark session with a lake attached and in use: ``spark.sql("SHOW TABLES")``.
 
@@ -351,16 +354,17 @@ def session(
         name: What the catalog is called.
         config: Settings of a session that is made, by their names in Spark.
         storage: How to reach an object store, as `connect` takes it.
-        ducklake_version: The version of a lake that is made, as `connect` takes it.
+        ducklake_version, encrypted: What a lake that is made gets, as `connect` takes it.
 
     Raises what `attach` raises.
     """
-    spark, version = session_for(config), ducklake_version
-    lakes, asked = _session(spark).lakes, (url, data_path, storage, ducklake_version)
+    spark = session_for(config)
+    made: dict[str, Any] = {"ducklake_version": ducklake_version, "encrypted": encrypted}
+    lakes, asked = _session(spark).lakes, (url, data_path, storage, made)
     known = lakes.get(name.lower())
     if known is not None and known.asked == asked:
         _use(spark, name)
         return spark
-    attach(spark, name, url, data_path, default=True, storage=storage, ducklake_version=version)
+    attach(spark, name, url, data_path, default=True, storage=storage, **made)
     lakes[name.lower()].asked = asked
     return spark

@@ -41,7 +41,8 @@ _PACKAGES = {
     "python": "TextRows FromPython Sidecar CatalogCall",
     "plans": "ScalaSeq NodeChange LakeStrategies LakeRows LakeRule",
     "write": "BucketHash FieldIds HeldValues IdWriteSupport ChangeWriter UploadedParts ComposedFile"
-    " PlainColumns CopyingWriter LakeCommitter FinalPlaces AttemptFiles ReportedWriters",
+    " PlainColumns CopyingWriter LakeCommitter FinalPlaces AttemptFiles PlainView UnboundStream"
+    " SealedFiles ReportedWriters",
     "scan": "DamagedLake LakeFileIndex KeptVector CountedVector TextVector TextBatches CheckedRows"
     " OpenedFile ReadWhole KeptPositions DeletedPositions KeptRows ReadKept SafeFilters LakeParquet"
     " DictionaryPages ReadDictionaries DictionaryFormat",

@@ -334,6 +334,12 @@ class ClassicEngine(Engine):
     def writer(self) -> FileWriter:
         return FileWriter(self.spark, *self._classes)
 
+    def sealed_file(self, path: str, key: str | None, options: str) -> Any:
+        return self._classes.plans.sealed(java_session(self.spark), path, key, options)
+
+    def unbound_file(self, content: bytes, key: str | None) -> bytes:
+        return bytes(self._classes.plans.unbound(content, key))
+
     def bucket_hash(self, value: Column) -> Column:
         return classic_column(self._new("BucketHash").of(java_column(value)))
 

@@ -22,8 +22,9 @@ from shelduck.engine.bridge.classes import class_name
 from shelduck.engine.bridge.jvm import current_thread, java_session
 from shelduck.engine.bridge.relation import Constant, Deletes, FileEntry, FileRelation
 from shelduck.engine.named_errors import told_to_java
-from shelduck.engine.stores.homes import listed_path, spark_options, spark_path
+from shelduck.engine.stores.homes import KEY_MARK, listed_path, spark_options, spark_path
 from shelduck.errors import Unsupported
+from shelduck.model.files.place import key_of, same_file
 
 NULL = "\\N"
 _OK = "ok\n"
@@ -45,10 +46,15 @@ _TABLE = "shelduck.table"
 _COLUMNS = "shelduck.columns"
 _UNTRUSTED = "shelduck.untrusted"
 _DICTIONARY = "shelduck.dictionary"
+ENCRYPTED = {"shelduck.encrypted": "true"}
+"""The option of a scan or a write of encrypted files."""
 
 
-def file_rows(entries: Iterable[FileEntry], *, with_deletes: bool) -> str:
-    """Return one row per file for ``LakeFileIndex``: path, size, numbers, constants, deletes."""
+def file_rows(entries: Iterable[FileEntry], *, with_deletes: bool, encrypted: bool = False) -> str:
+    """Return one row per file for ``LakeFileIndex``: path, size, numbers, constants, deletes, keys.
+
+    Only rows of ``encrypted`` files have keys: that of the file, and that of its delete file.
+    """
     rows = []
     for entry in entries:
         dead = None if entry.deletes is None else entry.deletes.count
@@ -61,9 +67,18 @@ def file_rows(entries: Iterable[FileEntry], *, with_deletes: bool) -> str:
             # Without this error, the scan would show rows that are deleted.
             message = f"{entry.path} has deletes, but the relation was made without"
             raise ValueError(message)
+        if encrypted:
+            deleted = None if entry.deletes is None else entry.deletes.file
+            fields += [NULL if p is None else _text(key_text(p)) for p in (entry.path, deleted)]
         rows.append("\t".join(fields))
     rows.append("")
     return "\n".join(rows)
+
+
+def key_text(path: str) -> str | None:
+    """Return the key of a file for Java, so that logs of Python hide it; None without a key."""
+    key = key_of(path)
+    return None if key is None else KEY_MARK + key
 
 
 def relation_options(asked: FileRelation) -> dict[str, str]:
@@ -75,6 +90,8 @@ def relation_options(asked: FileRelation) -> dict[str, str]:
         found[_UNTRUSTED] = rows_of([name] for name in asked.untrusted)
     if asked.dictionary is not None:
         found[_DICTIONARY] = str(asked.dictionary)
+    if asked.encrypted:
+        found |= ENCRYPTED
     return found | ({_WANTS_DELETED: "true"} if asked.wants_deleted else {})
 
 
@@ -143,7 +160,7 @@ class Listing:
         self._measurer = asked.measurer
         self._statistics = asked.statistics
         self._constants = len(asked.constants)
-        self._with_deletes = asked.with_deletes
+        self._how = {"with_deletes": asked.with_deletes, "encrypted": asked.encrypted}
 
     def apply(self, filters: str) -> str:
         """Return the files for filters, or what else Java asks; no error may leave it."""
@@ -155,7 +172,7 @@ class Listing:
             if filters == _STATISTICS:
                 return _OK + rows_of([] if self._statistics is None else self._statistics())
             entries = self._checked(self._lister(texts(filters)))
-            return _OK + file_rows(entries, with_deletes=self._with_deletes)
+            return _OK + file_rows(entries, **self._how)
         except Exception as error:  # noqa: BLE001 - it goes on in Java, which fails the query
             return f"failed\n{_text(told_to_java(error))}\n"
 
@@ -177,10 +194,11 @@ def _for_spark(entry: FileEntry) -> FileEntry:
     path, deletes = listed_path(entry.path), entry.deletes
     if deletes is not None and deletes.file is not None:
         file = listed_path(deletes.file)
-        deletes = deletes if file == deletes.file else replace(deletes, file=file)
+        if file != deletes.file:
+            deletes = replace(deletes, file=same_file(deletes.file, file))
     if path == entry.path and deletes is entry.deletes:
         return entry
-    return replace(entry, path=path, deletes=deletes)
+    return replace(entry, path=same_file(entry.path, path), deletes=deletes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,13 +207,14 @@ class Report:
 
     If the file is in its last place, ``working`` are the directories in which Spark would have put
     it. ``is_repeated``: an earlier attempt of the task may have left files. ``footer`` is None if
-    this Spark does not show it.
+    this Spark does not show it. ``key`` is that of an encrypted file, in base64.
     """
 
     working: str
     is_repeated: bool
     size: int
     footer: bytes | None
+    key: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,16 +266,26 @@ class FileWriter:
         return {"shelduck.moved.ids": rows_of([str(number)] for number in ids)}
 
     def save(
-        self, writer: DataFrameWriter, place: str, *, keys: Sequence[str] | None = None
+        self,
+        writer: DataFrameWriter,
+        place: str,
+        *,
+        keys: Sequence[str] | None = None,
+        encrypted: bool = False,
     ) -> None:
         """Write by `write_format`, once, into the directory of a write, ``place``.
 
         With ``keys``, the names of the partition keys as paths have them, tasks write into the
         directories that DuckDB would choose, beside ``place``, under names that begin with that of
-        the write. A key with an empty name has no directory. Only files that `taken` tells are
-        results: others may come from tasks that failed.
+        the write. A key with an empty name has no directory. With ``encrypted``, each file gets a
+        key of its own. Only files that `taken` tells are results: others may come from tasks that
+        failed.
         """
-        options = {_REPORTS: self.name, **spark_options([place])}
+        options = {
+            _REPORTS: self.name,
+            **spark_options([place]),
+            **(ENCRYPTED if encrypted else {}),
+        }
         if keys is not None:
             options[_PARTITION_NAMES] = rows_of([keys])
         writer.options(**options).save(spark_path(place))
@@ -270,8 +299,9 @@ class FileWriter:
         return {name: _report(*told) for name, *told in rows}
 
 
-def _report(working: str, again: str, size: str, footer: str) -> Report:
-    return Report(working, bool(again), int(size), b64decode(footer) if footer else None)
+def _report(working: str, again: str, size: str, footer: str, key: str) -> Report:
+    known = b64decode(footer) if footer else None
+    return Report(working, bool(again), int(size), known, key.removeprefix(KEY_MARK) or None)
 
 
 def check_settings(spark: SparkSession, schema: str) -> None:

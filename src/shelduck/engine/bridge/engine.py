@@ -291,6 +291,14 @@ class Engine:
         """
         return None
 
+    def sealed_file(self, path: str, key: str | None, options: str) -> Any:  # noqa: ARG002
+        """Return an encrypted file in Java, as a plain one; Unsupported without a JVM."""
+        raise Unsupported(f"file {path} is encrypted, which needs a driver with a JVM")
+
+    def unbound_file(self, content: bytes, key: str | None) -> bytes:  # noqa: ARG002
+        """Return an encrypted file of pyarrow as DuckDB has it; Unsupported without a JVM."""
+        raise Unsupported("a file is to be encrypted, which needs a driver with a JVM")
+
     def bucket_hash(self, value: Column) -> Column | None:  # noqa: ARG002
         """Return DuckDB's hash for buckets, a 31-bit int, of a column of bigint, double or binary.
 

@@ -130,6 +130,7 @@ class FileRelation:
     ``chooser`` is what `ClassicEngine.add_rule` calls. ``measurer`` gets rows of COUNT, MIN or MAX
     and a column, or COUNT alone; it answers for all files or None. ``statistics`` returns what
     Spark's cost-based optimizer wants to know, as rows of ``LakeFileIndex.statistics``.
+    With ``encrypted``, files may be `SealedPath`.
     """
 
     read_schema: T.StructType
@@ -148,3 +149,4 @@ class FileRelation:
     chooser: object | None = None
     measurer: Measurer | None = None
     statistics: Statistics | None = None
+    encrypted: bool = False

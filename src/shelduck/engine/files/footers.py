@@ -1,9 +1,15 @@
-"""Parquet files opened, and their footers: in threads for few files, otherwise in executors."""
+"""Parquet files opened, and their footers: in threads for few files, otherwise in executors.
+
+The bridge reads encrypted files, and makes them as DuckDB does: pyarrow cannot read those of DuckDB.
+"""
 
 from __future__ import annotations
 
+import base64
+import io
+import secrets
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +19,16 @@ import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from shelduck.engine.bridge import engine_for
+from shelduck.engine.bridge.codec import key_text, rows_of
+from shelduck.engine.bridge.engine import Engine
 from shelduck.engine.files.file_systems import filesystem
 from shelduck.engine.files.physical import BatchFunction, map_batches
 from shelduck.engine.files.storage import TAIL, Listed, read_tail
+from shelduck.engine.stores.homes import listed_path, spark_options
 from shelduck.engine.stores.store_errors import told_of_storage
 from shelduck.errors import CorruptLake, ShelduckError, Unsupported
+from shelduck.model.files.place import SealedPath, key_of
 
 _IN_THREADS = 64
 _THREADS = 16
@@ -28,10 +39,10 @@ RESTORE = "restore it from a backup, and look at the lake with shelduck check"
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """A footer, parsed, and its length in bytes as DuckLake counts it."""
+    """A footer, parsed, and its length in bytes as DuckLake counts it, None if unknown."""
 
     metadata: parquet.FileMetaData
-    size: int
+    size: int | None
 
 
 def read_footers(spark: SparkSession, directory: str, listed: Sequence[Listed]) -> Iterator[Footer]:
@@ -123,6 +134,10 @@ def opened(path: str, kind: str = "file", table: str = "") -> Iterator[parquet.P
     Raises CorruptLake if it is missing or cannot be read, StorageUnavailable if its storage fails.
     """
     with told_of_file(path, kind, table):
+        if key_of(path) is not None:
+            with _sealed(path) as source:
+                yield parquet.ParquetFile(source, page_checksum_verification=True)
+            return
         files, name = filesystem(path)
         with files.open_input_file(name) as source:
             yield parquet.ParquetFile(source, page_checksum_verification=True)
@@ -164,3 +179,71 @@ def metadata_of(path: str, kind: str = "file", table: str = "") -> parquet.FileM
     """Return what the footer of a file says."""
     with opened(path, kind, table) as source:
         return source.metadata
+
+
+def encrypted_file(
+    path: str, write: Callable[[Mapping[str, Any]], bytes]
+) -> tuple[SealedPath, bytes]:
+    """Return the path and the bytes of a file with a new key, as DuckDB encrypts it.
+
+    ``write`` makes the file by the settings that pyarrow gets. Unsupported for an older pyarrow.
+    """
+    key = secrets.token_bytes(16)
+    sealed = SealedPath(path, base64.b64encode(key).decode())
+    try:
+        from pyarrow.parquet import encryption  # noqa: PLC0415 - some builds lack it
+
+        how = encryption.create_encryption_properties(footer_key=key)
+    except (ImportError, AttributeError) as error:
+        raise Unsupported(f"pyarrow {pa.__version__} takes no keys of files; update it") from error
+    content = write({"encryption_properties": how})
+    return sealed, bytes(_engine().unbound_file(content, key_text(sealed)))
+
+
+@contextmanager
+def _sealed(path: str) -> Iterator[pa.PythonFile]:
+    """Open an encrypted file, whose path is a `SealedPath`, as a plain one."""
+    options = rows_of(spark_options([path]).items())
+    file = _engine().sealed_file(listed_path(path), key_text(path), options)
+    with pa.PythonFile(_Bytes(file), mode="r") as source:
+        yield source
+
+
+def _engine() -> Engine:
+    # Threads that read files have no active session of their own.
+    spark = SparkSession.getActiveSession() or SparkSession._instantiatedSession  # noqa: SLF001
+    assert spark is not None
+    return engine_for(spark)
+
+
+class _Bytes(io.RawIOBase):
+    """The bytes of a file that Java reads; only ranges that are asked for are sent."""
+
+    def __init__(self, file: Any) -> None:
+        self._size, self._stream, self._at = int(file.getLength()), file.newStream(), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = start + offset
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(self._size - self._at, 0)
+        count = left if size < 0 else min(size, left)
+        self._stream.seek(self._at)
+        self._at += count
+        return bytes(self._stream.readNBytes(count))
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+        super().close()

@@ -11,11 +11,12 @@ import pyarrow.fs
 import pyarrow.parquet
 
 from shelduck.engine.files.file_systems import filesystem
-from shelduck.engine.files.footers import told_of_file
+from shelduck.engine.files.footers import metadata_of, told_of_file
 from shelduck.engine.files.storage import TAIL
 from shelduck.engine.files.thrift import BROKEN, Element, read_schema
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.place import key_of
 from shelduck.model.tables.schema import Kind
 from shelduck.model.types.data_types import MOST_DIGITS, Decimal, Leaf, Primitive
 
@@ -54,7 +55,7 @@ def read_layouts(
     Paths may have a scheme that ``pyarrow.fs`` knows (``s3://``, ``gs://``, ``hdfs://``) or none.
     ``sizes`` are the bytes of each file according to the catalog; messages name ``table``. Raises
     CorruptLake for a file that is not a Parquet file or is larger than its size, and Unsupported
-    for encrypted files.
+    for encrypted files without a key.
     """
     known = [None] * len(paths) if sizes is None else sizes
     if len(paths) < 2:
@@ -72,6 +73,8 @@ def parse_footer(footer: bytes) -> Layout:
 
 
 def _read_layout(path: str, known_size: int | None, table: str) -> Layout:
+    if key_of(path) is not None:
+        return layout_of(metadata_of(path, "data file", table))
     files, name = filesystem(path)
     with told_of_file(path, "data file", table):
         tail, length = _tail(files, name, known_size)
@@ -92,7 +95,7 @@ def _tail(files: pyarrow.fs.FileSystem, name: str, known_size: int | None) -> tu
         start = max(0, size - TAIL)
         tail = file.read_at(size - start, start)
         if tail[-4:] == b"PARE":
-            raise Unsupported("is encrypted, which Shelduck does not support", about="content")
+            raise Unsupported("is encrypted, but the catalog has no key of it", about="content")
         if len(tail) < 12 or tail[-4:] != b"PAR1":
             raise CorruptLake("is not a Parquet file", about="content")
         (length,) = struct.unpack("<I", tail[-8:-4])

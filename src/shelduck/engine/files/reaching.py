@@ -116,8 +116,13 @@ def _home(scheme: str, bucket: str, given: StorageSettings, spark: SparkSession 
     return own_home(bucket, settings)
 
 
-def require_connector(spark: SparkSession, data_path: str) -> None:
+def require_connector(spark: SparkSession, data_path: str, *, encrypted: bool = False) -> None:
     """Raise Unsupported if Spark has no connector for a data path; Connect cannot be asked."""
+    if encrypted and not engine_for(spark).prunes_files:
+        raise Unsupported(
+            f"the lake in {data_path} is encrypted, and Spark Connect has no way for the keys of"
+            " files that nobody sees; use a driver with a JVM"
+        )
     scheme = split_address(data_path)[0]
     hadoop = engine_for(spark).hadoop() if scheme else None
     if hadoop is None:

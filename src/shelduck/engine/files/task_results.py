@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
@@ -22,7 +22,7 @@ from shelduck.engine.files.storage import (
     list_of_write,
 )
 from shelduck.errors import CorruptLake
-from shelduck.model.files.place import place_below
+from shelduck.model.files.place import SealedPath, place_below
 
 _THREADS = 16
 
@@ -45,6 +45,9 @@ class Results:
             footers = read_footers(spark, self.directory, self.files)
         else:
             footers = (parsed_footer(content) for content in known if content is not None)
+            if any(report is not None and report.key is not None for report in told):
+                # In the file, the footer is encrypted, and has another length.
+                footers = (replace(footer, size=None) for footer in footers)
         return zip(self.files, footers, strict=True)
 
     def working(self, file: Listed) -> str:
@@ -72,7 +75,7 @@ def results(place: str, reports: Mapping[str, Report] | None) -> Results:
             f"Spark wrote {lost[0]} into {place}, but it is not there; write again, and look for"
             " what deletes files below the lake's data path"
         )
-    return Results(directory, found, reports)
+    return Results(directory, tuple(_sealed(f, reports[f.base_name]) for f in found), reports)
 
 
 def placed_results(root: str, write: str, reports: Mapping[str, Report]) -> Results:
@@ -83,8 +86,13 @@ def placed_results(root: str, write: str, reports: Mapping[str, Report]) -> Resu
     """
     if any(report.is_repeated for report in reports.values()):
         _delete_of_write(root, write, reports, but=reports)
-    files = tuple(Listed(name, reports[name].size) for name in sorted(reports))
+    known = ((Listed(name, reports[name].size), reports[name]) for name in sorted(reports))
+    files = tuple(_sealed(file, told) for file, told in known)
     return Results(root, files, reports)
+
+
+def _sealed(file: Listed, told: Report) -> Listed:
+    return file if told.key is None else replace(file, name=SealedPath(file.name, told.key))
 
 
 def delete_write(root: str, write: str, reports: Mapping[str, Report]) -> None:

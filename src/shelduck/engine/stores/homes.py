@@ -13,6 +13,7 @@ import hashlib
 import hmac
 import logging
 import os
+import re
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, field
@@ -46,6 +47,9 @@ _LOGGERS = (
     *("botocore.auth", "botocore.endpoint", "botocore.hooks"),
 )
 _HIDDEN = "***"
+KEY_MARK = "sealed:"
+"""What stands before the key of a file on its way to and from Java."""
+_KEYS = re.compile(rf"{KEY_MARK}[\w+/=]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +207,7 @@ class _HideSecrets(logging.Filter):
         text = record.getMessage()
         for secret in secrets():
             text = text.replace(secret, _HIDDEN)
+        text = _KEYS.sub(_HIDDEN, text)
         record.msg, record.args = text, ()
         return True
 

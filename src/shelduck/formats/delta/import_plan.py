@@ -134,7 +134,7 @@ def stage_step(
     def dead_rows(path: str, dead: BitMap64) -> NewDeleteFile:
         written.append(f"{directory}/{len(written):05}-delete.parquet")
         positions = pa.array(dead.to_array(), pa.uint64()).cast(pa.int64())
-        return write_positions(table.path, written[-1], path, positions)
+        return write_positions(table, written[-1], path, positions)
 
     try:
         ended = [FileDeletes(files[p].id, deletes_seen(files[p])) for p in step.ended]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Self
 
 from shelduck.errors import CorruptLake, InvalidRequest
 from shelduck.model.text.names import require_characters
@@ -43,6 +44,36 @@ class Place:
     def name(self) -> str:
         """The last part of the path."""
         return self.key.rpartition("/")[2]
+
+
+class SealedPath(str):
+    """The path of an encrypted file, which also holds its key: 16 bytes in base64.
+
+    No text of the path shows the key. Behind a directory, it is still the path of that file.
+    """
+
+    __slots__ = ("key",)
+    key: str
+
+    def __new__(cls, path: str, key: str) -> Self:
+        """Return a path with its key."""
+        made = super().__new__(cls, path)
+        made.key = key
+        return made
+
+    def __radd__(self, directory: str) -> Self:
+        """Return the path below a directory."""
+        return type(self)(directory + str(self), self.key)
+
+
+def key_of(path: str) -> str | None:
+    """Return the key of a file, None for one that is not encrypted."""
+    return path.key if isinstance(path, SealedPath) else None
+
+
+def same_file(path: str, name: str) -> str:
+    """Return another name of a file, or of a copy of its bytes: it has the same key."""
+    return SealedPath(name, path.key) if isinstance(path, SealedPath) else name
 
 
 def place_below(root: str, path: str) -> Place:

@@ -19,6 +19,7 @@ _TWO_DAYS = parse_interval("2 days")
 
 OptionValue = str | int | float | bool | Sequence[str]
 SKIPPED = "skip_stats_columns"
+ENCRYPTED = "encrypted"
 _TABLE_ONLY = frozenset({SKIPPED})
 _LAKE_ONLY = frozenset({"require_commit_message", "delete_older_than", "expire_older_than"})
 # What DuckDB's writers can do and Spark's cannot, with the only value that is true for Spark.
@@ -80,9 +81,11 @@ class TableOptions:
     """Seconds until a job of a schema change gives up; Doris' name, and one of ours alone."""
     alter_tablet_worker_count: int | None = None
     """Most tasks of a job at the same time; Doris' name. Without it, all cores of the session."""
+    encrypted: bool = False
+    """Whether files of the lake are encrypted, which whoever makes the lake decides."""
 
 
-OPTION_NAMES = tuple(f.name for f in fields(TableOptions))
+OPTION_NAMES = tuple(f.name for f in fields(TableOptions) if f.name != ENCRYPTED)
 
 
 def option_text(name: str, value: OptionValue, scope: Scope = Scope.LAKE) -> tuple[str, str]:
@@ -236,6 +239,7 @@ _KINDS: dict[str, _Kind] = {
     SKIPPED: (_columns, column_ids, "give names of columns, such as 'a, b', or '' for none"),
     "alter_table_timeout_second": (_positive, int, "give a number of seconds, at least 1"),
     "alter_tablet_worker_count": (_positive, int, "give a number of tasks, at least 1"),
+    ENCRYPTED: _FLAGS,
 }
 _ENCODERS = {name: kind[0] for name, kind in _KINDS.items()}
 _DECODERS = {name: kind[1] for name, kind in _KINDS.items()}

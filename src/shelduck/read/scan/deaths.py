@@ -21,6 +21,7 @@ from shelduck.engine.stores.homes import spark_options, spark_path
 from shelduck.model.changes.feed_plan import FeedDeletes, FeedFile
 from shelduck.model.files.data_file import DataFile, DeleteFile
 from shelduck.model.files.layout import SNAPSHOT_COLUMN
+from shelduck.model.files.place import key_of
 from shelduck.read.scan.plain_deletes import plain_deletes, require_count, vector_snapshots
 
 DIED_FILE = "__shelduck_died_file"
@@ -161,6 +162,7 @@ def _vectors(spark: SparkSession, vectors: Sequence[_Vector]) -> DataFrame:
         wants_deleted=True,
         size_in_bytes=sum(v.file.file_size_bytes for v in vectors),
         places=(path for v in vectors for path in (v.file.path, v.deletes.path)),
+        encrypted=any(key_of(v.file.path) is not None for v in vectors),
     )
     found, index = engine.row_index(engine.relation(asked))
     return found.select(DIED_FILE, F.col(index).alias(DIED_AT), DIED_IN)

@@ -53,6 +53,7 @@ def dictionary_values(
         root=f"dictionaries of {table.full_name}",
         table=table.full_name,
         dictionary=column.id,
+        encrypted=table.options.encrypted,
     )
     return engine.relation(asked).drop(_NAME)
 

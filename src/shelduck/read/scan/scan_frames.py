@@ -276,6 +276,7 @@ def _relation(
         table=table.full_name,
         untrusted=group.untrusted,
         columns=columns.names,
+        encrypted=table.options.encrypted,
     )
 
 

@@ -172,7 +172,7 @@ class _Flushing:
         if dead:
             name = f"{file.path.removesuffix('.parquet')}-delete.parquet"
             self.paths.append(name)
-            made = write_deaths(self.table.path, name, self.table.path + file.path, dead)
+            made = write_deaths(self.table, name, self.table.path + file.path, dead)
         begins = [begin for _, begin in rows]
         return replace(
             without_bounds(file, retyped(columns, self.table.columns)),
@@ -210,7 +210,7 @@ def merged_deletes(
                 deaths[position] = min(deaths.get(position, at), at)
         name = f"{directory}/{number}-delete.parquet"
         paths.append(name)
-        made = write_deaths(table.path, name, file.path, deaths)
+        made = write_deaths(table, name, file.path, deaths)
         made = replace(made, partial_max=max(deaths.values()))
         replaced = tuple(version.id for version in older)
         yield MergedDeletes(number, deletes_seen(file), made, replaced)

@@ -186,11 +186,11 @@ class _Work:
     def _written_here(self, positions: Mapping[int, pa.Array]) -> dict[int, NewDeleteFile]:
         if not positions:
             return {}
-        path, directory = self.table.path, self._directory()
+        table, directory = self.table, self._directory()
 
         def write(number: int) -> NewDeleteFile:
             name = f"{directory}/{FILE}={number}.parquet"
-            return write_positions(path, name, self.files[number].path, positions[number])
+            return write_positions(table, name, self.files[number].path, positions[number])
 
         with ThreadPoolExecutor(min(_THREADS, len(positions))) as pool:
             return dict(zip(positions, pool.map(write, positions), strict=True))
@@ -317,8 +317,9 @@ class _Work:
         """Write the columns ``file`` and ``pos``; return the files by data file id."""
         directory = self._directory()
         place = place_below(self.table.path, directory)
-        paths = [(f.id, f.path) for f in files]
-        written = write_position_files(self.spark, positions, paths, place, _IDS)
+        paths = [(f.id, str(f.path)) for f in files]
+        how = {"encrypted": self.table.options.encrypted}
+        written = write_position_files(self.spark, positions, paths, place, _IDS, **how)
         return {number: _Written(f.below(directory), f.rows) for number, f in written.items()}
 
 

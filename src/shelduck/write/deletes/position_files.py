@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import compute, parquet
@@ -14,7 +15,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import Deletes, FileEntry, FileRelation, engine_for
 from shelduck.engine.bridge.codec import Report
-from shelduck.engine.files.footers import read_columns
+from shelduck.engine.files.footers import encrypted_file, read_columns
 from shelduck.engine.files.physical import FIELD_ID
 from shelduck.engine.files.storage import delete_directory, write_bytes
 from shelduck.engine.files.task_results import results
@@ -47,12 +48,12 @@ class PositionFile:
     name: str
     rows: int
     size: int
-    footer_size: int
+    footer_size: int | None
     row_groups: int
 
     def below(self, directory: str) -> NewDeleteFile:
         """Return the file for a commit; ``directory`` is the one of the write."""
-        made = (f"{directory}/{self.name}", self.rows, self.size, self.footer_size)
+        made = (f"{directory}/" + self.name, self.rows, self.size, self.footer_size)
         return NewDeleteFile(*made, row_group_count=self.row_groups)
 
 
@@ -62,6 +63,8 @@ def write_position_files(
     paths: Iterable[tuple[int, str]],
     directory: Place,
     ids: Mapping[str, int],
+    *,
+    encrypted: bool = False,
 ) -> dict[int, PositionFile]:
     """Write columns ``file`` and ``pos`` into a fresh directory; return the files by data file id.
 
@@ -76,7 +79,7 @@ def write_position_files(
         FILE,
     )
     sorted_rows = rows.repartition(FILE).sortWithinPartitions(FILE, POSITION)
-    written = results(place, _save(spark, sorted_rows, place, ids))
+    written = results(place, _save(spark, sorted_rows, place, ids, encrypted=encrypted))
     found: dict[int, PositionFile] = {}
     for file, footer in written.with_footers(spark):
         number = int(file.name.partition("/")[0].removeprefix(f"{FILE}="))
@@ -113,6 +116,7 @@ def stored_positions(
         size_in_bytes=sum(f.file_size_bytes for f in files),
         places=(path for f in files for path in f.paths),
         table=table.full_name,
+        encrypted=table.options.encrypted,
     )
     rows, index = engine.row_index(engine.relation(asked))
     return rows.select(FILE, F.col(index).alias(POSITION))
@@ -174,7 +178,7 @@ def dead_positions(
 
 
 def _save(
-    spark: SparkSession, rows: DataFrame, place: str, ids: Mapping[str, int]
+    spark: SparkSession, rows: DataFrame, place: str, ids: Mapping[str, int], *, encrypted: bool
 ) -> dict[str, Report] | None:
     """Return what the writer tells of the files, if it does."""
     files = engine_for(spark).writer()
@@ -185,7 +189,7 @@ def _save(
     writer = rows.write.format(files.write_format).partitionBy(FILE)
     writer = writer.options(compression=_COMPRESSION, maxRecordsPerFile=0, **options)
     try:
-        files.save(writer, place)
+        files.save(writer, place, encrypted=encrypted)
     finally:
         found = files.taken()
     return found
@@ -211,33 +215,40 @@ def deaths_in(path: str, begin_snapshot: int) -> dict[int, int]:
 
 
 def write_deaths(
-    table_path: str, name: str, data_file: str, deaths: Mapping[int, int]
+    table: TableVersion, name: str, data_file: str, deaths: Mapping[int, int]
 ) -> NewDeleteFile:
     """Write a delete file with the snapshot that deleted each position.
 
-    ``name`` is its path below ``table_path``, ``data_file`` the absolute path of the data file.
+    ``name`` is its path below that of the table, ``data_file`` the absolute one of the data file.
     """
     numbers = [pa.array(each, pa.int64()) for each in zip(*sorted(deaths.items()), strict=True)]
-    return write_positions(table_path, name, data_file, *numbers, begin=min(deaths.values()))
+    return write_positions(table, name, data_file, *numbers, begin=min(deaths.values()))
 
 
 def write_positions(
-    table_path: str, name: str, data_file: str, *numbers: pa.Array, begin: int | None = None
+    table: TableVersion, name: str, data_file: str, *numbers: pa.Array, begin: int | None = None
 ) -> NewDeleteFile:
     """Write a delete file and return it; ``name`` and ``data_file`` are as in `write_deaths`.
 
     ``numbers`` are all deleted positions of the data file, in order, and perhaps the snapshot that
     deleted each; they are stored as their steps.
     """
-    buffer = pa.BufferOutputStream()
     footers: list[parquet.FileMetaData] = []
     first = pa.repeat(pa.scalar(0, pa.int32()), len(numbers[0]))
-    paths = pa.DictionaryArray.from_arrays(first, pa.array([data_file]))
+    paths = pa.DictionaryArray.from_arrays(first, pa.array([str(data_file)]))
     rows = pa.Table.from_arrays([paths, *numbers], schema=pa.schema(_DELETES[: 1 + len(numbers)]))
     told = {"use_dictionary": [PATH], "column_encoding": _STEPS, "store_schema": False}
-    parquet.write_table(rows, buffer, metadata_collector=footers, **told)
-    content = buffer.getvalue().to_pybytes()
-    write_bytes(table_path + name, content)
+
+    def written(how: Mapping[str, Any]) -> bytes:
+        buffer = pa.BufferOutputStream()
+        parquet.write_table(rows, buffer, metadata_collector=footers, **told, **how)
+        return bytes(buffer.getvalue().to_pybytes())
+
+    if table.options.encrypted:
+        name, content = encrypted_file(name, written)
+    else:
+        content = written({})
+    write_bytes(table.path + name, content)
     # A Parquet file ends with the length of its footer and four letters.
     footer = int.from_bytes(content[-8:-4], "little")
     groups = footers[0].num_row_groups

@@ -23,7 +23,7 @@ from shelduck.engine.rows.unheld import date_text, moment_text, part_of
 from shelduck.errors import Unsupported
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.files.partition_values import value_text
-from shelduck.model.files.place import place_below
+from shelduck.model.files.place import place_below, same_file
 from shelduck.model.tables.partition import (
     BUCKET,
     IDENTITY,
@@ -186,7 +186,9 @@ def place_files(
         file.path if _directory(file.path) == where else f"{where}{write}-{n}.parquet"
         for n, (file, where) in enumerate(zip(files, directories, strict=True))
     ]
-    placed = tuple(replace(f, path=t) for f, t in zip(files, targets, strict=True))
+    placed = tuple(
+        replace(f, path=same_file(f.path, t)) for f, t in zip(files, targets, strict=True)
+    )
     moved = [(f.path, t) for f, t in zip(files, targets, strict=True) if f.path != t]
     if not moved:
         return placed

@@ -259,7 +259,8 @@ def _write(
     if write.writer is not None:
         prepared = _prepared(write.writer, rows, physical, clustering, how)
         keys = clustering.directory_keys() if clustering.keys else None
-        write.writer.save(prepared, place, keys=keys)
+        encrypted = clustering.table.options.encrypted
+        write.writer.save(prepared, place, keys=keys, encrypted=encrypted)
         told = write.told()
         if clustering.keys:
             return placed_results(root, write.name, told)
@@ -332,7 +333,7 @@ def _look_at(
         if kind not in layouts:
             layouts[kind] = layout_of(metadata)
         new = NewDataFile(
-            path=f"{below}{file.name}",
+            path=below + file.name,
             record_count=metadata.num_rows,
             file_size_bytes=file.size,
             footer_size=footer.size,

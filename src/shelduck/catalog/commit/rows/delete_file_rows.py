@@ -18,6 +18,7 @@ from shelduck.errors import Conflict
 from shelduck.model.changes.change import DeleteRows, MergedDeletes, RewriteFiles
 from shelduck.model.changes.conflict import describe
 from shelduck.model.files.data_file import DeletesSeen, NewDeleteFile
+from shelduck.model.files.place import key_of
 from shelduck.model.shadows.conservation import CountedFile
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table_version import TableVersion
@@ -111,13 +112,13 @@ def insert_delete_files(
             "begin_snapshot": draft.id if file.begin_snapshot is None else file.begin_snapshot,
             "end_snapshot": end,
             "data_file_id": data_file_id,
-            "path": file.path,
+            "path": str(file.path),
             "path_is_relative": True,
             "format": "parquet",
             "delete_count": file.delete_count,
             "file_size_bytes": file.file_size_bytes,
             "footer_size": file.footer_size,
-            "encryption_key": None,
+            "encryption_key": key_of(file.path),
             "partial_max": file.partial_max,
             "row_group_count": file.row_group_count,
         }

@@ -16,6 +16,7 @@ from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import Entry, FlushInlined, MergedDeletes, RewriteFiles, Verb
 from shelduck.model.changes.conflict import describe
 from shelduck.model.files.data_file import ColumnStats, NewDataFile
+from shelduck.model.files.place import key_of
 from shelduck.model.shadows.conservation import CountedFile, named, unequal_rows
 from shelduck.model.tables.schema import TableId
 
@@ -138,7 +139,7 @@ def file_row(
         "begin_snapshot": draft.id if file.begin_snapshot is None else file.begin_snapshot,
         "end_snapshot": None,
         "file_order": None,
-        "path": file.path,
+        "path": str(file.path),
         "path_is_relative": file.names is None,
         "file_format": "parquet",
         "record_count": file.record_count,
@@ -146,7 +147,7 @@ def file_row(
         "footer_size": file.footer_size,
         "row_id_start": first_row if file.row_id_start is None else file.row_id_start,
         "partition_id": draft.partition_id(file.partition_id),
-        "encryption_key": None,
+        "encryption_key": key_of(file.path),
         "mapping_id": None,
         "partial_max": file.partial_max,
         "row_group_count": file.row_group_count,

@@ -24,6 +24,7 @@ from shelduck.model.files.data_file import (
     NameMapping,
 )
 from shelduck.model.files.layout import Layout, text_digest
+from shelduck.model.files.place import SealedPath
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion, is_later
 
@@ -53,8 +54,8 @@ def data_files(
     one less with the ``known`` holdings, and one more each for layouts, delete files, inlined
     deletes, mappings and partition values.
 
-    Raises Unsupported for encrypted files and formats other than Parquet, CorruptLake for rows that
-    contradict themselves or name one file twice.
+    Raises Unsupported for formats other than Parquet, CorruptLake for rows that contradict
+    themselves or name one file twice.
     """
     found = few_data_files(connection, table, known, ids)
     assert found is not None
@@ -257,11 +258,13 @@ def _files(table: TableVersion, rows: Iterable[Any], known: _Known) -> list[Data
         spec,
         _,
     ) in rows:
-        if key is not None or kind != "parquet":
-            raise _unreadable(table, path, kind, key)
+        if kind != "parquet":
+            raise _unreadable(table, path, kind)
         # Most paths are plain names: nothing to look at.
         is_plain = relative == 1 and ".." not in path
         place = table.path + path if is_plain else file_place(table, path, relative)
+        if key is not None:
+            place = sealed(table, place, key)
         values: tuple[str | None, ...] = ()
         if mapping is not None:
             values = _partition_values(table, number, place, mappings[mapping], of_keys)
@@ -323,23 +326,35 @@ def _delete_files(table: TableVersion, rows: Iterable[Any]) -> dict[int, DeleteF
     found: dict[int, DeleteFile] = {}
     for row in rows:
         number, path, is_relative, kind, count, key, delete_id, _ = row
-        shape = delete_format(table, path, kind, key)
+        shape = delete_format(table, path, kind)
         if number in found:
             raise CorruptLake(
                 f"data file {number} of {table.full_name} has two delete files,"
                 f" {found[number].path!r} and {path!r}, at snapshot {table.snapshot.id}"
             )
-        place = file_place(table, path, is_relative)
+        place = sealed(table, file_place(table, path, is_relative), key)
         later = is_later(delete_id, table.snapshot)
         found[number] = DeleteFile(place, shape, count, delete_id, later)
     return found
 
 
-def delete_format(table: TableVersion, path: str, kind: str, key: str | None) -> str:
+def delete_format(table: TableVersion, path: str, kind: str) -> str:
     """Return the format of a delete file; Unsupported for one that cannot be read."""
-    if kind.lower() not in ("parquet", "puffin") or key is not None:
-        raise _unreadable(table, path, kind, key)
+    if kind.lower() not in ("parquet", "puffin"):
+        raise _unreadable(table, path, kind)
     return kind.lower()
+
+
+def sealed(table: TableVersion, place: str, key: str | None) -> str:
+    """Return the path of a file with its key, if it has one; CorruptLake in a plain lake."""
+    if key is None:
+        return place
+    if not table.options.encrypted:
+        raise CorruptLake(
+            f"file {place!r} of {table.full_name} has an encryption_key, but the lake is not"
+            f" encrypted; correct 'encrypted' in ducklake_metadata, or {RESTORE}"
+        )
+    return SealedPath(place, key)
 
 
 def _inlined_deletes(connection: sa.Connection, name: str, at: int) -> dict[int, tuple[int, ...]]:
@@ -403,11 +418,10 @@ def _partition_values(
     return tuple(values)
 
 
-def _unreadable(table: TableVersion, path: str, kind: str, key: str | None) -> Unsupported:
-    what = f"of format {kind!r}" if key is None else "encrypted"
+def _unreadable(table: TableVersion, path: str, kind: str) -> Unsupported:
     return Unsupported(
-        f"file {path!r} of {table.full_name} is {what}, which Shelduck does not support; rewrite"
-        " the table with DuckDB"
+        f"file {path!r} of {table.full_name} is of format {kind!r}, which Shelduck does not"
+        " support; rewrite the table with DuckDB"
     )
 
 

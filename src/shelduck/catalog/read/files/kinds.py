@@ -132,7 +132,7 @@ def _key(each: sa.Subquery) -> tuple[sa.ColumnElement[Any], ...]:
 def _each_file(table: TableVersion, known: Holdings) -> sa.Subquery:
     has_layouts = _layout.name in known.present
     layout: Any = unchecked(_layout.c.layout_id) if has_layouts else sa.null()
-    is_readable = sa.and_(_c.file_format == "parquet", _c.encryption_key.is_(None))
+    is_readable = _c.file_format == "parquet"
     flags = {
         _OWN: _is_own(table),
         _HAS_IDS: _c.row_id_start.is_not(None),

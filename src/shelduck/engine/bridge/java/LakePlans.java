@@ -1,5 +1,6 @@
 package shelduck.bridge;
 
+import java.io.IOException;
 import java.lang.reflect.Constructor;
 import java.net.URI;
 import java.util.ArrayList;
@@ -8,7 +9,10 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.function.Function;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.parquet.io.InputFile;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -59,6 +63,7 @@ import shelduck.bridge.scan.DictionaryFormat;
 import shelduck.bridge.scan.LakeFileIndex;
 import shelduck.bridge.scan.LakeParquet;
 import shelduck.bridge.write.ReportedWriters;
+import shelduck.bridge.write.SealedFiles;
 
 /** Plans that Python would need many calls to build: each py4j call costs more than its work. */
 public final class LakePlans {
@@ -266,6 +271,21 @@ public final class LakePlans {
   /** What the tasks of a write reported; see {@link ReportedWriters}. */
   public String reports(String name) {
     return ReportedWriters.taken(name);
+  }
+
+  /** An encrypted file, for Python; {@code options} are rows of settings. */
+  public InputFile sealed(SparkSession session, String path, String key, String options)
+      throws IOException {
+    Configuration conf = session.sessionState().newHadoopConf();
+    for (String[] each : TextRows.rows(options)) {
+      conf.set(each[0], each[1]);
+    }
+    return SealedFiles.opened(new Path(path), SealedFiles.key(key), conf);
+  }
+
+  /** See {@link SealedFiles#unbound}. */
+  public byte[] unbound(byte[] file, String key) throws IOException {
+    return SealedFiles.unbound(file, SealedFiles.key(key));
   }
 
   /** Whether all rows that the plan reads are in the plan itself. */

@@ -42,12 +42,12 @@ public final class DeletedPositions {
    * negative. What is wrong with it is told with the name of the table.
    */
   public static Roaring64NavigableMap of(InternalRow constants, int at, long rows, long count,
-      String table, Configuration conf) {
+      byte[] key, String table, Configuration conf) {
     Roaring64NavigableMap positions = new Roaring64NavigableMap();
     if (!constants.isNullAt(at)) {
       String path = constants.getUTF8String(at).toString();
       long bound = constants.isNullAt(at + 1) ? Long.MAX_VALUE : constants.getLong(at + 1);
-      positions = sound(path, bound, rows, count, table, conf);
+      positions = sound(path, bound, rows, count, key, table, conf);
     }
     if (!constants.isNullAt(at + 2)) {
       Roaring64NavigableMap shared = positions;
@@ -63,12 +63,12 @@ public final class DeletedPositions {
   }
 
   private static Roaring64NavigableMap sound(String path, long bound, long rows, long count,
-      String table, Configuration conf) {
+      byte[] key, String table, Configuration conf) {
     String what = "delete file " + path + " of " + table;
     KeptPositions.Content found = KeptPositions.get(path, bound);
     if (found == null) {
       try {
-        found = stored(path, bound, conf);
+        found = stored(path, bound, key, conf);
       } catch (Throwable error) {
         throw DamagedLake.reading(error, what);
       }
@@ -87,14 +87,14 @@ public final class DeletedPositions {
   }
 
   /** What a delete file has, which others read too. */
-  private static KeptPositions.Content stored(String name, long bound, Configuration conf)
-      throws IOException {
+  private static KeptPositions.Content stored(
+      String name, long bound, byte[] key, Configuration conf) throws IOException {
     Path path = new Path(name);
     Found found = new Found(bound);
     if (path.getName().endsWith(".puffin")) {
       addVectors(found, path, conf);
     } else {
-      addParquet(found, path, conf);
+      addParquet(found, path, key, conf);
     }
     return found.content();
   }
@@ -131,8 +131,9 @@ public final class DeletedPositions {
     }
   }
 
-  private static void addParquet(Found found, Path path, Configuration conf) throws IOException {
-    ParquetFileReader reader = OpenedFile.checked(path, conf);
+  private static void addParquet(Found found, Path path, byte[] key, Configuration conf)
+      throws IOException {
+    ParquetFileReader reader = OpenedFile.checked(path, key, conf);
     try {
       MessageType file = reader.getFileMetaData().getSchema();
       Type position = column(file, POSITION_ID, "pos");

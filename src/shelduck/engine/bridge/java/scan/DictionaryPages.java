@@ -37,9 +37,9 @@ public final class DictionaryPages {
    * A {@link Dictionary} for each row group with values; null if they are not certain to hold all, or
    * the values are not of this type. The column is found by its name, or its id if that is null.
    */
-  public static List of(Path path, String name, int id, DataType type, Configuration conf)
-      throws IOException {
-    ParquetFileReader reader = OpenedFile.checked(path, conf);
+  public static List of(Path path, byte[] key, String name, int id, DataType type,
+      Configuration conf) throws IOException {
+    ParquetFileReader reader = OpenedFile.checked(path, key, conf);
     try {
       MessageType schema = reader.getFileMetaData().getSchema();
       Type column = column(schema, name, id);

@@ -53,6 +53,7 @@ import scala.runtime.AbstractFunction1;
 import shelduck.bridge.plans.NodeChange;
 import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.TextRows;
+import shelduck.bridge.write.SealedFiles;
 
 /**
  * The files of one scan, requested when Spark plans it: {@code lister} gets the pushed filters as
@@ -66,6 +67,9 @@ public class LakeFileIndex implements FileIndex {
   public static final String DEAD = "shelduck.dead";
   /** The same for the number of its columns' names among those of the scan. */
   public static final String COLUMNS = "shelduck.columns";
+  /** The same for its key, and for that of its delete file; no other file has any. */
+  public static final String KEY = "shelduck.key";
+  public static final String DELETES_KEY = "shelduck.deletes.key";
   // The first row of a request that asks for measures instead of files.
   private static final String MEASURES = "\\N\n";
   // The whole of a request for what the optimizer wants to know.
@@ -76,6 +80,8 @@ public class LakeFileIndex implements FileIndex {
   // Path, size, rows, positions of the delete file and columns come before the constants.
   private static final int FIRST = 5;
   private static final String[] KNOWN = {ROWS, DEAD, COLUMNS};
+  // The rows of encrypted files end with these.
+  private static final String[] KEYS = {KEY, DELETES_KEY};
   // Marks of the attributes for parts of _metadata; their bare names may equal columns.
   private static final String[] METADATA = {"__metadata_col", "__file_source_metadata_col",
       "__file_source_constant_metadata_col", "__file_source_generated_metadata_col"};
@@ -139,7 +145,7 @@ public class LakeFileIndex implements FileIndex {
         long size = Math.max(1L, Long.parseLong(row[1]));
         FileStatus file = new FileStatus(size, false, 1, BLOCK, 0L, path(row[0]));
         kept.add(new PartitionDirectory(
-            values, ScalaSeq.items(new FileStatusWithMetadata(file, counts(row)))));
+            values, ScalaSeq.items(new FileStatusWithMetadata(file, known(row)))));
       }
     }
     return ScalaSeq.of(kept);
@@ -332,11 +338,17 @@ public class LakeFileIndex implements FileIndex {
     return true;
   }
 
-  private static Map counts(String[] row) {
+  /** What a task finds of a file. Keys are bytes, because texts of plans and errors show others. */
+  private Map known(String[] row) {
     HashMap known = new HashMap();
     for (int i = 0; i < KNOWN.length; i++) {
       if (row[2 + i] != null) {
         known.put(KNOWN[i], Long.valueOf(row[2 + i]));
+      }
+    }
+    for (int i = constants.length() + FIRST; i < row.length; i++) {
+      if (row[i] != null) {
+        known.put(KEYS[i - constants.length() - FIRST], SealedFiles.key(row[i]));
       }
     }
     return Map$.MODULE$.from(CollectionConverters.asScala(known));
@@ -344,7 +356,8 @@ public class LakeFileIndex implements FileIndex {
 
   private InternalRow values(String[] row) {
     StructField[] fields = constants.fields();
-    if (row.length != fields.length + FIRST) {
+    int count = fields.length + FIRST;
+    if (row.length != count && row.length != count + KEYS.length) {
       throw new IllegalStateException(
           "a listed file has " + (row.length - FIRST) + " constants instead of " + fields.length);
     }

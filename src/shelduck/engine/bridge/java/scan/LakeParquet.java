@@ -32,6 +32,7 @@ import shelduck.bridge.write.HeldValues;
 import shelduck.bridge.write.IdWriteSupport;
 import shelduck.bridge.write.LakeCommitter;
 import shelduck.bridge.write.ReportedWriters;
+import shelduck.bridge.write.SealedFiles;
 
 /**
  * Spark's Parquet format, with four additions. A scan does not trust the catalog's sizes and row
@@ -133,8 +134,9 @@ public class LakeParquet extends ParquetFileFormat {
     }
     Option known = options.get(COLUMNS);
     // Spark writes the read schema into the configuration, so each reader needs its own copy.
-    Function1 plain = super.buildReaderWithPartitionValues(
-        session, data, partition, read, filters, options, copied(conf, filters));
+    Configuration own = copied(conf, filters);
+    Function1 plain = super.buildReaderWithPartitionValues(session, data, partition, read, filters,
+        options, options.contains(SealedFiles.OPTION) ? SealedFiles.known(own) : own);
     return new ReadWhole(plain, filters.isEmpty(), counted, table(options),
         known.isEmpty() ? "" : (String) known.get());
   }
@@ -199,6 +201,9 @@ public class LakeParquet extends ParquetFileFormat {
     if (!conf.getRaw(rows).equals(conf.get(rows))) {
       throw new IllegalArgumentException(
           "a field name contains ${...}, which Spark would replace with a setting; rename it");
+    }
+    if (options.contains(SealedFiles.OPTION)) {
+      SealedFiles.encrypt(conf);
     }
     FieldIds.of(conf).checked(new SparkToParquetSchemaConverter(conf).convert(written));
     if (!copied.isEmpty()) {

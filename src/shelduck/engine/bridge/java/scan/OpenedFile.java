@@ -11,9 +11,11 @@ import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
 import org.apache.parquet.hadoop.metadata.ParquetMetadata;
 import org.apache.parquet.hadoop.util.HadoopInputFile;
+import org.apache.parquet.io.InputFile;
 import org.apache.parquet.schema.MessageType;
 import org.apache.spark.sql.execution.datasources.RecordReaderIterator;
 import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
+import shelduck.bridge.write.SealedFiles;
 
 /**
  * What the footer of an opened file says, against what the catalog says. Spark has read the footer; if
@@ -51,11 +53,14 @@ public final class OpenedFile {
     }
   }
 
-  /** A reader of a file, which compares the pages with their sums. */
-  public static ParquetFileReader checked(Path path, Configuration conf) throws IOException {
+  /** A reader of a file, which compares the pages with their sums; {@code key} may be null. */
+  public static ParquetFileReader checked(Path path, byte[] key, Configuration conf)
+      throws IOException {
     ParquetReadOptions options =
         HadoopReadOptions.builder(conf).usePageChecksumVerification(true).build();
-    return ParquetFileReader.open(HadoopInputFile.fromPath(path, conf), options);
+    InputFile file = key == null ? HadoopInputFile.fromPath(path, conf)
+        : SealedFiles.opened(path, key, conf);
+    return ParquetFileReader.open(file, options);
   }
 
   /** The position of the first row of the part of the file that was opened. */

@@ -44,7 +44,8 @@ public class ReadDictionaries extends AbstractFunction1 implements Serializable 
     Configuration settings = ((SerializableConfiguration) conf.value()).value();
     List found;
     try {
-      found = DictionaryPages.of(file.toPath(), name, id, types[0], settings);
+      byte[] key = ReadWhole.key(file, LakeFileIndex.KEY);
+      found = DictionaryPages.of(file.toPath(), key, name, id, types[0], settings);
     } catch (Throwable error) {
       // Whoever reads the file tells what is wrong with it. But a task that is to end does end, and
       // a storage that does not answer is not asked for each file.

@@ -56,7 +56,8 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
       return undeleted(file);
     }
     Roaring64NavigableMap deleted = DeletedPositions.of(constants, deletes,
-        ReadWhole.known(file, LakeFileIndex.ROWS), ReadWhole.known(file, LakeFileIndex.DEAD), table,
+        ReadWhole.known(file, LakeFileIndex.ROWS), ReadWhole.known(file, LakeFileIndex.DEAD),
+        ReadWhole.key(file, LakeFileIndex.DELETES_KEY), table,
         ((SerializableConfiguration) conf.value()).value());
     if (deleted.isEmpty()) {
       return undeleted(file);

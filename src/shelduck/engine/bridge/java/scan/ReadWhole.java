@@ -2,12 +2,14 @@ package shelduck.bridge.scan;
 
 import java.io.Serializable;
 import java.util.List;
+import org.apache.spark.paths.SparkPath;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import scala.Function1;
 import scala.Option;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 import shelduck.bridge.python.TextRows;
+import shelduck.bridge.write.SealedFiles;
 
 /**
  * Opens one file, or a part of it, so that each row group is in exactly one part, whatever the
@@ -42,7 +44,7 @@ public class ReadWhole extends AbstractFunction1 implements Serializable {
     String what = "data file " + file.filePath() + " of " + table;
     Object rows;
     try {
-      rows = read.apply(isEnd ? reachingToTheEnd(file) : file);
+      rows = opened(isEnd ? reachingToTheEnd(file) : file);
     } catch (Throwable error) {
       throw DamagedLake.reading(error, what);
     }
@@ -59,6 +61,23 @@ public class ReadWhole extends AbstractFunction1 implements Serializable {
         (Iterator) rows, readsAll ? expected : -1L, new TextBatches(counted), first, what);
   }
 
+  /** The rows of a file; Spark opens an encrypted one by its key. */
+  private Object opened(PartitionedFile file) {
+    byte[] key = key(file, LakeFileIndex.KEY);
+    if (key == null) {
+      return read.apply(file);
+    }
+    SparkPath sealed = SparkPath.fromPath(SealedFiles.sealed(file.toPath()));
+    SealedFiles.hold(key);
+    try {
+      return read.apply(new PartitionedFile(file.partitionValues(), sealed, file.start(),
+          file.length(), new String[0], file.modificationTime(), file.fileSize(),
+          file.otherConstantMetadataColumnValues()));
+    } finally {
+      SealedFiles.hold(null);
+    }
+  }
+
   /** Whether every row of the file comes, one after the other. */
   public boolean readsAllOf(PartitionedFile file) {
     return readsAll && file.start() == 0 && isEnd(file);
@@ -72,6 +91,12 @@ public class ReadWhole extends AbstractFunction1 implements Serializable {
   public static long known(PartitionedFile file, String name) {
     Option found = file.otherConstantMetadataColumnValues().get(name);
     return found.isEmpty() ? -1L : ((Long) found.get()).longValue();
+  }
+
+  /** The key of a file or its delete file, null if that is not encrypted. */
+  public static byte[] key(PartitionedFile file, String name) {
+    Option found = file.otherConstantMetadataColumnValues().get(name);
+    return found.isEmpty() ? null : (byte[]) found.get();
   }
 
   /**

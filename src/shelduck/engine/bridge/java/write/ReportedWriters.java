@@ -87,8 +87,15 @@ public class ReportedWriters extends OutputWriterFactory {
       begun = new AttemptFiles(context.getConfiguration());
     }
     begun.add(own);
-    return new ReportedWriter(factory.newInstance(own, rows, context), own, name, working,
-        context.getConfiguration(), reports);
+    byte[] key = SealedFiles.fresh(context.getConfiguration());
+    SealedFiles.hold(key);
+    try {
+      String place = key == null ? own : SealedFiles.sealed(new Path(own)).toString();
+      return new ReportedWriter(factory.newInstance(place, rows, context), own, name, working, key,
+          context.getConfiguration(), reports);
+    } finally {
+      SealedFiles.hold(null);
+    }
   }
 
   /**
@@ -100,6 +107,7 @@ public class ReportedWriters extends OutputWriterFactory {
     private final String path;
     private final String name;
     private final String working;
+    private final byte[] key;
     private final Configuration conf;
     private final CollectionAccumulator reports;
     private boolean closed;
@@ -108,12 +116,13 @@ public class ReportedWriters extends OutputWriterFactory {
      * {@code name} is what the driver calls the file, {@code working} the directories in which Spark
      * would have put it below that of the write.
      */
-    ReportedWriter(OutputWriter writer, String path, String name, String working,
+    ReportedWriter(OutputWriter writer, String path, String name, String working, byte[] key,
         Configuration conf, CollectionAccumulator reports) {
       this.writer = writer;
       this.path = path;
       this.name = name;
       this.working = working;
+      this.key = key;
       this.conf = conf;
       this.reports = reports;
     }
@@ -136,8 +145,8 @@ public class ReportedWriters extends OutputWriterFactory {
       } catch (IOException error) {
         throw new UncheckedIOException(error);
       }
-      reports.add(
-          TextRows.encoded(name, working, again ? "again" : "", Long.toString(size), footer()));
+      reports.add(TextRows.encoded(name, working, again ? "again" : "", Long.toString(size),
+          footer(), SealedFiles.text(key)));
     }
 
     public String path() {
