@@ -177,12 +177,13 @@ def test_other_versions_are_refused(store, data_path, version):
         open_lake(store)
 
 
-def test_encrypted_lake_is_refused(store, data_path):
-    create_lake(store, data_path)
-    set_option(store, "encrypted", "true")
+def test_a_lake_says_whether_it_is_encrypted(store, data_path):
+    made = create_lake(store, data_path, encrypted=True)
 
-    with pytest.raises(Unsupported, match="encrypted"):
-        open_lake(store)
+    assert made.encrypted
+    assert open_lake(store).encrypted
+    set_option(store, "encrypted", "false")
+    assert not open_lake(store).encrypted
 
 
 def test_lake_without_a_version_is_corrupt(store, data_path):

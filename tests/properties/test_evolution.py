@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 import shelduck
 from shelduck.ducklake.format import FORMATS
-from tests.support.ducklakepy_oracle import oracle_at
+from tests.support.ducklakepy_oracle import encryptions, oracle_at
 from tests.support.evolving import (
     VALUES,
     WIDER,
@@ -265,9 +265,12 @@ def run_sequence(data: st.DataObject, spark: SparkSession, folder: Path) -> None
     url = f"sqlite:///{folder}/lake.db"
     version = data.draw(st.sampled_from(list(FORMATS)))
     note(f"DuckLake {version}")
-    with shelduck.connect(
-        url, f"{folder}/data", spark, progress=False, ducklake_version=version
-    ) as lake:
+    how = {
+        "ducklake_version": version,
+        "encrypted": data.draw(st.sampled_from(encryptions(version))),
+    }
+    note(f"it is encrypted: {how['encrypted']}")
+    with shelduck.connect(url, f"{folder}/data", spark, progress=False, **how) as lake:
         for step in range(STEPS + 1):
             author.take_step(lake, step)
         # An ALTER that changes nothing makes no snapshot, all others make one each.

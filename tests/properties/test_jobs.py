@@ -20,7 +20,7 @@ from shelduck.jobs.job_record import JobRecord
 from shelduck.jobs.lots import Lots
 from shelduck.jobs.worker import JobWorker
 from tests.properties.test_evolution import SETTINGS
-from tests.support.ducklakepy_oracle import oracle_at
+from tests.support.ducklakepy_oracle import encryptions, oracle_at
 from tests.support.lengths import long
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ class Story:
         self.url = url
         version = self.pick(list(FORMATS))
         note(f"DuckLake {version}")
-        self.lake = shelduck.connect(
-            url, str(folder / "data"), spark, progress=False, ducklake_version=version
-        )
+        how = {"ducklake_version": version, "encrypted": self.pick(encryptions(version))}
+        note(f"it is encrypted: {how['encrypted']}")
+        self.lake = shelduck.connect(url, str(folder / "data"), spark, progress=False, **how)
         self.rows: dict[int, str | None] = {}
         self.is_number = False
         self.versions: dict[int, list[tuple[Any, ...]]] = {}

@@ -20,7 +20,7 @@ from shelduck.lake.state import LakeState
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.read.table_rows import table_rows
 from tests.properties.test_evolution import SETTINGS
-from tests.support.ducklakepy_oracle import oracle_at
+from tests.support.ducklakepy_oracle import encryptions, oracle_at
 from tests.support.lengths import long
 from tests.support.oracle import at
 from tests.support.program import Author, State, Step
@@ -49,9 +49,9 @@ class Program:
         version = self.author.pick(list(FORMATS))
         note(f"DuckLake {version}")
         self.is_newer = version == "1.1"
-        self.lake = shelduck.connect(
-            url, str(folder / "data"), spark, progress=False, ducklake_version=version
-        )
+        how = {"ducklake_version": version, "encrypted": self.author.pick(encryptions(version))}
+        note(f"it is encrypted: {how['encrypted']}")
+        self.lake = shelduck.connect(url, str(folder / "data"), spark, progress=False, **how)
         self.versions: dict[int, State] = {}
         self.used: set[int] = set()
         limit = self.author.pick([0, 10])

@@ -278,6 +278,11 @@ def oracle_at(
     return kind(url, data_path, options)
 
 
+def encryptions(version: str) -> list[bool]:
+    """Whether a lake that an oracle reads may be encrypted: that of 1.1 knows no keys."""
+    return [True] if version == "1.0" else [False]
+
+
 def _key(text: str) -> Any:
     found = re.fullmatch(r"\s*(\w+)\((?:(\d+), )?([^)]*)\)\s*", text)
     if found is None:

@@ -66,6 +66,11 @@ def adopt_files(
     Raises AlreadyExists for a known file, and one InvalidRequest that lists every file and column
     that does not fit. Files without rows are left out.
     """
+    if table.options.encrypted:
+        raise Unsupported(
+            f"cannot add files to {table.full_name}: those of an encrypted lake have keys; read"
+            " them, and append the rows"
+        )
     files = find_parquet(places)
     taken = set(map(storage_path, known))
     again = next((f.path for f in files if storage_path(f.path) in taken), None)

@@ -48,6 +48,11 @@ class ExportBase(FlushVerbs, UpkeepVerbs):
     """A table as exports see it, and where they may write."""
 
     def _rows(self) -> TableRows:
+        if self._state.info.encrypted:
+            raise Unsupported(
+                f"cannot export {self.name}: readers of other formats do not get the keys of an"
+                " encrypted lake; copy the rows to another lake"
+            )
         return table_rows(self._state.store, self._version(), self._state.layouts)
 
     def _made_ready(self, found: Found, look: Callable[[], Found]) -> Found:

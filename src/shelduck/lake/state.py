@@ -66,6 +66,7 @@ class LakeState:
         reach(self.info.data_path, self.storage, self.given_spark)
         if self.info.encrypted:
             hide_secrets_in_log()
+            self.store.hide_values()
 
     def __repr__(self) -> str:
         return f"LakeState({self.store.where!r})"

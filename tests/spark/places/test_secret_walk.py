@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from collections import defaultdict
 
 import pytest
 
+from tests.differential.test_encrypted import every_key
 from tests.support.s3 import BUCKET, running_s3
 from tests.support.secret_calls import BY_OPTION, ENTRIES, public_calls
 from tests.support.secret_places import MARK
@@ -55,3 +57,31 @@ def test_nothing_that_any_call_shows_has_a_secret(postgres_server, tmp_path):
     assert shown.pop(f"{MARK}-setting", set()) <= {"told/log4j.txt", "told/python.txt"}
     assert shown.pop(f"{MARK}{BY_OPTION}", set()) <= {"told/python.txt"}
     assert dict(shown) == {}
+
+
+@pytest.mark.slow
+def test_nothing_shows_a_key_of_an_encrypted_lake(tmp_path):
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.support.sealed_walk", str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr[-5000:]
+    keys = [base64.b64decode(key) for key in every_key(tmp_path / "lake.db") if key is not None]
+    assert len(keys) > 10
+    texts = {"stdout": run.stdout.encode(), "stderr": run.stderr.encode()}
+    for file in (*(tmp_path / "told").rglob("*"), *(tmp_path / "data").rglob("*")):
+        if file.is_file():
+            texts[str(file.relative_to(tmp_path))] = file.read_bytes()
+    assert len(texts["told/log4j.txt"]) > 1_000_000
+    assert len(texts["told/python.txt"]) > 1_000_000
+    assert any(b"SparkListenerSQLExecutionStart" in text for text in texts.values())
+    found = {
+        name
+        for name, text in texts.items()
+        for key in keys
+        if any(w in text for w in (key, base64.b64encode(key), key.hex().encode()))
+    }
+    assert found == set()

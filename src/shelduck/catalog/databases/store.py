@@ -76,6 +76,10 @@ class Store:
         """Let transactions that begin from now on work in this version of DuckLake."""
         self._engine.update_execution_options(**options_of(known))
 
+    def hide_values(self) -> None:
+        """Show no values of statements in logs and errors."""
+        self._engine.hide_parameters = True
+
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """Provide a connection whose statements all see one state of the catalog."""

@@ -40,7 +40,7 @@ from shelduck.engine.bridge.jvm import (
     plan_lines,
 )
 from shelduck.engine.bridge.lake_catalog import Answer, has_source, put_catalog, put_source
-from shelduck.engine.bridge.relation import FileRelation, Named, Sql, Wildcard
+from shelduck.engine.bridge.relation import Constant, FileEntry, FileRelation, Named, Sql, Wildcard
 from shelduck.engine.stores.homes import spark_options
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.row_expressions import ROW
@@ -115,6 +115,25 @@ def chosen(found: DataFrame, columns: Iterable[Iterable[str]], reason: str) -> A
     for part in (analyzed_plan(found), rows_of(columns), reason):
         answer.add(part)
     return answer
+
+
+def sealed_rows(
+    spark: SparkSession,
+    schema: T.StructType,
+    files: Sequence[tuple[str, tuple[Constant, ...]]],
+    constants: T.StructType | None = None,
+) -> DataFrame:
+    """Return columns of encrypted files by their names, and the constants of each file."""
+    # The reader finds out how large files are.
+    entries = [FileEntry(path, 1, values) for path, values in files]
+    asked = FileRelation(
+        schema,
+        constants or T.StructType(),
+        lambda _: entries,
+        places=[path for path, _ in files],
+        encrypted=True,
+    )
+    return engine_for(spark).relation(asked)
 
 
 def _columns(columns: Sequence[Named]) -> tuple[str, list[Any] | None]:
@@ -337,7 +356,7 @@ class ClassicEngine(Engine):
     def sealed_file(self, path: str, key: str | None, options: str) -> Any:
         return self._classes.plans.sealed(java_session(self.spark), path, key, options)
 
-    def unbound_file(self, content: bytes, key: str | None) -> bytes:
+    def unbound_file(self, content: bytes, key: str) -> bytes:
         return bytes(self._classes.plans.unbound(content, key))
 
     def bucket_hash(self, value: Column) -> Column:

@@ -22,7 +22,7 @@ from shelduck.engine.bridge.classes import class_name
 from shelduck.engine.bridge.jvm import current_thread, java_session
 from shelduck.engine.bridge.relation import Constant, Deletes, FileEntry, FileRelation
 from shelduck.engine.named_errors import told_to_java
-from shelduck.engine.stores.homes import KEY_MARK, listed_path, spark_options, spark_path
+from shelduck.engine.stores.homes import listed_path, spark_options, spark_path
 from shelduck.errors import Unsupported
 from shelduck.model.files.place import key_of, same_file
 
@@ -69,16 +69,10 @@ def file_rows(entries: Iterable[FileEntry], *, with_deletes: bool, encrypted: bo
             raise ValueError(message)
         if encrypted:
             deleted = None if entry.deletes is None else entry.deletes.file
-            fields += [NULL if p is None else _text(key_text(p)) for p in (entry.path, deleted)]
+            fields += [NULL if p is None else _text(key_of(p)) for p in (entry.path, deleted)]
         rows.append("\t".join(fields))
     rows.append("")
     return "\n".join(rows)
-
-
-def key_text(path: str) -> str | None:
-    """Return the key of a file for Java, so that logs of Python hide it; None without a key."""
-    key = key_of(path)
-    return None if key is None else KEY_MARK + key
 
 
 def relation_options(asked: FileRelation) -> dict[str, str]:
@@ -301,7 +295,7 @@ class FileWriter:
 
 def _report(working: str, again: str, size: str, footer: str, key: str) -> Report:
     known = b64decode(footer) if footer else None
-    return Report(working, bool(again), int(size), known, key.removeprefix(KEY_MARK) or None)
+    return Report(working, bool(again), int(size), known, key or None)
 
 
 def check_settings(spark: SparkSession, schema: str) -> None:

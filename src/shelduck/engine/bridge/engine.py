@@ -295,7 +295,7 @@ class Engine:
         """Return an encrypted file in Java, as a plain one; Unsupported without a JVM."""
         raise Unsupported(f"file {path} is encrypted, which needs a driver with a JVM")
 
-    def unbound_file(self, content: bytes, key: str | None) -> bytes:  # noqa: ARG002
+    def unbound_file(self, content: bytes, key: str) -> bytes:  # noqa: ARG002
         """Return an encrypted file of pyarrow as DuckDB has it; Unsupported without a JVM."""
         raise Unsupported("a file is to be encrypted, which needs a driver with a JVM")
 

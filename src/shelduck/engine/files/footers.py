@@ -1,6 +1,6 @@
 """Parquet files opened, and their footers: in threads for few files, otherwise in executors.
 
-The bridge reads encrypted files, and makes them as DuckDB does: pyarrow cannot read those of DuckDB.
+The bridge reads encrypted files, and makes them as DuckDB does, which pyarrow cannot.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from shelduck.engine.bridge import engine_for
-from shelduck.engine.bridge.codec import key_text, rows_of
+from shelduck.engine.bridge.codec import rows_of
 from shelduck.engine.bridge.engine import Engine
 from shelduck.engine.files.file_systems import filesystem
 from shelduck.engine.files.physical import BatchFunction, map_batches
@@ -197,14 +197,14 @@ def encrypted_file(
     except (ImportError, AttributeError) as error:
         raise Unsupported(f"pyarrow {pa.__version__} takes no keys of files; update it") from error
     content = write({"encryption_properties": how})
-    return sealed, bytes(_engine().unbound_file(content, key_text(sealed)))
+    return sealed, _engine().unbound_file(content, sealed.key)
 
 
 @contextmanager
 def _sealed(path: str) -> Iterator[pa.PythonFile]:
     """Open an encrypted file, whose path is a `SealedPath`, as a plain one."""
     options = rows_of(spark_options([path]).items())
-    file = _engine().sealed_file(listed_path(path), key_text(path), options)
+    file = _engine().sealed_file(listed_path(path), key_of(path), options)
     with pa.PythonFile(_Bytes(file), mode="r") as source:
         yield source
 

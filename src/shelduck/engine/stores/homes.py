@@ -44,12 +44,11 @@ _lock = threading.Lock()
 _homes: dict[tuple[str, str], dict[str, Home]] = {}
 _LOGGERS = (
     *("py4j.clientserver", "py4j.java_gateway"),
-    *("botocore.auth", "botocore.endpoint", "botocore.hooks"),
+    *("botocore.auth", "botocore.endpoint", "botocore.hooks", "sqlalchemy.engine.Engine"),
 )
 _HIDDEN = "***"
-KEY_MARK = "sealed:"
-"""What stands before the key of a file on its way to and from Java."""
-_KEYS = re.compile(rf"{KEY_MARK}[\w+/=]+")
+# The key of an encrypted file is 16 bytes in base64.
+_KEYS = re.compile(r"[\w+/]{22}==")
 
 
 @dataclass(frozen=True, slots=True)

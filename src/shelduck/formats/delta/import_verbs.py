@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from shelduck.catalog.commit.own_rows import newest_landed
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.running.identity_numbers import reserve_numbers
-from shelduck.errors import AlreadyExists
+from shelduck.errors import AlreadyExists, Unsupported
 from shelduck.formats.delta.import_plan import ImportPlan, plan_import, stage_step
 from shelduck.formats.delta.log import delta_root, read_log
 from shelduck.formats.delta.steps import Imported, ImportStep
@@ -86,6 +86,11 @@ class _Import:
     root: str
 
     def run(self) -> DeltaImported:
+        if self.state.info.encrypted:
+            raise Unsupported(
+                f"cannot import {self.root} without a copy: files of an encrypted lake have keys;"
+                " read it, and write the rows into a table"
+            )
         log = read_log(self.root)
         own_path = self.state.info.data_path
         plan = plan_import(

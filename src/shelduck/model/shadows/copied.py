@@ -1,8 +1,8 @@
 """Which files get new columns beside a copy of their own, and what of them is copied.
 
 The column chunks of such a file go into the new one byte for byte. If the type of a column has
-changed since, that column is written again beside them. A file with deleted rows, or of another
-writer, is read and written whole.
+changed since, that column is written again beside them. A file with deleted rows, of another
+writer, or with a key of its own is read and written whole.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ def copied_file(
     ``names`` are those of columns in new files, ``renews`` are columns that are written again. If
     the file must be written whole, return why. Columns that the table dropped are left out.
     """
+    if table.options.encrypted:
+        return "encrypted"
     if not is_own(table, file.path) or file.mapping_id is not None or file.layout is None:
         return "written by others"
     if file.dead_rows:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Deletes, FileEntry, FileRelation, engine_for
+from shelduck.engine.bridge import Deletes, FileEntry, FileRelation, engine_for, sealed_rows
 from shelduck.engine.bridge.engine import DELETE_SCHEMA, LISTED_FILES
 from shelduck.engine.bridge.faults import DAMAGED
 from shelduck.engine.stores.homes import spark_options, spark_path
@@ -67,6 +67,9 @@ def deaths_of(spark: SparkSession, files: Iterable[FeedFile], last: int, table: 
 def _stored(
     spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]], table: str
 ) -> Iterator[DataFrame]:
+    if deletes and key_of(deletes[0][1].file.path) is not None:
+        yield _died(_sealed(spark, deletes), table)
+        return
     for batch in _apart(deletes):
         owners = spark.createDataFrame(
             [(_key(d), f.file.id, d.begin_snapshot, f.file.record_count) for f, d in batch],
@@ -81,18 +84,30 @@ def _stored(
             .select("pos", SNAPSHOT_COLUMN, F.col("_metadata.file_path").alias(_PATH))
             .withColumn(_OWNER, F.substring_index(decoded, "/", -_PARTS))
         )
-        joined = rows.join(F.broadcast(owners), rows[_OWNER] == owners[_KEY], "left")
-        lost = F.raise_error(F.concat(F.lit("whose delete file is this: "), F.col(_PATH)))
-        is_row = (F.col("pos") >= 0) & ~F.coalesce(F.col("pos") >= F.col(_ROWS), F.lit(False))
-        told = F.concat(F.lit(f"{DAMAGED}delete file of {table} has a wrong position: "), _PATH)
-        wrong = F.raise_error(told)
-        # A file with its rows' snapshots still counts only for the snapshots that see it.
-        died = F.greatest(F.col(SNAPSHOT_COLUMN), F.col(_BEGIN))
-        yield joined.select(
-            F.coalesce(F.col(DIED_FILE), lost).alias(DIED_FILE),
-            F.when(is_row, F.col("pos")).otherwise(wrong).alias(DIED_AT),
-            died.alias(DIED_IN),
-        )
+        yield _died(rows.join(F.broadcast(owners), rows[_OWNER] == owners[_KEY], "left"), table)
+
+
+def _sealed(spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]]) -> DataFrame:
+    """Return the rows of encrypted delete files with those of their data files."""
+    owners = T.StructType([T.StructField(n, T.LongType()) for n in (DIED_FILE, _BEGIN, _ROWS)])
+    files = [(d.file.path, (f.file.id, d.begin_snapshot, f.file.record_count)) for f, d in deletes]
+    rows = sealed_rows(spark, DELETE_SCHEMA, files, owners)
+    return rows.withColumn(_PATH, F.col("_metadata.file_path"))
+
+
+def _died(joined: DataFrame, table: str) -> DataFrame:
+    """Return what rows of delete files with those of their data files say; check them."""
+    lost = F.raise_error(F.concat(F.lit("whose delete file is this: "), F.col(_PATH)))
+    is_row = (F.col("pos") >= 0) & ~F.coalesce(F.col("pos") >= F.col(_ROWS), F.lit(False))
+    told = F.concat(F.lit(f"{DAMAGED}delete file of {table} has a wrong position: "), _PATH)
+    wrong = F.raise_error(told)
+    # A file with its rows' snapshots still counts only for the snapshots that see it.
+    died = F.greatest(F.col(SNAPSHOT_COLUMN), F.col(_BEGIN))
+    return joined.select(
+        F.coalesce(F.col(DIED_FILE), lost).alias(DIED_FILE),
+        F.when(is_row, F.col("pos")).otherwise(wrong).alias(DIED_AT),
+        died.alias(DIED_IN),
+    )
 
 
 def _require_counts(deletes: Sequence[FeedDeletes], table: str) -> None:

@@ -11,8 +11,9 @@ from typing import Protocol
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Named, select_named
+from shelduck.engine.bridge import Named, sealed_rows, select_named
 from shelduck.engine.bridge.engine import EXACT_PATH
 from shelduck.engine.files.footers import metadata_of, read_columns
 from shelduck.engine.files.storage import delete_directory
@@ -289,13 +290,8 @@ class _Work:
         """Write delete files that also list the older positions; return them by data file id."""
         if not touched:
             return {}
-        place = self.table.path + self.directories[0]
-        written = self.spark.read.schema(f"{POSITION} bigint, {FILE} bigint")
-        written = written.options(**EXACT_PATH, **spark_options([place]))
-        fresh = written.parquet(spark_path(place)).where(F.col(FILE).isin([f.id for f in touched]))
-        both = fresh.select(FILE, POSITION).unionAll(
-            stored_positions(self.spark, touched, self.table)
-        )
+        paths = {f.id: self.table.path + new[f.id].file.path for f in touched}
+        both = self._fresh(paths).unionAll(stored_positions(self.spark, touched, self.table))
         inlined = [(f.id, p) for f in touched if _takes_inlined(f) for p in f.inlined_deletes]
         if inlined:
             more = self.spark.createDataFrame(inlined, f"{FILE} bigint, {POSITION} bigint")
@@ -304,6 +300,20 @@ class _Work:
         for file in touched:
             self._require_known(file, total[file.id].rows - _taken(file), new[file.id].rows)
         return total
+
+    def _fresh(self, paths: Mapping[int, str]) -> DataFrame:
+        """Return the positions that were just written: file, pos; ``paths`` are by data file id."""
+        if self.table.options.encrypted:
+            number, place = (
+                T.StructType([T.StructField(n, T.LongType())]) for n in (FILE, POSITION)
+            )
+            files = [(path, (number,)) for number, path in paths.items()]
+            return sealed_rows(self.spark, place, files, number).select(FILE, POSITION)
+        root = self.table.path + self.directories[0]
+        written = self.spark.read.schema(f"{POSITION} bigint, {FILE} bigint")
+        written = written.options(**EXACT_PATH, **spark_options([root]))
+        found = written.parquet(spark_path(root)).where(F.col(FILE).isin(list(paths)))
+        return found.select(FILE, POSITION)
 
     def _require_known(self, file: DataFile, dead: int, new: int) -> None:
         """Raise Conflict if files name other positions than the catalog has counted."""

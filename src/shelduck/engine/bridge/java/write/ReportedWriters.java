@@ -146,7 +146,7 @@ public class ReportedWriters extends OutputWriterFactory {
         throw new UncheckedIOException(error);
       }
       reports.add(TextRows.encoded(name, working, again ? "again" : "", Long.toString(size),
-          footer(), SealedFiles.text(key)));
+          footer(), key == null ? "" : Base64.getEncoder().encodeToString(key)));
     }
 
     public String path() {

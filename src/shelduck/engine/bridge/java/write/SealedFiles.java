@@ -29,8 +29,6 @@ import org.apache.parquet.io.InputFile;
 public class SealedFiles extends FilterFileSystem implements EncryptionPropertiesFactory {
   /** An option of a scan or a write: files are encrypted. */
   public static final String OPTION = "shelduck.encrypted";
-  /** What stands before a key on its way between Java and Python, whose logs hide it. */
-  public static final String MARK = "sealed:";
   private static final String SCHEME = "shelduck-sealed";
   private static final String FACTORY = "parquet.crypto.factory.class";
   private static final ThreadLocal HELD = new ThreadLocal();
@@ -70,11 +68,7 @@ public class SealedFiles extends FilterFileSystem implements EncryptionPropertie
   }
 
   public static byte[] key(String text) {
-    return Base64.getDecoder().decode(text.substring(MARK.length()));
-  }
-
-  public static String text(byte[] key) {
-    return key == null ? "" : MARK + Base64.getEncoder().encodeToString(key);
+    return Base64.getDecoder().decode(text);
   }
 
   /** A file as this file system names it. */
