@@ -32,6 +32,7 @@ from benchmarks import (
     rows,
     scale,
     scan,
+    sealed,
     statements,
     storage,
     storm,
@@ -47,6 +48,7 @@ BENCHMARKS = {
     "alter": alter.run,
     "statements": statements.run,
     "scan": scan.run,
+    "sealed": sealed.run,
     "append": append.run,
     "open": opening.run,
     "attach": attach.run,
@@ -75,7 +77,7 @@ BENCHMARKS = {
 # Of these the page has targets only.
 BRIEF = (
     *("attach", "rows", "compaction", "refused", "proven", "storage", "keys", "loads", "inlined"),
-    *("together", "processes", "ui", "wide", "long"),
+    *("together", "processes", "sealed", "ui", "wide", "long"),
 )
 # They need Spark 4.1 and JARs, so they run when they are named: `make bench-peers`.
 NAMED = ("peers", "more")

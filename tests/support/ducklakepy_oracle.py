@@ -280,7 +280,7 @@ def oracle_at(
 
 def encryptions(version: str) -> list[bool]:
     """Whether a lake that an oracle reads may be encrypted: that of 1.1 knows no keys."""
-    return [True] if version == "1.0" else [False]
+    return [False, True] if version == "1.0" else [False]
 
 
 def _key(text: str) -> Any:

@@ -65,20 +65,16 @@ def connect(
         encrypted: Encrypt the files of a new lake, each by a key that the catalog has.
 
     Raises:
-        InvalidRequest: the URL or data_path cannot be used, or contradicts the lake.
-        CatalogUnavailable: the database cannot be reached.
-        StorageUnavailable: the files cannot be reached; the message says why.
-        Unsupported: an unknown DuckLake version, a session without a connector, an encrypted lake
-            over Spark Connect.
+        InvalidRequest: an argument cannot be used, or contradicts the lake.
+        CatalogUnavailable, StorageUnavailable: catalog or files cannot be reached, and why.
+        Unsupported: an unknown DuckLake version, a session without what the lake needs.
     """
     if timestamp not in ("ltz", "ntz"):
         raise InvalidRequest(f"timestamp must be 'ltz' or 'ntz', not {timestamp!r}")
     settings = storage_settings(storage)
     store = open_store(url)
     with _closed_on_error(store):
-        found = _opened(
-            store, data_path, settings, spark, version=ducklake_version, encrypted=encrypted
-        )
+        found = _opened(store, data_path, settings, spark, (ducklake_version, encrypted))
         found = found if allow is None else limited_to(found, allow, data_path)
         state = LakeState(store, found, spark, author, show_progress=progress, storage=settings)
     state.ntz, state.trust_views, state.config = timestamp == "ntz", trust_views, {**(config or {})}
@@ -90,11 +86,13 @@ def _opened(
     data_path: str | None,
     settings: StorageSettings,
     spark: SparkSession | None,
-    *,
-    version: str | None,
-    encrypted: bool,
+    made: tuple[str | None, bool],
 ) -> LakeInfo:
-    """Return the lake; one that does not exist is made once it is known where files can go."""
+    """Return the lake; one that does not exist is made once it is known where files can go.
+
+    ``made`` are the version of DuckLake and whether files are encrypted.
+    """
+    version, encrypted = made
     wanted = None if version is None else known_format(version)
     try:
         found = open_lake(store, data_path)

@@ -47,8 +47,8 @@ _LOGGERS = (
     *("botocore.auth", "botocore.endpoint", "botocore.hooks", "sqlalchemy.engine.Engine"),
 )
 _HIDDEN = "***"
-# The key of an encrypted file is 16 bytes in base64.
-_KEYS = re.compile(r"[\w+/]{22}==")
+# The key of an encrypted file is 16 or 32 bytes in base64.
+_KEYS = re.compile(r"[\w+/]{43}=|[\w+/]{22}==")
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,9 @@ def table_options(
     for setting in sorted(settings, key=lambda s: ranks.index(s.scope)):
         if setting.name in _DECODERS and setting.scope_id == owners[setting.scope]:
             found[setting.name] = _decoded(setting)
+    if found.get(ENCRYPTED):
+        # As in DuckDB: directories would show values.
+        found.setdefault("hive_file_pattern", False)
     return TableOptions(**found)
 
 

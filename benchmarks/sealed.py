@@ -1,0 +1,71 @@
+"""A scan of an encrypted lake, beside one of a plain lake with the same rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+
+import shelduck
+from benchmarks.harness import Section, at_most, interleaved, ratio, scratch
+from benchmarks.scan import COLUMNS, FILES, QUICK_ROWS, ROWS, generated
+from benchmarks.session import run_to_the_end, session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+
+_ABOUT = (
+    "{rows:,} rows in {files} files of each lake; the answers are compared. No page of an"
+    " encrypted file is skipped, so the filtered query has no target."
+)
+_WITHOUT_TARGET = "one row in fifty, filtered"
+
+
+def run(*, quick: bool) -> Section:
+    rows = QUICK_ROWS if quick else ROWS
+    about = _ABOUT.format(rows=rows, files=FILES)
+    section = Section("Encrypted scan", about, ("query", "encrypted", "plain", "ratio"))
+    ratios: dict[str, float] = {}
+    low = rows // 2
+    queries: dict[str, Callable[[DataFrame], DataFrame]] = {
+        "all columns, aggregated": lambda t: t.agg(
+            f.count("*"),
+            f.sum("id"),
+            f.max("day"),
+            f.sum(f.length("city")),
+            f.sum("amount"),
+            f.max("weight"),
+            f.max("price"),
+        ),
+        "two columns, grouped": lambda t: t.groupBy("city").agg(f.sum("amount")).orderBy("city"),
+        _WITHOUT_TARGET: lambda t: t.where(f.col("id").between(low, low + rows // 50)).agg(
+            f.count("*"), f.sum("price")
+        ),
+    }
+    with scratch("sealed") as folder, session(folder) as spark:
+        tables = {}
+        for name in ("encrypted", "plain"):
+            lake = shelduck.connect(
+                f"sqlite:///{folder}/{name}.db",
+                f"{folder}/{name}",
+                spark,
+                encrypted=name == "encrypted",
+            )
+            tables[name] = lake.create_table("t", COLUMNS)
+            tables[name].append(generated(spark, rows))
+        for name, query in queries.items():
+            subjects = {
+                which: lambda query=query, table=table: run_to_the_end(query(table.read()))
+                for which, table in tables.items()
+            }
+            if subjects["encrypted"]() != subjects["plain"]():
+                raise AssertionError(f"{name}: the lakes differ")
+            timings = interleaved(subjects, runs=3 if quick else 7)
+            ratios[name] = ratio(timings["encrypted"], timings["plain"])
+            cells = (str(timings["encrypted"]), str(timings["plain"]), f"{ratios[name]:.3f}")
+            section.rows.append((name, *cells))
+    del ratios[_WITHOUT_TARGET]
+    section.targets = [at_most(1.4, ratios, "an encrypted lake against a plain one")]
+    return section
