@@ -5,8 +5,10 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 
+import shelduck
 from shelduck import Unsupported
 from tests.coverage.pages import Page
+from tests.support.cases import Case
 
 PAGE = Page("ducklake", "DuckLake: schema evolution")
 ADD, DROP, RENAME = "Adding columns and fields", "Dropping", "Renaming"
@@ -218,3 +220,17 @@ def test_l17_older_snapshots_keep_their_schema(tbl):
 def test_l18_pairs_without_a_meaning(tbl):
     told = tbl.refused(Unsupported, "ALTER TABLE tbl ALTER col1 SET TYPE TIMESTAMP")
     assert "cannot change col1 of main.tbl from int32 to timestamptz" in told
+
+
+@PAGE.row("L19", IDS, "An encrypted lake has encrypted files, whose keys are in ducklake_data_file")
+def test_l19_an_encrypted_lake_changes_alike(tmp_path, spark):
+    catalog, data = tmp_path / "sealed.db", tmp_path / "sealed"
+    with shelduck.connect(f"sqlite:///{catalog}", f"{data}/", spark, encrypted=True) as lake:
+        case = Case(catalog, lake, data)
+        lake.sql("CALL set_option('data_inlining_row_limit', '0')")
+        lake.sql("CREATE TABLE tbl (id INT, col1 INT)")
+        lake.sql("INSERT INTO tbl VALUES (1, 5)")
+        case.light("ALTER TABLE tbl RENAME col1 TO c, ADD COLUMN n INT DEFAULT 42")
+        assert case.both("SELECT id, c, n FROM tbl") == [(1, 5, 42)]
+    [file] = data.rglob("*.parquet")
+    assert file.read_bytes()[:4] == b"PARE"
