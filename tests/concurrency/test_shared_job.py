@@ -68,3 +68,35 @@ def test_a_killed_process_costs_its_share_only(spark, sqlite_url, data_path, ver
 
     with oracle_at(sqlite_url) as duckdb:
         assert duckdb.sql("SELECT * FROM lake.t ORDER BY id") == [(n, n) for n in range(ROWS)]
+
+
+def test_keys_become_equal_while_others_convert_and_load(spark, sqlite_url, data_path):
+    """Two processes convert, one of them is killed, and this one loads what is newest."""
+    with shelduck.connect(sqlite_url, data_path, spark, progress=False) as lake:
+        lake.set_option("data_inlining_row_limit", 0)
+        lake.sql("CREATE TABLE t (k STRING, v INT) UNIQUE KEY (k)")
+        texts = ("CAST(id AS STRING)", "concat('0', id)")
+        for at, text in enumerate(texts):
+            made = spark.range(0, ROWS, 1, FILES)
+            lake.table("t").append(made.selectExpr(f"{text} AS k", f"CAST({at} AS INT) AS v"))
+        job = lake.table("t").alter(change_type("k", "int", on_duplicate_keys="keep newest"))
+
+        sharers = [sharer(sqlite_url, data_path, most) for most in (0, 1)]
+        for each in sharers:
+            begin(each)
+        loads = 0
+        while (any(each.poll() is None for each in sharers) and loads < 6) or loads < 2:
+            number = loads
+            # The type of the key changes in between.
+            lake.sql(f"INSERT INTO t SELECT CAST('00{number}' AS STRING), {number + 10}")
+            loads += 1
+            if job.look().published is not None:
+                break
+        for each in sharers:
+            each.communicate(timeout=300)
+        lake.run_jobs()
+        assert job.state is JobState.FINISHED
+        assert lake.check(rows=True).problems == ()
+    expected = dict.fromkeys(range(ROWS), 1) | {n: n + 10 for n in range(loads)}
+    with oracle_at(sqlite_url) as oracle:
+        assert sorted(oracle.sql("SELECT k, v FROM t")) == sorted(expected.items())

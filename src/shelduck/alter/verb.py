@@ -57,8 +57,8 @@ def _refuse(
     """Raise the error of a job for values that certainly fail, and for keys that become equal."""
     if found is not None:
         found.refuse()
-    if plan.meeting:
-        require_apart(unit, table, plan)
+    if plan.meeting and not plan.folds:
+        require_apart(unit, table, plan, found)
 
 
 class ShapeVerbs(TableHandle, in_parts=True):
@@ -109,10 +109,10 @@ class ShapeVerbs(TableHandle, in_parts=True):
                 table.full_name, plan.change.new_names, plan.change.partition or ()
             )
         # Dictionaries take seconds, in which others may open a DuckDB file.
-        if of_dictionaries(plan.shadows):
+        if plan.meeting:
+            _refuse(view, table, plan, _proof(view, table, plan))
+        elif of_dictionaries(plan.shadows):
             _refuse(view, table, plan, with_dictionaries(view, table, plan, None))
-        elif plan.meeting:
-            _refuse(view, table, plan, None)
         return submit(self._state, table, plan, changes, timeout, wait=wait)
 
     def undrop_column(self, path: str) -> Result:
@@ -253,7 +253,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
             narrows = found.narrows
             plan = plan_alter(table, changes, narrows=narrows) if narrows else found.told(plan)
         if plan.meeting:
-            plan = told_of_keys(view, table, plan)
+            plan = told_of_keys(view, table, plan, found)
         return with_cost(self._state, table, plan)
 
     def rename(self, new_name: str) -> Result:

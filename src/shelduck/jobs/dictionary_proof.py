@@ -26,6 +26,7 @@ from shelduck.model.files.trusted_statistics import is_own
 from shelduck.model.shadows.shadows import Shadow, of_dictionaries
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.writable import shadow_name
 from shelduck.read.scan.dictionaries import (
     OF_FILE,
     DictionaryFile,
@@ -36,6 +37,7 @@ from shelduck.read.scan.dictionaries import (
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.read.table_rows import TableRows, some_rows
 from shelduck.write import shadow_rows
+from shelduck.write.merge.load_rows import different_keys, repeated_keys
 
 # Opening a file costs as much as converting some hundred kB, so smaller ones are not worth it.
 _SMALL = 1 << 20
@@ -66,7 +68,7 @@ def with_dictionaries(
     if not engine.reads_dictionaries:
         return found
     judged = [s for s in shadows if shadow_rows.judges_alone(engine.spark, table, s)]
-    looks = (_Looking(unit, engine, table, shadow).proof() for shadow in judged)
+    looks = (_Looking(unit, engine, table, s, s in plan.meeting).proof() for s in judged)
     columns = [proof for proof in looks if proof is not None]
     known = () if found is None else found.columns
     return Preflight(table, [*known, *columns], is_whole=False) if columns else found
@@ -80,6 +82,7 @@ class _Looking:
     engine: Engine
     table: TableVersion
     shadow: Shadow
+    is_key: bool = False
     _files: dict[int, UnprovenFile] = field(default_factory=dict)
     _mappings: dict[int, NameMapping] = field(default_factory=dict)
     _empty: set[int] = field(default_factory=set)
@@ -102,7 +105,13 @@ class _Looking:
             if data_fault(error) is None:
                 raise
             return self._failed(proof, looked)
-        return self._judged(proof, judged, len(looked))
+        proof = self._judged(proof, judged, len(looked))
+        if self.is_key and proof.is_proven:
+            known = shadow_rows.with_converted(with_values(frame), [self.shadow])
+            old, made = self.shadow.old, self.shadow.field
+            keys = [old], [replace(made, name=shadow_name(made))]
+            proof = replace(proof, apart=different_keys(repeated_keys(known, *keys), *keys) is None)
+        return proof
 
     def _ask(self) -> None:
         """Ask the catalog: which files there are, which of them have only NULL, and more rows."""

@@ -17,6 +17,7 @@ from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.lake.done import Counts, Done, Loaded
 from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.lookup import rows_of
+from shelduck.lake.preflight import Preflight
 from shelduck.lake.results import TableName
 from shelduck.lake.table_changes import feed_since
 from shelduck.lake.unit import UnitOfWork
@@ -318,23 +319,29 @@ def _fold(
     return write_versions(spark, rows, versions, show_progress=unit.state.show_progress)
 
 
-def told_of_keys(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> AlterPlan:
+def told_of_keys(
+    unit: UnitOfWork, table: TableVersion, plan: AlterPlan, found: Preflight | None
+) -> AlterPlan:
     """Return a plan that says which keys become equal, and what becomes of their rows.
 
-    They are counted only if Spark runs.
+    They are counted only if Spark runs, and nothing ``found`` proves that there are none.
     """
     then = "are folded, which cannot be undone" if plan.folds else "are refused"
-    if not unit.state.has_spark:
+    is_apart = found is not None and found.is_apart(plan.meeting)
+    if not (unit.state.has_spark or is_apart):
         return plan.telling(f"rows whose keys become equal {then}")
-    met = keys_that_meet(unit, table, plan)
+    met = None if is_apart else keys_that_meet(unit, table, plan)
     if met is None:
         return plan.telling("no different keys become equal")
     return plan.telling(f"these keys become equal, and their rows {then}: {met}")
 
 
-def require_apart(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> None:
-    """Raise InvalidRequest if different keys become equal, unless their rows may be folded."""
-    met = None if plan.folds else keys_that_meet(unit, table, plan)
+def require_apart(
+    unit: UnitOfWork, table: TableVersion, plan: AlterPlan, found: Preflight | None
+) -> None:
+    """Raise InvalidRequest if different keys become equal, which ``found`` may prove not to be."""
+    is_apart = found is not None and found.is_apart(plan.meeting)
+    met = None if is_apart else keys_that_meet(unit, table, plan)
     if met is not None:
         raise equal_keys(table, met)
 
@@ -374,8 +381,8 @@ class MeetingRows:
     """The rows whose keys a job makes equal: looked for in all files, and later in new ones only.
 
     ``base`` is the snapshot in which the job began. If it ``folds`` none, different keys that
-    become equal are an error. ``seen`` are the files that were looked at, and
-    ``met`` are keys that several of their rows have.
+    become equal are an error. ``seen`` are the files that were looked at, and ``met`` are keys that
+    several of their rows have.
     """
 
     base: SnapshotId
@@ -411,9 +418,8 @@ class MeetingRows:
             return
         old, new = _keys(rows.table, after, shadows)
         both = replace(rows, table=old.table)
-        frame = both.frame(
-            spark, list(dict.fromkeys(f.name for f in (*old.key_fields, *new.key_fields)))
-        )
+        names = dict.fromkeys(f.name for f in (*old.key_fields, *new.key_fields))
+        frame = both.frame(spark, list(names))
         if self.seen:
             added = keep(new.only_keys(replace(both, files=fresh).frame(spark)).distinct())
             near = near_keys(added.rows, new.key_fields, added.count)

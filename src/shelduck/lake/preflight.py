@@ -25,7 +25,7 @@ from shelduck.model.shadows.proof import (
     is_narrower,
     reads_alike,
 )
-from shelduck.model.shadows.shadows import Shadow, of_numbers
+from shelduck.model.shadows.shadows import Shadow, keeps_apart, of_numbers
 from shelduck.model.tables.properties import narrows_by_metadata
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
@@ -43,7 +43,8 @@ class ColumnProof:
     ``examples`` are paths of some of these, with such a value. Of all ``rows`` in the catalog,
     deleted ones included where numbers change, ``fitting_rows`` do, and ``failing_rows`` are values
     of rows that the table has. ``reads_right``: every reader reads the files right in the new type
-    if all fit. ``told`` is the error of an expression that fails.
+    if all fit. ``told`` is the error of an expression that fails. ``apart``: the values were
+    converted, and different ones stayed different.
     """
 
     shadow: Shadow
@@ -56,6 +57,16 @@ class ColumnProof:
     failing_rows: Sequence[str] = ()
     reads_right: bool = False
     told: str = ""
+    apart: bool = False
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether different values certainly become different ones."""
+        if self.apart or not self.is_proven:
+            return self.apart
+        # If all values fit, none becomes NULL.
+        how = replace(self.shadow.conversion, on_error_null=False)
+        return keeps_apart(replace(self.shadow, conversion=how))
 
     @property
     def is_proven(self) -> bool:
@@ -142,6 +153,11 @@ class Preflight:
         if not all(column.is_proven and column.reads_right for column in self.columns):
             return {}
         return {column.shadow.old.id: column.reason for column in self.columns}
+
+    def is_apart(self, shadows: Sequence[Shadow]) -> bool:
+        """Return whether different values of these columns certainly become different ones."""
+        proven = {column.shadow.old.id for column in self.columns if column.is_apart}
+        return proven.issuperset(s.old.id for s in shadows)
 
     def refuse(self) -> None:
         """Raise InvalidRequest, as the job would, if a value certainly cannot be converted."""

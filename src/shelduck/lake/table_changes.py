@@ -125,7 +125,7 @@ def converted_since(
 ) -> Unsupported:
     """Return the error for changes before a conversion, which have values of the old column."""
     assert job.published is not None
-    instead = instead or f"end at {job.published - 1}, and begin at {job.published}"
+    instead = instead or f"end at {job.published - 1}, and begin at {job.first_feed}"
     return Unsupported(
         f"job {job.id} converted columns of {table.full_name} in snapshot {job.published}, and"
         f" changes from snapshot {first} on have the old columns; {instead} for later changes"

@@ -270,7 +270,7 @@ class TableStream:
         with self._state.store.read() as connection:
             job = first_conversion(connection, mine.id, first, self._known)
         if job is not None:
-            instead = f"begin with a new checkpoint at startingVersion {job.published}"
+            instead = f"begin with a new checkpoint at startingVersion {job.first_feed}"
             raise converted_since(mine, job, first, instead)
         return replace(found, columns=mine.columns, first_names=mine.first_names)
 

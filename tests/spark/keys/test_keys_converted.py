@@ -6,10 +6,11 @@ from functools import partial
 
 import pytest
 
-from shelduck import InvalidRequest, JobState, change_type
-from shelduck.jobs import worker
+from shelduck import InvalidRequest, JobState, Unsupported, change_type
+from shelduck.jobs import dictionary_proof, worker
 from shelduck.jobs.job_record import JobRecord
 from shelduck.jobs.lots import Lots
+from shelduck.keys import unique_keys
 from shelduck.keys.unique_keys import MeetingRows
 from tests.support.lakes import refusal, rows
 from tests.support.meanwhile import once_before
@@ -92,6 +93,31 @@ def test_a_plan_says_which_keys_become_equal(lake):
     assert proof("d") == ""
     plan = lake.table("u").plan_alter(change_type("k", "int"))
     assert plan.steps[0].reason.endswith("files are written whole, sorted again by k")
+
+
+def test_what_bounds_and_dictionaries_prove_is_not_counted(lake, monkeypatch):
+    counted = []
+    monkeypatch.setattr(unique_keys, "keys_that_meet", lambda *_: counted.append(1))
+    for name in ("_SMALL", "_WORTH", "_FEW"):
+        monkeypatch.setattr(dictionary_proof, name, -1)
+    narrower = change_type("v", "tinyint", on_error="null")
+    lake.sql("CREATE TABLE n (v BIGINT, k INT) UNIQUE KEY (v)")
+    lake.sql("INSERT INTO n VALUES (1, 1), (2, 2)")
+    lake.sql("CREATE TABLE e (g BIGINT, k STRING) UNIQUE KEY (g, k)")
+    # A dictionary that saves nothing is not written.
+    lake.sql("INSERT INTO e SELECT id, CAST(id % 2 AS STRING) FROM range(40)")
+
+    def proof(table, change):
+        return lake.table(table).plan_alter(change).steps[0].proof
+
+    assert proof("n", narrower).endswith("; no different keys become equal")
+    assert proof("e", change_type("k", "int")).endswith("; no different keys become equal")
+    assert counted == []
+    lake.sql("INSERT INTO n VALUES (1000, 3)")
+    lake.sql("INSERT INTO e SELECT id, '01' FROM range(40)")
+    proof("n", narrower)
+    proof("e", change_type("k", "int"))
+    assert counted == [1, 1]
 
 
 def test_a_sequence_column_says_which_row_is_the_newest(both, lake):
@@ -269,3 +295,59 @@ def test_a_job_that_is_cancelled_folds_nothing(lake, both):
 
     assert both("u") == before
     assert lake.jobs()[0].state is JobState.CANCELLED
+
+
+def test_a_change_feed_goes_around_the_snapshot_that_folded(lake):
+    lake.sql(to_int("u", NEWEST))
+    at = lake.jobs()[0].look().published
+    lake.sql("INSERT INTO u VALUES (1, 0, 15)")
+    with pytest.raises(Unsupported, match=f"end at {at - 1}, and begin at {at + 1} for later"):
+        lake.table("u").changes(at - 1)
+    with pytest.raises(Unsupported, match=f"snapshot {at} both compacted files and changed rows"):
+        lake.table("u").changes(at)
+
+    found = lake.table("u").changes(at + 1).select("_change_type", "k", "v")
+    assert sorted(rows(found)) == [("update_postimage", 1, 15), ("update_preimage", 1, 14)]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_times_that_become_equal_depend_on_the_zone(lake, zone):
+    """In Berlin, an hour comes twice in October; a value that does not come back is lost."""
+    lake.spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        lake.sql("CREATE TABLE z (k TIMESTAMP, v INT) UNIQUE KEY (k)")
+        lake.sql(
+            "INSERT INTO z VALUES (TIMESTAMP'2024-10-26 22:00:00Z', 1),"
+            " (TIMESTAMP'2024-10-27 21:00:00Z', 2)"
+        )
+        how = "ALTER TABLE z ALTER COLUMN k TYPE DATE"
+        if zone == "UTC":
+            lake.sql(how)
+            found = [("2024-10-26", 1), ("2024-10-27", 2)]
+        else:
+            with pytest.raises(InvalidRequest, match=r"become \(2024-10-27\)"):
+                lake.sql(how)
+            lake.sql(how + NEWEST)
+            found = [("2024-10-27", 2)]
+        assert rows(lake.sql("SELECT CAST(k AS STRING), v FROM z ORDER BY k")) == found
+    finally:
+        lake.spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_zeros_of_either_sign_are_one_number(lake, both):
+    lake.sql("INSERT INTO ok VALUES ('-0', 4)")
+    lake.sql("INSERT INTO ok VALUES ('0.00', 5)")
+    lake.sql("ALTER TABLE ok ALTER COLUMN k TYPE DECIMAL(5, 1)" + NEWEST)
+
+    assert [(float(k), v) for k, v in both("ok")] == [(0.0, 5), (20.0, 2), (3.0, 1), (7.0, 3)]
+
+
+def test_a_table_that_is_restored_meanwhile_is_converted_as_it_is_then(lake, both):
+    before = lake.snapshots()[-1].id
+    lake.sql(to_int("ok", NEWEST + LATER))
+    lake.sql("INSERT INTO ok VALUES ('03', 4)")
+    lake.sql(f"RESTORE TABLE ok TO VERSION AS OF {before}")
+    lake.run_jobs()
+
+    assert lake.jobs()[0].state is JobState.FINISHED
+    assert both("ok") == [(20, 2), (3, 1), (7, 3)]

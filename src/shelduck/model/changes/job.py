@@ -163,6 +163,14 @@ class Job:
         return self.plan
 
     @property
+    def first_feed(self) -> int:
+        """Return the snapshot with which a change feed of the new columns can begin.
+
+        It has none that moved rows to other files and folded some.
+        """
+        return (self.published or 0) + bool(self.work.folded)
+
+    @property
     def is_understood(self) -> bool:
         """Return whether this Shelduck understands what the job does."""
         return isinstance(self.plan, JobWork)
