@@ -16,11 +16,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-_ABOUT = (
-    "{rows:,} rows in {files} files of each lake; the answers are compared. No page of an"
-    " encrypted file is skipped, so the filtered query has no target."
-)
-_WITHOUT_TARGET = "one row in fifty, filtered"
+_ABOUT = "{rows:,} rows in {files} files of each lake; the answers are compared."
+_WHY = "no page of an encrypted file is skipped, so a filtered query reads more"
 
 
 def run(*, quick: bool) -> Section:
@@ -40,9 +37,9 @@ def run(*, quick: bool) -> Section:
             f.max("price"),
         ),
         "two columns, grouped": lambda t: t.groupBy("city").agg(f.sum("amount")).orderBy("city"),
-        _WITHOUT_TARGET: lambda t: t.where(f.col("id").between(low, low + rows // 50)).agg(
-            f.count("*"), f.sum("price")
-        ),
+        "one row in fifty, filtered": lambda t: t.where(
+            f.col("id").between(low, low + rows // 50)
+        ).agg(f.count("*"), f.sum("price")),
     }
     with scratch("sealed") as folder, session(folder) as spark:
         tables = {}
@@ -66,6 +63,5 @@ def run(*, quick: bool) -> Section:
             ratios[name] = ratio(timings["encrypted"], timings["plain"])
             cells = (str(timings["encrypted"]), str(timings["plain"]), f"{ratios[name]:.3f}")
             section.rows.append((name, *cells))
-    del ratios[_WITHOUT_TARGET]
-    section.targets = [at_most(1.4, ratios, "an encrypted lake against a plain one")]
+    section.targets = [at_most(1.4, ratios, "an encrypted lake against a plain one", _WHY)]
     return section
