@@ -422,7 +422,7 @@ _OURS: dict[type, Callable[[Any], Meaning]] = {
     CreateTableStatement: _our_create,
     CopyTableStatement: lambda s: (
         *("like", s.name.parts, s.source.parts, s.if_not_exists),
-        "Map()",
+        f"Map({', '.join(f'{key} -> {value}' for key, value in s.properties.items())})",
     ),
     CreateViewStatement: lambda s: (
         "view",

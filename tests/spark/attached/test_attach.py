@@ -65,7 +65,7 @@ def source(spark):
         ("SELECT count(*) >= 2 FROM lake.main.t.snapshots", [(True,)]),
         ("SELECT count(*) FROM table_changes('lake.main.t', 0)", [(3,)]),
         ("SHOW NAMESPACES IN lake", [("main",), ("s",)]),
-        ("SHOW TABLES IN lake.main", [("main", "t", False)]),
+        ("SHOW TABLES IN lake.main", [("main", "t", False), ("main", "v", False)]),
         ("SELECT 'lake.main.t' AS lake", [("lake.main.t",)]),
     ],
 )
