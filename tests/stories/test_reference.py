@@ -6,7 +6,6 @@ import itertools
 import re
 import sqlite3
 from contextlib import closing
-from dataclasses import fields
 
 import pytest
 
@@ -16,7 +15,7 @@ from shelduck.doors.sql.parse import OPERATIONS, pieces
 from shelduck.lake.operation import phrases
 from shelduck.metrics import METRICS
 from shelduck.model.tables import properties
-from shelduck.model.tables.options import TableOptions
+from shelduck.model.tables.options import OPTION_NAMES, TableOptions
 from shelduck.model.text.intervals import Interval
 from tests.support.documents import DOCS, Reader, blocks, outputs
 
@@ -107,7 +106,7 @@ def test_the_options_page_has_each_option_with_its_default():
     told = {
         row[0].strip("`"): row[1] for row in table_below(REFERENCE / "options.md", "## Options")
     }
-    defaults = {f.name: getattr(TableOptions(), f.name) for f in fields(TableOptions)}
+    defaults = {name: getattr(TableOptions(), name) for name in OPTION_NAMES}
 
     def text(value):
         if isinstance(value, Interval):

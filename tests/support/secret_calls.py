@@ -364,6 +364,7 @@ FUNCTIONS: dict[str, Callable[[World], object]] = {
     "when_not_matched_insert": lambda w: w.merged(S.when_not_matched_insert({"id": "99"})),
     "when_not_matched_insert_all": lambda w: w.merged(S.when_not_matched_insert_all()),
     "AlterPlan.rewriting": lambda w: w.table().plan_alter(S.change_type("w", "string")),
+    "AlterPlan.telling": lambda w: w.table().plan_alter(S.change_type("w", "string")).telling("w"),
     "TableName.of": lambda w: S.TableName("main", "t"),
 }
 COMMANDS: dict[str, Callable[[World], object]] = {

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
+from shelduck.engine.bridge.codec import Report
 from shelduck.engine.files import task_results as results_module
 from shelduck.engine.files.task_results import results
 from shelduck.errors import CorruptLake
 
+_REPORT = Report("", False, 1, None)
 STATEMENTS = ["CREATE TABLE unused (id INT)"]
 NESTED = (
     "SELECT id, named_struct('a', id, 'b', array(id)) AS s, repeat('x', 500) AS t FROM range(9)"
@@ -42,7 +44,7 @@ def test_a_file_that_nobody_reported_is_no_result(tmp_path):
     for name in ("p=1/a-7-0.parquet", "p=1/a-8-0.parquet", "b-9-1.parquet"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"x")
-    found = results(str(tmp_path), {"a-8-0.parquet": b"", "b-9-1.parquet": b""})
+    found = results(str(tmp_path), {"a-8-0.parquet": _REPORT, "b-9-1.parquet": _REPORT})
     assert [file.name for file in found.files] == ["b-9-1.parquet", "p=1/a-8-0.parquet"]
     assert not (tmp_path / "p=1/a-7-0.parquet").exists()
 
@@ -51,11 +53,11 @@ def test_a_reported_file_must_be_there(tmp_path):
     with pytest.raises(
         CorruptLake, match=r"Spark wrote gone\.parquet into .*, but it is not there"
     ):
-        results(str(tmp_path), {"gone.parquet": b""})
+        results(str(tmp_path), {"gone.parquet": _REPORT})
 
 
 def test_a_footer_without_a_report_is_read(lake, spark, tmp_path):
     spark.range(5).coalesce(1).write.parquet(str(tmp_path / "w"))
     (file,) = (tmp_path / "w").glob("*.parquet")
-    found = results(str(tmp_path / "w"), {file.name: None})
+    found = results(str(tmp_path / "w"), {file.name: _REPORT})
     assert [footer.metadata.num_rows for _, footer in found.with_footers(spark)] == [5]

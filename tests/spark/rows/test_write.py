@@ -444,7 +444,7 @@ def test_a_plain_write_needs_no_settings_of_the_session(spark, lake, monkeypatch
             looks = seen.result()
             for key in settings:
                 spark.conf.unset(key)
-    assert len(looks) > 1
+    assert looks
     assert all(each == before for each in looks)
     assert [s.max_value for s in file.stats] == ["1500-01-01 00:00:00+00", "1.50", "1500-01-01"]
 
