@@ -73,5 +73,5 @@ def plain_client(url: str, program: str) -> str:
         check=False,
     )
     if done.returncode:
-        raise RuntimeError(f"the client ended with {done.returncode}: {done.stderr[-4000:]}")
+        raise RuntimeError(f"the client ended with {done.returncode}: {done.stderr}")
     return done.stdout

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SOURCES = Path(__file__).parents[2] / "src"
-_MARK = ""
+_MARK = "-- answered"
 _THRIFT = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 # Where Spark or JDBC put a class, a condition of Hive, or a place before or behind a sentence.
 _BEFORE = re.compile(r"^(.*?Exception: |Error running query: |Error in query: |\[\w{5}\] )+")

@@ -57,6 +57,11 @@ class _HiddenView:
     made: float
 
 
+# Tables that statements make, by token: a Connect server of Spark 4.0 asks one session to make the
+# table, and another one to write the rows.
+_staged: dict[str, tuple[Transaction, TableName, Ways | None]] = {}
+
+
 class AttachedLake:
     """One lake under one name in one session; ``is_shared`` if another session closes it.
 
@@ -72,7 +77,6 @@ class AttachedLake:
         self.spark = spark
         self.database = str(spark.conf.get("spark.sql.globalTempDatabase", "global_temp"))
         self._verbs = CatalogVerbs(self.state, None)
-        self._staged: dict[str, tuple[Transaction, TableName, Ways | None]] = {}
         self._views: dict[tuple[str, ...], list[_HiddenView]] = {}
         self._numbers = itertools.count()
         self._unique = uuid.uuid4().hex[:8]
@@ -98,7 +102,7 @@ class AttachedLake:
                 target, named = self._table(namespace, name), self._named(namespace, name)
                 ways = None
                 if staged:
-                    transaction, wanted, ways = self._staged[staged]
+                    transaction, wanted, ways = _staged[staged]
                     target = transaction.table(str(wanted))
                 planned.write_as_told(target, named, rows, told, is_made=bool(staged), ways=ways)
             case "merge":
@@ -109,7 +113,7 @@ class AttachedLake:
                 self._table(namespace, name).columns  # noqa: B018 - a view has none
                 planned.land_as_told(self._named(namespace, name), rows, more)
             case "commit" | "abort":
-                transaction, *_ = self._staged.pop(more[0])
+                transaction, *_ = _staged.pop(more[0])
                 getattr(transaction, "commit" if what == "commit" else "rollback")()
             case _:
                 return self._about_names(what, namespace, name, more)
@@ -243,7 +247,7 @@ class AttachedLake:
             ways = partial(_require_arranged, workspace.table(name), by, sorts), make
         else:
             make()
-        self._staged[token] = transaction, name, ways
+        _staged[token] = transaction, name, ways
         return token
 
     def _schema(self, table: Table) -> tuple[str, ...]:
