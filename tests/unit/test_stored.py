@@ -27,7 +27,7 @@ from shelduck.model.tables.rollup import (
     with_rollup_names,
 )
 from shelduck.model.tables.view import SPARK_SQL
-from shelduck.model.text.stored import FLAG, NUMBER, TEXT, Stored, each, record
+from shelduck.model.text.stored import NUMBER, TEXT, Stored, each, form_of, record
 from shelduck.model.types.data_types import Primitive
 from tests.support.scans import holding
 
@@ -227,7 +227,7 @@ def test_python_may_call_a_part_something_else():
             Renamed,
             id=NUMBER.called("number"),
             kids=each(TEXT).called("parts"),
-            old=FLAG.called("is_old"),
+            old=form_of(bool).called("is_old"),
         ),
     )
     assert stored.write(Renamed(7)) == '{"version":1,"id":7,"kids":["one"],"old":true}'
@@ -239,7 +239,7 @@ def test_a_version_that_goes_up_is_written():
     stored = Stored("thing", record(Renamed, id=NUMBER.called("number")), version=3)
 
     assert stored.read('{"version":1,"id":7}', "x").number == 7
-    assert stored.write(Renamed(8), '{"version":1,"id":7,"more":1}') == (
+    assert stored.write(Renamed(8, (), is_old=False), '{"version":1,"id":7,"more":1}') == (
         '{"version":3,"id":8,"more":1}'
     )
 

@@ -10,7 +10,7 @@ import pytest
 from shelduck.errors import NewerFormat
 from shelduck.model.changes import modify
 from shelduck.model.changes.constraining import AddConstraint, DropConstraint, ValidateConstraint
-from shelduck.model.changes.definition import TYPE_FORM, Position
+from shelduck.model.changes.definition import Position
 from shelduck.model.changes.job import STORED_WORK, JobIndex, JobPace, JobState, JobWork, Undone
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns, RewriteOlderFiles, TableChange
 from shelduck.model.changes.schema_change import (
@@ -43,6 +43,7 @@ from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec
 from shelduck.model.tables.row_expressions import NameUse, WrittenExpression
 from shelduck.model.tables.schema import Default
 from shelduck.model.tables.writable import Conversion
+from shelduck.model.text.stored import form_of
 from shelduck.model.types.data_types import DataType, parse_type
 
 INT = parse_type("int")
@@ -365,7 +366,7 @@ def test_every_clause_and_type_has_a_name():
     assert {type(clause) for clause, _, _ in CLAUSES} == set(get_args(TableChange))
     assert set(modify.CLAUSES) == set(get_args(TableChange))
     names = {"primitive", "decimal", "struct", "list", "map"}
-    written = TYPE_FORM.write(NESTED)
+    written = form_of(DataType).write(NESTED)
     assert len(names) == len(get_args(DataType))
     assert all(f'"is": "{name}"' in json.dumps(written) for name in names)
 

@@ -25,7 +25,7 @@ from shelduck.model.files.place import place_below
 from shelduck.model.shadows.type_changes import first_narrowing
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.intervals import whole_number
-from shelduck.model.text.stored import NUMBER, TEXT, Stored, record
+from shelduck.model.text.stored import Stored, record
 from shelduck.read.scan.expect import expected_members
 from shelduck.read.scan.stream_frames import query_id_of, run_id_of
 from shelduck.write.appending import Manner, append
@@ -243,8 +243,8 @@ class _Passed:
     to: int
 
 
-_BEGUN: Stored[_Begun] = Stored("content", record(_Begun, table=TEXT, first=NUMBER, last=NUMBER))
-_PASSED: Stored[_Passed] = Stored("content", record(_Passed, table=TEXT, to=NUMBER))
+_BEGUN: Stored[_Begun] = Stored("content", record(_Begun))
+_PASSED: Stored[_Passed] = Stored("content", record(_Passed))
 
 
 class FeedCursor:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
-from shelduck.model.changes.definition import PATH_FORM, Clause, Weight
+from shelduck.model.changes.definition import Clause, Weight
 from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.constraints import (
     Constraint,
@@ -17,10 +17,10 @@ from shelduck.model.tables.constraints import (
 )
 from shelduck.model.tables.keys import KeyModel, keys_in
 from shelduck.model.tables.properties import Properties
-from shelduck.model.tables.row_expressions import NameUse, WrittenExpression
+from shelduck.model.tables.row_expressions import WrittenExpression
 from shelduck.model.tables.schema import Schema
 from shelduck.model.text.names import quote_name
-from shelduck.model.text.stored import FLAG, NUMBER, TEXT, each, maybe, plain, record, word
+from shelduck.model.text.stored import LEFT_OUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class AddConstraint:
     name: str | None = None
     expression: WrittenExpression | None = None
     columns: tuple[str, ...] = ()
-    references: str = ""
+    references: str = field(default="", metadata=LEFT_OUT)
     relies: bool = False
     validates: bool = True
 
@@ -164,46 +164,22 @@ def _refuse_combined(known: Properties, made: Constraint, columns: Schema, table
     keys = keys_in(known, table)
     if keys is None or keys.model is not KeyModel.AGGREGATE or made.expression is None:
         return
-    for field in made.expression.tops(columns):
-        if field.id not in keys.columns:
+    for top in made.expression.tops(columns):
+        if top.id not in keys.columns:
             raise InvalidRequest(
                 f"CHECK constraint {quote_name(made.name)} of {table} uses"
-                f" {quote_name(field.name)}, which loads of an AGGREGATE KEY table combine"
+                f" {quote_name(top.name)}, which loads of an AGGREGATE KEY table combine"
                 " afterwards; use only keys"
             )
 
 
-EXPRESSION_FORM = record(
-    WrittenExpression,
-    text=TEXT,
-    names=each(record(NameUse, start=NUMBER, path=PATH_FORM, ends=each(NUMBER), is_function=FLAG)),
-    exact=FLAG,
-    zone=plain(str, absent=""),
-)
 CONSTRAINT_CLAUSES: dict[type, Clause] = {
     AddConstraint: Clause(
-        "add_constraint",
-        record(
-            AddConstraint,
-            kind=word(ConstraintKind),
-            name=maybe(TEXT),
-            expression=maybe(EXPRESSION_FORM),
-            columns=each(TEXT),
-            references=plain(str, absent=""),
-            relies=FLAG,
-            validates=FLAG,
-        ),
-        Weight(False, "metadata only, after a check of the rows if it is a CHECK"),
+        "add_constraint", Weight(False, "metadata only, after a check of the rows if it is a CHECK")
     ),
-    DropConstraint: Clause(
-        "drop_constraint",
-        record(DropConstraint, name=TEXT, if_exists=FLAG),
-        Weight(False, "metadata only"),
-    ),
+    DropConstraint: Clause("drop_constraint", Weight(False, "metadata only")),
     ValidateConstraint: Clause(
-        "validate_constraint",
-        record(ValidateConstraint, name=TEXT),
-        Weight(False, "metadata only, after a check of the rows"),
+        "validate_constraint", Weight(False, "metadata only, after a check of the rows")
     ),
 }
 """All that the code knows of each kind of change of constraints."""

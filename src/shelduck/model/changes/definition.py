@@ -11,28 +11,7 @@ from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.schema import NO_DEFAULT, Default, Field, Path, path_text
 from shelduck.model.tables.view import MacroVersion, ViewVersion
 from shelduck.model.text.names import quote_text
-from shelduck.model.text.stored import (
-    FLAG,
-    NUMBER,
-    TEXT,
-    Form,
-    each,
-    later,
-    maybe,
-    one_of,
-    record,
-    word,
-)
-from shelduck.model.types.data_types import (
-    DataType,
-    Decimal,
-    List,
-    Map,
-    Member,
-    Primitive,
-    Struct,
-    Text,
-)
+from shelduck.model.types.data_types import DataType
 from shelduck.model.types.literals import canonical_text, fitted
 
 
@@ -49,13 +28,12 @@ class Weight:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One kind of change: its name and ``form`` in the texts of jobs, its weight, what it does.
+    """One kind of change: its name in the texts of jobs, its weight, what it does.
 
     ``weight`` is None where the table decides, ``apply`` where it does not change columns.
     """
 
     stored: str
-    form: Form
     weight: Weight | None = None
     apply: Callable[..., Any] | None = None
 
@@ -101,38 +79,6 @@ class Definition:
         if self.comment is not None:
             text += f" COMMENT {quote_text(self.comment)}"
         return f"{text} {self.position}" if self.position else text
-
-
-PATH_FORM = each(TEXT)
-
-
-TYPE_FORM: Form = one_of(
-    primitive=record(Primitive, name=TEXT),
-    text=record(Text, name=TEXT, length=NUMBER),
-    decimal=record(Decimal, precision=NUMBER, scale=NUMBER),
-    struct=record(
-        Struct,
-        members=each(
-            record(
-                Member, name=TEXT, type=later(lambda: TYPE_FORM), nullable=FLAG, comment=maybe(TEXT)
-            )
-        ),
-    ),
-    list=record(List, element=later(lambda: TYPE_FORM)),
-    map=record(Map, key=later(lambda: TYPE_FORM), value=later(lambda: TYPE_FORM)),
-)
-DEFAULT_FORM = record(Default, text=TEXT, literal=FLAG)
-POSITION_FORM = record(Position, after=maybe(TEXT))
-DEFINITION_PARTS = {
-    "path": PATH_FORM,
-    "type": TYPE_FORM,
-    "default": maybe(DEFAULT_FORM),
-    "nullable": FLAG,
-    "comment": maybe(TEXT),
-    "position": maybe(POSITION_FORM),
-    "key": FLAG,
-    "aggregation": maybe(word(Aggregation)),
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 
 from shelduck.errors import ShelduckError
-from shelduck.model.changes.definition import PATH_FORM
 from shelduck.model.changes.modify import CLAUSES, TableChange
 from shelduck.model.tables.options import TableOptions
-from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec
+from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import FieldId, SnapshotId, TableId
 from shelduck.model.tables.writable import Conversion
-from shelduck.model.text.stored import (
-    FLAG,
-    NUMBER,
-    TEXT,
-    Stored,
-    each,
-    maybe,
-    one_of,
-    pair,
-    record,
-    without_classes,
-    word,
-)
+from shelduck.model.text.stored import LEFT_OUT, Stored, one_of, record, without_classes
+from shelduck.model.types.data_types import DataType, Decimal, List, Map, Primitive, Struct, Text
 
 LEASE = timedelta(seconds=60)
 """How long a writer or worker counts as alive after its last sign of life."""
@@ -113,10 +101,10 @@ class JobWork:
     refolds: bool = False
     remakes: bool = False
     indexes: tuple[JobIndex, ...] = ()
-    pace: JobPace = FULL_PACE
+    pace: JobPace = field(default=FULL_PACE, metadata=LEFT_OUT)
     undoes: Undone | None = None
     renews: tuple[FieldId, ...] = ()
-    folded: int = 0
+    folded: int = field(default=0, metadata=LEFT_OUT)
 
     @property
     def makes_rollups(self) -> bool:
@@ -244,28 +232,8 @@ class JobStep:
     folded: int = 0
 
 
-_CLAUSE = one_of(**{clause.stored: clause.form for clause in CLAUSES.values()})
-_CONVERSION = record(
-    Conversion,
-    column_id=NUMBER,
-    shadow_id=NUMBER,
-    source=TEXT,
-    target=TEXT,
-    using=maybe(TEXT),
-    on_error_null=FLAG,
-    clause=NUMBER,
-    parts=each(NUMBER),
-    named=each(pair(PATH_FORM, NUMBER)),
-    may_be_null=FLAG,
-    shadow_parts=each(NUMBER),
-    recalls=FLAG,
-)
-_MEASURE = record(MeasureSpec, name=TEXT, measure=word(Measure), column=maybe(TEXT))
-_TEXTS = each(TEXT)
-_ROLLUP = record(
-    RollupSpec, name=TEXT, columns=_TEXTS, measures=each(_MEASURE), duplicate_keys=maybe(_TEXTS)
-)
-_PACE = record(JobPace, tasks=maybe(NUMBER), bytes_per_second=maybe(NUMBER))
+one_of(DataType, primitive=Primitive, text=Text, decimal=Decimal, struct=Struct, list=List, map=Map)
+one_of(TableChange, **{clause.stored: kind for kind, clause in CLAUSES.items()})
 _EARLIER = (
     *("primitive", "decimal", "struct", "list", "map", "add_column", "drop_column"),
     *("rename_column", "change_type", "set_default", "set_nullable", "move_column", "set_comment"),
@@ -275,20 +243,5 @@ _EARLIER = (
 _CLASSES = {name.title().replace("_", ""): name for name in _EARLIER}
 
 STORED_WORK: Stored[JobWork] = Stored(
-    "work",
-    record(
-        JobWork,
-        conversions=each(_CONVERSION),
-        clauses=each(_CLAUSE),
-        rewrites=FLAG,
-        rollups=each(_ROLLUP),
-        refolds=FLAG,
-        remakes=FLAG,
-        indexes=each(record(JobIndex, name=TEXT, table_id=NUMBER)),
-        pace=replace(_PACE, absent=FULL_PACE),
-        undoes=maybe(record(Undone, job=NUMBER, published=NUMBER, told=TEXT)),
-        renews=each(NUMBER),
-        folded=replace(NUMBER, absent=0),
-    ),
-    without_classes(_CLASSES | {"RewriteOlderFiles": "rewrite"}),
+    "work", record(JobWork), without_classes(_CLASSES | {"RewriteOlderFiles": "rewrite"})
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.changes.constraining import CONSTRAINT_CLAUSES, ConstraintChange
-from shelduck.model.changes.definition import DEFINITION_PARTS, Clause, Definition, Position, Weight
+from shelduck.model.changes.definition import Clause, Definition, Position, Weight
 from shelduck.model.changes.schema_change import (
     SCHEMA_CLAUSES,
     ChangeType,
@@ -22,17 +22,13 @@ from shelduck.model.changes.schema_change import (
 )
 from shelduck.model.changes.storing import STORAGE_CLAUSES, StorageChange
 from shelduck.model.tables.partition import (
-    PartitionBy,
     ResetPartitioning,
     ResetSorting,
     SetPartitioning,
     SetSorting,
-    SortKey,
-    Transform,
 )
 from shelduck.model.tables.properties import PropertyChange, SetProperties, UnsetProperties
 from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Schema, path_text
-from shelduck.model.text.stored import FLAG, NUMBER, TEXT, each, maybe, pair, record
 from shelduck.model.types.data_types import DataType, List, Map, Primitive, Struct, type_text
 from shelduck.model.types.literals import canonical_text
 
@@ -194,35 +190,19 @@ TableChange = (
     | RewriteOlderFiles
 )
 
-_PARTITION_KEY = record(
-    PartitionBy, column=TEXT, transform=record(Transform, kind=TEXT, buckets=NUMBER)
-)
-_SORT_KEY = record(SortKey, expression=TEXT, descending=FLAG, nulls_first=FLAG)
 _NEW_FILES = Weight(False, "applies to new files; existing files stay as they are")
 _PROPERTY = Weight(False, "a property of the table")
 _OF_TABLE = {
-    ModifyColumn: Clause(
-        "modify_column", record(ModifyColumn, **DEFINITION_PARTS, rollup=maybe(TEXT))
-    ),
-    OrderColumns: Clause(
-        "order_columns", record(OrderColumns, names=each(TEXT), rollup=maybe(TEXT))
-    ),
-    SetPartitioning: Clause(
-        "set_partitioning", record(SetPartitioning, keys=each(_PARTITION_KEY)), _NEW_FILES
-    ),
-    ResetPartitioning: Clause("reset_partitioning", record(ResetPartitioning), _NEW_FILES),
-    SetSorting: Clause("set_sorting", record(SetSorting, keys=each(_SORT_KEY)), _NEW_FILES),
-    ResetSorting: Clause("reset_sorting", record(ResetSorting), _NEW_FILES),
-    SetProperties: Clause(
-        "set_properties", record(SetProperties, values=each(pair(TEXT, TEXT))), _PROPERTY
-    ),
-    UnsetProperties: Clause(
-        "unset_properties", record(UnsetProperties, keys=each(TEXT), if_exists=FLAG), _PROPERTY
-    ),
+    ModifyColumn: Clause("modify_column"),
+    OrderColumns: Clause("order_columns"),
+    SetPartitioning: Clause("set_partitioning", _NEW_FILES),
+    ResetPartitioning: Clause("reset_partitioning", _NEW_FILES),
+    SetSorting: Clause("set_sorting", _NEW_FILES),
+    ResetSorting: Clause("reset_sorting", _NEW_FILES),
+    SetProperties: Clause("set_properties", _PROPERTY),
+    UnsetProperties: Clause("unset_properties", _PROPERTY),
     RewriteOlderFiles: Clause(
-        "rewrite",
-        record(RewriteOlderFiles),
-        Weight(True, "a job rewrites the existing files in the layout of the table"),
+        "rewrite", Weight(True, "a job rewrites the existing files in the layout of the table")
     ),
 }
 CLAUSES: dict[type, Clause] = SCHEMA_CLAUSES | CONSTRAINT_CLAUSES | STORAGE_CLAUSES | _OF_TABLE

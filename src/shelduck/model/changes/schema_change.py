@@ -11,18 +11,7 @@ from enum import Enum
 from operator import attrgetter
 
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
-from shelduck.model.changes.definition import (
-    DEFAULT_FORM,
-    DEFINITION_PARTS,
-    PATH_FORM,
-    POSITION_FORM,
-    TYPE_FORM,
-    Clause,
-    Definition,
-    Position,
-    Weight,
-    checked_default,
-)
+from shelduck.model.changes.definition import Clause, Definition, Position, Weight, checked_default
 from shelduck.model.changes.retype import Retyping
 from shelduck.model.tables.properties import Properties
 from shelduck.model.tables.schema import (
@@ -39,7 +28,6 @@ from shelduck.model.tables.schema import (
     require_free_name,
 )
 from shelduck.model.text.names import quote_text, require_storable
-from shelduck.model.text.stored import FLAG, TEXT, maybe, record, word
 from shelduck.model.types.data_types import DataType
 
 
@@ -354,50 +342,23 @@ def _set_comment(draft: SchemaDraft, change: SetComment, table: str) -> SchemaDr
     return replace(draft, comments=comments)
 
 
-_TYPE_PARTS = {"path": PATH_FORM, "type": TYPE_FORM, "using": maybe(TEXT), "on_error_null": FLAG}
-_TYPE_PARTS |= {"on_duplicate_keys": maybe(word(DuplicateKeys))}
 _BY_ID = Weight(False, "metadata only: columns are found by id")
 
 SCHEMA_CLAUSES: dict[type, Clause] = {
     AddColumn: Clause(
         "add_column",
-        record(
-            AddColumn,
-            **DEFINITION_PARTS,
-            if_not_exists=FLAG,
-            rollup=maybe(TEXT),
-            initial=maybe(DEFAULT_FORM),
-        ),
         Weight(False, "files without the new id are read with its initial default"),
         _add,
     ),
-    DropColumn: Clause(
-        "drop_column",
-        record(DropColumn, path=PATH_FORM, if_exists=FLAG, rollup=maybe(TEXT)),
-        _BY_ID,
-        _drop,
-    ),
-    RenameColumn: Clause(
-        "rename_column", record(RenameColumn, path=PATH_FORM, new_name=TEXT), _BY_ID, _rename
-    ),
-    ChangeType: Clause("change_type", record(ChangeType, **_TYPE_PARTS), apply=_change_type),
-    ChangeTypeBack: Clause("change_type_back", record(ChangeTypeBack, **_TYPE_PARTS)),
-    SetDefault: Clause(
-        "set_default",
-        record(SetDefault, path=PATH_FORM, default=maybe(DEFAULT_FORM)),
-        _BY_ID,
-        _set_default,
-    ),
+    DropColumn: Clause("drop_column", _BY_ID, _drop),
+    RenameColumn: Clause("rename_column", _BY_ID, _rename),
+    ChangeType: Clause("change_type", apply=_change_type),
+    ChangeTypeBack: Clause("change_type_back"),
+    SetDefault: Clause("set_default", _BY_ID, _set_default),
     # The weight of DROP NOT NULL; `alter_plan` knows that SET NOT NULL looks at all rows.
-    SetNullable: Clause(
-        "set_nullable", record(SetNullable, path=PATH_FORM, nullable=FLAG), _BY_ID, _set_nullable
-    ),
-    MoveColumn: Clause(
-        "move_column", record(MoveColumn, path=PATH_FORM, position=POSITION_FORM), _BY_ID, _move
-    ),
-    SetComment: Clause(
-        "set_comment", record(SetComment, path=PATH_FORM, comment=maybe(TEXT)), _BY_ID, _set_comment
-    ),
+    SetNullable: Clause("set_nullable", _BY_ID, _set_nullable),
+    MoveColumn: Clause("move_column", _BY_ID, _move),
+    SetComment: Clause("set_comment", _BY_ID, _set_comment),
 }
 """All that the code knows of each kind of change of columns."""
 

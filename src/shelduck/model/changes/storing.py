@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from shelduck.errors import AlreadyExists
-from shelduck.model.changes.definition import PATH_FORM, Clause, Weight
+from shelduck.model.changes.definition import Clause, Weight
 from shelduck.model.tables.column_storage import (
     Encoding,
     encoded,
@@ -17,7 +17,6 @@ from shelduck.model.tables.column_storage import (
 from shelduck.model.tables.properties import Properties
 from shelduck.model.tables.schema import FieldId, Path, Schema, path_text
 from shelduck.model.text.names import quote_name
-from shelduck.model.text.stored import FLAG, TEXT, each, record, word
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +92,10 @@ def apply_storage(
 
 
 _NEW_FILES = Weight(False, "applies to new files; with REWRITE, a job writes these columns again")
-_INDEX = record(AddIndex, name=TEXT, columns=each(PATH_FORM), if_not_exists=FLAG)
-_NO_INDEX = record(DropIndex, name=TEXT, if_exists=FLAG)
-_ENCODING = record(SetEncoding, path=PATH_FORM, encoding=word(Encoding))
 _LIGHT = Weight(False, "applies to new files; readers still use the filters of older ones")
 STORAGE_CLAUSES: dict[type, Clause] = {
-    AddIndex: Clause("add_index", _INDEX, _NEW_FILES),
-    DropIndex: Clause("drop_index", _NO_INDEX, _LIGHT),
-    SetEncoding: Clause("set_encoding", _ENCODING, _NEW_FILES),
+    AddIndex: Clause("add_index", _NEW_FILES),
+    DropIndex: Clause("drop_index", _LIGHT),
+    SetEncoding: Clause("set_encoding", _NEW_FILES),
 }
 """All that the code knows of each kind of change of how columns are stored."""

@@ -14,7 +14,7 @@ from shelduck.model.files.data_file import DataFile
 from shelduck.model.files.layout import ROW_ID_FIELD, text_digest
 from shelduck.model.tables.schema import Field, TableId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.stored import FLAG, NUMBER, TEXT, Stored, record
+from shelduck.model.text.stored import Stored, record
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +44,7 @@ class StreamPosition:
         return replace(self, snapshot=snapshot, row_id=row_id, whole=False)
 
 
-POSITION: Stored[StreamPosition] = Stored(
-    "offset",
-    record(
-        StreamPosition,
-        table=TEXT,
-        snapshot=NUMBER,
-        row_id=NUMBER,
-        whole=FLAG,
-        start=NUMBER,
-        start_whole=FLAG,
-    ),
-)
+POSITION: Stored[StreamPosition] = Stored("offset", record(StreamPosition))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from shelduck.errors import CorruptLake, NewerFormat
 from shelduck.model.tables.schema import Field, FieldId, Schema
-from shelduck.model.text.stored import NUMBER, TEXT, Stored, each, maybe, record
+from shelduck.model.text.stored import Stored, each, record
 
 ANALYZED = "shelduck.hint.analyzed"
 """The property that holds them."""
@@ -54,24 +54,7 @@ class _Analyzed:
 
 
 _STORED: Stored[_Analyzed] = Stored(
-    "statistics",
-    record(
-        _Analyzed,
-        columns=each(
-            record(
-                AnalyzedColumn,
-                column=NUMBER,
-                type=TEXT,
-                snapshot=NUMBER,
-                rows=NUMBER,
-                distinct=NUMBER,
-                nulls=NUMBER,
-                average=maybe(NUMBER),
-                longest=maybe(NUMBER),
-            ),
-            by="column",
-        ),
-    ),
+    "statistics", record(_Analyzed, columns=each(record(AnalyzedColumn), by="column"))
 )
 _read = lru_cache(maxsize=256)(_STORED.read)
 

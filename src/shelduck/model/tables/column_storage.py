@@ -7,14 +7,14 @@ does not know it writes files without them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
 
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.schema import Field, FieldId, Path, Schema, path_text, with_paths
 from shelduck.model.text.names import quote_name, split_name, split_paths
-from shelduck.model.text.stored import NUMBER, TEXT, Stored, each, maybe, record, word
+from shelduck.model.text.stored import LEFT_OUT, Stored, each, record
 from shelduck.model.types.data_types import FLOATS
 
 Properties = Mapping[str, str]
@@ -45,7 +45,7 @@ class ColumnStorage:
 
     column: FieldId
     index: str | None = None
-    encoding: Encoding = Encoding.DICTIONARY
+    encoding: Encoding = field(default=Encoding.DICTIONARY, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +73,7 @@ class Storage:
 
 
 _STORED: Stored[Storage] = Stored(
-    "storage of columns",
-    record(
-        Storage,
-        columns=each(
-            record(
-                ColumnStorage,
-                column=NUMBER,
-                index=maybe(TEXT),
-                encoding=replace(word(Encoding), absent=Encoding.DICTIONARY),
-            ),
-            by="column",
-        ),
-    ),
+    "storage of columns", record(Storage, columns=each(record(ColumnStorage), by="column"))
 )
 _read = lru_cache(maxsize=256)(_STORED.read)
 

@@ -11,16 +11,11 @@ from functools import lru_cache
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.keys import KeyModel, keys_in
-from shelduck.model.tables.row_expressions import (
-    EXPRESSION_FORM,
-    RowExpression,
-    WrittenExpression,
-    is_whole,
-)
+from shelduck.model.tables.row_expressions import RowExpression, WrittenExpression, is_whole
 from shelduck.model.tables.schema import Field, FieldId, Schema
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import quote_name
-from shelduck.model.text.stored import FLAG, NUMBER, Stored, each, maybe, record
+from shelduck.model.text.stored import Stored, each, record
 from shelduck.model.types.data_types import Primitive
 
 COMPUTED = "shelduck.computed"
@@ -113,18 +108,7 @@ class ComputedColumns:
 
 
 _STORED: Stored[ComputedColumns] = Stored(
-    "computed columns",
-    record(
-        ComputedColumns,
-        columns=each(
-            record(
-                ComputedColumn,
-                column=NUMBER,
-                expression=maybe(EXPRESSION_FORM),
-                identity=maybe(record(Identity, start=NUMBER, step=NUMBER, always=FLAG)),
-            )
-        ).called("all"),
-    ),
+    "computed columns", record(ComputedColumns, columns=each(record(ComputedColumn)).called("all"))
 )
 _read = lru_cache(maxsize=256)(_STORED.read)
 _NONE = ComputedColumns()

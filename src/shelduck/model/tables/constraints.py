@@ -7,15 +7,15 @@ in them are found by id, so that a rename by anybody changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.model.tables.row_expressions import EXPRESSION_FORM, RowExpression, is_gone
+from shelduck.model.tables.row_expressions import RowExpression, is_gone
 from shelduck.model.tables.schema import FieldId, Schema
 from shelduck.model.text.names import quote_name
-from shelduck.model.text.stored import FLAG, NUMBER, TEXT, Stored, each, maybe, plain, record, word
+from shelduck.model.text.stored import LEFT_OUT, Stored, each, record
 
 CONSTRAINTS = "shelduck.constraints"
 """The property that holds the constraints."""
@@ -44,7 +44,7 @@ class Constraint:
     kind: ConstraintKind
     expression: RowExpression | None = None
     columns: tuple[FieldId, ...] = ()
-    references: str = ""
+    references: str = field(default="", metadata=LEFT_OUT)
     unproven: bool = False
     relies: bool = False
 
@@ -101,22 +101,7 @@ class Constraints:
 
 _STORED: Stored[Constraints] = Stored(
     "constraints",
-    record(
-        Constraints,
-        constraints=each(
-            record(
-                Constraint,
-                name=TEXT,
-                kind=word(ConstraintKind),
-                expression=maybe(EXPRESSION_FORM),
-                columns=each(NUMBER),
-                references=plain(str, absent=""),
-                unproven=FLAG,
-                relies=FLAG,
-            ),
-            by="name",
-        ).called("all"),
-    ),
+    record(Constraints, constraints=each(record(Constraint), by="name").called("all")),
 )
 _read = lru_cache(maxsize=256)(_STORED.read)
 

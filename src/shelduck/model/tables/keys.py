@@ -18,7 +18,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import quote_name
-from shelduck.model.text.stored import NUMBER, TEXT, Stored, each, maybe, pair, record, word
+from shelduck.model.text.stored import Stored, record
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal
 
 KEYS = "shelduck.keys"
@@ -116,18 +116,7 @@ class TableKeys:
         )
 
 
-_STORED: Stored[TableKeys] = Stored(
-    "key model",
-    record(
-        TableKeys,
-        model=word(KeyModel),
-        columns=each(NUMBER),
-        aggregations=each(pair(NUMBER, word(Aggregation))),
-        sequence=maybe(NUMBER),
-        distributed_by=each(NUMBER),
-        buckets=maybe(TEXT),
-    ),
-)
+_STORED: Stored[TableKeys] = Stored("key model", record(TableKeys))
 _read = lru_cache(maxsize=256)(_STORED.read)
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from shelduck.model.tables.rollup import ROLLUP
 from shelduck.model.tables.schema import Field, FieldId, Schema
-from shelduck.model.text.stored import NUMBER, Stored, each, pair, record
+from shelduck.model.text.stored import Stored, record
 from shelduck.model.types.data_types import (
     DataType,
     Decimal,
@@ -49,9 +49,7 @@ class Lengths:
     fields: tuple[tuple[FieldId, int], ...] = ()
 
 
-_STORED: Stored[Lengths] = Stored(
-    "text lengths", record(Lengths, fields=each(pair(NUMBER, NUMBER)))
-)
+_STORED: Stored[Lengths] = Stored("text lengths", record(Lengths))
 _read = lru_cache(maxsize=256)(_STORED.read)
 
 

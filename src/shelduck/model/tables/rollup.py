@@ -16,7 +16,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.keys import Aggregation, TableKeys
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import Feature, TableVersion
-from shelduck.model.text.stored import NUMBER, TEXT, Stored, each, maybe, record, word
+from shelduck.model.text.stored import Stored, each, record
 
 ROLLUP = "shelduck.rollup"
 """The property of a rollup that says what it holds of which base."""
@@ -122,11 +122,10 @@ def _of_names(found: list[str]) -> dict[str, list[str]]:
     return {"names": found}
 
 
-_COLUMN = record(RollupColumn, id=NUMBER, source=maybe(NUMBER), measure=maybe(word(Measure)))
 STORED_ROLLUP: Stored[Rollup] = Stored(
-    "rollup definition", record(Rollup, base=TEXT, name=TEXT, columns=each(_COLUMN, by="id"))
+    "rollup definition", record(Rollup, columns=each(record(RollupColumn), by="id"))
 )
-_STORED_NAMES: Stored[_Listed] = Stored("rollup list", record(_Listed, names=each(TEXT)), _of_names)
+_STORED_NAMES: Stored[_Listed] = Stored("rollup list", record(_Listed), _of_names)
 _read = lru_cache(maxsize=256)(STORED_ROLLUP.read)
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path, Schema, path_text
 from shelduck.model.text.names import backticked, quote_text, split_name
-from shelduck.model.text.stored import FLAG, NUMBER, TEXT, each, plain, record
+from shelduck.model.text.stored import LEFT_OUT
 
 ROW = "__shelduck_row"
 """What Spark calls the row of an expression, so that nothing else in it can be a column."""
@@ -44,7 +44,7 @@ class WrittenExpression:
     text: str
     names: tuple[NameUse, ...] = ()
     exact: bool = False
-    zone: str = ""
+    zone: str = field(default="", metadata=LEFT_OUT)
 
     def bound(self, columns: Schema, table: str) -> RowExpression:
         """Return the expression over these columns; NotFound for a name that is none of them."""
@@ -94,7 +94,7 @@ class RowExpression:
     uses: tuple[ColumnUse, ...] = ()
     parts: tuple[KnownPart, ...] = ()
     exact: bool = False
-    zone: str = ""
+    zone: str = field(default="", metadata=LEFT_OUT)
 
     @property
     def fields(self) -> set[FieldId]:
@@ -164,16 +164,6 @@ class RowExpression:
             if old.shape != new.shape and not is_same:
                 return "change the type of"
         return None
-
-
-EXPRESSION_FORM = record(
-    RowExpression,
-    text=TEXT,
-    uses=each(record(ColumnUse, start=NUMBER, end=NUMBER, column=NUMBER)),
-    parts=each(record(KnownPart, column=NUMBER, name=TEXT)),
-    exact=FLAG,
-    zone=plain(str, absent=""),
-)
 
 
 def is_gone(number: FieldId, columns: Schema, before: Schema) -> bool:

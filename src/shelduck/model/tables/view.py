@@ -70,9 +70,7 @@ class Pin:
     snapshot: SnapshotId
 
 
-STORED_PIN: Stored[Pin] = Stored(
-    "pin", record(Pin, table=NUMBER.called("table_id"), snapshot=NUMBER)
-)
+STORED_PIN: Stored[Pin] = Stored("pin", record(Pin, table=NUMBER.called("table_id")))
 
 
 class MacroKind(Enum):

@@ -1,17 +1,17 @@
 """Texts that outlive a process: JSON with declared names and a version.
 
-A form maps names in the text to names in Python. Reading ignores names that the form does not have,
-and rewriting the text keeps them (docs/decisions/0034).
+The fields of a dataclass, their names and types, declare what its text holds. Reading ignores names
+that are not declared, and rewriting the text keeps them (docs/decisions/0034).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import Enum
-from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from types import MappingProxyType, NoneType, UnionType
+from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from shelduck.errors import CorruptLake, NewerFormat
 
@@ -21,6 +21,8 @@ _VERSION = "version"
 _VARIANT = "is"
 _REQUIRED = object()
 _NONE: Mapping[str, str] = MappingProxyType({})
+LEFT_OUT: Mapping[str, bool] = MappingProxyType({"left out": True})
+"""The metadata of a field that a text leaves out while it has its default."""
 
 
 def _same(new: Any, _: Any) -> Any:
@@ -39,7 +41,6 @@ class Form:
     read: Callable[[Any], Any]
     absent: Any = _REQUIRED
     keep: Callable[[Any, Any], Any] = _same
-    kind: type | None = None
     attribute: str = ""
 
     def called(self, attribute: str) -> Form:
@@ -60,7 +61,8 @@ def plain(kind: type, absent: Any = _REQUIRED) -> Form:
 
 NUMBER = plain(int)
 TEXT = plain(str)
-FLAG = plain(bool, absent=False)
+_PLAIN = {int: NUMBER, str: TEXT, bool: plain(bool, absent=False)}
+_UNIONS: dict[frozenset[type], Form] = {}
 
 
 def word(kind: type[Enum]) -> Form:
@@ -109,8 +111,33 @@ def pair(first: Form, second: Form) -> Form:
     return Form(lambda value: [first.write(value[0]), second.write(value[1])], read)
 
 
-def record(kind: type, /, **parts: Form) -> Form:
-    """Return the form of a dataclass: its parts, each with its name in the text."""
+def form_of(declared: Any) -> Form:
+    """Return the form of values of the type that a field has."""
+    shape, inside = get_origin(declared), get_args(declared)
+    if shape in (UnionType, Union):
+        kinds = frozenset(inside) - {NoneType}
+        form = form_of(*kinds) if len(kinds) == 1 else later(lambda: _UNIONS[kinds])
+        return maybe(form) if NoneType in inside else form
+    if shape is tuple:
+        return each(form_of(inside[0])) if ... in inside else pair(*map(form_of, inside))
+    kind = getattr(declared, "__supertype__", declared)
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    return word(kind) if issubclass(kind, Enum) else record(kind)
+
+
+def record(kind: type, /, **others: Form) -> Form:
+    """Return the form of a dataclass: that of each field, or another one by its name in the text.
+
+    A missing tuple is empty, a missing flag False, and None is missing; see also `LEFT_OUT`.
+    """
+    names = {form.attribute or name: name for name, form in others.items()}
+    types = get_type_hints(kind)
+    parts: dict[str, Form] = {}
+    for one in fields(kind):
+        name = names.get(one.name, one.name)
+        form = others.get(name) or form_of(types[one.name])
+        parts[name] = replace(form, absent=one.default) if one.metadata == LEFT_OUT else form
 
     def write(value: Any) -> Any:
         held = {name: getattr(value, form.attribute or name) for name, form in parts.items()}
@@ -129,12 +156,13 @@ def record(kind: type, /, **parts: Form) -> Form:
         held = {n: parts[n].keep(v, old[n]) for n, v in new.items() if n in parts and n in old}
         return new | held | {n: v for n, v in old.items() if n not in parts}
 
-    return Form(write, read, keep=keep, kind=kind)
+    return Form(write, read, keep=keep)
 
 
-def one_of(**variants: Form) -> Form:
-    """Return the form of records of several kinds; a name in the text says which kind."""
-    names = {form.kind: name for name, form in variants.items()}
+def one_of(union: Any, /, **kinds: type) -> None:
+    """Declare the form of a union of dataclasses: a name in the text says which kind it is."""
+    names = {kind: name for name, kind in kinds.items()}
+    variants = {name: record(kind) for name, kind in kinds.items()}
 
     def write(value: Any) -> Any:
         name = names[type(value)]
@@ -146,7 +174,7 @@ def one_of(**variants: Form) -> Form:
             raise _Newer(f"{name!r} is not one of {', '.join(variants)}")
         return variants[name].read(found)
 
-    return Form(write, read)
+    _UNIONS[frozenset(get_args(union))] = Form(write, read)
 
 
 def later(form: Callable[[], Form]) -> Form:
