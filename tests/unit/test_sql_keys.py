@@ -7,7 +7,7 @@ import pytest
 from shelduck.alter.statement import AlterTableStatement
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.changes.definition import Position
+from shelduck.model.changes.definition import Definition, Position
 from shelduck.model.changes.modify import ModifyColumn, OrderColumns
 from shelduck.model.changes.schema_change import AddColumn, DropColumn, RenameColumn
 from shelduck.model.tables.keys import DELETE_SIGN, Aggregation, KeyModel, KeySpec
@@ -15,7 +15,6 @@ from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Primitive
 from shelduck.objects.statement.create_table import CreateTableStatement
-from shelduck.text.ddl.column_clauses import ColumnDefinition
 from shelduck.text.tokens.parts import NamedTable
 
 INT, STRING = Primitive("int32"), Primitive("varchar")
@@ -198,8 +197,8 @@ def test_clauses_of_doris_stand_beside_the_others():
     ) == CreateTableStatement(
         T,
         (
-            ColumnDefinition("a", INT, comment="k", key=True),
-            ColumnDefinition("v", INT, default=Default("0"), aggregation=Aggregation.SUM),
+            Definition(("a",), INT, comment="k", key=True),
+            Definition(("v",), INT, default=Default("0"), aggregation=Aggregation.SUM),
         ),
         comment="x",
         partitioned_by=created("(a INT) PARTITIONED BY (a)").partitioned_by,

@@ -7,6 +7,7 @@ import pytest
 from shelduck.doors.sql.explain import Explain
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.model.changes.definition import Definition
 from shelduck.model.tables.partition import PartitionBy, Transform
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import Decimal, Primitive
@@ -26,7 +27,6 @@ from shelduck.objects.statement.show import (
     ShowTables,
 )
 from shelduck.objects.statement.views import ShowViews
-from shelduck.text.ddl.column_clauses import ColumnDefinition
 from shelduck.text.query.value_rows import DefaultCell
 from shelduck.text.tokens.parts import NamedTable, Query, Relation, SchemaName
 from shelduck.write.statement.insert_into import Insert
@@ -57,7 +57,7 @@ STATEMENTS = [
     (
         "CREATE TABLE x (col_a int, col_b int)",
         CreateTableStatement(
-            NamedTable(("x",)), (ColumnDefinition("col_a", INT), ColumnDefinition("col_b", INT))
+            NamedTable(("x",)), (Definition(("col_a",), INT), Definition(("col_b",), INT))
         ),
     ),
     (
@@ -70,8 +70,8 @@ STATEMENTS = [
         CreateTableStatement(
             NamedTable(("main", "t")),
             (
-                ColumnDefinition("a.b", Decimal(10, 2), False, Default("1.5"), "x"),
-                ColumnDefinition("from", STRING),
+                Definition(("a.b",), Decimal(10, 2), Default("1.5"), nullable=False, comment="x"),
+                Definition(("from",), STRING),
             ),
             if_not_exists=True,
             comment="y",

@@ -271,9 +271,8 @@ def _rename(cursor: Cursor) -> list[TableChange]:
     cursor.accept("TO")
     start, new = cursor.at, cursor.path("the new name")
     if len(new) > 1:
-        cursor.at = start
         raise cursor.failure(
-            "the new name without the path of its struct (quote a name that contains a dot)"
+            "the new name without the path of its struct (quote a name that contains a dot)", start
         )
     return [RenameColumn(path, new[0])]
 

@@ -19,6 +19,7 @@ from shelduck.lake.results import Result, TableName, Unchanged
 from shelduck.lake.unit import UnitOfWork, carry_out
 from shelduck.model.changes import schema_change
 from shelduck.model.changes.constraining import AddConstraint
+from shelduck.model.changes.definition import Definition
 from shelduck.model.changes.modify import OrderColumns, TableChange
 from shelduck.model.changes.schema_change import SetComment
 from shelduck.model.tables.computed import identity_of
@@ -32,7 +33,7 @@ from shelduck.model.tables.partition import (
 )
 from shelduck.model.tables.schema import Path, path_text
 from shelduck.model.text.names import backticked, quote_name
-from shelduck.text.ddl.column_clauses import Beside, ColumnDefinition, read_columns
+from shelduck.text.ddl.column_clauses import Beside, read_columns
 from shelduck.text.ddl.partitioning import read_partition_key
 from shelduck.text.tokens.arguments import end_alone, not_alone, read_job_properties, take_comment
 from shelduck.text.tokens.cursor import Cursor
@@ -70,7 +71,7 @@ class UndropColumn(OfAltered):
 class ReplaceColumns(OfAltered):
     """Hive's REPLACE COLUMNS: those of these names stay, others go, and the rest is new."""
 
-    columns: tuple[ColumnDefinition, ...]
+    columns: tuple[Definition, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +203,7 @@ def read_comment(cursor: Cursor) -> AlterTableStatement:
         start = cursor.at
         parts = cursor.path("a column with its table")
         if len(parts) < 2:
-            cursor.at = start
-            raise cursor.failure("a column as table.column or schema.table.column")
+            raise cursor.failure("a column as table.column or schema.table.column", start)
         name, column = NamedTable(parts[:-1]), parts[-1:]
     return AlterTableStatement(name, (SetComment(column, take_comment(cursor)),))
 

@@ -111,8 +111,9 @@ def read_create_rollup(cursor: Cursor) -> AlterRollups:
         raise _refusal(cursor, "a subquery")
     table = cursor.table_name()
     if home and [p.lower() for p in home] != [p.lower() for p in table.parts[:-1]]:
-        cursor.at = start - 1
-        raise cursor.failure("a name in the schema of its table, written as the table's name is")
+        raise cursor.failure(
+            "a name in the schema of its table, written as the table's name is", start - 1
+        )
     groups = _names(cursor) if cursor.accept("GROUP", "BY") else None
     order = _names(cursor) if cursor.accept("ORDER", "BY") else None
     properties = read_job_properties(cursor, properties)
@@ -140,8 +141,9 @@ def read_drop_rollup(cursor: Cursor) -> AlterRollups:
 def _name(cursor: Cursor) -> str:
     name = cursor.name("a materialized view")
     if cursor.sees("."):
-        cursor.at -= 1
-        raise cursor.failure("one name without a schema (a materialized view is in its table's)")
+        raise cursor.failure(
+            "one name without a schema (a materialized view is in its table's)", cursor.at - 1
+        )
     return name
 
 
@@ -177,8 +179,7 @@ def _selected(cursor: Cursor) -> tuple[list[str], list[MeasureSpec]]:
             if measures:
                 raise _refusal(cursor, "a column after an aggregate")
         if name.lower() in taken:
-            cursor.at = start
-            raise cursor.failure(f"another name than {name}, which an earlier column has")
+            raise cursor.failure(f"another name than {name}, which an earlier column has", start)
         taken.add(name.lower())
         if not cursor.accept(","):
             break

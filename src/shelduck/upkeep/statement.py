@@ -88,8 +88,7 @@ def read_vacuum(cursor: Cursor) -> Vacuum:
 def _hours(cursor: Cursor) -> float:
     value = read_argument(cursor)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value < 0:
-        cursor.at -= 1
-        raise cursor.failure("a number of hours")
+        raise cursor.failure("a number of hours", cursor.at - 1)
     if not cursor.accept_any("HOURS", "HOUR"):
         raise cursor.failure("HOURS")
     return float(value)

@@ -11,7 +11,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.changes.change import altered
 from shelduck.model.changes.constraining import AddConstraint, DropConstraint
-from shelduck.model.changes.definition import Position
+from shelduck.model.changes.definition import Definition, Position
 from shelduck.model.changes.modify import OrderColumns, TableChange
 from shelduck.model.changes.schema_change import (
     AddColumn,
@@ -40,7 +40,6 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, List, Map, Member, Struct
 from shelduck.model.types.literals import canonical_text
-from shelduck.text.ddl.column_clauses import ColumnDefinition
 
 Changes = tuple[TableChange, ...]
 _RESETS = (ResetPartitioning, ResetSorting)
@@ -102,7 +101,7 @@ def difference(
     return Difference(tuple(changes), tuple(names_lost))
 
 
-def _column(field: Field, column: ColumnDefinition, inside: Inside) -> Iterator[TableChange]:
+def _column(field: Field, column: Definition, inside: Inside) -> Iterator[TableChange]:
     path = (column.name,)
     if column.nullable and not field.nullable:
         yield SetNullable(path, nullable=True)

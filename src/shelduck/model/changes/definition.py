@@ -65,6 +65,11 @@ class Definition:
     aggregation: Aggregation | None = None
 
     @property
+    def name(self) -> str:
+        """The column's own name."""
+        return self.path[-1]
+
+    @property
     def text(self) -> str:
         """Return the definition as ALTER TABLE writes it."""
         text = f"{path_text(self.path)} {self.type}"

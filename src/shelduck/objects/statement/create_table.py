@@ -16,7 +16,7 @@ from shelduck.lake.spark_options import PROVIDERS
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.constraining import AddConstraint, apply_constraint
-from shelduck.model.changes.definition import with_default
+from shelduck.model.changes.definition import Definition, with_default
 from shelduck.model.tables.column_storage import bound_storage, stored_properties
 from shelduck.model.tables.computed import WrittenComputed, declared
 from shelduck.model.tables.constraints import ConstraintKind
@@ -28,7 +28,7 @@ from shelduck.model.tables.schema import Schema, comments_of, new_schema
 from shelduck.model.text.names import quote_name
 from shelduck.model.types.data_types import Member
 from shelduck.rollups.rollup_shape import create_with_rollups, drop_with_rollups
-from shelduck.text.ddl.column_clauses import Beside, ColumnDefinition, read_columns
+from shelduck.text.ddl.column_clauses import Beside, read_columns
 from shelduck.text.ddl.partitioning import read_doris_partitions, read_partition_keys
 from shelduck.text.ddl.sorting import read_sort_keys
 from shelduck.text.query.read_query import begins_query, read_query
@@ -58,7 +58,7 @@ class CreateTableStatement(OfTable):
     those of PROPERTIES, but for the sequence column, which ``keys`` has.
     """
 
-    columns: tuple[ColumnDefinition, ...] = ()
+    columns: tuple[Definition, ...] = ()
     if_not_exists: bool = False
     or_replace: bool = False
     must_exist: bool = False
@@ -121,7 +121,7 @@ def _copy(
 def _create_table(
     cursor: Cursor, name: NamedTable, if_not_exists: bool, or_replace: bool
 ) -> CreateTableStatement:
-    columns: tuple[ColumnDefinition, ...] = ()
+    columns: tuple[Definition, ...] = ()
     beside = Beside(computed=[])
     opening = cursor.at
     if cursor.sees("(") and not begins_query(cursor):
@@ -136,8 +136,7 @@ def _create_table(
     clauses["keys"] = taken_keys(cursor, columns, clauses)
     if cursor.accept("AS") or begins_query(cursor):
         if columns:
-            cursor.at = opening
-            raise cursor.failure("AS (the query of CREATE TABLE AS defines the columns)")
+            raise cursor.failure("AS (the query of CREATE TABLE AS defines the columns)", opening)
         return CreateTableStatement(
             name,
             if_not_exists=if_not_exists,
@@ -209,7 +208,7 @@ def read_distribution(cursor: Cursor) -> tuple[tuple[str, ...], str | None]:
 
 
 def taken_keys(
-    cursor: Cursor, columns: Sequence[ColumnDefinition], clauses: dict[str, Any]
+    cursor: Cursor, columns: Sequence[Definition], clauses: dict[str, Any]
 ) -> KeySpec | None:
     """Take what is said of keys out of the clauses; return the model that it means.
 
@@ -245,7 +244,7 @@ def taken_keys(
     )
 
 
-def _keys_of_words(columns: Sequence[ColumnDefinition]) -> KeySpec | None:
+def _keys_of_words(columns: Sequence[Definition]) -> KeySpec | None:
     if any(c.aggregation is not None for c in columns):
         keys = (c.name for c in columns if c.key or c.aggregation is None)
         return KeySpec(KeyModel.AGGREGATE, tuple(keys))

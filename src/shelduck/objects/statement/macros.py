@@ -86,11 +86,9 @@ def read_create_macro(cursor: Cursor) -> CreateMacroStatement:
         start = cursor.at
         other, form = _taken_form(cursor)
         if other is not kind:
-            cursor.at = start
-            raise cursor.failure(f"a form of a {kind.value} macro, like the first one")
+            raise cursor.failure(f"a form of a {kind.value} macro, like the first one", start)
         if any(len(f.parameters) == len(form.parameters) for f in forms):
-            cursor.at = start
-            raise cursor.failure("another number of parameters: calls choose a form by it")
+            raise cursor.failure("another number of parameters: calls choose a form by it", start)
         forms.append(form)
     cursor.end()
     return CreateMacroStatement(name, kind, tuple(forms), if_not_exists, or_replace)
@@ -199,8 +197,7 @@ def _taken_parameters(cursor: Cursor) -> tuple[MacroParameter, ...]:
             kind = str(cursor.type())
         default, default_type = _taken_default(cursor)
         if default is None and found and found[-1].default is not None:
-            cursor.at = start
-            raise cursor.failure("parameters with defaults last")
+            raise cursor.failure("parameters with defaults last", start)
         found.append(MacroParameter(name, kind, default, default_type))
         if not cursor.accept(","):
             break
@@ -233,8 +230,7 @@ def _taken_default(cursor: Cursor) -> tuple[str | None, str]:
             return text, kind
         case str(text):
             return text, "varchar"
-    cursor.at = start
-    raise cursor.failure(_DEFAULT)
+    raise cursor.failure(_DEFAULT, start)
 
 
 def create_macro(runner: Runner, statement: CreateMacroStatement) -> Result:

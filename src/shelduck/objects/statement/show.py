@@ -150,8 +150,7 @@ def read_show_columns(cursor: Cursor) -> ShowColumns:
         start = cursor.at
         schema: SchemaName = cursor.schema_name()
         if name.schema is not None:
-            cursor.at = start - 1
-            raise cursor.failure("the end of the statement (the schema is given twice)")
+            raise cursor.failure("the end of the statement (the schema is given twice)", start - 1)
         name = NamedTable((*schema.parts, *name.parts))
     cursor.end()
     return ShowColumns(name)

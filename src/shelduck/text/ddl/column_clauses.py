@@ -13,7 +13,6 @@ from shelduck.model.changes.definition import Definition, Position
 from shelduck.model.tables.computed import Identity, WrittenComputed
 from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.schema import Default
-from shelduck.model.types.data_types import DataType
 from shelduck.text.ddl.constraint_clauses import (
     read_column_constraint,
     read_expression,
@@ -195,8 +194,7 @@ def _identity(cursor: Cursor, *, always: bool) -> Identity:
                 cursor.expect("INCREMENT", "BY")
                 step = _number(cursor)
                 if step == 0:
-                    cursor.at -= 1
-                    raise cursor.failure("a number other than 0")
+                    raise cursor.failure("a number other than 0", cursor.at - 1)
             cursor.accept(",")
     return Identity(start, step, always)
 
@@ -209,23 +207,10 @@ def _number(cursor: Cursor) -> int:
     return sign * int(cursor.take().text.rstrip("lL"))
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnDefinition:
-    """One column of CREATE TABLE; the statement's keys have ``key`` and ``aggregation`` too."""
-
-    name: str
-    type: DataType
-    nullable: bool = True
-    default: Default | None = None
-    comment: str | None = None
-    key: bool = False
-    aggregation: Aggregation | None = None
-
-
-def read_columns(cursor: Cursor, beside: Beside) -> tuple[ColumnDefinition, ...]:
+def read_columns(cursor: Cursor, beside: Beside) -> tuple[Definition, ...]:
     """Take the columns in brackets, and what is ``beside`` them."""
     cursor.expect("(")
-    columns: list[ColumnDefinition] = []
+    columns: list[Definition] = []
     while True:
         if columns and take_constraint(cursor, beside.constraints, is_new_table=True):
             if not cursor.accept(",") or cursor.sees(")"):
@@ -234,22 +219,10 @@ def read_columns(cursor: Cursor, beside: Beside) -> tuple[ColumnDefinition, ...]
         start = cursor.at
         found = read_definition(cursor, beside)
         if len(found.path) > 1:
-            cursor.at = start
-            raise cursor.failure("the name of a column (quote a name that contains a dot)")
+            raise cursor.failure("the name of a column (quote a name that contains a dot)", start)
         if found.position is not None:
-            cursor.at -= 1
-            raise cursor.failure("',' or ')' (FIRST and AFTER are for ALTER TABLE)")
-        columns.append(
-            ColumnDefinition(
-                found.path[0],
-                found.type,
-                found.nullable,
-                found.default,
-                found.comment,
-                found.key,
-                found.aggregation,
-            )
-        )
+            raise cursor.failure("',' or ')' (FIRST and AFTER are for ALTER TABLE)", cursor.at - 1)
+        columns.append(found)
         # Doris' documentation and DuckDB leave a comma behind the last column.
         if not cursor.accept(",") or cursor.sees(")"):
             break

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from sqlglot import expressions as exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.constraining import (
@@ -21,7 +21,7 @@ from shelduck.model.text.names import quote_name
 from shelduck.text.query.harmless import refuse_harmful
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import Token, TokenKind, name_of, tokenize
-from shelduck.text.tokens.trees import parse_trees
+from shelduck.text.tokens.trees import parse_tree
 
 KEY_WORDS = {
     "PRIMARY": ConstraintKind.PRIMARY_KEY,
@@ -155,8 +155,7 @@ def read_expression(cursor: Cursor, what: str, *, may_tell_time: bool) -> Writte
         raise cursor.failure(f"{what} in brackets")
     cursor.skip_group()
     if cursor.at - 1 == first:
-        cursor.at = first
-        raise cursor.failure(what)
+        raise cursor.failure(what, first)
     text = cursor.text[cursor.tokens[first].start : cursor.tokens[cursor.at - 2].end]
     return written_expression(text, what, may_tell_time=may_tell_time)
 
@@ -168,13 +167,9 @@ def written_expression(text: str, what: str, *, may_tell_time: bool) -> WrittenE
     does not follow from its row alone.
     """
     try:
-        trees = parse_trees(text, "spark")
-    except SqlglotError as error:
-        line = str(error).split("\n", maxsplit=1)[0]
-        raise InvalidRequest(f"cannot parse {what} {text!r}: {line}", about="text") from error
-    tree = trees[0] if len(trees) == 1 else None
-    if tree is None:
-        raise InvalidRequest(f"cannot parse {what} {text!r}: it is not one expression")
+        tree = parse_tree(text, "spark")
+    except ParseError as error:
+        raise InvalidRequest(f"cannot parse {what} {text!r}: {error}", about="text") from error
     _require_of_row(tree, text, what)
     uses = {use.start: use for use in map(_use, tree.find_all(exp.Column))}
     for name, token, is_bare in _functions(text):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from sqlglot import expressions as exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.schema import Default
@@ -20,7 +20,7 @@ from shelduck.model.text.intervals import whole_number
 from shelduck.model.types.data_types import DataType, Decimal, Primitive, parse_type
 from shelduck.model.types.literals import blob_text, integer_range
 from shelduck.text.tokens.lexer import DIGITS, Token, TokenKind, in_brackets, string_of, tokenize
-from shelduck.text.tokens.trees import parse_trees
+from shelduck.text.tokens.trees import parse_tree, strict
 
 _SAME_IN_BOTH = frozenset(
     """literal neg add sub mul paren dpipe null boolean interval var datatype datatypeparam
@@ -68,11 +68,8 @@ def value_at(default: Default, kind: DataType, now: datetime) -> Default | None:
     Constants have one, and so have the present time and date in a column of their type.
     """
     try:
-        trees = parse_trees(default.text, "duckdb")
-    except SqlglotError:
-        return None
-    tree = trees[0] if len(trees) == 1 else None
-    if tree is None:
+        tree = parse_tree(default.text, "duckdb")
+    except ParseError:
         return None
     word = str(tree.name).lower() if isinstance(tree, exp.Anonymous) else tree.key
     if word in ("currenttimestamp", "currentdate", "now"):
@@ -178,23 +175,11 @@ def _is_exact(text: str, kind: DataType) -> bool:
 
 def _translated(text: str, read: str, write: str) -> str:
     try:
-        trees = parse_trees(text, read)
-    except SqlglotError as error:
-        raise InvalidRequest(
-            f"cannot parse the default {text!r}: {_first_line(error)}", about="text"
-        ) from error
-    if len(trees) != 1 or trees[0] is None:
-        raise InvalidRequest(
-            f"cannot parse the default {text!r}: it is not one expression", about="text"
-        )
-    tree = trees[0]
+        tree = parse_tree(text, read)
+    except ParseError as error:
+        raise InvalidRequest(f"cannot parse the default {text!r}: {error}", about="text") from error
     _check(tree, text)
-    strict = tree.transform(
-        lambda node: (
-            exp.Cast(this=node.this, to=node.args["to"]) if isinstance(node, exp.TryCast) else node
-        )
-    )
-    return strict.sql(dialect=write, comments=False)
+    return strict(tree).sql(dialect=write, comments=False)
 
 
 def _check(tree: exp.Expr, text: str) -> None:
@@ -215,7 +200,3 @@ def _check(tree: exp.Expr, text: str) -> None:
             " current_timestamp(), current_date(), now(), uuid() or rand(), or combine these with"
             " + - * and ||"
         )
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).split("\n", maxsplit=1)[0]

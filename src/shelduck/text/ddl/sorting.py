@@ -9,14 +9,14 @@ import re
 from collections.abc import Callable, Sequence
 
 from sqlglot import expressions as exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import ResetSorting, SetSorting, SortKey
 from shelduck.model.text.names import backticked, double_quoted, quote_name
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind, tokenize
-from shelduck.text.tokens.trees import parse_trees
+from shelduck.text.tokens.trees import parse_tree
 
 _SAME_IN_BOTH = frozenset(
     """column identifier literal neg add sub mul paren dpipe null boolean upper lower length trim
@@ -174,14 +174,11 @@ def _for_catalog(text: str) -> str:
 
 def _parsed(text: str, dialect: str) -> exp.Expr:
     try:
-        trees = parse_trees(text, dialect)
-    except SqlglotError as error:
-        raise InvalidRequest(f"cannot parse the sort key {text!r}", about="text") from error
-    if len(trees) != 1 or trees[0] is None:
+        return parse_tree(text, dialect)
+    except ParseError as error:
         raise InvalidRequest(
-            f"cannot parse the sort key {text!r}: it must be a single expression", about="text"
-        )
-    return trees[0]
+            f"cannot parse the sort key {text!r}: {error}", about="text"
+        ) from error
 
 
 def _check(tree: exp.Expr, text: str) -> None:

@@ -64,11 +64,11 @@ def pin_texts(pin: Pin, shape: Schema, now: TableVersion) -> PinTexts:
     return PinTexts(*(_Query(pin, now, words).text(shape) for words in (DUCKDB, SPARK)))
 
 
+@dataclass(frozen=True, slots=True)
 class _Query:
-    def __init__(self, pin: Pin, now: TableVersion, words: Words) -> None:
-        self.pin = pin
-        self.now = now
-        self.words = words
+    pin: Pin
+    now: TableVersion
+    words: Words
 
     def text(self, shape: Schema) -> str:
         words = self.words

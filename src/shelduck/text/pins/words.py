@@ -11,6 +11,7 @@ from shelduck.errors import Unsupported
 from shelduck.model.text.names import backticked, double_quoted, quote_text
 from shelduck.model.types.data_types import (
     DUCKDB_NUMBERS,
+    SPARK_WORDS,
     DataType,
     Decimal,
     Leaf,
@@ -23,30 +24,19 @@ from shelduck.model.types.literals import blob_bytes, canonical_text
 from shelduck.model.types.temporal import NANOSECONDS
 
 _SPARK = {
-    "boolean": "BOOLEAN",
-    "int8": "TINYINT",
-    "int16": "SMALLINT",
-    "int32": "INT",
-    "int64": "BIGINT",
+    **SPARK_WORDS,
+    **{name: name.upper() for name in ("boolean", "date", "variant")},
     "int128": "DECIMAL(38,0)",
     "uint8": "SMALLINT",
     "uint16": "INT",
     "uint32": "BIGINT",
     "uint64": "DECIMAL(20,0)",
     "uint128": "DECIMAL(38,0)",
-    "float32": "FLOAT",
-    "float64": "DOUBLE",
-    "date": "DATE",
-    "timestamp": "TIMESTAMP_NTZ",
     "timestamp_s": "TIMESTAMP_NTZ",
     "timestamp_ms": "TIMESTAMP_NTZ",
     **dict.fromkeys(NANOSECONDS, "BIGINT"),
-    "timestamptz": "TIMESTAMP",
-    "blob": "BINARY",
     "geometry": "BINARY",
-    "variant": "VARIANT",
-    "null": "VOID",
-    **dict.fromkeys(("varchar", "json", "uuid", "time", "timetz"), "STRING"),
+    **dict.fromkeys(("json", "uuid", "time", "timetz"), "STRING"),
 }
 
 

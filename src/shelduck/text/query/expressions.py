@@ -115,8 +115,7 @@ def take_assignments(cursor: Cursor, *ends: str) -> list[AssignmentSpan]:
         lowered = tuple(p.lower() for p in path)
         outer = {lowered[:n] for n in range(1, len(lowered))}
         if lowered in assigned or lowered in around or outer & assigned:
-            cursor.at = start
-            raise cursor.failure("each column only once")
+            raise cursor.failure("each column only once", start)
         assigned.add(lowered)
         around |= outer
         cursor.expect("=")

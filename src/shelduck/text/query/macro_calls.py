@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import expressions as exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.view import MacroKind
@@ -17,7 +17,7 @@ from shelduck.model.text.names import backticked, schema_names
 from shelduck.text.query.relations import CLAUSES, NO_ALIAS, find_relations
 from shelduck.text.query.rewriting import edited
 from shelduck.text.tokens.lexer import Token, TokenKind, name_of, tokenize
-from shelduck.text.tokens.trees import parse_trees
+from shelduck.text.tokens.trees import parse_tree
 
 _OPENING = ("(", "[", "{")
 _CLOSING = (")", "]", "}")
@@ -222,10 +222,9 @@ def _refuse_captured(macro: Macro, body: str, values: Iterable[str]) -> None:
 
 def _columns(text: str) -> list[exp.Column]:
     try:
-        trees = parse_trees(text, "spark")
-    except SqlglotError:
+        return list(parse_tree(text, "spark").find_all(exp.Column))
+    except ParseError:
         return []
-    return [column for tree in trees if tree is not None for column in tree.find_all(exp.Column)]
 
 
 def _shown(form: MacroForm, number: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.files.predicate import (
@@ -68,28 +69,21 @@ def parse_filter(
     """
     try:
         tokens = tokenize(text)[:-1]
-        reader = _Reader(frozenset(columns), time_zone, frozenset(checked), fails=negated)
+        reader = _Reader(frozenset(columns), time_zone, frozenset(checked), negated)
         return reader.read(tokens, negated=negated, depth=0)
     except InvalidRequest:
         return Unknown()
 
 
+@dataclass(frozen=True, slots=True)
 class _Reader:
     """Turns the tokens of one expression into a predicate, outermost operator first."""
 
-    def __init__(
-        self,
-        columns: frozenset[str],
-        time_zone: str | None,
-        checked: frozenset[str],
-        *,
-        fails: bool,
-    ) -> None:
-        # Whether rows count for which the filter is NULL, too: those that fail it.
-        self.fails = fails
-        self.columns = columns
-        self.time_zone = time_zone
-        self.checked = checked
+    columns: frozenset[str]
+    time_zone: str | None
+    checked: frozenset[str]
+    fails: bool
+    """Whether rows count for which the filter is NULL, too: those that fail it."""
 
     def read(self, tokens: list[Token], *, negated: bool, depth: int) -> Predicate:
         """Return the predicate of ``tokens``, or of their negation; Unknown where unsure."""

@@ -10,14 +10,14 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from sqlglot import expressions as exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError
 from sqlglot.optimizer.scope import traverse_scope
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.names import double_quoted
 from shelduck.text.tokens.parts import NamedTable, Query, Relation
-from shelduck.text.tokens.trees import parse_trees
+from shelduck.text.tokens.trees import parse_tree, strict
 
 # What DuckLake puts where a view names its own catalog.
 CATALOG = "{DUCKLAKE_CATALOG}"
@@ -44,7 +44,7 @@ def duckdb_query(query: Query, places: Mapping[str, tuple[str, str]], names: Seq
     tree = _parsed(query.without({}), "spark")
     _check(tree, "spark")
     _name_columns(tree, names)
-    text = _strict(tree).sql(dialect="duckdb", comments=False)
+    text = strict(tree).sql(dialect="duckdb", comments=False)
     for word, place in places.items():
         text = _placed(text, word, *place)
     return text
@@ -80,7 +80,7 @@ def spark_query(text: str, *, nests: bool = False) -> Query:
     relations = _take_relations(tree, nests=nests)
     _check(tree, "duckdb")
     _name_columns(tree, ())
-    return Query(_strict(tree).sql(dialect="spark", comments=False), relations)
+    return Query(strict(tree).sql(dialect="spark", comments=False), relations)
 
 
 def _replace_count_star(tree: exp.Expr, *, named: bool) -> None:
@@ -94,22 +94,12 @@ def _replace_count_star(tree: exp.Expr, *, named: bool) -> None:
 
 def _parsed(text: str, dialect: str) -> exp.Expr:
     try:
-        trees = parse_trees(text, dialect)
-    except SqlglotError as error:
-        line = str(error).split("\n", maxsplit=1)[0]
-        raise Unsupported(f"the query cannot be translated: {line}") from error
-    if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+        tree = parse_tree(text, dialect)
+    except ParseError as error:
+        raise Unsupported(f"the query cannot be translated: {error}") from error
+    if not isinstance(tree, exp.Query):
         raise Unsupported("the query cannot be translated: it is not one SELECT")
-    return trees[0]
-
-
-def _strict(tree: exp.Expr) -> exp.Expr:
-    """Return the tree with casts that fail, as both engines' do, where sqlglot says TRY_CAST."""
-    return tree.transform(
-        lambda node: (
-            exp.Cast(this=node.this, to=node.args["to"]) if isinstance(node, exp.TryCast) else node
-        )
-    )
+    return tree
 
 
 def translated_macro(
@@ -123,8 +113,7 @@ def translated_macro(
     tree = _parsed(text if is_table else f"SELECT {text}", read)
     _replace_count_star(tree, named=is_table)
     _check(tree, read, macros)
-    strict = _strict(tree)
-    found = strict if is_table else strict.expressions[0]
+    found = strict(tree) if is_table else strict(tree).expressions[0]
     return str(found.sql(dialect=write, comments=False, normalize_functions=False))
 
 

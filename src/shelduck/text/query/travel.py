@@ -51,8 +51,7 @@ def read_any_time(cursor: Cursor) -> tuple[int | None, str | None, TimeExpressio
     cursor.skip_group()
     first, last = start + 4, cursor.at - 2
     if last < first:
-        cursor.at = first
-        raise cursor.failure("a time")
+        raise cursor.failure("a time", first)
     text = cursor.text[cursor.tokens[first].start : cursor.tokens[last].end]
     return None, None, TimeExpression(cursor.tokens[start + 2].key, text)
 
@@ -127,8 +126,7 @@ def _timestamp(cursor: Cursor) -> str:
     if cursor.peek().key in _INSTANTS and cursor.peek(1).kind is TokenKind.STRING:
         cursor.take()
     if cursor.peek().kind is not TokenKind.STRING:
-        cursor.at = start
-        raise cursor.failure(_WRITE)
+        raise cursor.failure(_WRITE, start)
     text = cursor.string()
     if cursor.accept("::"):
         if cursor.peek().key not in _INSTANTS:

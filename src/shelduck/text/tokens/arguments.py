@@ -46,15 +46,16 @@ def read_call(cursor: Cursor, parts: Sequence[str], what: str) -> Call:
     if owner and (owner[-1].lower() == "system" or [len(owner), owner[-1].lower()] == [2, "main"]):
         owner.pop()
     if len(owner) > 1:
-        cursor.at = start - 2 * len(parts) + 1
-        raise cursor.failure(f"a {what} as {what}, system.{what} or catalog.system.{what}")
+        raise cursor.failure(
+            f"a {what} as {what}, system.{what} or catalog.system.{what}",
+            start - 2 * len(parts) + 1,
+        )
     positional, named = _arguments(cursor)
     catalog = owner[0] if owner else None
     if catalog is None and name.startswith(DUCKLAKE):
         lake = positional.pop(0) if positional else None
         if not isinstance(lake, str):
-            cursor.at = start + 1
-            raise cursor.failure("the name of the lake as a string")
+            raise cursor.failure("the name of the lake as a string", start + 1)
         catalog, name = lake, name.removeprefix(DUCKLAKE)
     return Call(name, tuple(positional), tuple(named.items()), catalog)
 
@@ -67,8 +68,7 @@ def _arguments(cursor: Cursor) -> tuple[list[Argument], dict[str, Argument]]:
         if cursor.peek().may_name and cursor.peek(1).key == "=>":
             name = cursor.name().lower()
             if name in named:
-                cursor.at -= 1
-                raise cursor.failure("each argument only once")
+                raise cursor.failure("each argument only once", cursor.at - 1)
             cursor.expect("=>")
             named[name] = read_argument(cursor)
         elif named:
@@ -198,14 +198,13 @@ def read_property_change(cursor: Cursor) -> PropertyChange:
 
 def read_properties(cursor: Cursor) -> dict[str, str]:
     """Read ``('key' = 'value', …)``; a key may be written as a dotted name."""
-    cursor.expect("(")
     found: dict[str, str] = {}
-    while True:
+
+    def take_one(_: Cursor) -> None:
         start = cursor.at
         key = read_property_key(cursor)
         if key in found:
-            cursor.at = start
-            raise cursor.failure("each property only once")
+            raise cursor.failure("each property only once", start)
         cursor.accept("=")
         if cursor.peek().kind is TokenKind.STRING:
             found[key] = cursor.string()
@@ -213,9 +212,8 @@ def read_properties(cursor: Cursor) -> dict[str, str]:
             found[key] = cursor.take().text
         else:
             raise cursor.failure("the property's value")
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
+
+    cursor.in_brackets(take_one)
     return found
 
 

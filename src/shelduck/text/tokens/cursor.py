@@ -12,6 +12,7 @@ from shelduck.model.text.intervals import whole_number
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, declared_type
 from shelduck.text.tokens.lexer import (
+    BRACKETS,
     Token,
     TokenKind,
     as_written,
@@ -23,7 +24,6 @@ from shelduck.text.tokens.lexer import (
 from shelduck.text.tokens.parts import NamedTable, SchemaName
 
 T = TypeVar("T")
-_OPENING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 _ANGLES = {"<": 1, ">": -1}
 # Words that are often mistyped.
 _KEYWORDS = frozenset(
@@ -103,9 +103,9 @@ class Cursor:
         or_replace = self.tokens[1].key == "OR"
         found = self.accept_if("NOT", "EXISTS")
         if found and or_replace:
-            self.at -= 3
             raise self.failure(
-                f"the name of a {what} (OR REPLACE and IF NOT EXISTS cannot be used together)"
+                f"the name of a {what} (OR REPLACE and IF NOT EXISTS cannot be used together)",
+                self.at - 3,
             )
         return found, or_replace
 
@@ -120,8 +120,9 @@ class Cursor:
         if self.peek().kind is not TokenKind.END:
             raise self.failure("the end of the statement")
 
-    def failure(self, expected: str) -> InvalidRequest:
-        """Return the error that something else was expected here."""
+    def failure(self, expected: str, at: int | None = None) -> InvalidRequest:
+        """Return the error that something else was expected here, or ``at`` a token."""
+        self.at = self.at if at is None else at
         token = self.peek()
         found = "the statement ends" if token.kind is TokenKind.END else f"found {token.text!r}"
         where = place(self.text, token.start)
@@ -163,8 +164,7 @@ class Cursor:
             raise self.failure(what)
         found = name_of(self.take())
         if not found:
-            self.at -= 1
-            raise self.failure(f"{what}, not an empty name")
+            raise self.failure(f"{what}, not an empty name", self.at - 1)
         return found
 
     def new_column(self, taken: set[str]) -> str:
@@ -175,8 +175,7 @@ class Cursor:
         start = self.at
         found = self.name("a column")
         if found.lower() in taken:
-            self.at = start
-            raise self.failure("each column only once")
+            raise self.failure("each column only once", start)
         taken.add(found.lower())
         return found
 
@@ -188,8 +187,7 @@ class Cursor:
             start = self.at
             found = self.new_column(taken)
             if self.sees("."):
-                self.at = start
-                raise self.failure("a top-level column (quote a name that contains a dot)")
+                raise self.failure("a top-level column (quote a name that contains a dot)", start)
             return found
 
         return self.in_brackets(column)
@@ -289,7 +287,7 @@ class Cursor:
         while True:
             if self.peek().kind is TokenKind.END:
                 raise self.failure("a closing bracket")
-            depth += _OPENING.get(self.take().key, 0)
+            depth += BRACKETS.get(self.take().key, 0)
             if depth == 0:
                 return
 

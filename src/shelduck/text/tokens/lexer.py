@@ -74,7 +74,7 @@ _KINDS = {
     "symbol": TokenKind.SYMBOL,
 }
 _UNCLOSED = {"'": "string", '"': "string", "`": "quoted name"}
-_BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+BRACKETS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 DEPTH = 200
 """How deep brackets may be nested."""
@@ -109,7 +109,7 @@ def tokenize(text: str) -> list[Token]:
         written = text[start:at]
         kind = _KINDS[group or "symbol"]
         if kind is TokenKind.SYMBOL:
-            depth = 0 if written == ";" else max(0, depth + _BRACKETS.get(written, 0))
+            depth = 0 if written == ";" else max(0, depth + BRACKETS.get(written, 0))
         if depth > DEPTH or len(written) > _LONGEST.get(kind, LONGEST):
             raise _excess(kind, text, start)
         key = written.upper() if kind in (TokenKind.WORD, TokenKind.SYMBOL) else ""

@@ -1,22 +1,37 @@
-"""sqlglot's trees of a text."""
+"""sqlglot's tree of a text."""
 
 from __future__ import annotations
 
 import sqlglot
 from sqlglot import expressions as exp
-from sqlglot.errors import ParseError
+from sqlglot.errors import ParseError, SqlglotError
 
 
-def parse_trees(text: str, dialect: str) -> list[exp.Expr | None]:
-    """Return the trees of the statements of a text.
+def parse_tree(text: str, dialect: str) -> exp.Expr:
+    """Return the tree of the one statement of a text.
 
-    Raises sqlglot's SqlglotError for a text that it cannot read, for one that is nested deeper than
-    Python can follow, and for one with ``${…}``, which Spark replaces wherever it stands.
+    Raises sqlglot's ParseError, of one line, for another text and one that it cannot read, for one
+    that is nested deeper than Python can follow, and for one with ``${…}``, which Spark replaces
+    wherever it stands.
     """
     if "${" in text:
         raise ParseError("Spark would put a setting in the place of ${...}")
     try:
-        return list(sqlglot.parse(text, read=dialect))
+        trees = sqlglot.parse(text, read=dialect)
     except RecursionError:
         # The traceback of this one is long and says nothing.
         raise ParseError("the text is nested too deep") from None
+    except SqlglotError as error:
+        raise ParseError(str(error).split("\n", maxsplit=1)[0]) from error
+    if len(trees) != 1 or trees[0] is None:
+        raise ParseError("it is not one expression")
+    return trees[0]
+
+
+def strict(tree: exp.Expr) -> exp.Expr:
+    """Return the tree with casts that fail, as both engines' do, where sqlglot says TRY_CAST."""
+    return tree.transform(
+        lambda node: (
+            exp.Cast(this=node.this, to=node.args["to"]) if isinstance(node, exp.TryCast) else node
+        )
+    )
