@@ -169,20 +169,7 @@ def stats_rows(
 ) -> list[dict[str, Any]]:
     """Return the rows of a data file's statistics, one for each column that has some."""
     return [
-        {
-            "data_file_id": number,
-            "table_id": table,
-            "column_id": s.column_id,
-            "column_size_bytes": s.column_size_bytes,
-            "value_count": s.value_count,
-            "null_count": s.null_count,
-            "min_value": s.min_value,
-            "max_value": s.max_value,
-            "contains_nan": s.contains_nan,
-            "extra_stats": None,
-            "min_is_exact": s.min_is_exact,
-            "max_is_exact": s.max_is_exact,
-        }
+        {"data_file_id": number, "table_id": table, **s._asdict(), "extra_stats": None}
         for s in kept_stats(draft, table, file.stats)
     ]
 
