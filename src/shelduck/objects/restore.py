@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shelduck.catalog.read import read
@@ -202,7 +202,7 @@ class Restoration:
     mixed: tuple[DataFile, ...] = ()
     inlined: tuple[int, ...] = ()
     alteration: AlterTable | None = None
-    sources: tuple[DataFile, ...] = field(default=())
+    sources: tuple[DataFile, ...] = ()
 
     @property
     def has_losses(self) -> bool:
@@ -341,7 +341,6 @@ def read_restore(cursor: Cursor) -> Restore:
     if not (cursor.sees("VERSION", "AS", "OF") or cursor.sees("TIMESTAMP", "AS", "OF")):
         raise cursor.failure("TO VERSION AS OF n or TO TIMESTAMP AS OF '...'")
     version, timestamp = read_time(cursor)
-    cursor.end()
     return Restore(name, version, timestamp)
 
 

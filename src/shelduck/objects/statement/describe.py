@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from shelduck.engine.types import field_type
 from shelduck.errors import NewerFormat, Unsupported
@@ -36,30 +36,32 @@ def table_rows(table: TableVersion, changes: TypeChanges | None = None) -> list[
     With the type changes from `Table.type_changes`, they follow, as do ids and other details.
     """
     rows: list[Row] = [(f.name, field_type(f), table.comments.get(f.id)) for f in table.columns]
-    rows += _fields(table)
-    for title, told in sections(table).items():
-        rows += [("", "", ""), (f"# {title}", "", ""), *told]
-    if changes is None:
-        return rows
-    rows += [("", "", ""), ("# Column Details", "", "")]
-    for top in table.columns:
-        rows += [(path, detail, table.comments.get(f.id)) for f, path, detail in _details(top, ())]
-    changed = [(path, _change_text(c), None) for path, found in changes.items() for c in found]
-    rows += [("", "", ""), ("# Type Changes", "", ""), *changed] if changed else []
-    rows += [
-        ("", "", ""),
-        ("# Detailed Table Information", "", ""),
-        ("Database", table.schema.text, None),
-        ("Table", table.name, None),
-        ("Table Id", str(table.id), None),
-        ("Table UUID", table.uuid, None),
-        ("Location", table.path, None),
-        ("Snapshot", str(table.snapshot.id), None),
-        ("Schema Version", str(table.snapshot.schema_version), None),
-        ("Comment", table.comments.get(None), None),
-        ("Table Properties", _properties_text(table), None),
-    ]
-    return rows
+    found: dict[str, list[Row]] = {"Fields": _fields(table)} | sections(table)
+    if changes is not None:
+        every = (one for top in table.columns for one in _details(top, ()))
+        found["Column Details"] = [(p, told, table.comments.get(f.id)) for f, p, told in every]
+        found["Type Changes"] = [
+            (path, _change_text(c), None) for path, some in changes.items() for c in some
+        ]
+        found["Detailed Table Information"] = [
+            ("Database", table.schema.text, None),
+            ("Table", table.name, None),
+            ("Table Id", str(table.id), None),
+            ("Table UUID", table.uuid, None),
+            ("Location", table.path, None),
+            ("Snapshot", str(table.snapshot.id), None),
+            ("Schema Version", str(table.snapshot.schema_version), None),
+            ("Comment", table.comments.get(None), None),
+            ("Table Properties", _properties_text(table), None),
+        ]
+    return [*rows, *_titled(found)]
+
+
+def _titled(found: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
+    """Yield the rows of sections, each behind its title; one without rows is left out."""
+    for title, rows in found.items():
+        if rows:
+            yield from (("", "", ""), (f"# {title}", "", ""), *rows)
 
 
 def sections(table: TableVersion) -> dict[str, list[Row]]:
@@ -143,16 +145,14 @@ def view_rows(view: ViewVersion, columns: Sequence[Row], *, extended: bool = Fal
     """Return name, Spark type and comment of each column, and with ``extended`` details."""
     if not extended:
         return list(columns)
-    return [
-        *columns,
-        ("", "", ""),
-        ("# Detailed View Information", "", ""),
+    details: list[Row] = [
         ("Database", view.schema.text, None),
         ("View", view.name, None),
         ("Type", "VIEW", None),
         ("View Text", _view_text(view), None),
         ("Comment", view.definition.comment, None),
     ]
+    return [*columns, *_titled({"Detailed View Information": details})]
 
 
 def view_statement(
@@ -183,8 +183,8 @@ def pinned_rows(view: ViewVersion, shape: Schema, table: TableVersion) -> list[R
     assert pin is not None
     comments = view.definition.comments_of(shape.names)
     rows: list[Row] = [(f.name, field_type(f), c) for f, c in zip(shape, comments, strict=True)]
-    rows += [("", "", ""), ("# Pinned Schema", "", "")]
-    return [*rows, ("Table", table.full_name, None), ("Schema Version", str(pin.snapshot), None)]
+    pinned = [("Table", table.full_name, None), ("Schema Version", str(pin.snapshot), None)]
+    return [*rows, *_titled({"Pinned Schema": pinned})]
 
 
 def pinned_statement(view: ViewVersion, table: TableVersion) -> str:
@@ -272,12 +272,11 @@ def _fields(table: TableVersion) -> list[Row]:
     if all(owner is None or owner in columns for owner in table.comments):
         return []
     nested = [one for top in table.columns for one in _details(top, ())[1:]]
-    told: list[Row] = [
+    return [
         (path, field_type(field), table.comments[field.id])
         for field, path, _ in nested
         if field.id in table.comments
     ]
-    return [("", "", ""), ("# Fields", "", ""), *told] if told else []
 
 
 def _details(field: Field, above: Path) -> list[tuple[Field, str, str]]:
