@@ -109,7 +109,6 @@ def read_alter(cursor: Cursor) -> Statement:
             raise not_alone(cursor, "RENAME TO")
         changes += read_action(cursor)
         properties = read_job_properties(cursor, properties)
-    cursor.end()
     return AlterTableStatement(name, tuple(changes), properties, if_exists=if_exists)
 
 
@@ -137,7 +136,6 @@ def _identified(cursor: Cursor, name: NamedTable) -> AlterTableStatement:
     """Read SET IDENTIFIER FIELDS, which is Iceberg's name for a key that nobody enforces."""
     cursor.expect("SET", "IDENTIFIER", "FIELDS")
     fields = tuple(cursor.listed(lambda c: c.name("a column")))
-    cursor.end()
     key = AddConstraint(ConstraintKind.PRIMARY_KEY, "identifier_fields", columns=fields)
     return AlterTableStatement(name, (key,))
 
@@ -156,7 +154,6 @@ def _synced(cursor: Cursor, name: NamedTable) -> SyncIdentity:
         cursor.expect("COLUMN")
     column = cursor.name("a column")
     cursor.expect("SYNC", "IDENTITY")
-    cursor.end()
     return SyncIdentity(name, column)
 
 
@@ -166,7 +163,6 @@ def _replaced(cursor: Cursor, name: NamedTable) -> ReplaceColumns:
     columns = read_columns(cursor, beside)
     if beside.constraints:
         raise cursor.refusal("a constraint in REPLACE COLUMNS", "use ADD CONSTRAINT")
-    cursor.end()
     return ReplaceColumns(name, columns)
 
 
@@ -182,7 +178,6 @@ def _field(cursor: Cursor, name: NamedTable) -> AlterPartitionFields:
     if word != "DROP" and cursor.accept("AS"):
         # A key of a lake has no name of its own.
         cursor.name("a name")
-    cursor.end()
     return AlterPartitionFields(name, () if word == "ADD" else key, added, named)
 
 
@@ -216,7 +211,6 @@ def _create_index(cursor: Cursor) -> AlterTableStatement:
     name = cursor.table_name()
     changes = index_behind(cursor, index, if_not_exists)
     properties = read_job_properties(cursor, {})
-    cursor.end()
     return AlterTableStatement(name, tuple(changes), properties)
 
 
@@ -225,7 +219,6 @@ def _drop_index(cursor: Cursor) -> AlterTableStatement:
     cursor.expect("ON")
     cursor.accept("TABLE")
     name = cursor.table_name()
-    cursor.end()
     return AlterTableStatement(name, (dropped,))
 
 

@@ -79,7 +79,6 @@ def read_rollup_changes(cursor: Cursor, name: NamedTable) -> AlterRollups:
         properties = read_job_properties(cursor, properties)
         if not cursor.accept(","):
             break
-    cursor.end()
     return AlterRollups(name, tuple(changes), properties=properties)
 
 
@@ -134,7 +133,6 @@ def read_drop_rollup(cursor: Cursor) -> AlterRollups:
     if not cursor.accept("ON"):
         raise cursor.failure("ON and the table of the materialized view")
     table = cursor.table_name()
-    cursor.end()
     return AlterRollups(table, (DropRollup(name),), if_exists=if_exists)
 
 

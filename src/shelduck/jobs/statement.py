@@ -117,7 +117,6 @@ def read_cancel(cursor: Cursor) -> CancelJob:
     cursor.expect("FROM")
     name = cursor.table_name()
     jobs = cursor.in_brackets(Cursor.job) if cursor.sees("(") else ()
-    cursor.end()
     return CancelJob(name, jobs, rollups)
 
 
@@ -128,7 +127,6 @@ def read_alter_job(cursor: Cursor) -> AlterJob:
     if not action:
         raise cursor.failure("PAUSE, RESUME or SET (tasks = 2, bytes_per_second = '50 MB')")
     pace = read_properties(cursor) if action == "SET" else {}
-    cursor.end()
     return AlterJob(job, action, pace)
 
 

@@ -54,7 +54,6 @@ def read_optimize(cursor: Cursor) -> Optimize | AlterTableStatement:
     start = cursor.at
     name = cursor.table_name()
     if cursor.accept("FULL"):
-        cursor.end()
         return AlterTableStatement(name, (RewriteOlderFiles(),))
     cursor.at = start
     found, _ = take_target(cursor, "WHERE", alias=False)
@@ -65,7 +64,6 @@ def read_reorg(cursor: Cursor) -> Reorg:
     """Read the statement behind ``REORG TABLE``."""
     name = cursor.table_name()
     cursor.expect("APPLY", "(", "PURGE", ")")
-    cursor.end()
     return Reorg(name)
 
 
@@ -81,7 +79,6 @@ def read_vacuum(cursor: Cursor) -> Vacuum:
     if cursor.accept("RETAIN"):
         hours = _hours(cursor)
     dry_run = cursor.accept("DRY", "RUN")
-    cursor.end()
     return Vacuum(name, hours, dry_run)
 
 
@@ -92,12 +89,6 @@ def _hours(cursor: Cursor) -> float:
     if not cursor.accept_any("HOURS", "HOUR"):
         raise cursor.failure("HOURS")
     return float(value)
-
-
-def read_checkpoint(cursor: Cursor) -> Checkpoint:
-    """Read the statement behind ``CHECKPOINT``."""
-    cursor.end()
-    return Checkpoint()
 
 
 def optimize(runner: Runner, statement: Optimize) -> PlainRows:
@@ -168,7 +159,7 @@ OPERATIONS = (
         "CHECKPOINT",
         Checkpoint,
         lambda runner, _: checkpoint(runner),
-        read_checkpoint,
+        lambda _: Checkpoint(),
         of_current=True,
     ),
 )

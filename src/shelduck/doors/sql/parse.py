@@ -78,7 +78,9 @@ def _read(cursor: Cursor) -> Statement:
         return read_explain(cursor, _read)
     for words, read in READERS.get(cursor.peek().key, ()):
         if cursor.accept(*words):
-            return read(cursor)
+            statement = read(cursor)
+            cursor.end()
+            return statement
     if cursor.sees("WITH"):
         moved = _with_queries_inside(cursor) or _with_queries_behind(cursor)
         if moved is not None:

@@ -112,7 +112,6 @@ def _copy(
     if not has_rows and cursor.accept("USING"):
         _provider(cursor)
     properties = read_properties(cursor) if cursor.accept("TBLPROPERTIES") else {}
-    cursor.end()
     return CopyTableStatement(
         name, source, has_rows, if_not_exists, or_replace, version, timestamp, properties
     )
@@ -137,19 +136,10 @@ def _create_table(
     if cursor.accept("AS") or begins_query(cursor):
         if columns:
             raise cursor.failure("AS (the query of CREATE TABLE AS defines the columns)", opening)
-        return CreateTableStatement(
-            name,
-            if_not_exists=if_not_exists,
-            or_replace=or_replace,
-            as_query=read_query(cursor),
-            **clauses,
-        )
-    if not columns:
+        clauses["as_query"] = read_query(cursor)
+    elif not columns:
         raise cursor.failure("the columns in brackets, or AS and a query")
-    cursor.end()
-    return CreateTableStatement(
-        name, columns, if_not_exists=if_not_exists, or_replace=or_replace, **clauses
-    )
+    return CreateTableStatement(name, columns, if_not_exists, or_replace, **clauses)
 
 
 def _clauses(cursor: Cursor) -> dict[str, Any]:

@@ -90,7 +90,6 @@ def read_create_macro(cursor: Cursor) -> CreateMacroStatement:
         if any(len(f.parameters) == len(form.parameters) for f in forms):
             raise cursor.failure("another number of parameters: calls choose a form by it", start)
         forms.append(form)
-    cursor.end()
     return CreateMacroStatement(name, kind, tuple(forms), if_not_exists, or_replace)
 
 
@@ -99,7 +98,6 @@ def read_drop_macro(cursor: Cursor) -> DropMacroStatement:
     kind = MacroKind.TABLE if cursor.accept("TABLE") else MacroKind.SCALAR
     if_exists = cursor.accept_if("EXISTS")
     name = cursor.table_name()
-    cursor.end()
     return DropMacroStatement(name, kind, if_exists)
 
 

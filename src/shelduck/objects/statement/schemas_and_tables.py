@@ -103,7 +103,6 @@ def read_create_schema(cursor: Cursor) -> CreateSchemaStatement:
     name = cursor.schema_name()
     if cursor.peek().key in ("COMMENT", "LOCATION", "WITH", "MANAGED"):
         raise cursor.refusal(f"CREATE SCHEMA ... {cursor.peek().key}", "leave it out")
-    cursor.end()
     return CreateSchemaStatement(name, if_not_exists)
 
 
@@ -112,7 +111,6 @@ def read_drop_schema(cursor: Cursor) -> DropSchemaStatement:
     if_exists = cursor.accept_if("EXISTS")
     name = cursor.schema_name()
     cascade = cursor.accept_any("CASCADE", "RESTRICT") == "CASCADE"
-    cursor.end()
     return DropSchemaStatement(name, if_exists, cascade)
 
 
@@ -120,9 +118,7 @@ def read_use(cursor: Cursor) -> UseSchema:
     """Read the statement behind ``USE``."""
     if cursor.peek(1).may_name:
         cursor.accept_any(*SCHEMA_WORDS)
-    name = cursor.schema_name()
-    cursor.end()
-    return UseSchema(name)
+    return UseSchema(cursor.schema_name())
 
 
 def read_drop_table(cursor: Cursor) -> DropTableStatement:
@@ -133,15 +129,12 @@ def read_drop_table(cursor: Cursor) -> DropTableStatement:
         raise cursor.refusal("DROP TABLE ... PURGE", "files are kept for time travel; leave it out")
     # Views of a table stay, as they do in DuckDB: they are read by name.
     cursor.accept_any("CASCADE", "RESTRICT")
-    cursor.end()
     return DropTableStatement(table, if_exists)
 
 
 def read_undrop_table(cursor: Cursor) -> UndropTable:
     """Read the statement behind ``UNDROP TABLE``."""
-    name = cursor.table_name()
-    cursor.end()
-    return UndropTable(name)
+    return UndropTable(cursor.table_name())
 
 
 def read_analyze(cursor: Cursor) -> Analyze:
@@ -163,7 +156,6 @@ def read_analyze(cursor: Cursor) -> Analyze:
         columns = None
     else:
         cursor.accept("NOSCAN")
-    cursor.end()
     return Analyze(name, columns)
 
 

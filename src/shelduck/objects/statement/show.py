@@ -108,7 +108,6 @@ def read_show_partitions(cursor: Cursor) -> ShowPartitions:
     """Read the statement behind ``SHOW PARTITIONS``."""
     name = cursor.table_name()
     within = read_partition_spec(cursor) if cursor.sees("PARTITION") else None
-    cursor.end()
     return ShowPartitions(name, within)
 
 
@@ -117,7 +116,6 @@ def read_show_create_table(cursor: Cursor) -> ShowCreateTable:
     name = cursor.table_name()
     if cursor.sees("AS"):
         raise cursor.refusal("SHOW CREATE TABLE ... AS SERDE", "leave it out")
-    cursor.end()
     return ShowCreateTable(name)
 
 
@@ -125,9 +123,7 @@ def read_show_index(cursor: Cursor) -> ShowIndex:
     """Read the statement behind ``SHOW INDEX``."""
     if not cursor.accept_any("FROM", "IN"):
         raise cursor.failure("FROM and a table")
-    name = cursor.table_name()
-    cursor.end()
-    return ShowIndex(name)
+    return ShowIndex(cursor.table_name())
 
 
 def read_show_properties(cursor: Cursor) -> ShowProperties:
@@ -137,7 +133,6 @@ def read_show_properties(cursor: Cursor) -> ShowProperties:
     if cursor.accept("("):
         key = read_property_key(cursor)
         cursor.expect(")")
-    cursor.end()
     return ShowProperties(name, key)
 
 
@@ -152,7 +147,6 @@ def read_show_columns(cursor: Cursor) -> ShowColumns:
         if name.schema is not None:
             raise cursor.failure("the end of the statement (the schema is given twice)", start - 1)
         name = NamedTable((*schema.parts, *name.parts))
-    cursor.end()
     return ShowColumns(name)
 
 
@@ -160,9 +154,7 @@ def read_describe(cursor: Cursor) -> Describe | DescribeHistory | DescribeDetail
     """Read the statement behind ``DESCRIBE``."""
     if cursor.sees("DETAIL") and cursor.peek(1).may_name:
         cursor.take()
-        detailed = DescribeDetail(cursor.table_name())
-        cursor.end()
-        return detailed
+        return DescribeDetail(cursor.table_name())
     if cursor.sees("HISTORY") and cursor.peek(1).may_name:
         cursor.take()
         return read_history(cursor)
@@ -178,20 +170,16 @@ def read_describe(cursor: Cursor) -> Describe | DescribeHistory | DescribeDetail
         cursor.accept("TABLE")
     extended = cursor.peek(1).may_name and bool(cursor.accept_any("EXTENDED", "FORMATTED"))
     name = cursor.table_name()
-    if not extended and cursor.sees("ALL") and cursor.peek(1).kind is TokenKind.END:
+    if not extended and cursor.peek(1).kind is TokenKind.END and cursor.accept("ALL"):
         # A column of that name is written in quotes.
         return Describe(name, indexes=True)
     column: Path | None = cursor.path() if cursor.peek().may_name else None
-    cursor.end()
     return Describe(name, extended, column)
 
 
 def read_history(cursor: Cursor) -> DescribeHistory:
     """Read the statement behind ``DESCRIBE HISTORY``."""
-    name = cursor.table_name()
-    limit = cursor.whole() if cursor.accept("LIMIT") else None
-    cursor.end()
-    return DescribeHistory(name, limit)
+    return DescribeHistory(cursor.table_name(), cursor.whole() if cursor.accept("LIMIT") else None)
 
 
 def show_schemas(runner: Runner, statement: ShowSchemas) -> PlainRows:

@@ -123,7 +123,6 @@ def read_create_view(cursor: Cursor) -> CreateViewStatement | PinView:
         version = read_version(cursor)
         cursor.expect("OF")
         table = cursor.table_name()
-        cursor.end()
         return PinView(name, table, version, if_not_exists, or_replace, comment)
     query, text = _taken_query(cursor)
     return CreateViewStatement(name, query, text, columns, if_not_exists, or_replace, comment)
@@ -134,7 +133,6 @@ def read_alter_view(cursor: Cursor) -> AlterView | RenameViewStatement:
     name = cursor.table_name()
     if cursor.accept("RENAME", "TO"):
         new_name = cursor.table_name()
-        cursor.end()
         return RenameViewStatement(name, new_name)
     if cursor.accept("AS"):
         return AlterView(name, *_taken_query(cursor))
@@ -153,7 +151,6 @@ def read_drop_view(cursor: Cursor) -> DropViewStatement:
     """Read the statement behind ``DROP VIEW``."""
     if_exists = cursor.accept_if("EXISTS")
     name = cursor.table_name()
-    cursor.end()
     return DropViewStatement(name, if_exists)
 
 

@@ -235,18 +235,15 @@ def read_property_key(cursor: Cursor) -> str:
 
 
 def take_comment(cursor: Cursor) -> str | None:
-    """Take what stands behind the object of COMMENT ON, to the end; NULL takes the comment away."""
+    """Take what stands behind the object of COMMENT ON; NULL takes the comment away."""
     cursor.expect("IS")
-    comment = None if cursor.accept("NULL") else cursor.string("the comment as a string, or NULL")
-    cursor.end()
-    return comment
+    return None if cursor.accept("NULL") else cursor.string("the comment as a string, or NULL")
 
 
 def end_alone(cursor: Cursor, what: str) -> None:
-    """Require the end of an ALTER TABLE of one change; Unsupported for another behind it."""
+    """Raise Unsupported if another change stands behind one of ALTER TABLE that is alone."""
     if cursor.sees(","):
         raise not_alone(cursor, what)
-    cursor.end()
 
 
 def read_writer_words(cursor: Cursor) -> tuple[bool, tuple[Member, ...]]:
@@ -290,7 +287,6 @@ def listing(kind: type[ShowObjects]) -> Callable[[Cursor], Statement]:
         pattern = None
         if cursor.accept("LIKE") or cursor.peek().kind is TokenKind.STRING:
             pattern = cursor.string("a pattern as a string")
-        cursor.end()
         return kind(schema, pattern)
 
     return read
