@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from shelduck.errors import CorruptLake, NewerFormat
 from shelduck.model.tables.schema import Field, FieldId, Schema
@@ -56,18 +55,16 @@ class _Analyzed:
 _STORED: Stored[_Analyzed] = Stored(
     "statistics", record(_Analyzed, columns=each(record(AnalyzedColumn), by="column"))
 )
-_read = lru_cache(maxsize=256)(_STORED.read)
 
 
 def analyzed_columns(
     properties: Mapping[str, str], columns: Schema
 ) -> dict[FieldId, AnalyzedColumn]:
     """Return what is known of columns, by id; nothing of those that have another type since."""
-    text = properties.get(ANALYZED)
-    if text is None:
+    if ANALYZED not in properties:
         return {}
     try:
-        known = _read(text, "a table").columns
+        known = _STORED.known(properties[ANALYZED], "").columns
     except (CorruptLake, NewerFormat):
         # Nobody needs it to read or to write a row.
         return {}

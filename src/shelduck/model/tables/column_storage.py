@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import lru_cache
 
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.schema import Field, FieldId, Path, Schema, path_text, with_paths
@@ -75,13 +74,12 @@ class Storage:
 _STORED: Stored[Storage] = Stored(
     "storage of columns", record(Storage, columns=each(record(ColumnStorage), by="column"))
 )
-_read = lru_cache(maxsize=256)(_STORED.read)
 
 
 def storage_of(properties: Properties, table: str) -> Storage:
     """Return how the columns of a table are stored."""
     text = properties.get(COLUMN_STORAGE)
-    return Storage() if text is None else _read(text, f"table {table}")
+    return Storage() if text is None else _STORED.known(text, table)
 
 
 def with_storage(properties: Properties, found: Storage) -> dict[str, str]:

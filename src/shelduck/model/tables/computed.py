@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.keys import KeyModel, keys_in
@@ -110,14 +109,12 @@ class ComputedColumns:
 _STORED: Stored[ComputedColumns] = Stored(
     "computed columns", record(ComputedColumns, columns=each(record(ComputedColumn)).called("all"))
 )
-_read = lru_cache(maxsize=256)(_STORED.read)
 _NONE = ComputedColumns()
 
 
 def computed_of(properties: Mapping[str, str], table: str) -> ComputedColumns:
     """Return the computed columns of a table; NewerFormat if only a newer Shelduck knows them."""
-    text = properties.get(COMPUTED)
-    return _NONE if text is None else _read(text, f"table {table}")
+    return _STORED.known(properties[COMPUTED], table) if COMPUTED in properties else _NONE
 
 
 def identity_of(table: TableVersion) -> tuple[Field, Identity] | None:

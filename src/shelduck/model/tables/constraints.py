@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
 
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.row_expressions import RowExpression, is_gone
@@ -103,13 +102,12 @@ _STORED: Stored[Constraints] = Stored(
     "constraints",
     record(Constraints, constraints=each(record(Constraint), by="name").called("all")),
 )
-_read = lru_cache(maxsize=256)(_STORED.read)
 
 
 def constraints_of(properties: Mapping[str, str], table: str) -> Constraints:
     """Return the constraints of a table; NewerFormat if only a newer Shelduck knows them."""
     text = properties.get(CONSTRAINTS)
-    return Constraints() if text is None else _read(text, f"table {table}")
+    return Constraints() if text is None else _STORED.known(text, table)
 
 
 def with_constraints(properties: Mapping[str, str], found: Constraints) -> dict[str, str]:

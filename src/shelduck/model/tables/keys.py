@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import lru_cache
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
@@ -117,7 +116,6 @@ class TableKeys:
 
 
 _STORED: Stored[TableKeys] = Stored("key model", record(TableKeys))
-_read = lru_cache(maxsize=256)(_STORED.read)
 
 
 def table_keys(table: TableVersion) -> TableKeys | None:
@@ -130,8 +128,7 @@ def table_keys(table: TableVersion) -> TableKeys | None:
 
 def keys_in(properties: Mapping[str, str], table: str) -> TableKeys | None:
     """Return the key model in the properties of a table, None if there is none."""
-    text = properties.get(KEYS)
-    return None if text is None else _read(text, f"table {table}")
+    return _STORED.known(properties[KEYS], table) if KEYS in properties else None
 
 
 def folds(table: TableVersion) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from shelduck.model.tables.rollup import ROLLUP
 from shelduck.model.tables.schema import Field, FieldId, Schema
@@ -50,7 +49,6 @@ class Lengths:
 
 
 _STORED: Stored[Lengths] = Stored("text lengths", record(Lengths))
-_read = lru_cache(maxsize=256)(_STORED.read)
 
 
 def with_lengths(properties: Mapping[str, str], columns: Schema) -> dict[str, str]:
@@ -63,10 +61,9 @@ def with_lengths(properties: Mapping[str, str], columns: Schema) -> dict[str, st
 
 def limited(columns: Schema, properties: Mapping[str, str], table: str) -> Schema:
     """Return the columns of a table with the lengths that its properties hold."""
-    text = properties.get(LENGTHS)
-    if text is None:
+    if LENGTHS not in properties:
         return columns
-    known = dict(_read(text, f"table {table}").fields)
+    known = dict(_STORED.known(properties[LENGTHS], table).fields)
     return Schema(tuple(_limited(field, known) for field in columns))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 from uuid import UUID, uuid5
 
 from shelduck.errors import InvalidRequest
@@ -126,7 +125,6 @@ STORED_ROLLUP: Stored[Rollup] = Stored(
     "rollup definition", record(Rollup, columns=each(record(RollupColumn), by="id"))
 )
 _STORED_NAMES: Stored[_Listed] = Stored("rollup list", record(_Listed), _of_names)
-_read = lru_cache(maxsize=256)(STORED_ROLLUP.read)
 
 
 def rollup_of(table: TableVersion) -> Rollup | None:
@@ -135,7 +133,14 @@ def rollup_of(table: TableVersion) -> Rollup | None:
     Raises NewerFormat, naming the table, if only a newer Shelduck understands it.
     """
     text = table.properties.get(ROLLUP)
-    return None if text is None else _read(text, f"table {table.full_name}")
+    return None if text is None else STORED_ROLLUP.known(text, table.full_name)
+
+
+def definition_of(table: TableVersion) -> Rollup:
+    """Return the rollup that a table certainly is."""
+    rollup = rollup_of(table)
+    assert rollup is not None
+    return rollup
 
 
 def keeps_rows(rollup: Rollup, own: TableKeys | None, base: TableKeys | None) -> bool:
@@ -155,7 +160,7 @@ def keeps_rows(rollup: Rollup, own: TableKeys | None, base: TableKeys | None) ->
 def rollup_names(table: TableVersion) -> tuple[str, ...]:
     """Return the names of a base's rollups; raises NewerFormat as `rollup_of` does."""
     text = table.properties.get(ROLLUPS)
-    return () if text is None else _STORED_NAMES.read(text, f"table {table.full_name}").names
+    return () if text is None else _STORED_NAMES.known(text, table.full_name).names
 
 
 def refuse_rollup(table: TableVersion) -> None:

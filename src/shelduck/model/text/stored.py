@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import Enum
+from functools import lru_cache
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -92,7 +93,7 @@ def each(form: Form, *, by: str = "") -> Form:
     """Return the form of a tuple; its records are identified ``by`` one of their parts."""
 
     def read(found: Any) -> Any:
-        return tuple(form.read(one) for one in _list(found))
+        return tuple(form.read(one) for one in json_list(found))
 
     def keep(new: Any, old: Any) -> Any:
         before = {one[by]: one for one in old} if by else {}
@@ -105,7 +106,7 @@ def pair(first: Form, second: Form) -> Form:
     """Return the form of a tuple of two values."""
 
     def read(found: Any) -> Any:
-        one, other = _list(found)
+        one, other = json_list(found)
         return first.read(one), second.read(other)
 
     return Form(lambda value: [first.write(value[0]), second.write(value[1])], read)
@@ -205,7 +206,7 @@ def without_classes(names: Mapping[str, str] = _NONE) -> Callable[[Any], Any]:
 _UPGRADED = without_classes()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Stored(Generic[Value]):
     """One kind of text. Errors use ``what`` to say what it describes.
 
@@ -236,6 +237,11 @@ class Stored(Generic[Value]):
         rest = {k: v for k, v in properties.items() if k != key}
         return rest if value is None else rest | {key: self.write(value, properties.get(key))}
 
+    def known(self, text: str, table: str) -> Value:
+        """Return what `read` does of a table's text, which is read once."""
+        found: Value = _read(self, text, f"table {table}")
+        return found
+
     def read(self, text: str, of: str) -> Value:
         """Return the value that a text means; ``of`` names the object to which it belongs.
 
@@ -261,11 +267,17 @@ class Stored(Generic[Value]):
         return found
 
 
+@lru_cache(maxsize=2048)
+def _read(stored: Stored[Any], text: str, of: str) -> Any:
+    return stored.read(text, of)
+
+
 class _Newer(Exception):
     """A text contains something that only newer code can read."""
 
 
-def _list(found: Any) -> list[Any]:
+def json_list(found: Any) -> list[Any]:
+    """Return a part of a text that must be a list, or raise TypeError."""
     if not isinstance(found, list):
         raise TypeError(f"{found!r} is not a list")
     return found
