@@ -24,8 +24,8 @@ from shelduck.model.tables.rollup import (
     Measure,
     Rollup,
     RollupColumn,
+    definition_of,
     keeps_rows,
-    rollup_of,
     with_rollup,
 )
 from shelduck.model.tables.schema import Field, Path, path_text
@@ -42,7 +42,7 @@ def parted(
 
     Raises NotFound, AlreadyExists and InvalidRequest for changes that rollups do not allow.
     """
-    found = Parted(base, {_definition(r).name.lower(): r for r in rollups})
+    found = Parted(base, {definition_of(r).name.lower(): r for r in rollups})
     for change in changes:
         found.take(change)
     return found
@@ -84,7 +84,7 @@ class Parted:
     def __post_init__(self) -> None:
         self.now = self.base
         self.tables = {name: self._as_free(table) for name, table in self.rollups.items()}
-        self.held = {name: _definition(table) for name, table in self.rollups.items()}
+        self.held = {name: definition_of(table) for name, table in self.rollups.items()}
 
     def take(self, change: TableChange) -> None:
         """Assign one change."""
@@ -220,7 +220,7 @@ class Parted:
         for name, table in self.rollups.items():
             needs_all = keys.model is KeyModel.UNIQUE or any(
                 c.measure in (Measure.REPLACE, Measure.REPLACE_IF_NOT_NULL)
-                for c in _definition(table).columns
+                for c in definition_of(table).columns
             )
             if needs_all and name not in found:
                 found.append(name)
@@ -234,7 +234,7 @@ class Parted:
         if self._combines(name) and (keys is None or not keys.folds):
             raise InvalidRequest(
                 f"cannot add column {quote_name(change.path[0])} to rollup"
-                f" {_definition(table).name} of {self.base.full_name}: the rollup combines rows;"
+                f" {definition_of(table).name} of {self.base.full_name}: the rollup combines rows;"
                 " add the column to the base table, and create another rollup"
             )
         if change.aggregation is not None:
@@ -351,7 +351,7 @@ class Parted:
                 f"{rollup} is the table itself, not a rollup of it; leave out TO or FROM {rollup}"
             )
         if rollup.lower() not in self.rollups:
-            names = [_definition(r).name for r in self.rollups.values()]
+            names = [definition_of(r).name for r in self.rollups.values()]
             raise NotFound(
                 f"Index[{rollup}] does not exist in table[{self.base.name}]; existing rollups:"
                 f" {', '.join(names) or 'none'}",
@@ -385,9 +385,3 @@ def _is_heavy(table: TableVersion, change: TableChange) -> bool:
         return plan_alter(table, [change]).is_heavy
     except ShelduckError:
         return True
-
-
-def _definition(table: TableVersion) -> Rollup:
-    found = rollup_of(table)
-    assert found is not None
-    return found

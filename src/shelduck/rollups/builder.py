@@ -23,6 +23,7 @@ from shelduck.model.changes.records import Settling
 from shelduck.model.changes.schema_change import DropColumn
 from shelduck.model.tables.rollup import (
     RollupSpec,
+    definition_of,
     rollup_names,
     rollup_of,
     rollup_table,
@@ -210,8 +211,7 @@ def _is_complete(job: Job, base: TableVersion, found: TableVersion) -> bool:
 
 def _made_of(found: TableVersion) -> dict[FieldId, Field]:
     """Return the columns of a rollup by the base columns that they come from."""
-    rollup = rollup_of(found)
-    assert rollup is not None
+    rollup = definition_of(found)
     held = [(c.source, found.columns.by_id(c.id)) for c in rollup.columns]
     return {i: field for i, field in held if i is not None and field is not None}
 

@@ -18,7 +18,13 @@ from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.problem import Problem
 from shelduck.model.tables.keys import table_keys
-from shelduck.model.tables.rollup import Measure, RollupColumn, rollup_names, rollup_of
+from shelduck.model.tables.rollup import (
+    Measure,
+    RollupColumn,
+    definition_of,
+    rollup_names,
+    rollup_of,
+)
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
@@ -142,8 +148,7 @@ def wrong_rollup(
 def _wanted(
     rows: DataFrame, fields: list[Field], table: TableVersion, base: TableVersion
 ) -> DataFrame:
-    rollup, keys = rollup_of(table), table_keys(table)
-    assert rollup is not None
+    rollup, keys = definition_of(table), table_keys(table)
     by_id = {c.id: c for c in rollup.columns}
     if keys is None or not keys.folds or _keeps_all(rollup.columns, table, base):
         made = [_source(by_id[f.id], base).cast(spark_type(f.type, f.name)) for f in fields]
@@ -192,8 +197,7 @@ def _all(column: RollupColumn, field: Field, base: TableVersion) -> Column:
 
 def _is_inexact(field: Field, table: TableVersion) -> bool:
     """Return whether equal rows may have another value: a sum of floats, or no way to compare."""
-    rollup = rollup_of(table)
-    assert rollup is not None
+    rollup = definition_of(table)
     measures = {c.id: c.measure for c in rollup.columns}
     is_rounded = measures[field.id] is Measure.SUM and str(field.shape) in FLOATS
     return is_rounded or has_no_hash(field)

@@ -23,6 +23,7 @@ from shelduck.model.tables.rollup import (
     Rollup,
     RollupColumn,
     RollupSpec,
+    definition_of,
     rollup_of,
     with_rollup,
 )
@@ -96,8 +97,7 @@ def spec_of(base: TableVersion, table: TableVersion) -> RollupSpec | None:
 
     A column that was replaced by a column of another type is found by its name.
     """
-    rollup, keys = rollup_of(table), table_keys(table)
-    assert rollup is not None
+    rollup, keys = definition_of(table), table_keys(table)
     columns: list[str] = []
     measures: list[MeasureSpec] = []
     is_own = (table_keys(base) or _NO_KEYS).model is KeyModel.DUPLICATE
@@ -131,8 +131,7 @@ def is_current(base: TableVersion, table: TableVersion) -> bool:
         wanted = plan_rollup(base, spec, for_use=False)
     except InvalidRequest:
         return False
-    rollup = rollup_of(table)
-    assert rollup is not None
+    rollup = definition_of(table)
     held = {c.id: c for c in rollup.columns}
     if any(f.id not in held for f in table.columns):
         return False
@@ -143,8 +142,7 @@ def is_current(base: TableVersion, table: TableVersion) -> bool:
 
 def renumbered(table: TableVersion, conversions: Sequence[Conversion]) -> TableVersion:
     """Return a rollup whose columns refer to the columns that replaced those of the base."""
-    rollup = rollup_of(table)
-    assert rollup is not None
+    rollup = definition_of(table)
     ids = {c.column_id: c.shadow_id for c in conversions}
     columns = tuple(
         c if c.source is None else replace(c, source=ids.get(c.source, c.source))

@@ -17,7 +17,7 @@ from shelduck.model.changes.change import AppendFiles
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import DataFile, counted_rows, deletes_seen
 from shelduck.model.tables.keys import table_keys
-from shelduck.model.tables.rollup import Measure, Rollup, RollupColumn, keeps_rows, rollup_of
+from shelduck.model.tables.rollup import Measure, Rollup, RollupColumn, definition_of, keeps_rows
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
@@ -140,9 +140,7 @@ class RollupRows:
     @property
     def rollup(self) -> Rollup:
         """Return what it holds of its base."""
-        found = rollup_of(self.table)
-        assert found is not None
-        return found
+        return definition_of(self.table)
 
     @property
     def key_fields(self) -> list[Field]:

@@ -10,7 +10,7 @@ from shelduck.lake.lookup import table_of_id
 from shelduck.lake.results import Result, TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out_anew
-from shelduck.model.tables.rollup import RollupSpec, rollup_of, rollup_table
+from shelduck.model.tables.rollup import RollupSpec, definition_of, rollup_of, rollup_table
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.rollups.following import catch_up, is_fresh, remake
 from shelduck.rollups.rollup_plan import is_current
@@ -53,8 +53,7 @@ def rename_with_rollups(unit: UnitOfWork, table: TableVersion, new_name: str) ->
             " rename the base table"
         )
     for found in _all_rollups(unit, table):
-        rollup = rollup_of(found)
-        assert rollup is not None
+        rollup = definition_of(found)
         unit.workspace.rename_table(found, rollup_table(new_name, rollup.name))
     unit.workspace.rename_table(table, new_name)
 

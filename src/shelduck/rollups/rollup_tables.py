@@ -12,6 +12,7 @@ from shelduck.model.changes.change import alteration
 from shelduck.model.changes.records import Settling
 from shelduck.model.tables.rollup import (
     RollupSpec,
+    definition_of,
     rollup_names,
     rollup_of,
     rollup_table,
@@ -103,8 +104,7 @@ def redefined(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> Tabl
     The caller fills it in the same snapshot. Returns None if the rollup is no longer possible; it
     is then dropped.
     """
-    rollup = rollup_of(table)
-    assert rollup is not None
+    rollup = definition_of(table)
     spec = spec_for(base, table)
     if spec is None:
         drop_rollup(unit, base, rollup.name)

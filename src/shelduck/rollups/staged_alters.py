@@ -15,7 +15,7 @@ from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import AlterTable, alteration, altered, changed_texts
 from shelduck.model.changes.job import Job, JobState, JobStep
 from shelduck.model.changes.modify import TableChange
-from shelduck.model.tables.rollup import rollup_of, uuid_of_next, with_rollup_names
+from shelduck.model.tables.rollup import definition_of, uuid_of_next, with_rollup_names
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import Conversion
 from shelduck.read.table_rows import TableRows
@@ -96,8 +96,7 @@ def stage_converted(
     left = []
     for table in list(rollups_of(unit, change.table)):
         told = renumbered(table, conversions)
-        rollup = rollup_of(told)
-        assert rollup is not None
+        rollup = definition_of(told)
         if is_current(base, told) and not has_other_values(table, conversions):
             left.append(rollup.name)
             unit.workspace.alter_table(alteration(table, told))

@@ -19,6 +19,7 @@ from shelduck.model.changes.schema_change import (
     SchemaChange,
     SetComment,
     SetNullable,
+    of_rollup,
 )
 from shelduck.model.changes.storing import STORAGE_CLAUSES, StorageChange
 from shelduck.model.tables.partition import (
@@ -48,7 +49,7 @@ class ModifyColumn(Definition):
     rollup: str | None = None
 
     def __str__(self) -> str:
-        return f"MODIFY COLUMN {self.text}" + _of_rollup(self.rollup)
+        return f"MODIFY COLUMN {self.text}{of_rollup('FROM', self.rollup)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +60,8 @@ class OrderColumns:
     rollup: str | None = None
 
     def __str__(self) -> str:
-        return f"ORDER BY ({', '.join(path_text((n,)) for n in self.names)})" + _of_rollup(
-            self.rollup
-        )
-
-
-def _of_rollup(rollup: str | None) -> str:
-    return "" if rollup is None else f" FROM {path_text((rollup,))}"
+        names = ", ".join(path_text((n,)) for n in self.names)
+        return f"ORDER BY ({names}){of_rollup('FROM', self.rollup)}"
 
 
 Restatement = ModifyColumn | OrderColumns

@@ -44,7 +44,7 @@ class AddColumn(Definition):
     initial: Default | None = None
 
     def __str__(self) -> str:
-        return f"ADD COLUMN {self.text}{_of_rollup('TO', self.rollup)}"
+        return f"ADD COLUMN {self.text}{of_rollup('TO', self.rollup)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class DropColumn:
     rollup: str | None = None
 
     def __str__(self) -> str:
-        return f"DROP COLUMN {path_text(self.path)}{_of_rollup('FROM', self.rollup)}"
+        return f"DROP COLUMN {path_text(self.path)}{of_rollup('FROM', self.rollup)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +363,8 @@ SCHEMA_CLAUSES: dict[type, Clause] = {
 """All that the code knows of each kind of change of columns."""
 
 
-def _of_rollup(word: str, rollup: str | None) -> str:
+def of_rollup(word: str, rollup: str | None) -> str:
+    """Return the end of a clause for a rollup: the word, TO or FROM, and its name."""
     return "" if rollup is None else f" {word} {path_text((rollup,))}"
 
 
