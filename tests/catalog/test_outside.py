@@ -6,7 +6,11 @@ import pytest
 from sqlalchemy import delete, event, text
 
 from shelduck.catalog.read import read
-from shelduck.catalog.read.files.outside import files_inside, files_without_statistics
+from shelduck.catalog.read.files.outside import (
+    files_inside,
+    files_outside,
+    files_without_statistics,
+)
 from shelduck.ducklake import tables
 
 # Least and greatest id of each file, in the order of their ids.
@@ -40,7 +44,7 @@ def files(lake):
 def test_only_files_whose_whole_numbers_lie_outside_are_ruled_out(lake, files, span, outside):
     table, numbers = files
     with lake.store.read() as connection:
-        found = read.files_outside(connection, table, {1: span})
+        found = files_outside(connection, table, {1: span})
 
     assert {numbers.index(number) for number in found} == outside
 

@@ -11,6 +11,7 @@ import pytest
 from shelduck.catalog.commit.own_rows import record_layouts
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.read import read
+from shelduck.catalog.read.files.data_files import files_at_once
 from shelduck.catalog.schema.lake_schema import open_lake
 from shelduck.catalog.schema.own_tables import ensure_own_tables
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound
@@ -283,8 +284,8 @@ def test_one_statement_finds_a_few_files_and_all_that_belongs_to_them(told, lake
         record_layouts(connection, {0: layout})
     with reading(lake_url) as lake:
         table, apart = lake.table("t"), lake.files("t")
-        files, known = read.files_at_once(lake.connection, table)
-        assert read.files_at_once(lake.connection, table, at_most=1) is None
+        files, known = files_at_once(lake.connection, table)
+        assert files_at_once(lake.connection, table, at_most=1) is None
 
     assert files == apart
     assert [f.delete_file is not None for f in files] == [True, False]

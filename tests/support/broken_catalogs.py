@@ -15,6 +15,7 @@ from sqlalchemy import event
 import shelduck
 from shelduck.catalog.databases.store import Store, open_store
 from shelduck.catalog.read import metadata_rows, read
+from shelduck.catalog.read.files.data_files import identity_values
 from shelduck.catalog.read.overview.partitions import partition_rows
 from shelduck.catalog.schema.lake_schema import open_lake
 from shelduck.catalog.upkeep.audit import audit_rows
@@ -359,6 +360,6 @@ def _scan(lake: Lake, name: TableName) -> object:
     rows = table_rows(store, table, LayoutMemory())
     with store.read() as connection:
         bounds = read.file_bounds(connection, table, [f.id for f in table.columns.leaves()])
-        values = read.identity_values(connection, table)
+        values = identity_values(connection, table)
     plan = plan_scan(table, rows.files, rows.mappings, None)
     return plan.groups, rows.inlined, bounds, values

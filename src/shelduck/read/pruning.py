@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
+from shelduck.catalog.read.files.data_files import identity_values
+from shelduck.catalog.read.files.outside import bucketed_by, files_in_other_buckets, files_outside
 from shelduck.catalog.read.metadata_rows import null_counts, table_bounds
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_file import ColumnStats, DataFile, live_rows
@@ -89,7 +91,7 @@ class Pruner(FileSource):
         # The statistics of a few files say the same.
         ranges = {} if len(group.files) <= self.by_id_up_to else asked.ranges
         with self._store.read() as connection:
-            outside = read.files_outside(connection, self._table, ranges)
+            outside = files_outside(connection, self._table, ranges)
             outside |= self._in_other_buckets(connection, group, asked)
             files = [f for f in group.files if f.id not in outside]
             return self._matching(connection, group, asked, files)
@@ -141,7 +143,7 @@ class Pruner(FileSource):
         columns = [fields[name] for name in group.keys]
         with self._store.read() as connection:
             wanted = [f.id for f in files] if len(files) <= self.by_id_up_to else None
-            found = read.identity_values(connection, self._table, wanted)
+            found = identity_values(connection, self._table, wanted)
         return {file.id: tuple(_value(found, file, column) for column in columns) for file in files}
 
     def measured(self, group: ScanGroup, measures: list[list[str]]) -> list[str | None] | None:
@@ -238,13 +240,13 @@ class Pruner(FileSource):
             return outside
         few = len(group.files) <= self.by_id_up_to
         among = {f.id for f in group.files} if few else None
-        keys = read.bucketed_by(connection, self._table, [c.id for c in columns])
+        keys = bucketed_by(connection, self._table, [c.id for c in columns])
         for column in columns:
             for transform in keys.get(column.id, ()):
                 count = parse_transform(transform).buckets
                 buckets = buckets_of(column.leaf, wanted[column.id], count)
                 if buckets is not None:
-                    found = read.files_in_other_buckets(
+                    found = files_in_other_buckets(
                         connection, self._table, column.id, transform, buckets, among=among
                     )
                     outside |= {f.id for f in group.files if f.id in found and _hashes(f, column)}

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
+from shelduck.catalog.read.files.data_files import FEW, few_data_files, files_at_once
 from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.catalog.read.queries import chunks
 from shelduck.engine.bridge import engine_for
@@ -241,8 +242,8 @@ def table_rows(
             large = lists if staged is None else None
             few = None
             if at_once and not (large is not None and large.has(table)):
-                most = read.FEW if large is None else min(read.FEW, large.listed_from)
-                few = read.files_at_once(connection, table, at_most=most, seen=seen)
+                most = FEW if large is None else min(FEW, large.listed_from)
+                few = files_at_once(connection, table, at_most=most, seen=seen)
             found: LargeTable | list[DataFile] | None
             found, known = few or (None, holdings_of(connection, table.id, seen))
             if found is None and large is not None:
@@ -294,7 +295,7 @@ def _listed(
     """Return the files of a large table or of a small one; None if all must be looked at."""
     outline = lists.known_outline(table, known)
     if outline is None and not lists.has(table):
-        files = read.few_data_files(connection, table, known, at_most=lists.listed_from)
+        files = few_data_files(connection, table, known, at_most=lists.listed_from)
         if files is not None:
             return files
     outline = outline or lists.outline(connection, table, known)

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.work import TableWork
 from shelduck.catalog.read.files.data_files import name_mappings
-from shelduck.catalog.read.queries import live
+from shelduck.catalog.read.queries import IDS, OF_TABLE, live
 from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.ducklake import tables
 from shelduck.errors import AlreadyExists, Unsupported
@@ -22,11 +22,9 @@ from shelduck.model.tables.table_version import TableVersion
 Names = tuple[MappedName, ...]
 
 _file, _mapping = tables.data_file.c, tables.column_mapping.c
-_MAPPINGS_OF = sa.select(_mapping.mapping_id).where(_mapping.table_id == sa.bindparam("of_table"))
+_MAPPINGS_OF = sa.select(_mapping.mapping_id).where(_mapping.table_id == OF_TABLE)
 _ADOPTED = sa.select(_file.path).where(
-    _file.table_id == sa.bindparam("of_table"),
-    _file.path_is_relative.is_(sa.false()),
-    live(tables.data_file),
+    _file.table_id == OF_TABLE, _file.path_is_relative.is_(sa.false()), live(tables.data_file)
 )
 
 _OF_PATHS = (
@@ -35,15 +33,15 @@ _OF_PATHS = (
         tables.name_mapping, tables.data_file, tables.name_mapping.c.mapping_id == _file.mapping_id
     )
     .where(
-        _file.table_id == sa.bindparam("of_table"),
+        _file.table_id == OF_TABLE,
         live(tables.data_file),
         tables.name_mapping.c.is_partition.is_(sa.true()),
-        tables.name_mapping.c.target_field_id.in_(sa.bindparam("ids", expanding=True)),
+        tables.name_mapping.c.target_field_id.in_(IDS),
     )
     .limit(1)
 )
 _PATHS = sa.select(_file.path, _file.path_is_relative).where(
-    _file.table_id == sa.bindparam("of_table"), live(tables.data_file)
+    _file.table_id == OF_TABLE, live(tables.data_file)
 )
 
 

@@ -16,7 +16,7 @@ from shelduck import clock
 from shelduck.catalog.commit.opening import Opening
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.queries import live
+from shelduck.catalog.read.queries import OF_TABLE, live
 from shelduck.catalog.read.together import Questions
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
@@ -29,7 +29,7 @@ from shelduck.model.tables.table_version import Snapshot
 
 _column = tables.column.c
 _PARENTS = sa.select(_column.column_id, _column.parent_column).where(
-    _column.table_id == sa.bindparam("of_table"), _column.parent_column.is_not(None)
+    _column.table_id == OF_TABLE, _column.parent_column.is_not(None)
 )
 
 

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.databases.known import dialect_of
+from shelduck.catalog.read.queries import IDS, OF_TABLE
 from shelduck.catalog.read.together import OF_TABLES, Questions
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import TEXT
@@ -29,11 +30,11 @@ HELD = "shelduck_inlining_row_limit"
 """The option's value while Shelduck's value replaces it, empty if none was set."""
 
 _c, _column = tables.metadata.c, tables.column.c
-_OF_TABLE = (_c.scope == Scope.TABLE.value, _c.scope_id == sa.bindparam("of_table"))
-_FIND = sa.select(_c.value).where(_c.key == sa.bindparam("wanted"), *_OF_TABLE)
-_RENAME = sa.update(tables.metadata).where(_c.key == sa.bindparam("was"), *_OF_TABLE)
+_MINE = (_c.scope == Scope.TABLE.value, _c.scope_id == OF_TABLE)
+_FIND = sa.select(_c.value).where(_c.key == sa.bindparam("wanted"), *_MINE)
+_RENAME = sa.update(tables.metadata).where(_c.key == sa.bindparam("was"), *_MINE)
 _RENAME = _RENAME.values(key=sa.bindparam("now", type_=TEXT))
-_REMOVE = sa.delete(tables.metadata).where(_c.key == sa.bindparam("gone"), *_OF_TABLE)
+_REMOVE = sa.delete(tables.metadata).where(_c.key == sa.bindparam("gone"), *_MINE)
 _OPTIONS = sa.select(_c.scope_id.label("table_id"), _c.key, _c.value).where(
     _c.scope == Scope.TABLE.value, _c.scope_id.in_(OF_TABLES), _c.key.in_([LIMIT, HELD])
 )
@@ -41,8 +42,8 @@ ASK_PLACES: Questions = (("places", _OPTIONS),)
 _PUT_BACK = (
     sa.update(tables.column)
     .where(
-        _column.table_id == sa.bindparam("of_table"),
-        _column.column_id.in_(sa.bindparam("ids", expanding=True)),
+        _column.table_id == OF_TABLE,
+        _column.column_id.in_(IDS),
         _column.begin_snapshot == sa.bindparam("begun"),
     )
     .values(column_order=_column.column_id)

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.catalog.databases.store import Store
-from shelduck.catalog.read.queries import chunks, present_tables
+from shelduck.catalog.read.queries import IDS, chunks, present_tables
 from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.catalog.running.rollup_homes import rollup_homes
 from shelduck.catalog.schema import own_tables
@@ -26,12 +26,8 @@ _INSERT = sa.insert(tables.files_scheduled_for_deletion)
 _RELEASE = sa.insert(own_tables.released_file)
 _SCHEDULED = sa.select(_s.data_file_id, _s.path, _s.path_is_relative, _s.schedule_start)
 _RELEASED = sa.select(_r.data_file_id, _r.path, _r.released)
-_DELETE_SCHEDULED = sa.delete(tables.files_scheduled_for_deletion).where(
-    _s.data_file_id.in_(sa.bindparam("ids", expanding=True))
-)
-_DELETE_RELEASED = sa.delete(own_tables.released_file).where(
-    _r.data_file_id.in_(sa.bindparam("ids", expanding=True))
-)
+_DELETE_SCHEDULED = sa.delete(tables.files_scheduled_for_deletion).where(_s.data_file_id.in_(IDS))
+_DELETE_RELEASED = sa.delete(own_tables.released_file).where(_r.data_file_id.in_(IDS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
@@ -65,17 +65,21 @@ class Database(Protocol):
     def duckdb_address(url: sa.URL) -> str:
         """Return what DuckDB attaches, after ``ducklake:``."""
 
-    def pipeline(self, driver: Any) -> AbstractContextManager[Any]:
+    def pipeline(self, driver: Any) -> AbstractContextManager[Any]:  # noqa: ARG002
         """Send statements without waiting for their answers until the end, if a driver can."""
+        return nullcontext()
 
     def exists(self) -> bool:
         """Return whether the database exists; the check must not create it."""
+        return True
 
     def session(self) -> AbstractContextManager[None]:
         """Keep open what takes long to open."""
+        return nullcontext()
 
     def is_transaction_open(self, driver: Any) -> bool:
         """Return whether the driver's connection still has a valid transaction."""
+        return bool(driver.in_transaction)
 
     def classify(self, error: BaseException, *, committing: bool) -> Failure:
         """Return what a driver's error means for the caller."""

@@ -13,7 +13,7 @@ import random
 import re
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -89,9 +89,6 @@ class DuckDB(Database):
     def duckdb_address(url: sa.URL) -> str:
         return str(url.database)
 
-    def pipeline(self, driver: Any) -> AbstractContextManager[Any]:  # noqa: ARG002
-        return nullcontext()
-
     def exists(self) -> bool:
         return self.path.exists()
 
@@ -115,9 +112,6 @@ class DuckDB(Database):
         finally:
             if anchor is not None:
                 anchor.close()
-
-    def is_transaction_open(self, driver: Any) -> bool:
-        return bool(driver.in_transaction)
 
     def way_out(self, told: str) -> str:
         if "Permission denied" in told:

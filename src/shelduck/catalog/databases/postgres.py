@@ -121,12 +121,6 @@ class PostgreSQL(Database):
             found = driver.pipeline()
         return found
 
-    def exists(self) -> bool:
-        return True
-
-    def session(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
     def is_transaction_open(self, driver: Any) -> bool:
         return int(driver.info.transaction_status) == _IN_TRANSACTION
 

@@ -9,7 +9,6 @@ DuckDB, so in one process, do not use one file through both at the same time.
 from __future__ import annotations
 
 import sqlite3
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import sqlalchemy as sa
@@ -81,17 +80,8 @@ class SQLite(Database):
     def duckdb_address(url: sa.URL) -> str:
         return f"sqlite:{url.database}"
 
-    def pipeline(self, driver: Any) -> AbstractContextManager[Any]:  # noqa: ARG002
-        return nullcontext()
-
     def exists(self) -> bool:
         return self.path.exists()
-
-    def session(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def is_transaction_open(self, driver: Any) -> bool:
-        return bool(driver.in_transaction)
 
     def way_out(self, told: str) -> str:
         if "unable to open" in told or "readonly" in told:

@@ -33,7 +33,7 @@ from shelduck.model.files.duckdb_text import parse_nested
 from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.data_types import FLOATS
-from shelduck.model.types.literals import float_text
+from shelduck.model.types.literals import float_text, integer_range
 from shelduck.model.types.temporal import TIMESTAMP_NAMES
 
 Conditions = tuple[ColumnElement[bool], ...]
@@ -332,8 +332,8 @@ def _converter(dialect: Dialect, field: Field) -> Callable[[Any], object]:
         return lambda value: value.encode() if isinstance(value, str) else bytes(value)
     if name == "boolean":
         return flag
-    if _INTEGER.fullmatch(name):
-        return partial(_whole, name)
+    if limits := integer_range(field.shape):
+        return partial(_whole, field, limits)
     if name in FLOATS:
         shape = field.shape
         return lambda v: float_text(shape, v) if isinstance(v, float) else str(v)
@@ -344,16 +344,11 @@ def _converter(dialect: Dialect, field: Field) -> Callable[[Any], object]:
     return _text
 
 
-_INTEGER = re.compile(r"u?int\d+")
-
-
-def _whole(kind: str, value: Any) -> str:
+def _whole(field: Field, limits: tuple[int, int], value: Any) -> str:
     """Return the text of an integer; ValueError if it is none of this type."""
     text = _text(value)
-    unsigned, bits = kind.startswith("u"), int(kind.lstrip("uint"))
-    least, most = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    if not least <= int(text) <= most:
-        raise ValueError(f"{text} is beyond {kind}")
+    if not limits[0] <= int(text) <= limits[1]:
+        raise ValueError(f"{text} is beyond {field.shape}")
     return text
 
 

@@ -20,7 +20,6 @@ from shelduck.catalog.read.row_counts import deleted_from_files, inlined_counts,
 from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null, sum_of
-from shelduck.ducklake.format import schemas_of
 from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb, parse_entries
 from shelduck.model.files.fitted import fitted_batch
 from shelduck.model.files.inlined_batch import InlinedBatch, batch_stats
@@ -220,10 +219,7 @@ def changed_snapshots(
     before = table.snapshot.id + 1
     found = read.table_history(connection, table, limit=most, before=before)
     since = 0 if most is None or not found else found[-1].id
-    named = {
-        row[0]
-        for row in connection.execute(queries.names_of_table(schemas_of(connection), table.id))
-    }
+    named = read.names_of(connection, table.id)
     made = connection.execute(_first_columns(table.id)).scalar()
     added = {
         row[0]: (row[1], row[2], row[3])

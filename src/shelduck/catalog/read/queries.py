@@ -42,6 +42,10 @@ t_column = tables.column
 t_file = tables.data_file
 t_delete = tables.delete_file
 _of_file, _of_stats = t_file.c, tables.file_column_stats.c
+IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
+OF_TABLE: sa.BindParameter[Any] = sa.bindparam("of_table")
+COUNT: ColumnElement[Any] = sa.func.count()
+"""The number of rows."""
 _LAYOUT_ID = or_null(own_tables.file_layout.c.layout_id).label("layout_id")
 FILE_COLUMNS = (
     *(_of_file.data_file_id, _of_file.path, _of_file.path_is_relative, _of_file.file_size_bytes),
@@ -67,8 +71,12 @@ def chunks(values: Iterable[Value], size: int = _CHUNK) -> Iterator[list[Value]]
         yield part
 
 
-def visible(source: sa.FromClause, snapshot: int | sa.BindParameter[int]) -> ColumnElement[bool]:
-    """Return the condition that a versioned row is visible at a snapshot."""
+def visible(
+    source: sa.FromClause, snapshot: int | sa.BindParameter[int] | None
+) -> ColumnElement[bool]:
+    """Return the condition that a versioned row is visible at a snapshot, None for now."""
+    if snapshot is None:
+        return live(source)
     end = source.c.end_snapshot
     return sa.and_(source.c.begin_snapshot <= snapshot, sa.or_(end.is_(None), end > snapshot))
 
@@ -102,8 +110,8 @@ def has_columns(snapshot: int | sa.BindParameter[int] | None = None) -> ColumnEl
     Without columns, it is not a table. DuckDB too hides the row that a RENAME leaves after a DROP
     TABLE won the race.
     """
-    there = live(t_column) if snapshot is None else visible(t_column, snapshot)
-    return sa.exists().where(t_column.c.table_id == t_table.c.table_id, there)
+    same_table = t_column.c.table_id == t_table.c.table_id
+    return sa.exists().where(same_table, visible(t_column, snapshot))
 
 
 def present_tables(connection: sa.Connection, names: Collection[str]) -> set[str]:
@@ -306,8 +314,7 @@ def inlined_deletes_at(name: str, snapshot: int) -> sa.Select[Any]:
 def inlined_delete_counts(name: str) -> sa.Select[Any]:
     """Ask for the number of deleted positions in the catalog itself, by data file."""
     number = sa.column("file_id", inlined_deletes(name).c.file_id.type)
-    counted: ColumnElement[Any] = sa.func.count()
-    return sa.select(number, counted).select_from(sa.table(name, number)).group_by(number)
+    return sa.select(number, COUNT).select_from(sa.table(name, number)).group_by(number)
 
 
 def layouts(ids: Iterable[int]) -> sa.Select[Any]:

@@ -17,16 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.files.data_files import (
-    FEW,
-    data_files,
-    few_data_files,
-    file_bounds,
-    files_at_once,
-    identity_values,
-    name_mappings,
-)
-from shelduck.catalog.read.files.outside import bucketed_by, files_in_other_buckets, files_outside
+from shelduck.catalog.read.files.data_files import data_files, file_bounds, name_mappings
 from shelduck.catalog.read.inlined_rows import inlined_rows
 from shelduck.catalog.read.queries import shown_or_broken
 from shelduck.catalog.read.together import Together
@@ -47,20 +38,7 @@ from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersi
 from shelduck.model.text.names import INSIDE, shown_schema
 
 # Names of other modules that this one stands for.
-__all__ = [
-    "FEW",
-    "Connection",
-    "bucketed_by",
-    "data_files",
-    "few_data_files",
-    "file_bounds",
-    "files_at_once",
-    "files_in_other_buckets",
-    "files_outside",
-    "identity_values",
-    "inlined_rows",
-    "name_mappings",
-]
+__all__ = ["Connection", "data_files", "file_bounds", "inlined_rows", "name_mappings"]
 
 NO_NESTING = (
     f"schemas inside schemas need {first_with('ducklake_schema', 'parent_schema_id')}; migrate the"
@@ -284,12 +262,16 @@ def _described() -> Together:
     return Together({"columns": queries.columns_at(), **TRAITS})
 
 
+def names_of(connection: Connection, table_id: int) -> dict[int, tuple[str, str]]:
+    """Return the schemas and names that a table ever had, by their first snapshots, in order."""
+    rows = connection.execute(queries.names_of_table(schemas_of(connection), table_id))
+    return {begin: (schema, name) for begin, schema, name in sorted(map(tuple, rows))}
+
+
 def name_at(connection: Connection, table_id: int, at: Snapshot) -> tuple[str, str] | None:
     """Return the schema and name of a table at a snapshot, None if it did not exist."""
-    asked = queries.names_of_table(schemas_of(connection), table_id)
-    names = connection.execute(asked).all()
-    known = [(begin, schema, name) for begin, schema, name in names if begin <= at.id]
-    return max(known)[1:] if known else None
+    known = [name for begin, name in names_of(connection, table_id).items() if begin <= at.id]
+    return known[-1] if known else None
 
 
 def table_by_id(
@@ -321,12 +303,7 @@ def table_history(
     Without them, all; one statement for the names, and one for each page. A rename appears as
     ``created_table`` with the new name, as DuckLake logs it.
     """
-    names: dict[int, tuple[str, ...]] = {
-        begin: (schema_name, table_name)
-        for begin, schema_name, table_name in connection.execute(
-            queries.names_of_table(schemas_of(connection), table.id)
-        )
-    }
+    names = names_of(connection, table.id)
     found = newest_first(connection, queries.snapshots_naming(table.id, list(names)), before)
     mine = (s for s in found if _touches(s, table.id, names.get(s.id)))
     return list(islice(mine, limit))

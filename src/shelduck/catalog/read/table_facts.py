@@ -15,6 +15,8 @@ from shelduck.catalog.read.files.data_files import sealed
 from shelduck.catalog.read.metadata_rows import partition_keys
 from shelduck.catalog.read.overview.partitions import FilesAt, files_at
 from shelduck.catalog.read.queries import (
+    IDS,
+    OF_TABLE,
     chunks,
     inlined_delete_table,
     inlined_deletes,
@@ -34,11 +36,8 @@ from shelduck.model.tables.table_version import TableVersion
 
 _file, _delete = tables.data_file.c, tables.delete_file.c
 _value, _snapshot = tables.file_partition_value.c, tables.snapshot.c
-_IDS: Any = sa.bindparam("ids", expanding=True)
-_TABLE: Any = sa.bindparam("of_table")
 _Footer = tuple[Any, ...]
 _FOOTERS = ("footer_size", "row_group_count")
-_d = tables.delete_file.c
 
 
 class FileCounts(NamedTuple):
@@ -227,7 +226,7 @@ def _inlined(connection: sa.Connection, table: TableId) -> dict[int, int]:
 def _of_ids(of: Format, known: sa.Table, *names: str) -> sa.Select[Any]:
     """Ask for columns of the rows with the ids :ids, the first column; NULL for unknown columns."""
     columns = [of.or_null(known, name) for name in names]
-    return sa.select(*columns).where(columns[0].in_(_IDS))
+    return sa.select(*columns).where(columns[0].in_(IDS))
 
 
 @cache
@@ -235,7 +234,7 @@ def _questions(of: Format) -> tuple[sa.Select[Any], sa.Select[Any], sa.Select[An
     return (
         _of_ids(of, tables.data_file, "data_file_id", *_FOOTERS),
         _of_ids(of, tables.file_column_stats, "data_file_id", *ColumnStats._fields).where(
-            of.or_null(tables.file_column_stats, "table_id") == _TABLE
+            of.or_null(tables.file_column_stats, "table_id") == OF_TABLE
         ),
         _of_ids(of, tables.delete_file, "delete_file_id", "file_size_bytes", *_FOOTERS),
     )
@@ -337,18 +336,12 @@ def delete_file_versions(
     """Return all delete files of data files, including ended ones, by data file id."""
     found: dict[int, list[DeleteFileVersion]] = defaultdict(list)
     for part in chunks(sorted(files)):
-        for row in connection.execute(
-            sa.select(tables.delete_file).where(_d.data_file_id.in_(part))
-        ):
-            found[row.data_file_id].append(
-                DeleteFileVersion(
-                    row.delete_file_id,
-                    sealed(
-                        table, file_place(table, row.path, row.path_is_relative), row.encryption_key
-                    ),
-                    row.begin_snapshot,
-                    row.format.lower() == "parquet",
-                    row.delete_count,
-                )
+        chosen = sa.select(tables.delete_file).where(_delete.data_file_id.in_(part))
+        for row in connection.execute(chosen):
+            place = sealed(
+                table, file_place(table, row.path, row.path_is_relative), row.encryption_key
             )
+            is_plain = row.format.lower() == "parquet"
+            told = (row.delete_file_id, place, row.begin_snapshot, is_plain, row.delete_count)
+            found[row.data_file_id].append(DeleteFileVersion(*told))
     return found

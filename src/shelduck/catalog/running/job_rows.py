@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,7 +25,6 @@ from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.column_types import BIGINT
-from shelduck.ducklake.format import schemas_of
 from shelduck.errors import (
     AlreadyExists,
     Conflict,
@@ -55,6 +54,15 @@ from shelduck.model.tables.writable import Conversion
 
 _TABLE = own_tables.job
 _c = _TABLE.c
+_NAMES = {
+    "job_id": "id",
+    "base_snapshot": "base",
+    "published_snapshot": "published",
+    "done_files": "done",
+    "total_files": "total",
+}
+# The columns that hold a value of a job as it is, with its name there.
+_AS_THEY_ARE = {n: _NAMES.get(n, n) for c in _c if (n := c.name) not in ("state", "work")}
 _CLAIMED = tuple(sorted(s.value for s in OPEN_STATES if s is not JobState.PAUSED))
 _ENDED = tuple(sorted(state.value for state in JobState if state not in OPEN_STATES))
 
@@ -171,7 +179,7 @@ def light_changes(connection: sa.Connection, known: Iterable[Job]) -> list[Light
     tagged = sa.select(tables.tag.c.object_id).where(tables.tag.c.key == ROLLUP)
     rollups = set(connection.execute(tagged).scalars())
     of_jobs = {number for j in known for number in _snapshots_of(j)}
-    names: dict[int, list[tuple[int, tuple[str, str]]]] = {}
+    names: dict[int, dict[int, tuple[str, str]]] = {}
     found: list[LightChange] = []
     for row in connection.execute(queries.snapshots_altering()):
         snapshot = read.as_snapshot(row)
@@ -180,11 +188,8 @@ def light_changes(connection: sa.Connection, known: Iterable[Job]) -> list[Light
                 continue
             table = TableId(entry.id or 0)
             if table not in names:
-                rows = connection.execute(
-                    queries.names_of_table(schemas_of(connection), table)
-                ).all()
-                names[table] = sorted((begin, (schema, name)) for begin, schema, name in rows)
-            called = [name for begin, name in names[table] if begin <= snapshot.id]
+                names[table] = read.names_of(connection, table)
+            called = [name for begin, name in names[table].items() if begin <= snapshot.id]
             if called:
                 found.append(LightChange(snapshot, table, called[-1], table in rollups))
     return found[::-1]
@@ -245,23 +250,8 @@ def record_job(
 
 def _row_of(job: Job) -> dict[str, Any]:
     """Return the row of a new job."""
-    return {
-        "job_id": job.id,
-        "table_id": job.table_id,
-        "table_name": job.table_name,
-        "state": job.state.value,
-        "created": job.created,
-        "work": STORED_WORK.write(job.work),
-        "timeout": job.timeout,
-        "base_snapshot": job.base,
-        "schema_version": job.schema_version,
-        "message": job.message,
-        "done_files": job.done,
-        "total_files": job.total,
-        "last_file": job.last_file,
-        "worker": job.worker,
-        "heartbeat": job.heartbeat,
-    }
+    row = {column: getattr(job, name) for column, name in _AS_THEY_ARE.items()}
+    return row | {"state": job.state.value, "work": STORED_WORK.write(job.work)}
 
 
 def move_job(store: Store, step: JobStep) -> None:
@@ -414,25 +404,9 @@ def as_job(row: Any) -> Job:
         plan = error
     if known is None:
         plan = NewerFormat(f"state {row.state} of {name} was made by a newer Shelduck; upgrade")
-    return Job(
-        id=row.job_id,
-        table_id=TableId(row.table_id),
-        table_name=row.table_name,
-        state=known or JobState.RUNNING,
-        created=row.created,
-        plan=plan,
-        timeout=row.timeout,
-        base=row.base_snapshot,
-        schema_version=row.schema_version,
-        finished=row.finished,
-        published=row.published_snapshot,
-        message=str(plan) if isinstance(plan, ShelduckError) else row.message or "",
-        done=row.done_files,
-        total=row.total_files,
-        last_file=row.last_file,
-        worker=row.worker,
-        heartbeat=row.heartbeat,
-    )
+    values = {name: getattr(row, column) for column, name in _AS_THEY_ARE.items()}
+    values["message"] = str(plan) if isinstance(plan, ShelduckError) else row.message or ""
+    return Job(**values, state=known or JobState.RUNNING, plan=plan)
 
 
 def published_conversions(known: Iterable[Job], table: int, since: int = 0) -> list[Conversion]:
@@ -462,18 +436,11 @@ def add_speed(
         present = present_tables(connection, [_SPEED.name])
     if _SPEED.name not in present:
         return
-    row = {"job_id": number, "bytes": more.bytes, "milliseconds": more.milliseconds}
-    added = dialect_of(connection).insert(_SPEED).values(row | {"cores": more.cores})
+    added = dialect_of(connection).insert(_SPEED).values(job_id=number, **asdict(more))
     new = added.excluded
-    sums = {
-        "bytes": _speed.bytes + new.bytes,
-        "milliseconds": _speed.milliseconds + new.milliseconds,
-    }
-    connection.execute(
-        added.on_conflict_do_update(
-            index_elements=[_speed.job_id], set_=sums | {"cores": new.cores}
-        )
-    )
+    sums = {c.name: c + new[c.name] for c in (_speed.bytes, _speed.milliseconds)}
+    sums["cores"] = new.cores
+    connection.execute(added.on_conflict_do_update(index_elements=[_speed.job_id], set_=sums))
 
 
 def speeds(connection: sa.Connection) -> dict[int, JobSpeed]:

@@ -280,10 +280,8 @@ def claim_upkeep(store: Store, subject: str, worker: str, gone: str | None = Non
 def release_upkeep(store: Store, subject: str, worker: str, *, is_done: bool) -> None:
     """Release a subject, and note the time if it is maintained."""
     values = {"worker": None} | ({"finished": clock.now()} if is_done else {})
-    mine = (
-        sa.update(_CLAIMS).where(_held.subject == subject, _held.worker == worker).values(**values)
-    )
-    write_with_retries(store, lambda connection: connection.execute(mine))
+    mine = sa.update(_CLAIMS).where(_held.subject == subject, _held.worker == worker)
+    write_with_retries(store, lambda connection: connection.execute(mine.values(**values)))
 
 
 def forget_upkeep(store: Store, subject: str, worker: str) -> None:

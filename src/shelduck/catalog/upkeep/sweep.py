@@ -28,7 +28,7 @@ from shelduck.catalog.commit.schedule import (
 )
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.inlined_rows import require_inlined_tables
-from shelduck.catalog.read.queries import chunks, inlined_delete_table, present_tables
+from shelduck.catalog.read.queries import IDS, chunks, inlined_delete_table, present_tables
 from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.lake_schema import LakeInfo
@@ -42,7 +42,6 @@ from shelduck.model.tables.schema import TableId
 PAGE, TABLES = 2_000, 20
 
 _f, _d = tables.data_file.c, tables.delete_file.c
-_IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
 _DATA = sa.select(_f.data_file_id, _f.table_id, _f.begin_snapshot, _f.end_snapshot)
 # A delete file goes with its data file.
 _DELETES = sa.select(
@@ -188,7 +187,7 @@ class Sweep:
         places = self._places(_OF_DATA if is_data else _OF_DELETES, ids)
 
         def remove(connection: sa.Connection) -> int:
-            rows = connection.execute(sa.select(key).where(key.in_(_IDS)), {"ids": ids})
+            rows = connection.execute(sa.select(key).where(key.in_(IDS)), {"ids": ids})
             left = set(rows.scalars()) & places.keys()
             gone = [places[number] for number in sorted(left)]
             schedule_placed(self._store, connection, gone, clock.now())
@@ -198,7 +197,7 @@ class Sweep:
                     if mine:
                         remove_file_rows(connection, TableId(table), mine)
             elif gone:
-                connection.execute(sa.delete(source).where(key.in_(_IDS)), {"ids": sorted(left)})
+                connection.execute(sa.delete(source).where(key.in_(IDS)), {"ids": sorted(left)})
             return len(gone)
 
         return self._pace.write(self._store, remove)
@@ -270,10 +269,10 @@ class _Lot:
 
 _OF_DATA = sa.select(
     *(_f.data_file_id, _f.table_id, _f.path, _f.path_is_relative, _f.mapping_id)
-).where(_f.data_file_id.in_(_IDS))
+).where(_f.data_file_id.in_(IDS))
 _OF_DELETES = sa.select(
     *(_d.delete_file_id, _d.table_id, _d.path, _d.path_is_relative), sa.text("NULL")
-).where(_d.delete_file_id.in_(_IDS))
+).where(_d.delete_file_id.in_(IDS))
 
 
 def _remove_rows(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -25,7 +24,7 @@ from shelduck.catalog.commit.rows.file_rows import log_compaction
 from shelduck.catalog.commit.rows.table_stats import ASK_TOTALS, add_column_stats
 from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.catalog.read.inlined_rows import AT_ONCE
-from shelduck.catalog.read.queries import chunks, live
+from shelduck.catalog.read.queries import IDS, OF_TABLE, chunks, live
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import unchecked
 from shelduck.ducklake.format import Format
@@ -41,20 +40,18 @@ from shelduck.model.types.data_types import FLOATS
 # No data file has this id.
 _IN_CATALOG = -1
 _LIVE_FILES = sa.select(unchecked(tables.data_file.c.data_file_id)).where(
-    tables.data_file.c.table_id == sa.bindparam("of_table"), live(tables.data_file)
+    tables.data_file.c.table_id == OF_TABLE, live(tables.data_file)
 )
 
 _BOUNDS = ("min_value", "max_value", "min_is_exact", "max_is_exact")
 _table_stats = tables.table_column_stats
 # A row without bounds would say "no values yet", and DuckDB's next insert would narrow it.
 _DELETE_TABLE_BOUNDS = sa.delete(_table_stats).where(
-    _table_stats.c.table_id == sa.bindparam("of_table"),
-    _table_stats.c.column_id.in_(sa.bindparam("ids", expanding=True)),
+    _table_stats.c.table_id == OF_TABLE, _table_stats.c.column_id.in_(IDS)
 )
-_IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
 _BEGIN_LATER = (
     sa.update(tables.data_file)
-    .where(tables.data_file.c.data_file_id.in_(_IDS))
+    .where(tables.data_file.c.data_file_id.in_(IDS))
     .values(begin_snapshot=sa.bindparam("moved_to"))
 )
 
@@ -64,10 +61,7 @@ def _clear_file_bounds(of: Format) -> sa.Update:
     known = of.table(tables.file_column_stats)
     return (
         sa.update(known)
-        .where(
-            known.c.table_id == sa.bindparam("of_table"),
-            known.c.column_id.in_(sa.bindparam("ids", expanding=True)),
-        )
+        .where(known.c.table_id == OF_TABLE, known.c.column_id.in_(IDS))
         .values({name: None for name in _BOUNDS if name in known.c})
     )
 
@@ -201,7 +195,7 @@ def _require_only_files(draft: Draft, work: TableWork, known: frozenset[int]) ->
 def _ending_later(source: sa.Table) -> sa.Update:
     return (
         sa.update(source)
-        .where(source.c.table_id == sa.bindparam("of_table"), source.c.end_snapshot.in_(_IDS))
+        .where(source.c.table_id == OF_TABLE, source.c.end_snapshot.in_(IDS))
         .values(end_snapshot=sa.bindparam("moved_to"))
     )
 

@@ -10,12 +10,7 @@ from shelduck.catalog.commit.adoptions import mapping_ids, refuse_adopted
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.rows import table_stats
 from shelduck.catalog.commit.rows.delete_file_rows import insert_delete_files
-from shelduck.catalog.commit.rows.file_rows import (
-    file_row,
-    insert_files,
-    insert_partition_values,
-    stats_rows,
-)
+from shelduck.catalog.commit.rows.file_rows import file_row, insert_files
 from shelduck.catalog.commit.rows.inlined_tables import ASK_INLINED, write_inlined_rows
 from shelduck.catalog.commit.work import Work
 from shelduck.model.changes.change import AppendFiles, Entry, InlineRows, Verb
@@ -72,7 +67,6 @@ def _append_files(
 ) -> None:
     dead: dict[TableId, list[tuple[int, NewDeleteFile]]] = defaultdict(list)
     file_rows: list[dict[str, Any]] = []
-    stats: list[dict[str, Any]] = []
     numbered: list[tuple[TableId, int, NewDataFile]] = []
     for table, files in appended.items():
         next_row = totals[table].next_row_id
@@ -81,18 +75,15 @@ def _append_files(
             refuse_adopted(draft, table, files)
             mappings = mapping_ids(draft, table, files)
         for number, file in zip(draft.file_ids(len(files)), files, strict=True):
-            draft.layouts[number] = file.layout
             numbered.append((table, number, file))
             row = file_row(draft, table, number, file, next_row)
             row["mapping_id"] = mappings.get(id(file.names))
             file_rows.append(row)
-            stats.extend(stats_rows(draft, table, number, file))
             if file.deletes is not None:
                 dead[table].append((number, file.deletes))
             next_row += file.record_count
         draft.entries.append(Entry(Verb.INSERTED_INTO_TABLE, table))
     draft.has_stats_change = True
-    insert_files(draft, file_rows, stats)
-    insert_partition_values(draft, numbered)
+    insert_files(draft, numbered, file_rows)
     for table, delete_files in dead.items():
         insert_delete_files(draft, table, delete_files)

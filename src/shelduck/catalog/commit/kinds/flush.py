@@ -16,7 +16,7 @@ from shelduck.catalog.commit.rows.file_rows import (
     require_flushed_rows,
 )
 from shelduck.catalog.commit.work import Work
-from shelduck.catalog.read.queries import total
+from shelduck.catalog.read.queries import OF_TABLE, total
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.ducklake.format import format_of
@@ -27,7 +27,7 @@ from shelduck.model.changes.conflict import describe
 _total, _d = tables.table_stats.c, tables.delete_file.c
 _GROW = (
     sa.update(tables.table_stats)
-    .where(_total.table_id == sa.bindparam("of_table"))
+    .where(_total.table_id == OF_TABLE)
     .values(file_size_bytes=_total.file_size_bytes + sa.bindparam("added", type_=BIGINT))
 )
 
@@ -81,8 +81,7 @@ def _remove_deletes(draft: Draft, change: FlushInlined) -> None:
 
 def _insert(draft: Draft, change: FlushInlined) -> None:
     table = change.table.id
-    numbered = insert_moved_files(draft, table, change.results)
-    dead = [(number, file.deletes) for number, file in numbered if file.deletes is not None]
+    dead = insert_moved_files(draft, table, change.results)
     dead += [(d.data_file_id, d.delete_file) for d in change.deletes]
     insert_delete_files(draft, table, dead)
     _grow(draft, change)
@@ -90,7 +89,6 @@ def _insert(draft: Draft, change: FlushInlined) -> None:
         draft.entries.append(Entry(Verb.DELETED_FROM_TABLE, table))
     draft.entries.append(Entry(Verb.INLINE_FLUSH, table))
     draft.has_stats_change = True
-    draft.layouts.update((number, file.layout) for number, file in numbered)
 
 
 def _grow(draft: Draft, change: FlushInlined) -> None:

@@ -17,7 +17,7 @@ from shelduck.catalog.commit.rows.file_rows import (
 )
 from shelduck.catalog.commit.schedule import GoneFile, schedule
 from shelduck.catalog.commit.work import TableWork, Work
-from shelduck.catalog.read.queries import chunks, live
+from shelduck.catalog.read.queries import IDS, chunks, live
 from shelduck.catalog.read.together import OF_TABLES, Questions
 from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.ducklake import tables
@@ -29,11 +29,10 @@ from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
 
 _f, _d, _c = tables.data_file.c, tables.delete_file.c, tables.column.c
-_IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
 _SOURCES = sa.select(
     *(_f.data_file_id, _f.path, _f.path_is_relative, _f.mapping_id, _f.begin_snapshot)
-).where(_f.data_file_id.in_(_IDS))
-_DELETED_FROM = sa.select(sa.func.count()).where(_d.data_file_id.in_(_IDS))
+).where(_f.data_file_id.in_(IDS))
+_DELETED_FROM = sa.select(sa.func.count()).where(_d.data_file_id.in_(IDS))
 _LIVE_COLUMNS = sa.select(
     *(_c.table_id, _c.column_id, _c.column_name, _c.column_type, _c.begin_snapshot)
 ).where(_c.table_id.in_(OF_TABLES), live(tables.column))
@@ -121,10 +120,8 @@ def _gone(table: TableVersion, row: Any) -> GoneFile:
 def _insert(draft: Draft, changes: Sequence[RewriteFiles], retyped: Collection[FieldId]) -> None:
     table = changes[0].table.id
     files = [without_bounds(file, retyped) for change in changes for file in change.results]
-    numbered = insert_moved_files(draft, table, files)
-    dead = [(number, file.deletes) for number, file in numbered if file.deletes is not None]
+    dead = insert_moved_files(draft, table, files)
     delete_file_rows.insert_delete_files(draft, table, dead)
-    draft.layouts.update((number, file.layout) for number, file in numbered)
 
 
 def _require_columns(draft: Draft, table: TableVersion, columns: Sequence[Any]) -> None:

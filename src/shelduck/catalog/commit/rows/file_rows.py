@@ -8,19 +8,18 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.read.queries import chunks, inlined_delete_table, present_tables
+from shelduck.catalog.read.queries import IDS, chunks, inlined_delete_table, present_tables
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import Entry, FlushInlined, MergedDeletes, RewriteFiles, Verb
 from shelduck.model.changes.conflict import describe
-from shelduck.model.files.data_file import ColumnStats, NewDataFile
+from shelduck.model.files.data_file import ColumnStats, NewDataFile, NewDeleteFile
 from shelduck.model.files.place import key_of
 from shelduck.model.shadows.conservation import CountedFile, named, unequal_rows
 from shelduck.model.tables.schema import TableId
 
-_IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
 _COLUMNS: sa.BindParameter[Any] = sa.bindparam("columns", expanding=True)
 _OF_COLUMNS = (tables.file_column_stats, tables.file_variant_stats)
 # With as many files, this is less than the 32,766 values that SQLite takes in one statement.
@@ -28,18 +27,16 @@ _CHUNK = 10_000
 
 
 def insert_files(
-    draft: Draft, files: Sequence[dict[str, Any]], stats: Sequence[dict[str, Any]]
+    draft: Draft, files: Sequence[tuple[TableId, int, NewDataFile]], rows: Sequence[dict[str, Any]]
 ) -> None:
-    """Write the rows of data files and their statistics; two statements."""
-    draft.insert(tables.data_file, files)
+    """Write the rows of new files, and what belongs to these; they come by table and id.
+
+    Three statements, and layouts at the end of the commit.
+    """
+    draft.insert(tables.data_file, rows)
+    stats = [row for table, number, file in files for row in stats_rows(draft, table, number, file)]
     draft.insert(tables.file_column_stats, stats)
-
-
-def insert_partition_values(
-    draft: Draft, files: Sequence[tuple[TableId, int, NewDataFile]]
-) -> None:
-    """Write the partition values of new files, which come by table and id; one statement."""
-    rows = [
+    values = [
         {
             "data_file_id": number,
             "table_id": table,
@@ -50,22 +47,21 @@ def insert_partition_values(
         if draft.partition_id(file.partition_id) is not None
         for n, value in enumerate(file.partition_values)
     ]
-    draft.insert(tables.file_partition_value, rows)
+    draft.insert(tables.file_partition_value, values)
+    draft.layouts.update((number, file.layout) for _, number, file in files)
 
 
 def insert_moved_files(
     draft: Draft, table: TableId, files: Sequence[NewDataFile]
-) -> list[tuple[int, NewDataFile]]:
-    """Write all rows that describe files of older rows, and return the files with their ids.
+) -> list[tuple[int, NewDeleteFile]]:
+    """Write all rows that describe files of older rows; return their delete files, by their ids.
 
     These rows already have row ids, so none may be assigned to them. Three statements.
     """
     numbered = list(zip(draft.file_ids(len(files)), files, strict=True))
     rows = [file_row(draft, table, number, file, None) for number, file in numbered]
-    stats = [row for number, file in numbered for row in stats_rows(draft, table, number, file)]
-    insert_files(draft, rows, stats)
-    insert_partition_values(draft, [(table, number, file) for number, file in numbered])
-    return numbered
+    insert_files(draft, [(table, number, file) for number, file in numbered], rows)
+    return [(number, file.deletes) for number, file in numbered if file.deletes is not None]
 
 
 def log_compaction(draft: Draft, verb: Verb, table: TableId) -> None:
@@ -96,16 +92,16 @@ def remove_file_rows(connection: sa.Connection, table: TableId, ids: Sequence[in
     values = tables.file_partition_value.c
     statements = [
         sa.delete(tables.file_partition_value).where(
-            values.table_id == table, values.data_file_id.in_(_IDS)
+            values.table_id == table, values.data_file_id.in_(IDS)
         ),
-        sa.delete(tables.data_file).where(tables.data_file.c.data_file_id.in_(_IDS)),
+        sa.delete(tables.data_file).where(tables.data_file.c.data_file_id.in_(IDS)),
     ]
     if own_tables.file_layout.name in extra:
         known = own_tables.file_layout
-        statements.append(sa.delete(known).where(known.c.data_file_id.in_(_IDS)))
+        statements.append(sa.delete(known).where(known.c.data_file_id.in_(IDS)))
     if inlined in extra:
         number = sa.column("file_id", BIGINT)
-        statements.append(sa.delete(sa.table(inlined, number)).where(number.in_(_IDS)))
+        statements.append(sa.delete(sa.table(inlined, number)).where(number.in_(IDS)))
     for chunk in chunks(ids):
         _remove_stats(connection, table, columns, chunk)
         for statement in statements:
@@ -119,7 +115,7 @@ def _remove_stats(
         c = source.c
         # The index begins with table and column.
         statement = sa.delete(source).where(
-            c.table_id == table, c.column_id.in_(_COLUMNS), c.data_file_id.in_(_IDS)
+            c.table_id == table, c.column_id.in_(_COLUMNS), c.data_file_id.in_(IDS)
         )
         for some in chunks(columns, _CHUNK):
             connection.execute(statement, {"columns": some, "ids": ids})

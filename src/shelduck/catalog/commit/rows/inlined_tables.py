@@ -19,7 +19,7 @@ from shelduck.catalog.databases.dialect import Dialect, Stored
 from shelduck.catalog.databases.known import DIALECTS, dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.inlined_rows import require_inlined_tables, tables_with_rows
-from shelduck.catalog.read.queries import chunks
+from shelduck.catalog.read.queries import IDS, OF_TABLE, chunks
 from shelduck.catalog.read.together import OF_CONVERTED, OF_TABLES, Questions
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
@@ -98,19 +98,15 @@ ASK_OF_CONVERTED: Questions = (
 _RECORD_VERSIONS = sa.insert(tables.schema_versions).from_select(
     ["begin_snapshot", "schema_version", "table_id"],
     sa.select(sa.func.min(_snapshot.snapshot_id), _c.schema_version, _c.table_id)
-    .where(
-        _c.table_id.in_(sa.bindparam("ids", expanding=True)),
-        _snapshot.schema_version == _c.schema_version,
-        ~_is_recorded,
-    )
+    .where(_c.table_id.in_(IDS), _snapshot.schema_version == _c.schema_version, ~_is_recorded)
     .group_by(_c.schema_version, _c.table_id),
 )
 _REMOVE_OPTION = sa.delete(tables.metadata).where(
     tables.metadata.c.key == sa.bindparam("gone"),
     tables.metadata.c.scope == Scope.TABLE.value,
-    tables.metadata.c.scope_id == sa.bindparam("of_table"),
+    tables.metadata.c.scope_id == OF_TABLE,
 )
-_NAMES = sa.select(_c.table_name).where(_c.table_id == sa.bindparam("of_table"))
+_NAMES = sa.select(_c.table_name).where(_c.table_id == OF_TABLE)
 _AT_ONCE = 500
 # An ALTER looks for empty ones each time that a table has so many more.
 _MOST_LISTED = 8
@@ -359,9 +355,7 @@ def _ending(rows: sa.TableClause) -> sa.Update:
     ended = sa.bindparam("ended", type_=BIGINT)
     return (
         sa.update(rows)
-        .where(
-            rows.c.row_id.in_(sa.bindparam("ids", expanding=True)), rows.c.end_snapshot.is_(None)
-        )
+        .where(rows.c.row_id.in_(IDS), rows.c.end_snapshot.is_(None))
         # A row that this commit itself writes under the same id stays.
         .where(rows.c.begin_snapshot < ended)
         .values(end_snapshot=ended)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from typing import Any
 
@@ -14,7 +14,7 @@ from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.rows.file_rows import kept_stats
 from shelduck.catalog.commit.work import TableWork
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.queries import live
+from shelduck.catalog.read.queries import OF_TABLE, live
 from shelduck.catalog.read.together import OF_TABLES, Questions
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import sum_of
@@ -32,7 +32,7 @@ _file, _total, _column = tables.data_file.c, tables.table_stats.c, tables.table_
 
 _UPDATE_TOTALS = (
     sa.update(tables.table_stats)
-    .where(_total.table_id == sa.bindparam("of_table"))
+    .where(_total.table_id == OF_TABLE)
     .values(
         record_count=sa.bindparam("records"),
         next_row_id=sa.bindparam("next_row"),
@@ -40,7 +40,7 @@ _UPDATE_TOTALS = (
     )
 )
 _DELETE_COLUMN_STATS = sa.delete(tables.table_column_stats).where(
-    _column.table_id == sa.bindparam("of_table"), _column.column_id == sa.bindparam("of_column")
+    _column.table_id == OF_TABLE, _column.column_id == sa.bindparam("of_column")
 )
 _TOTALS = sa.select(tables.table_stats).where(_total.table_id.in_(OF_TABLES))
 _LEAF_TYPES = sa.select(
@@ -58,7 +58,7 @@ _TOTALS_OF_FILES = sa.select(
     ),
     sum_of(_file.file_size_bytes),
     sa.func.count(),
-).where(_file.table_id == sa.bindparam("of_table"))
+).where(_file.table_id == OF_TABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,18 +292,14 @@ def _write_column_stats(
 
 
 def _column_stats_row(table: TableId, column: FieldId, stats: TableColumnStats) -> dict[str, Any]:
-    return {"table_id": table, "column_id": column, **_values(stats), "extra_stats": None}
+    return {"table_id": table, "column_id": column, **asdict(stats), "extra_stats": None}
 
 
 def _column_stats_update(
     of: Format, table: TableId, column: FieldId, stats: TableColumnStats
 ) -> dict[str, Any]:
-    new = of.fitting(tables.table_column_stats, [_values(stats)])[0]
+    new = of.fitting(tables.table_column_stats, [asdict(stats)])[0]
     return {"table": table, "column": column, **{f"new_{name}": new[name] for name in new}}
-
-
-def _values(stats: TableColumnStats) -> dict[str, Any]:
-    return {name: getattr(stats, name) for name in _STATS}
 
 
 def stats_of_files(leaf: Leaf, parts: Iterable[ColumnStats | None]) -> TableColumnStats | None:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.files.numbers import FileKind
 from shelduck.catalog.read.holdings import Holdings
-from shelduck.catalog.read.queries import total
+from shelduck.catalog.read.queries import COUNT, total
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import is_broken, is_wrong, unchecked
@@ -103,8 +103,7 @@ def file_sums(connection: sa.Connection, table: TableVersion) -> FileSums:
 def _sums(
     number: sa.ColumnElement[Any], size: sa.ColumnElement[Any]
 ) -> list[sa.ColumnElement[Any]]:
-    counted: sa.ColumnElement[Any] = sa.func.count()
-    return [counted, total(number), total(size), sa.func.max(size)]
+    return [COUNT, total(number), total(size), sa.func.max(size)]
 
 
 def _example(connection: sa.Connection, each: sa.Subquery, key: Sequence[Any]) -> int:

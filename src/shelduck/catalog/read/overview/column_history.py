@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
@@ -11,23 +11,20 @@ from zlib import crc32
 import sqlalchemy as sa
 
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.read.queries import chunks
+from shelduck.catalog.read.queries import IDS, chunks
 from shelduck.ducklake import tables
 from shelduck.ducklake.descriptions import column_of
-from shelduck.ducklake.format import schemas_of
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table_version import Snapshot
 
 _column = tables.column
 _c = tables.column.c
 _v = tables.schema_versions.c
-_BEGINS = sa.select(_v.table_id, _v.begin_snapshot).where(
-    _v.table_id.in_(sa.bindparam("ids", expanding=True))
-)
+_BEGINS = sa.select(_v.table_id, _v.begin_snapshot).where(_v.table_id.in_(IDS))
 _COLUMNS = sa.select(
     *(_c.table_id, _c.begin_snapshot, _c.end_snapshot, _c.column_order, _c.column_id),
     *(_c.parent_column, _c.column_name, _c.column_type, _c.nulls_allowed),
-).where(_c.table_id.in_(sa.bindparam("ids", expanding=True)))
+).where(_c.table_id.in_(IDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +89,7 @@ def snapshots_of_columns(connection: sa.Connection, table: int) -> dict[int, Sna
 
 def names_of(connection: sa.Connection, table: int) -> list[tuple[int, str, str]]:
     """Return the names of a table: the first snapshot of each, schema and name, oldest first."""
-    rows: Sequence[Any] = connection.execute(
-        queries.names_of_table(schemas_of(connection), table)
-    ).all()
-    return sorted((begin, schema, name) for begin, schema, name in rows)
+    return [(begin, *name) for begin, name in read.names_of(connection, table).items()]
 
 
 def _state(row: Any, table: str) -> ColumnState:

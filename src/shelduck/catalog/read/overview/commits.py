@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.read.queries import total, visible
+from shelduck.catalog.read.queries import COUNT, total, visible
 from shelduck.catalog.read.row_counts import inlined_changes
 from shelduck.ducklake import tables
 from shelduck.ducklake.format import schemas_of
@@ -59,15 +59,14 @@ def commits_between(connection: sa.Connection, edges: Sequence[datetime]) -> lis
         .where(_snapshot.snapshot_time >= edges[0], _snapshot.snapshot_time < edges[-1])
         .subquery()
     )
-    counted: Any = sa.func.count()
-    rows = connection.execute(sa.select(dated.c.span, counted).group_by(dated.c.span))
+    rows = connection.execute(sa.select(dated.c.span, COUNT).group_by(dated.c.span))
     found = {row[0]: row[1] for row in rows}
     return [found.get(at, 0) for at in range(len(spans))]
 
 
 def count_snapshots(connection: sa.Connection) -> int:
     """Return the number of snapshots that the lake still has; one statement."""
-    return connection.execute(sa.select(sa.func.count()).select_from(tables.snapshot)).scalar() or 0
+    return connection.execute(sa.select(COUNT).select_from(tables.snapshot)).scalar() or 0
 
 
 def times_of(connection: sa.Connection, snapshots: Iterable[int]) -> dict[int, datetime]:
@@ -100,7 +99,7 @@ def log(
 
     The database compares texts; entries are compared after that, as names may contain anything.
     """
-    names = {} if wanted.table is None else _names(connection, wanted.table)
+    names = {} if wanted.table is None else read.names_of(connection, wanted.table)
     found: list[tuple[Snapshot, list[Entry]]] = []
     for snapshot in read.newest_first(connection, _query(wanted, names), wanted.before):
         entries = read.entries_of(snapshot)
@@ -109,11 +108,6 @@ def log(
         if len(found) == most:
             break
     return found
-
-
-def _names(connection: sa.Connection, table: int) -> dict[int, tuple[str, str]]:
-    rows = connection.execute(queries.names_of_table(schemas_of(connection), table))
-    return {begin: (schema, name) for begin, schema, name in rows}
 
 
 def _query(wanted: LogFilter, names: Iterable[int]) -> sa.Select[Any]:

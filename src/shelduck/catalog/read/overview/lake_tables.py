@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.inlined_rows import AT_ONCE
-from shelduck.catalog.read.queries import chunks, total, visible
+from shelduck.catalog.read.queries import COUNT, chunks, total, visible
 from shelduck.catalog.read.read import entries_in
 from shelduck.catalog.read.row_counts import dead_positions, tables_of_rows
 from shelduck.ducklake import tables
@@ -113,24 +113,19 @@ def _names(connection: sa.Connection, asked: sa.Select[Any]) -> dict[int, str]:
 def with_schemas(schemas: sa.FromClause, at: int | None) -> sa.Select[Any]:
     """Ask for the tables of a snapshot, None for now: id, name of the schema, and name, by name."""
     s = schemas.c
-
-    def is_there(source: sa.FromClause) -> sa.ColumnElement[bool]:
-        return queries.live(source) if at is None else visible(source, at)
-
     return (
         sa.select(_t.table_id, s.schema_name, _t.table_name)
         .join_from(tables.table, schemas, _t.schema_id == s.schema_id)
-        .where(is_there(tables.table), is_there(schemas), queries.has_columns(at))
+        .where(visible(tables.table, at), visible(schemas, at), queries.has_columns(at))
         .order_by(s.schema_name, _t.table_name)
     )
 
 
 def _sums(source: sa.Table, at: int, rows: sa.ColumnElement[Any]) -> sa.Subquery:
-    counted: sa.ColumnElement[Any] = sa.func.count()
     return (
         sa.select(
             source.c.table_id,
-            counted.label("files"),
+            COUNT.label("files"),
             total(rows).label("rows"),
             total(source.c.file_size_bytes).label("bytes"),
         )
@@ -174,17 +169,16 @@ def kept_rows(connection: sa.Connection, ids: Collection[int]) -> dict[int, Rows
 
 def _count(name: str, number: int) -> sa.Select[Any]:
     end = sa.column("end_snapshot", BIGINT)
-    counted: list[sa.ColumnElement[Any]] = [sa.func.count(), sa.func.count(end)]
     told = (sa.literal(number, BIGINT), sa.literal(1, BIGINT))
-    return sa.select(*told, *counted).select_from(sa.table(name, end))
+    return sa.select(*told, COUNT, sa.func.count(end)).select_from(sa.table(name, end))
 
 
 def _count_deletes(name: str, number: int) -> sa.Select[Any]:
     """Count the deleted positions of live files: those of ended ones stay for older snapshots."""
     dead = dead_positions(name)
-    counted: list[sa.ColumnElement[Any]] = [sa.func.count(), sa.literal(0, BIGINT)]
-    told = (sa.literal(number, BIGINT), sa.literal(0, BIGINT))
-    return sa.select(*told, *counted).select_from(dead).where(dead.c.end_snapshot.is_(None))
+    none = sa.literal(0, BIGINT)
+    told = (sa.literal(number, BIGINT), none, COUNT, none)
+    return sa.select(*told).select_from(dead).where(dead.c.end_snapshot.is_(None))
 
 
 def newest_changes(connection: sa.Connection, wanted: Iterable[int]) -> dict[int, int]:

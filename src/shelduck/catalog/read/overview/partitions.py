@@ -13,7 +13,7 @@ from sqlalchemy.sql.expression import Alias, Join
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.inlined_rows import inlined_rows
 from shelduck.catalog.read.metadata_rows import Partition, key_text, partition_keys
-from shelduck.catalog.read.queries import total, visible
+from shelduck.catalog.read.queries import COUNT, total, visible
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null, sum_of
 from shelduck.model.files.partition_values import Values, partition_values
@@ -121,10 +121,9 @@ def _sums(
     files = files_at(connection, table, specs)
     keys = [c for v in files.values for c in (v.c.partition_key_index, v.c.partition_value)]
     groups = [_file.partition_id, *keys]
-    counted: sa.ColumnElement[Any] = sa.func.count()
     query = (
         sa.select(
-            *(_file.partition_id, sum_of(_file.record_count), counted),
+            *(_file.partition_id, sum_of(_file.record_count), COUNT),
             *(sum_of(_file.file_size_bytes), total(files.dead), sa.func.max(_file.begin_snapshot)),
             sa.func.count().over(),
             *map(or_null, keys),

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.overview.partitions import files_at
-from shelduck.catalog.read.queries import live, total
+from shelduck.catalog.read.queries import COUNT, live, total
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import sum_of, unchecked
@@ -58,9 +58,8 @@ def sizes(connection: sa.Connection, table: int, edges: Sequence[int]) -> list[S
         .where(c.table_id == table, live(_file))
         .subquery()
     )
-    counted: sa.ColumnElement[Any] = sa.func.count()
     query = sa.select(
-        sized.c.place, counted, total(sized.c.record_count), total(sized.c.file_size_bytes)
+        sized.c.place, COUNT, total(sized.c.record_count), total(sized.c.file_size_bytes)
     ).group_by(sized.c.place)
     found = {row[0]: SizeSums(*row[1:]) for row in connection.execute(query)}
     return [found.get(at, SizeSums()) for at in range(len(edges) + 1)]
@@ -69,7 +68,7 @@ def sizes(connection: sa.Connection, table: int, edges: Sequence[int]) -> list[S
 def deletes(connection: sa.Connection, table: int) -> SizeSums:
     """Return what the live delete files of a table delete; one statement."""
     c = _delete.c
-    query = sa.select(sa.func.count(), total(c.delete_count), total(c.file_size_bytes))
+    query = sa.select(COUNT, total(c.delete_count), total(c.file_size_bytes))
     row = connection.execute(query.where(c.table_id == table, live(_delete))).one()
     return SizeSums(*row)
 
@@ -92,9 +91,8 @@ def _stored(connection: sa.Connection, table: TableVersion) -> tuple[SizeSums, i
     """Return sums of files, and of how many the catalog has the number of rows."""
     files = files_at(connection, table)
     c = _file.c
-    counted: sa.ColumnElement[Any] = sa.func.count()
     sums = (sum_of(c.record_count), sum_of(c.file_size_bytes), total(files.dead))
-    query = sa.select(counted, *sums, sa.func.count(c.record_count))
+    query = sa.select(COUNT, *sums, sa.func.count(c.record_count))
     query = query.select_from(files.source).where(files.is_there)
     count, rows, size, dead, known = connection.execute(query).one()
     return SizeSums(count, rows - dead, size), known
@@ -115,9 +113,8 @@ def by_layout(connection: sa.Connection, table: int) -> list[LayoutCount]:
     c, known = _file.c, own_tables.file_layout
     is_known = bool(queries.present_tables(connection, [known.name]))
     layout_id: Any = unchecked(known.c.layout_id) if is_known else sa.null()
-    counted: sa.ColumnElement[Any] = sa.func.count()
     query = sa.select(
-        *(layout_id.label("layout"), c.mapping_id, counted),
+        *(layout_id.label("layout"), c.mapping_id, COUNT),
         *(total(c.record_count), total(c.file_size_bytes)),
         *(
             sa.func.min(c.begin_snapshot),
