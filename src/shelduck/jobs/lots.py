@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TypedDict
 
 from shelduck import clock
 from shelduck.engine.named_errors import SparkError
@@ -86,9 +84,7 @@ class Lots:
         with bin_progress(spark, name, bins, what, show=self._show) as report:
             for lot in batches(bins, self._most(found, bins, job.work.pace)):
                 written, speed = self._timed(found, lot, shadows, report)
-                landed = land(
-                    written, partial(self._land, found.table, Progress(done, total, speed))
-                )
+                landed = land(written, partial(self._land, found.table, (done, total), speed))
                 done += sum(len(part.bin.files) for _, parts in landed for part in parts)
                 if done == total:
                     break
@@ -208,14 +204,27 @@ class Lots:
             self._past = older_values(self._state, table, undone)
         return self._past
 
-    def _land(self, table: TableVersion, before: Progress, parts: Sequence[RewrittenBin]) -> int:
+    def _land(
+        self,
+        table: TableVersion,
+        before: tuple[int, int],
+        whole: JobSpeed,
+        parts: Sequence[RewrittenBin],
+    ) -> int:
+        """Commit parts of a lot, behind so many of all files; the lot was written at that speed."""
         changes = [change for part in parts for change in part.done.changes]
-        told = before.after([part.bin for part in parts])
-        if self._record.helps:
-            # Only the worker of the job knows how far all of it is.
-            step = self._record.stepped(JobState.RUNNING, _RUNNING, speed=told["speed"])
-        else:
-            step = self._record.stepped(JobState.RUNNING, _RUNNING, **told)
+        done, total = before
+        done += sum(len(part.bin.files) for part in parts)
+        size = sum(part.bin.bytes for part in parts)
+        spent = whole.milliseconds * size // max(1, whole.bytes)
+        # Only the worker of the job knows how far all of it is.
+        counts = (None, None) if self._record.helps else (done, total)
+        step = self._record.stepped(
+            *(JobState.RUNNING, _RUNNING),
+            done=counts[0],
+            total=counts[1],
+            speed=JobSpeed(size, spent, whole.cores),
+        )
         return self._record.commit(changes, table, step).snapshot.id
 
 
@@ -233,33 +242,6 @@ def is_little(bins: Sequence[Bin]) -> bool:
 
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
-
-
-class Told(TypedDict):
-    """The step that a commit of converted files records in its job."""
-
-    done: int
-    total: int
-    speed: JobSpeed
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The files that are converted before a lot, of how many, and how fast the lot was written."""
-
-    done: int
-    total: int
-    speed: JobSpeed
-
-    def after(self, bins: Sequence[Bin]) -> Told:
-        """Return what is done with these bins of the lot."""
-        size = sum(b.bytes for b in bins)
-        spent = self.speed.milliseconds * size // max(1, self.speed.bytes)
-        return {
-            "done": self.done + sum(len(b.files) for b in bins),
-            "total": self.total,
-            "speed": JobSpeed(size, spent, self.speed.cores),
-        }
 
 
 def pauses() -> Iterator[float]:

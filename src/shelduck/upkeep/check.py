@@ -26,7 +26,7 @@ from shelduck.engine.rows.assign import Assigning
 from shelduck.engine.rows.table_rules import violations, wrong_values
 from shelduck.engine.stopping import stopped_on_error
 from shelduck.errors import CatalogUnavailable, ShelduckError
-from shelduck.jobs.comparison import ComparedJob, compared_jobs
+from shelduck.jobs.undo import ComparedJob, compared_jobs
 from shelduck.lake.leases import is_gone
 from shelduck.lake.lookup import rows_of
 from shelduck.lake.results import TableName
