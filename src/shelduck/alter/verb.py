@@ -61,6 +61,13 @@ def _refuse(
         require_apart(unit, table, plan, found)
 
 
+def _require_format(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> None:
+    """Raise what `Format.require` raises, for the names and the partitioning of a plan."""
+    if (change := plan.change) is not None:
+        form = unit.state.store.format
+        form.require(table.full_name, change.new_names, change.partition or ())
+
+
 class ShapeVerbs(TableHandle, in_parts=True):
     """Changing columns and the name."""
 
@@ -104,10 +111,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
             job = self._alter_with_rollups(view, table, changes, timeout)
             return job.wait() if wait and isinstance(job, SchemaChangeJob) else job
         refuse_in_transaction(self._unit, "a change that converts values")
-        if plan.change is not None:
-            view.state.store.format.require(
-                table.full_name, plan.change.new_names, plan.change.partition or ()
-            )
+        _require_format(view, table, plan)
         # Dictionaries take seconds, in which others may open a DuckDB file.
         if plan.meeting:
             _refuse(view, table, plan, _proof(view, table, plan))
@@ -243,10 +247,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
         view = self._view()
         table = view.workspace.table(self.name)
         plan = plan_with_rollups(table, list(rollups_of(view, table)), changes)
-        if plan.change is not None:
-            view.state.store.format.require(
-                table.full_name, plan.change.new_names, plan.change.partition or ()
-            )
+        _require_format(view, table, plan)
         # It starts no Spark, which the page does not have.
         found = _proof(view, table, plan, opens=self._state.has_spark)
         if found is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -208,13 +209,8 @@ class TableStream:
         """Return the last snapshot before the columns changed after the query began."""
         if last < first or self._still_fits(last):
             return None
-        low, high = max(first, int(self._table.snapshot.id) + 1), last
-        while low < high:
-            middle = (low + high) // 2
-            if self._still_fits(middle):
-                low = middle + 1
-            else:
-                high = middle
+        low = min(max(first, int(self._table.snapshot.id) + 1), last)
+        high = low + bisect_left(range(low, last), True, key=lambda s: not self._still_fits(s))
         name = self._table.full_name
         told = f"snapshot {high} changed the columns of {name}; all rows before it were delivered"
         if self._options.follows:

@@ -50,32 +50,26 @@ from shelduck.model.text.names import INSIDE
 
 
 class ConflictRule(Enum):
-    """When a pair of changes is a conflict."""
+    """When a pair of changes is a conflict, by the letter in the matrix."""
 
-    NEVER = "never"
-    SAME_NAME = "the other took the name that mine gives"
-    SAME_SCHEMA = "both touch one schema: by id, or because the other put something into it"
-    SAME_TABLE = "both touch one table"
-    SAME_VIEW = "both touch one view"
-    SAME_MACRO = "both create a macro of one name and kind, or drop one macro"
-    CHECKED_TABLE = "the other added rows to a table whose rows were checked for mine (NOT NULL)"
-    SAME_FILE = "both touch one data file: what is there is compared inside the commit"
-    BROUGHT_BACK = "mine shows a column again, and the other rewrote files without it"
-    SAME_COLUMNS = "the columns changed, and mine does not say for which ones it was written"
+    NEVER = "."
+    SAME_NAME = "n"
+    """The other took the name that mine gives."""
+    SAME_SCHEMA = "s"
+    """Both touch one schema: by id, or because the other put something into it."""
+    SAME_TABLE = "t"
+    SAME_VIEW = "v"
+    SAME_MACRO = "m"
+    """Both create a macro of one name and kind, or drop one macro."""
+    CHECKED_TABLE = "r"
+    """The other added rows to a table whose rows were checked for mine (NOT NULL)."""
+    SAME_FILE = "f"
+    """Both touch one data file: what is there is compared inside the commit."""
+    BROUGHT_BACK = "b"
+    """Mine shows a column again, and the other rewrote files without it."""
+    SAME_COLUMNS = "c"
+    """The columns changed, and mine does not say for which ones it was written."""
 
-
-_LETTERS = {
-    ".": ConflictRule.NEVER,
-    "n": ConflictRule.SAME_NAME,
-    "s": ConflictRule.SAME_SCHEMA,
-    "t": ConflictRule.SAME_TABLE,
-    "v": ConflictRule.SAME_VIEW,
-    "m": ConflictRule.SAME_MACRO,
-    "r": ConflictRule.CHECKED_TABLE,
-    "f": ConflictRule.SAME_FILE,
-    "b": ConflictRule.BROUGHT_BACK,
-    "c": ConflictRule.SAME_COLUMNS,
-}
 
 _MINE: tuple[type[Change], ...] = (
     CreateSchema,
@@ -144,7 +138,7 @@ _CELLS: dict[Verb, str] = {
 # fmt: on
 
 MATRIX: dict[tuple[type[Change], Verb], ConflictRule] = {
-    (mine, other): _LETTERS[letter]
+    (mine, other): ConflictRule(letter)
     for other, letters in _CELLS.items()
     for mine, letter in zip(_MINE, letters.split(), strict=True)
 }

@@ -38,11 +38,12 @@ _TOKEN = re.compile(
 _CLOSING = {"<": ">", "(": ")"}
 _DEPTH = 100
 _DIGITS = 9
+# DuckDB's own word for a number comes first.
 _SPELLED = {
     "boolean": "bool",
     "int8": "tinyint byte int1",
     "int16": "smallint short int2",
-    "int32": "int integer int4",
+    "int32": "integer int int4",
     "int64": "bigint long",
     "int128": "hugeint",
     "uint8": "utinyint",
@@ -75,20 +76,7 @@ SPARK_WORDS = {
     "null": "VOID",
 }
 """Spark's words for types of DuckLake that it calls otherwise."""
-DUCKDB_NUMBERS = {
-    "int8": "TINYINT",
-    "int16": "SMALLINT",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "int128": "HUGEINT",
-    "uint8": "UTINYINT",
-    "uint16": "USMALLINT",
-    "uint32": "UINTEGER",
-    "uint64": "UBIGINT",
-    "uint128": "UHUGEINT",
-    "float32": "FLOAT",
-    "float64": "DOUBLE",
-}
+DUCKDB_NUMBERS = {n: _SPELLED[n].split()[0].upper() for n in (*SIGNED, *UNSIGNED, *FLOATS)}
 """DuckDB's names of numbers."""
 
 

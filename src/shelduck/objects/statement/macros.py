@@ -307,7 +307,7 @@ def _lookup(
 ) -> Callable[[tuple[str, ...], MacroKind], Macro | None]:
     nests = runner.state.store.format.nests
     whole = partial(qualified, schema=DEFAULT_SCHEMA, catalog=catalog, nests=nests)
-    by_name = {(m.schema.name.lower(), m.name.lower(), m.kind): m for m in known}
+    by_name = _by_name(known)
     names = {m.name.lower() for m in known}
 
     def key_of(parts: tuple[str, ...]) -> tuple[str, str]:
@@ -413,15 +413,12 @@ def _analyze(
 
 
 def _find(unit: UnitOfWork, name: TableName, kind: MacroKind) -> MacroVersion | None:
-    wanted = (name.home.lower(), name.name.lower(), kind)
-    return next(
-        (
-            macro
-            for macro in unit.workspace.macros()
-            if (macro.schema.name.lower(), macro.name.lower(), macro.kind) == wanted
-        ),
-        None,
-    )
+    known = _by_name(unit.workspace.macros())
+    return known.get((name.home.lower(), name.name.lower(), kind))
+
+
+def _by_name(known: Sequence[MacroVersion]) -> dict[tuple[str, str, MacroKind], MacroVersion]:
+    return {(m.schema.name.lower(), m.name.lower(), m.kind): m for m in known}
 
 
 def _not_found(unit: UnitOfWork, name: TableName, kind: MacroKind) -> ShelduckError:

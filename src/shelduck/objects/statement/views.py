@@ -181,13 +181,8 @@ def create_view(runner: Runner, statement: CreateViewStatement) -> Result:
     if statement.if_not_exists and view.workspace.view(name) is not None:
         return Unchanged(view.workspace.base.id)
     definition = _define(runner, name, statement.query, statement.columns, statement.comment)
-    return _put(
-        runner,
-        name,
-        definition,
-        replaces=statement.or_replace,
-        if_not_exists=statement.if_not_exists,
-    )
+    how = {"replaces": statement.or_replace, "if_not_exists": statement.if_not_exists}
+    return _put(runner, name, definition, **how)
 
 
 def pin(runner: Runner, statement: PinView) -> Result:
