@@ -46,11 +46,7 @@ _EXCEPTIONS = {
 _FIELD_ID = (0, 2**31 - 1)
 _NOT_EMPTY = (1, MOST)
 _LIMITS = {
-    "schema_name": _NOT_EMPTY,
-    "table_name": _NOT_EMPTY,
-    "view_name": _NOT_EMPTY,
-    "macro_name": _NOT_EMPTY,
-    "column_name": _NOT_EMPTY,
+    **{f"{what}_name": _NOT_EMPTY for what in ("schema", "table", "view", "macro", "column")},
     "column_id": _FIELD_ID,
     "parent_column": _FIELD_ID,
     # A column that moved before the first one.

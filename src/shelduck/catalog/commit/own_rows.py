@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
 
 import sqlalchemy as sa
 
@@ -74,15 +75,7 @@ def record_batch(connection: sa.Connection, batch: Batch, snapshot: SnapshotId) 
     connection.execute(
         sa.delete(_TABLE).where(_c.table_id == batch.table_id, _c.query_id == batch.query_id)
     )
-    connection.execute(
-        sa.insert(_TABLE),
-        {
-            "table_id": batch.table_id,
-            "query_id": batch.query_id,
-            "batch_id": batch.batch_id,
-            "snapshot_id": snapshot,
-        },
-    )
+    connection.execute(sa.insert(_TABLE), asdict(batch) | {"snapshot_id": snapshot})
 
 
 _KNOWN = sa.select(own_tables.layout.c.layout_id, own_tables.layout.c.digest).where(

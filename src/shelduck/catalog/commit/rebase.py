@@ -139,13 +139,10 @@ class _Comparing:
 
     def compare(self) -> None:
         """Compare every column."""
-        if self.written.properties.get(KEYS) != self.now.properties.get(KEYS):
-            self.outdated.append("the keys of the table changed")
-        if self.written.properties.get(CONSTRAINTS) != self.now.properties.get(CONSTRAINTS):
-            self.outdated.append("the constraints of the table changed")
-        if self.written.properties.get(ROLLUPS) != self.now.properties.get(ROLLUPS):
-            # The rows were written without their values for a new rollup.
-            self.outdated.append("the rollups of the table changed")
+        # Rows were written without their values for a new rollup.
+        for key, what in ((KEYS, "keys"), (CONSTRAINTS, "constraints"), (ROLLUPS, "rollups")):
+            if self.written.properties.get(key) != self.now.properties.get(key):
+                self.outdated.append(f"the {what} of the table changed")
         for column in self.written.columns:
             is_given = self.given is None or column.id in self.given
             if column.id not in self._served and is_given:

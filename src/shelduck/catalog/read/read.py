@@ -8,6 +8,7 @@ one state. Files and inlined rows of a table are in `shelduck.catalog.read.files
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from functools import cache
 from itertools import islice
@@ -365,18 +366,8 @@ def entries_in(snapshot_id: int, text: str | None) -> list[Entry]:
 
 
 def as_snapshot(row: Any) -> Snapshot:
-    """Return the snapshot that a row of `queries.every_snapshot` describes."""
-    return Snapshot(
-        SnapshotId(row.snapshot_id),
-        row.snapshot_time,
-        row.schema_version,
-        row.next_catalog_id,
-        row.next_file_id,
-        row.changes_made,
-        row.author,
-        row.commit_message,
-        row.commit_extra_info,
-    )
+    """Return the snapshot that a row of `queries.every_snapshot` describes, field by field."""
+    return Snapshot(*row[: len(fields(Snapshot))])
 
 
 def _no_such_table(

@@ -320,13 +320,9 @@ def step_job(
     ``snapshot`` is the one that the same transaction makes; ``present`` are the tables that the
     database has, if the caller already knows.
     """
-    told = {
-        "message": step.message,
-        "done_files": step.done,
-        "total_files": step.total,
-        "last_file": step.last_file,
-    }
-    values: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
+    told = ("message", "done_files", "total_files", "last_file")
+    known = {name: getattr(step, _AS_THEY_ARE[name]) for name in told}
+    values: dict[str, Any] = {name: value for name, value in known.items() if value is not None}
     values["state"] = step.state.value
     if step.state not in OPEN_STATES:
         values["finished"] = clock.now()

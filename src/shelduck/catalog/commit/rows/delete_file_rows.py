@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.rows.file_rows import require_dead_rows
+from shelduck.catalog.commit.rows.file_rows import require_dead_rows, written_row
 from shelduck.catalog.commit.schedule import GoneFile, schedule
 from shelduck.catalog.read.queries import chunks, inlined_delete_counts, inlined_delete_table, live
 from shelduck.catalog.read.together import OF_FILES, Answers, Selects, Together
@@ -18,7 +18,6 @@ from shelduck.errors import Conflict
 from shelduck.model.changes.change import DeleteRows, MergedDeletes, RewriteFiles
 from shelduck.model.changes.conflict import describe
 from shelduck.model.files.data_file import DeletesSeen, NewDeleteFile
-from shelduck.model.files.place import key_of
 from shelduck.model.shadows.conservation import CountedFile
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table_version import TableVersion
@@ -107,20 +106,13 @@ def insert_delete_files(
         return
     rows = [
         {
+            **written_row(draft, table, file),
             "delete_file_id": number,
-            "table_id": table,
-            "begin_snapshot": draft.id if file.begin_snapshot is None else file.begin_snapshot,
             "end_snapshot": end,
             "data_file_id": data_file_id,
-            "path": str(file.path),
             "path_is_relative": True,
             "format": "parquet",
             "delete_count": file.delete_count,
-            "file_size_bytes": file.file_size_bytes,
-            "footer_size": file.footer_size,
-            "encryption_key": key_of(file.path),
-            "partial_max": file.partial_max,
-            "row_group_count": file.row_group_count,
         }
         for number, (data_file_id, file) in zip(draft.file_ids(len(files)), files, strict=True)
     ]

@@ -130,21 +130,28 @@ def file_row(
             f"file {file.path!r} for the table with id {table} has an invalid size or row count"
         )
     return {
+        **written_row(draft, table, file),
         "data_file_id": number,
-        "table_id": table,
-        "begin_snapshot": draft.id if file.begin_snapshot is None else file.begin_snapshot,
         "end_snapshot": None,
         "file_order": None,
-        "path": str(file.path),
         "path_is_relative": file.names is None,
         "file_format": "parquet",
         "record_count": file.record_count,
-        "file_size_bytes": file.file_size_bytes,
-        "footer_size": file.footer_size,
         "row_id_start": first_row if file.row_id_start is None else file.row_id_start,
         "partition_id": draft.partition_id(file.partition_id),
-        "encryption_key": key_of(file.path),
         "mapping_id": None,
+    }
+
+
+def written_row(draft: Draft, table: TableId, file: NewDataFile | NewDeleteFile) -> dict[str, Any]:
+    """Return what the rows of new data files and of new delete files have in common."""
+    return {
+        "table_id": table,
+        "begin_snapshot": draft.id if file.begin_snapshot is None else file.begin_snapshot,
+        "path": str(file.path),
+        "file_size_bytes": file.file_size_bytes,
+        "footer_size": file.footer_size,
+        "encryption_key": key_of(file.path),
         "partial_max": file.partial_max,
         "row_group_count": file.row_group_count,
     }
