@@ -166,7 +166,6 @@ def _fill(state: LakeState, job: Job, table: TableVersion, spec: RollupSpec, ste
         unique = uuid_of_job(base.uuid, job.id, spec.name)
         if found is not None:
             unique = uuid_of_next(found.uuid)
-        if found is not None:
             if _is_complete(job, base, found):
                 # Already filled, and perhaps listed.
                 unit.commit()

@@ -14,21 +14,13 @@ from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.catalog.upkeep.known_files import KnownFiles
 from shelduck.engine.files import storage
 from shelduck.engine.stores.store_errors import told_of_storage
+from shelduck.lake.results import FilesDeleted
 from shelduck.model.files.place import Place, is_below, place_of_stranger, storage_path
 from shelduck.model.text.names import is_write_directory
 from shelduck.write.progress import counted
 
 # Files that are looked up, deleted and forgotten together.
 LOT = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Cleaned:
-    """Deleted files (or files that would be deleted), by absolute path, and those left alone."""
-
-    files: tuple[str, ...]
-    bytes: int = 0
-    kept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +42,7 @@ def clean_up(
     *,
     dry_run: bool = False,
     show: bool | None = False,
-) -> Cleaned:
+) -> FilesDeleted:
     """Delete files that wait for deletion, in lots: each is looked up, deleted and forgotten.
 
     Files first, then their rows: after an interruption, the next run finds the rest. A file that a
@@ -72,7 +64,7 @@ def clean_up(
         gone += [f.path for f in unused]
         left = set(unused)
         kept += [f.path for f in lot if f not in left]
-    return Cleaned(tuple(gone), kept=tuple(kept))
+    return FilesDeleted(tuple(gone), kept=tuple(kept), dry_run=dry_run)
 
 
 def _lots(store: Store, lake: LakeInfo, chosen: Chosen) -> Iterator[list[ScheduledFile]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from shelduck.catalog.databases.store import Store
@@ -125,8 +124,7 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
         )
         state = self._state
         show = state.show_progress
-        done = expire_snapshots(state.store, state.info, request, dry_run=dry_run, show=show)
-        return Expired(done.snapshots, done.files, dry_run)
+        return expire_snapshots(state.store, state.info, request, dry_run=dry_run, show=show)
 
     def cleanup_old_files(
         self,
@@ -162,8 +160,7 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
         state = self._state
         chosen = cleanup.Chosen(before, self._directory(table), include_adopted)
         show = state.show_progress
-        done = cleanup.clean_up(state.store, state.info, chosen, dry_run=dry_run, show=show)
-        return FilesDeleted(done.files, done.bytes, done.kept, dry_run)
+        return cleanup.clean_up(state.store, state.info, chosen, dry_run=dry_run, show=show)
 
     def remove_orphans(
         self,
@@ -188,7 +185,7 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
         """
         refuse_in_transaction(self._unit, "remove_orphans()")
         state = self._state
-        done = orphans.remove_orphans(
+        return orphans.remove_orphans(
             state.store,
             state.info,
             earlier(older_than, self._state.time_zone),
@@ -196,7 +193,6 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
             duckdb_files=duckdb_files,
             dry_run=dry_run,
         )
-        return FilesDeleted(done.files, done.bytes, dry_run=dry_run)
 
     def checkpoint(self, *, dry_run: bool = False) -> Checkpointed:
         """Do all maintenance, as the options say.
@@ -294,14 +290,6 @@ def _left(name: TableName, done: Result) -> str:
     return f"{name}: rows stay in the catalog: {_note(done)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Expiry:
-    """The expired snapshots, and how many files wait for deletion because of this."""
-
-    snapshots: tuple[int, ...]
-    files: int
-
-
 def expire_snapshots(
     store: Store,
     lake: LakeInfo,
@@ -309,7 +297,7 @@ def expire_snapshots(
     *,
     dry_run: bool = False,
     show: bool | None = False,
-) -> Expiry:
+) -> Expired:
     """Expire snapshots; the work is done in many short transactions.
 
     After each of them the lake is sound: first snapshots go, then what no snapshot sees. What is
@@ -336,4 +324,4 @@ def expire_snapshots(
         sweep.tables()
         sweep.objects()
         remove_empty_tables(store, pace)
-    return Expiry(tuple(choice.expired), files)
+    return Expired(tuple(choice.expired), files, dry_run)

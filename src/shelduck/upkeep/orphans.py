@@ -27,9 +27,9 @@ from shelduck.engine.files.storage import (
     list_everything,
 )
 from shelduck.engine.stores.store_errors import told_of_storage
+from shelduck.lake.results import FilesDeleted
 from shelduck.model.files.place import Place, place_in, storage_path
 from shelduck.model.text.names import is_write_directory, write_time
-from shelduck.upkeep.cleanup import Cleaned
 
 _LOT = 20_000
 _DUCKDB = "ducklake-"
@@ -46,7 +46,7 @@ def remove_orphans(
     table: str | None = None,
     duckdb_files: bool = False,
     dry_run: bool = False,
-) -> Cleaned:
+) -> FilesDeleted:
     """Delete files of writes to this lake's tables that no catalog row names.
 
     A write is checked as a whole: it must have begun, and nothing of it may have changed, since
@@ -76,7 +76,7 @@ def remove_orphans(
     # Checksums are deleted with their files and are not counted.
     shown = tuple(f.path for f in files if not f.path.endswith(".crc"))
     shown += tuple(upload.path for upload in search.uploads)
-    return Cleaned(shown, sum(f.size for f in files))
+    return FilesDeleted(shown, sum(f.size for f in files), dry_run=dry_run)
 
 
 @dataclass(frozen=True, slots=True)
