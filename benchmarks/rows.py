@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 
 import shelduck
-from benchmarks.harness import Section, at_most, duration, interleaved, ratio, scratch, timed
-from benchmarks.scan import COLUMNS, FILES, QUICK_ROWS, ROWS, generated
+from benchmarks.harness import Section, at_most, beside, duration, scratch, timed
+from benchmarks.scan import COLUMNS, FILES, QUICK_ROWS, ROWS, generated, totals
 from benchmarks.session import run_to_the_end, session
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def run(*, quick: bool) -> Section:
         files = table.read().inputFiles()
         seconds = timed(lambda: table.delete("id % 100 = 7"))
         section.rows.append((f"delete {rows // 100:,}", duration(seconds), "", ""))
-        _after_deletes(section, spark, table, files, runs=3 if quick else 7)
+        _after_deletes(section, spark, table, files, quick=quick)
         changed = spark.range(0, rows + rows // 100, 1, FILES).where(
             f"id % 100 = 9 OR id >= {rows}"
         )
@@ -70,26 +70,11 @@ def _merge(table: Table, source: DataFrame) -> None:
 
 
 def _after_deletes(
-    section: Section, spark: SparkSession, table: Table, files: list[str], *, runs: int
+    section: Section, spark: SparkSession, table: Table, files: list[str], *, quick: bool
 ) -> None:
     subjects = {
-        "ours": lambda: run_to_the_end(_totals(table.read())),
-        "plain": lambda: run_to_the_end(_totals(spark.read.parquet(*files))),
+        "ours": lambda: run_to_the_end(totals(table.read(), "city")),
+        "plain": lambda: run_to_the_end(totals(spark.read.parquet(*files), "city")),
     }
-    timings = interleaved(subjects, runs=runs)
-    found = ratio(timings["ours"], timings["plain"])
-    cells = (str(timings["ours"]), str(timings["plain"]), f"{found:.3f}")
-    section.rows.append(("read with 1 % deleted everywhere", *cells))
+    found = beside(section, "read with 1 % deleted everywhere", subjects, quick=quick)
     section.targets = [at_most(1.4, {"1 %": found}, "a scan with deletes against the plain scan")]
-
-
-def _totals(rows: DataFrame) -> DataFrame:
-    return rows.agg(
-        f.count("*"),
-        f.sum("id"),
-        f.max("day"),
-        f.sum(f.length("city")),
-        f.sum("amount"),
-        f.max("weight"),
-        f.max("price"),
-    )
