@@ -43,7 +43,7 @@ class UnitOfWork:
     Without ``info``, the commit has that of the lake.
 
     ``borrows_writer``: somebody else ends the writer. ``writer_stays``: its registration outlives
-    the commit. ``writer_is_lost``: the commit found that it was taken for dead.
+    the commit.
     ``is_of_job``: the lease of a job's worker protects the files of rollups.
     """
 
@@ -61,7 +61,6 @@ class UnitOfWork:
         self._settlings: dict[TableId, Settling] = {}
         self.borrows_writer = False
         self.writer_stays = False
-        self.writer_is_lost = False
         self.is_of_job = False
 
     def __enter__(self) -> Self:
@@ -220,8 +219,7 @@ class UnitOfWork:
             if writer := self._known_writer:
                 writer.ended()
             raise
-        except Exception as error:
-            self.writer_is_lost = isinstance(error, LeaseLost)
+        except Exception:
             self.may_have_landed = False
             self.rollback()
             raise
@@ -277,16 +275,16 @@ def carry_out(
     *,
     message: str | None = None,
     first: UnitOfWork | None = None,
-    prepare: Callable[[UnitOfWork], object] | None = None,
+    prepare: Callable[[UnitOfWork, Exception | None], object] | None = None,
     lost: tuple[type[Conflict], ...] = (Conflict,),
 ) -> Result:
     """Stage into the open unit, or into a new one that is committed at once.
 
     ``first`` is a new unit that has only read; the first attempt goes on with what it read. If a
-    new unit loses to another commit, all runs again on the newest snapshot: ``prepare``, which may
-    take long and write rows, and then ``stage``, which may not. So it does if one of them finds
-    that it has ``lost``. Without ``prepare``, a Conflict that ``stage`` finds would be found again
-    and is raised; so is a LeaseLost, because the rows must be written again.
+    new unit loses to another commit, all runs again on the newest snapshot: ``prepare``, which gets
+    the error, and may take long and write rows, and then ``stage``, which may not. So it does if
+    one of them finds that it has ``lost``. Without ``prepare``, a Conflict that ``stage`` finds
+    would be found again and is raised; so is a LeaseLost, because the rows must be written again.
     """
     if unit is not None:
         unit.require_open()
@@ -297,7 +295,7 @@ def carry_out(
         own, first = first or UnitOfWork(state, state.commit_info(message)), None
         with each.may_lose(*(() if prepare is None else lost)), own:
             if prepare is not None:
-                prepare(own)
+                prepare(own, each.before)
             with state.store.session():
                 stage(own)
                 with each.may_lose(Conflict, but=(LeaseLost,)):
@@ -309,7 +307,9 @@ def carry_out_anew(
     state: LakeState, work: Callable[[UnitOfWork], object], *, message: str | None = None
 ) -> Result:
     """Do work that takes long and means the same on any snapshot, in a new unit; commit it."""
-    return carry_out(state, None, lambda _unit: None, message=message, prepare=work)
+    return carry_out(
+        state, None, lambda _unit: None, message=message, prepare=lambda own, _: work(own)
+    )
 
 
 def refuse_in_transaction(unit: UnitOfWork | None, what: str) -> None:

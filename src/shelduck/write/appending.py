@@ -149,13 +149,11 @@ class _Landing:
     ) -> None:
         self._now: Written | None = written
         self._again = again
-        self._is_outdated = False
         self._tried: list[UnitOfWork] = []
 
-    def prepare(self, own: UnitOfWork) -> None:
+    def prepare(self, own: UnitOfWork, before: Exception | None) -> None:
         """Write the rows again if the last attempt found that they do not serve."""
-        is_lost = any(unit.writer_is_lost for unit in self._tried[-1:])
-        if self._again is not None and (self._now is None or self._is_outdated or is_lost):
+        if self._again is not None and (self._now is None or isinstance(before, _LOST)):
             self.discard()
             self.end()
             self._now = self._again(own)
@@ -164,9 +162,7 @@ class _Landing:
         """Stage the rows, unless `prepare` has."""
         self._tried.append(own)
         if self._now is not None:
-            self._is_outdated = True
             self._now.stage(own)
-            self._is_outdated = False
 
     def discard(self) -> None:
         """Remove the files, unless a commit may name them."""

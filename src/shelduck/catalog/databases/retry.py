@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -46,36 +47,30 @@ def with_retries(
     raise AssertionError("unreachable")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Try:
     """One of several attempts at the same work."""
 
     is_last: bool
+    before: Exception | None
+    """The error to which the attempt before it lost."""
+    lost_to: Exception | None = None
 
-    def may_lose(self, *lost: type[Exception], but: tuple[type[Exception], ...] = ()) -> _Held:
+    @contextmanager
+    def may_lose(
+        self, *lost: type[Exception], but: tuple[type[Exception], ...] = ()
+    ) -> Iterator[None]:
         """Suppress errors of these kinds in a ``with`` block, except in the last attempt.
 
         Errors of the kinds ``but`` are never suppressed.
         """
-        return _Held(lost, but, self.is_last)
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    lost: tuple[type[Exception], ...]
-    but: tuple[type[Exception], ...]
-    is_last: bool
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        if self.is_last or kind is None or issubclass(kind, self.but):
-            return False
-        if not issubclass(kind, self.lost):
-            return False
-        record(RETRIES, 1, {"error.type": kind.__name__})
-        return True
+        try:
+            yield
+        except lost as error:
+            if self.is_last or isinstance(error, but):
+                raise
+            self.lost_to = error
+            record(RETRIES, 1, {"error.type": type(error).__name__})
 
 
 def tries(sleep: Callable[[float], None] = clock.sleep) -> Iterator[Try]:
@@ -84,7 +79,10 @@ def tries(sleep: Callable[[float], None] = clock.sleep) -> Iterator[Try]:
     For work of which only a part is repeated, or that continues in another way; otherwise use
     `with_retries`.
     """
+    before = None
     for number in range(ATTEMPTS):
-        yield Try(is_last=number == ATTEMPTS - 1)
+        each = Try(number == ATTEMPTS - 1, before)
+        yield each
+        before = each.lost_to
         longest = FIRST_WAIT * GROWTH**number
         sleep(random.uniform(longest / 2, longest))  # noqa: S311 - jitter, not a secret
