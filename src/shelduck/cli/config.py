@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from shelduck.errors import InvalidRequest, NotFound
 
 if TYPE_CHECKING:
+    from shelduck.doors.connect import NewLake
     from shelduck.doors.lake import Lake
 
 
@@ -214,12 +215,7 @@ def wanted_lake(catalog: str) -> NamedLake:
     return named_lake(catalog, config_file.get())
 
 
-def connect(
-    catalog: str,
-    data_path: str | None = None,
-    conf: Sequence[str] = (),
-    made: Mapping[str, Any] | None = None,
-) -> Lake:
+def connect(catalog: str, data_path: str | None, conf: Sequence[str], made: NewLake) -> Lake:
     """Return the lake of an address or a name, and create it if there is none.
 
     ``conf`` are settings ``key=value`` for the Spark session that a command starts; ``made`` is
@@ -229,7 +225,7 @@ def connect(
 
     wanted, how = _reached(catalog, conf)
     place = data_path or wanted.data_path
-    return api.connect(wanted.catalog, place, **how, **(made or {}))
+    return api.connect(wanted.catalog, place, **how, **made)
 
 
 def connect_existing(catalog: str, conf: Sequence[str] = ()) -> Lake:

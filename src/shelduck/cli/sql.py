@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shelduck.cli.command_options import Catalog, Conf, DataPath, DuckLakeVersion, Json, print_told
 from shelduck.cli.config import connect
 from shelduck.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from shelduck.doors.connect import NewLake
 
 STDIN = "-"
 EXAMPLE = """Example: shelduck sql "SELECT * FROM events" -c sqlite:///lake.db
@@ -38,7 +41,7 @@ def sql(
 ) -> None:
     """Run SQL and print the rows of the last statement."""
     statements = _statements(text, file)
-    made = {"ducklake_version": ducklake_version, "encrypted": encrypted}
+    made: NewLake = {"ducklake_version": ducklake_version, "encrypted": encrypted}
     with connect(catalog, data_path, conf or (), made) as lake:
         from shelduck.engine.failures import telling_spark
         from shelduck.engine.stopping import stopped_on_error

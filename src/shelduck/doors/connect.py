@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Literal
+from typing import Literal, TypedDict
 
 from shelduck.catalog.databases.store import Store, open_store
 from shelduck.catalog.schema.lake_schema import (
@@ -27,6 +27,13 @@ from shelduck.engine.session import SparkSession
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.lake.state import LakeState
 from shelduck.model.files.storage_settings import StorageSettings, storage_settings
+
+
+class NewLake(TypedDict):
+    """What a lake that is made gets."""
+
+    ducklake_version: str | None
+    encrypted: bool
 
 
 def connect(
@@ -72,9 +79,9 @@ def connect(
     if timestamp not in ("ltz", "ntz"):
         raise InvalidRequest(f"timestamp must be 'ltz' or 'ntz', not {timestamp!r}")
     settings = storage_settings(storage)
-    store = open_store(url)
-    with _closed_on_error(store):
-        found = _opened(store, data_path, settings, spark, (ducklake_version, encrypted))
+    made = NewLake(ducklake_version=ducklake_version, encrypted=encrypted)
+    with _open_store(url) as store:
+        found = _opened(store, data_path, settings, spark, made)
         found = found if allow is None else limited_to(found, allow, data_path)
         state = LakeState(store, found, spark, author, show_progress=progress, storage=settings)
     state.ntz, state.trust_views, state.config = timestamp == "ntz", trust_views, {**(config or {})}
@@ -86,13 +93,10 @@ def _opened(
     data_path: str | None,
     settings: StorageSettings,
     spark: SparkSession | None,
-    made: tuple[str | None, bool],
+    made: NewLake,
 ) -> LakeInfo:
-    """Return the lake; one that does not exist is made once it is known where files can go.
-
-    ``made`` are the version of DuckLake and whether files are encrypted.
-    """
-    version, encrypted = made
+    """Return the lake; one that does not exist is made once it is known where files can go."""
+    version, encrypted = made["ducklake_version"], made["encrypted"]
     wanted = None if version is None else known_format(version)
     try:
         found = open_lake(store, data_path)
@@ -136,8 +140,7 @@ def connect_existing(
     storage: Mapping[str, object] | None = None,
 ) -> Lake:
     """Return the lake at a catalog address; NotFound when there is none: it is not created."""
-    store = open_store(url)
-    with _closed_on_error(store):
+    with _open_store(url) as store:
         found = open_lake(store)
         settings = storage_settings(storage)
         require_known(found.data_path, settings)
@@ -148,10 +151,11 @@ def connect_existing(
 
 
 @contextmanager
-def _closed_on_error(store: Store) -> Iterator[None]:
-    """Close the connections of a store if opening the lake fails."""
+def _open_store(url: str) -> Iterator[Store]:
+    """Open a store; its connections are closed if opening the lake fails."""
+    store = open_store(url)
     try:
-        yield
+        yield store
     except BaseException:
         store.close()
         raise

@@ -19,7 +19,7 @@ from shelduck.doors.attached.replaced_calls import (
 )
 from shelduck.doors.attached.source import LakeSources
 from shelduck.doors.attached.takeover import SessionSql, Sql
-from shelduck.doors.connect import connect
+from shelduck.doors.connect import NewLake, connect
 from shelduck.doors.lake import Lake
 from shelduck.engine.bridge import engine_for
 from shelduck.engine.bridge.faults import forget_over_connect, tell_over_connect
@@ -359,7 +359,7 @@ def session(
     Raises what `attach` raises.
     """
     spark = session_for(config)
-    made: dict[str, Any] = {"ducklake_version": ducklake_version, "encrypted": encrypted}
+    made = NewLake(ducklake_version=ducklake_version, encrypted=encrypted)
     lakes, asked = _session(spark).lakes, (url, data_path, storage, made)
     known = lakes.get(name.lower())
     if known is not None and known.asked == asked:
