@@ -54,7 +54,7 @@ from shelduck.objects.statement.views import (
 from shelduck.write.statement.delete_and_update import Delete, DropPartitions, Truncate, Update
 from shelduck.write.statement.insert_into import Insert
 from shelduck.write.statement.merge_into import InsertRow, MergeStatement, UpdateSet
-from shelduck.write.statement.partition_spec import PartitionSpec
+from shelduck.write.statement.row_sources import PartitionSpec
 
 Meaning = tuple[Any, ...]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.formats.iceberg.iceberg_layouts import layout_findings
+from shelduck.formats.iceberg.iceberg_survey import layout_findings
 from shelduck.model.files.data_file import DataFile, MappedName, NameMapping
 from shelduck.model.files.layout import Layout, PhysicalField
 from shelduck.model.tables.schema import Field, Kind

@@ -7,7 +7,7 @@ from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
 from pyiceberg.table.puffin import PuffinFile
 
 from shelduck.formats.iceberg.iceberg_export import PuffinWriter
-from shelduck.formats.iceberg.iceberg_layouts import name_mapping_json
+from shelduck.formats.iceberg.iceberg_survey import name_mapping_json
 from shelduck.formats.iceberg.iceberg_types import certain_bounds, choose, default_json, shown_as
 from shelduck.model.files.data_file import ColumnStats
 from shelduck.model.files.layout import PhysicalField

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shelduck.web.pages import rows_page
+from shelduck.web.pages import table_pages
 from tests.support.html import of_class, rows, words
 from tests.web.conftest import Page, served
 
@@ -109,11 +109,11 @@ def test_pages_and_rows_are_asked_for_at_once(lake, look):
 
 def test_rows_in_an_object_store_are_not_read(lake, look, monkeypatch):
     lake.create("t", id="bigint")
-    real = rows_page.Site.table
+    real = table_pages.Site.table
 
     def far(*arguments):
         return replace(real(*arguments), path="s3://bucket/t/")
 
-    monkeypatch.setattr(rows_page.Site, "table", far)
+    monkeypatch.setattr(table_pages.Site, "table", far)
     told = words(look.tree(f"/tables/{look.id_of('t')}/rows", 422))
     assert "rows of main.t, whose files are in an object store; read the table with Spark" in told

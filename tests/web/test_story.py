@@ -8,8 +8,14 @@ import pytest
 
 import shelduck
 from shelduck.catalog.read.overview.column_history import ColumnState
-from shelduck.web.history.column_changes import column_changes, order_changes
-from shelduck.web.history.lanes import Family, changed_at, family, lanes
+from shelduck.web.history.lanes import (
+    Family,
+    changed_at,
+    column_changes,
+    family,
+    lanes,
+    order_changes,
+)
 from shelduck.web.history.picture import HEAD, LOW, TALL, Axis, Scale, picture, readable_scale
 from tests.support.html import of_class, rows, words
 

@@ -27,7 +27,7 @@ from shelduck.model.shadows.shadows import Shadow, of_dictionaries
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import shadow_name
-from shelduck.read.scan.dictionaries import (
+from shelduck.read.scan.column_values import (
     OF_FILE,
     DictionaryFile,
     dictionary_values,

@@ -30,7 +30,7 @@ from shelduck.lake.unit import UnitOfWork, view_of
 from shelduck.lake.workspace import Workspace
 from shelduck.model.tables.table_version import SchemaInfo, TableVersion
 from shelduck.model.tables.view import ViewVersion
-from shelduck.read.scan.virtual import virtual_columns
+from shelduck.read.scan.matching import virtual_columns
 from shelduck.text.query.rewriting import with_variables
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import tokenize

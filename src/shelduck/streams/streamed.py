@@ -33,9 +33,8 @@ from shelduck.model.changes.stream import (
 )
 from shelduck.model.files.data_file import DataFile
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.read.scan.change_feed import Feed, as_inserts
+from shelduck.read.scan.change_feed import Feed, added_frame, as_inserts, with_ids_of
 from shelduck.read.scan.scan_frames import Origin
-from shelduck.read.scan.stream_frames import added_frame, with_ids_of
 from shelduck.read.table_rows import table_rows
 
 # A batch without rows moves a query on when so many snapshots did not touch its table: they may

@@ -26,8 +26,8 @@ from shelduck.model.shadows.type_changes import first_narrowing
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.intervals import whole_number
 from shelduck.model.text.stored import Stored, record
+from shelduck.read.scan.change_feed import query_id_of, run_id_of
 from shelduck.read.scan.expect import expected_members
-from shelduck.read.scan.stream_frames import query_id_of, run_id_of
 from shelduck.write.appending import Manner, append
 from shelduck.write.row_verbs import RowVerbs
 

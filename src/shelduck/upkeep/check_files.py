@@ -9,10 +9,9 @@ from functools import partial
 
 from pyarrow import parquet
 
-from shelduck.engine.files.footers import metadata_of
+from shelduck.engine.files.footers import column_stats, metadata_of
 from shelduck.engine.files.layouts import layout_of
 from shelduck.engine.files.listing import absent_files
-from shelduck.engine.files.stats import column_stats
 from shelduck.errors import ShelduckError
 from shelduck.model.changes.problem import CorrectedStats, Problem
 from shelduck.model.files.data_file import ColumnStats, DataFile

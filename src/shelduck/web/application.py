@@ -32,15 +32,13 @@ from shelduck.errors import (
 from shelduck.lake.state import LakeState
 from shelduck.web.guard import Guard, GuardMiddleware
 from shelduck.web.pages import (
-    definition_page,
     files_page,
     jobs_page,
     lake_page,
     moult_page,
-    plan_page,
-    rows_page,
     snapshots_page,
     story_page,
+    table_pages,
 )
 from shelduck.web.site import ASSETS, Site
 
@@ -48,15 +46,15 @@ Page = Callable[[Site, Request], Response]
 _PAGES: dict[str, Page] = {
     "/": lake_page.show,
     "/tables/{table:int}": story_page.show,
-    "/tables/{table:int}/definition": definition_page.show,
+    "/tables/{table:int}/definition": table_pages.show_definition,
     "/tables/{table:int}/moult": moult_page.show,
     "/tables/{table:int}/files": files_page.show,
-    "/tables/{table:int}/rows": rows_page.show,
-    "/views/{view:int}": definition_page.show_view,
+    "/tables/{table:int}/rows": table_pages.show_rows,
+    "/views/{view:int}": table_pages.show_view,
     "/snapshots": snapshots_page.show,
     "/snapshots/compare": snapshots_page.compare,
     "/jobs": jobs_page.show,
-    "/plan": plan_page.show,
+    "/plan": table_pages.show_plan,
 }
 _STATUS: tuple[tuple[type[ShelduckError], int], ...] = (
     (NotFound, 404),
@@ -130,7 +128,7 @@ def make_app(state: LakeState, guard: Guard, rows_from: str | None = None) -> St
 def _answer(site: Site, page: Page, request: Request) -> Response:
     try:
         # The page of rows opens the catalog, and closes it for DuckDB.
-        with site.door(), nullcontext() if page is rows_page.show else site.opened():
+        with site.door(), nullcontext() if page is table_pages.show_rows else site.opened():
             return page(site, request)
     except ShelduckError as error:
         status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)

@@ -14,8 +14,8 @@ from shelduck.lake.results import Result, TableName
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.evolution import evolution_of
 from shelduck.read.scan.expect import as_expected, expected_columns, expected_members
+from shelduck.read.scan.matching import origins_of, with_virtual
 from shelduck.read.scan.scan_frames import Origin
-from shelduck.read.scan.virtual import origins_of, with_virtual
 from shelduck.read.table_rows import TableRows, table_rows
 from shelduck.write.appending import Manner, append
 from shelduck.write.hooks import hooks_of

@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from shelduck.engine.bridge import Deletes, Engine, FileEntry, FileRelation
-from shelduck.read.scan.plain_deletes import vector_snapshots
+from shelduck.read.scan.deaths import vector_snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

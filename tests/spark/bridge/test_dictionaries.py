@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shelduck.engine.bridge import engine_for
-from shelduck.read.scan.dictionaries import OF_FILE, DictionaryFile, dictionary_values
+from shelduck.read.scan.column_values import OF_FILE, DictionaryFile, dictionary_values
 from tests.support.scans import column, table
 
 if TYPE_CHECKING:

@@ -126,7 +126,7 @@ class FileRelation:
     skip no row group. Entries refer to ``columns``, names in files, by number. ``size_in_bytes`` is
     the planner's estimate; with ``files``, it is their size, and Spark shows how many a query
     leaves out. Spark gets what it needs to reach ``places``; ``explain`` shows ``root``. With a
-    column's id as ``dictionary``, rows are what `shelduck.read.scan.dictionaries` says.
+    column's id as ``dictionary``, rows are what `shelduck.read.scan.column_values` says.
     ``chooser`` is what `ClassicEngine.add_rule` calls. ``measurer`` gets rows of COUNT, MIN or MAX
     and a column, or COUNT alone; it answers for all files or None. ``statistics`` returns what
     Spark's cost-based optimizer wants to know, as rows of ``LakeFileIndex.statistics``.

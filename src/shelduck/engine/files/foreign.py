@@ -16,10 +16,9 @@ from typing import Any
 import pyarrow.parquet
 from pyspark.sql import SparkSession
 
-from shelduck.engine.files.footers import Footer, read_footers
+from shelduck.engine.files.footers import Footer, column_stats, read_footers
 from shelduck.engine.files.layouts import layout_of
 from shelduck.engine.files.listing import FoundFile
-from shelduck.engine.files.stats import column_stats
 from shelduck.engine.files.storage import Listed
 from shelduck.errors import CorruptLake, InvalidRequest
 from shelduck.model.files.data_file import ColumnStats

@@ -16,7 +16,7 @@ from shelduck.engine.files.storage import (
     write_text,
 )
 from shelduck.errors import AlreadyExists, Conflict
-from shelduck.formats.iceberg.iceberg_layouts import NamedBelow, name_mapping_json
+from shelduck.formats.iceberg.iceberg_survey import NamedBelow, name_mapping_json
 from shelduck.model.tables.table_version import TableVersion
 
 JsonObject = dict[str, Any]

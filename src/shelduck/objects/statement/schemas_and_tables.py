@@ -35,7 +35,7 @@ from shelduck.objects.statement.create_table import (
     read_create_table,
     read_replace,
 )
-from shelduck.read.scan.value_counts import count_values, countable
+from shelduck.read.scan.column_values import count_values, countable
 from shelduck.read.table_rows import table_rows
 from shelduck.rollups.rollup_plan import spec_of
 from shelduck.rollups.rollup_shape import create_with_rollups, drop_with_rollups
@@ -47,7 +47,7 @@ from shelduck.write.changes.append import append_rows
 from shelduck.write.changes.inlining import limits_of
 from shelduck.write.hooks import carry_out_rows
 from shelduck.write.row_verbs import RowVerbs
-from shelduck.write.statement.partition_spec import read_partition_spec
+from shelduck.write.statement.row_sources import read_partition_spec
 
 SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
 

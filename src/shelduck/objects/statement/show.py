@@ -37,7 +37,7 @@ from shelduck.text.tokens.arguments import ShowObjects, is_like, listing, read_p
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind
 from shelduck.text.tokens.parts import NamedTable, OfTable, SchemaName
-from shelduck.write.statement.partition_spec import PartitionSpec, chosen_by, read_partition_spec
+from shelduck.write.statement.row_sources import PartitionSpec, chosen_by, read_partition_spec
 
 _DESCRIBED = "col_name string, data_type string, comment string"
 _DETAIL = (

@@ -1,8 +1,11 @@
-"""The change feed of a table as a DataFrame: a few scans, however many snapshots there are."""
+"""The change feed of a table as a DataFrame: a few scans, however many snapshots there are.
+
+A batch of a streaming query is a part of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, reduce
@@ -17,6 +20,7 @@ from shelduck.engine.bridge import Named, Sql, engine_for, select_named
 from shelduck.engine.query import arrow_frame, local_frame
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.feed_plan import ChangePlan, has_snapshots
+from shelduck.model.changes.stream import StreamPart
 from shelduck.model.files.data_file import DataFile, InlinedRows, NameMapping
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
@@ -33,8 +37,7 @@ from shelduck.read.scan.deaths import (
     most_deaths,
 )
 from shelduck.read.scan.images import updated_up_to
-from shelduck.read.scan.inlined_frames import inlined_frame
-from shelduck.read.scan.scan_frames import Origin, read_rows
+from shelduck.read.scan.scan_frames import Origin, inlined_frame, read_rows
 
 # Columns after those of a table with unique names, and their final names in the feed.
 CHANGE_TYPE, VERSION = "__shelduck_change_type", "__shelduck_commit_version"
@@ -278,3 +281,48 @@ def _refuse_names(table: TableVersion) -> None:
                 f"column {name!r} of {table.full_name} has the name of a column of the change"
                 " feed; rename it"
             )
+
+
+def with_ids_of(rows: DataFrame, part: StreamPart) -> DataFrame:
+    """Return the rows that the table held whose row ids are in a part."""
+    row_id = F.col(ROW_ID)
+    if part.low:
+        rows = rows.where(row_id >= part.low)
+    return rows if part.high is None else rows.where(row_id < part.high)
+
+
+def added_frame(
+    spark: SparkSession, feed: Feed, part: StreamPart, skipped: Collection[int]
+) -> DataFrame:
+    """Return the rows of a part that snapshots added, without those of ``skipped``."""
+    rows = arrivals(spark, feed, "")
+    version, row_id = F.col(VERSION), F.col(ROW_ID)
+    unwanted = feed.plan.snapshots.moved | set(skipped)
+    if unwanted:
+        rows = rows.where(~version.isin(sorted(unwanted)))
+    if part.low:
+        rows = rows.where((version > part.first) | (row_id >= part.low))
+    if part.high is not None:
+        rows = rows.where((version < part.last) | (row_id < part.high))
+    return rows.select(*[backticked(n) for n in feed.table.columns.names])
+
+
+_QUERY_ID = "sql.streaming.queryId"
+# Spark tags the jobs of a run with its id.
+_RUN_ID = "spark.jobGroup.id"
+
+
+def run_id_of(batch: DataFrame) -> str | None:
+    """Return the id of the run of the query that passes a batch, None outside of foreachBatch.
+
+    If a query is started again with its checkpoint, this is another run.
+    """
+    return engine_for(batch.sparkSession).property_of(_RUN_ID) if query_id_of(batch) else None
+
+
+def query_id_of(batch: DataFrame) -> str | None:
+    """Return the id of the query that passes a batch, None outside of foreachBatch.
+
+    It belongs to the checkpoint: if a query is started again with it, the id stays.
+    """
+    return engine_for(batch.sparkSession).property_of(_QUERY_ID)

@@ -1,11 +1,16 @@
-"""Rows of a scan plan as a DataFrame: one native scan per group, projected and united."""
+"""Rows of a scan plan as a DataFrame: one native scan per group, projected and united.
+
+Rows in the catalog itself are one more part, with the current columns of the table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from decimal import Decimal as Number
 from enum import StrEnum
 from functools import partial, reduce
+from typing import cast
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -21,22 +26,31 @@ from shelduck.engine.bridge import (
     engine_for,
     select_named,
 )
-from shelduck.engine.query import local_frame
+from shelduck.engine.query import local_columns, local_frame
 from shelduck.engine.types import same_type, spark_type
-from shelduck.engine.values import exists_default
+from shelduck.engine.values import carrier, carrier_type, decoded, exists_default
+from shelduck.errors import Unsupported
 from shelduck.metrics import BYTES_PLANNED, FILES_PLANNED, FILES_SKIPPED, is_wanted, record
 from shelduck.model.files.data_file import DataFile, InlinedRows
+from shelduck.model.files.fitted import fitted_values
 from shelduck.model.files.layout import Layout
-from shelduck.model.tables.schema import Field
+from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
-from shelduck.model.types.data_types import DataType, Decimal, Primitive
+from shelduck.model.types.data_types import SIGNED, DataType, Decimal, Primitive
 from shelduck.read.plan.projection import Column as ReadAs
 from shelduck.read.plan.projection import Expression
 from shelduck.read.plan.scan import PLANNED, FileSource, GroupSize, ReadColumn, ScanGroup, ScanPlan
-from shelduck.read.scan.inlined_frames import inlined_frame
 from shelduck.read.scan.rollup_rule import Chooser, chooser_for
 from shelduck.read.scan.scan_columns import to_column
+
+PARTITION_COLUMNS = "spark.shelduck.partitionColumns"
+"""The setting of a session that keeps partition columns ordinary, if it is ``false``."""
+ROW_ID_START = "__shelduck_row_id_start"
+FILE_ID = "__shelduck_file_id"
+BEGIN_SNAPSHOT = "__shelduck_begin_snapshot"
+_CONSTANTS = (ROW_ID_START, FILE_ID, BEGIN_SNAPSHOT)
+_BEYOND = 10**38
 
 
 class Origin(StrEnum):
@@ -53,13 +67,6 @@ class Origin(StrEnum):
 
 
 Local = Callable[[Sequence[Field], Sequence[Origin]], DataFrame]
-
-PARTITION_COLUMNS = "spark.shelduck.partitionColumns"
-"""The setting of a session that keeps partition columns ordinary, if it is ``false``."""
-ROW_ID_START = "__shelduck_row_id_start"
-FILE_ID = "__shelduck_file_id"
-BEGIN_SNAPSHOT = "__shelduck_begin_snapshot"
-_CONSTANTS = (ROW_ID_START, FILE_ID, BEGIN_SNAPSHOT)
 
 
 def read_rows(
@@ -348,3 +355,63 @@ def _deletes(file: DataFile, snapshot: int) -> Deletes:
     if stored is None:
         return Deletes(None, snapshot, file.inlined_deletes)
     return Deletes(stored.path, snapshot, file.inlined_deletes, stored.delete_count)
+
+
+def inlined_frame(
+    spark: SparkSession,
+    columns: Sequence[Field],
+    inlined: Sequence[InlinedRows],
+    row_id: str,
+    snapshot_id: str,
+) -> DataFrame:
+    """Return inlined rows with the current ``columns``, their row ids and first snapshots.
+
+    Raises CorruptLake for invalid texts of values, and Unsupported for a promotion whose values
+    Shelduck cannot convert.
+    """
+    values = [[v for part in inlined for v in _column_values(f, part)] for f in columns]
+    values.append([number for part in inlined for number in part.row_ids])
+    values.append([begin for part in inlined for begin in part.begin_snapshots])
+    names = [f"c{n}" for n in range(len(columns))]
+    fields = [T.StructField(n, carrier_type(f.type)) for n, f in zip(names, columns, strict=True)]
+    origins = [T.StructField(n, T.LongType()) for n in ("id", "begin")]
+    shape = T.StructType([*fields, *origins])
+    frame = engine_for(spark).own(local_columns(spark, values, shape))
+    made = [decoded(F.col(n), f.type).alias(f.name) for n, f in zip(names, columns, strict=True)]
+    return frame.select(*made, F.col("id").alias(row_id), F.col("begin").alias(snapshot_id))
+
+
+def _column_values(field: Field, part: InlinedRows) -> list[object]:
+    found = fitted_values(part.columns, part.rows, field)
+    name = str(field.shape)
+    if name in ("varchar", "json"):
+        return found
+    if name in SIGNED and name != "int128":
+        # Whoever read them has checked that they are integers of their type.
+        return [None if v is None else int(cast("str", v)) for v in found]
+    return [_carried(field, v) for v in found]
+
+
+def _carried(field: Field, value: object) -> object:
+    """Return a value as Spark gets it, by the text of each of its leaves."""
+    if value is None:
+        return None
+    if field.shape is Kind.LIST:
+        return [_carried(field.children[0], v) for v in cast("list[object]", value)]
+    if field.shape is Kind.MAP:
+        key, content = field.children
+        pairs = cast("list[tuple[object, object]]", value)
+        return {_carried(key, k): _carried(content, v) for k, v in pairs}
+    if isinstance(field.shape, Kind):
+        members = cast("dict[str, object]", value)
+        return tuple(_carried(c, members.get(c.name)) for c in field.children)
+    found = carrier(field.shape, value, f"inlined column {field.name!r}")
+    if str(field.shape) in ("uint64", "int128", "uint128") and found is not None:
+        # Spark holds them in decimals.
+        if abs(number := cast("int", found)) >= _BEYOND:
+            raise Unsupported(
+                f"column {field.name!r} has the value {number} in a row that the catalog keeps,"
+                " and Spark has no numbers of 39 digits; delete or change it in DuckDB"
+            )
+        return Number(number)
+    return found

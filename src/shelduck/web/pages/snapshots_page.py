@@ -25,7 +25,7 @@ from shelduck.catalog.running.job_rows import followed_by
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import Entry, Verb
 from shelduck.model.tables.table_version import Snapshot
-from shelduck.web.history.column_changes import ColumnChange, column_changes, order_changes
+from shelduck.web.history.lanes import ColumnChange, column_changes, order_changes
 from shelduck.web.site import Site
 from shelduck.web.wording import asked_number
 

@@ -19,13 +19,15 @@ from shelduck.catalog.running.job_rows import followed_by
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.table_version import Snapshot
 from shelduck.model.text.intervals import whole_number
-from shelduck.web.history.column_changes import (
+from shelduck.web.history.lanes import (
     ColumnChange,
+    Family,
     Followers,
+    changed_at,
     column_changes,
+    lanes,
     order_changes,
 )
-from shelduck.web.history.lanes import Family, changed_at, lanes
 from shelduck.web.history.picture import Axis, Scale, picture, readable_scale
 from shelduck.web.site import Site
 from shelduck.web.wording import asked_number

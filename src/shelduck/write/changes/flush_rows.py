@@ -41,7 +41,7 @@ from shelduck.model.files.layout import ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.model.tables.schema import Schema, retyped
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import why_not_written
-from shelduck.read.scan.inlined_frames import inlined_frame
+from shelduck.read.scan.scan_frames import inlined_frame
 from shelduck.write.deletes.position_files import deaths_in, row_versions, write_deaths
 from shelduck.write.parquet.write import Register, Writing, fresh_name, write_files
 

@@ -24,7 +24,7 @@ from shelduck.errors import Conflict, CorruptLake
 from shelduck.model.files.data_file import DataFile, NewDeleteFile
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.read.scan.plain_deletes import may_be_later
+from shelduck.read.scan.deaths import may_be_later
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.write.deletes.position_files import (
     FILE,

@@ -24,7 +24,7 @@ from shelduck.model.files.data_file import DataFile, NewDeleteFile
 from shelduck.model.files.layout import ROW_ID_COLUMN, SNAPSHOT_COLUMN, SNAPSHOT_FIELD
 from shelduck.model.files.place import Place
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.read.scan.plain_deletes import plain_deletes
+from shelduck.read.scan.deaths import plain_deletes
 from shelduck.write.parquet.plain_write import write_plain_parts
 
 PATH, POSITION, FILE = "file_path", "pos", "file"

@@ -15,10 +15,10 @@ from pyspark.sql.types import StructType
 from shelduck import clock
 from shelduck.engine.bridge import Named, engine_for, select_named
 from shelduck.engine.bridge.codec import CHANGES, FileWriter, Report
+from shelduck.engine.files.footers import file_stats
 from shelduck.engine.files.layouts import layout_of
 from shelduck.engine.files.physical import PhysicalSchema, physical_schema
 from shelduck.engine.files.reaching import require_writable
-from shelduck.engine.files.stats import file_stats
 from shelduck.engine.files.storage import delete_directory, delete_file
 from shelduck.engine.files.task_results import Results, delete_write, placed_results, results
 from shelduck.engine.rows.assign import failure_of

@@ -23,8 +23,15 @@ from shelduck.write.statement.merge_into import (
     UpdateSet,
     merge,
 )
-from shelduck.write.statement.partition_spec import PartitionSpec, chosen_by, read_partition_spec
-from shelduck.write.statement.row_sources import selection, set_values, take_condition, take_joined
+from shelduck.write.statement.row_sources import (
+    PartitionSpec,
+    chosen_by,
+    read_partition_spec,
+    selection,
+    set_values,
+    take_condition,
+    take_joined,
+)
 
 
 class Delete(OfRows):

@@ -54,7 +54,7 @@ from shelduck.write.changes.overwrite import (
 from shelduck.write.changes.update import Replacing
 from shelduck.write.hooks import carry_out_rows, settled_rows
 from shelduck.write.schema_evolution import evolving, require_expected
-from shelduck.write.statement.partition_spec import PartitionValue, partition_value
+from shelduck.write.statement.row_sources import PartitionValue, partition_value
 
 _MOST_LITERALS = 1000
 _SOURCE = "__shelduck_new"

@@ -1,0 +1,133 @@
+"""One table or view: its definition, what an ALTER would do to it, and a look at some rows.
+
+Nothing runs of an ALTER. DuckDB reads the rows; only if the server was started for that.
+"""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from shelduck.alter.statement import AlterTableStatement
+from shelduck.catalog.databases.duckdb_view import DuckDBMissing, duckdb_rows
+from shelduck.doors.sql.parse import parse
+from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
+from shelduck.lake.evolution.alter_plan import AlterPlan
+from shelduck.lake.results import TableName, table_name
+from shelduck.lake.unit import UnitOfWork
+from shelduck.model.files.place import split_address
+from shelduck.model.tables.rollup import rollup_of
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.text.names import double_quoted
+from shelduck.objects.catalog_verbs import CatalogVerbs
+from shelduck.objects.statement.describe import create_statement, sections
+from shelduck.objects.statement.show import view_text
+from shelduck.rollups.rollup_shape import base_of
+from shelduck.rollups.rollup_tables import rollups_of
+from shelduck.web.site import Site
+from shelduck.web.wording import asked_number
+
+LISTED = 50
+LONGEST = 200
+"""Characters of a value that are shown."""
+
+
+def show_definition(site: Site, request: Request) -> Response:
+    """Return the page of the definition of a table."""
+    with site.reading() as (connection, head):
+        table = site.table(connection, head, int(request.path_params["table"]))
+    # It asks nothing of a table that neither has rollups nor is one.
+    unit = UnitOfWork(site.state)
+    rollups = list(rollups_of(unit, table))
+    return site.render(
+        request,
+        "definition.html",
+        table=table,
+        tab="definition",
+        sections=sections(table),
+        rollups=[(rollup.name, one) for one in rollups if (rollup := rollup_of(one))],
+        rollup=rollup_of(table),
+        base=base_of(unit, table),
+        statement=create_statement(table, rollups),
+    )
+
+
+def show_view(site: Site, request: Request) -> Response:
+    """Return the page of a view."""
+    with site.reading() as (connection, head):
+        view = site.view(connection, head, int(request.path_params["view"]))
+    statement, why = None, ""
+    try:
+        statement = view_text(UnitOfWork(site.state), view)
+    except NotFound as error:
+        why = str(error)
+    return site.render(request, "view.html", view=view, statement=statement, why=why)
+
+
+def show_plan(site: Site, request: Request) -> Response:
+    """Return the form, and the plan of what was typed."""
+    text = request.query_params.get("sql", "").strip()
+    plan, why = None, ""
+    if text:
+        try:
+            plan = plan_of(site, text)
+        except ShelduckError as error:
+            why = str(error)
+    else:
+        text = _beginning(site, asked_number(request, "table"))
+    return site.render(request, "plan.html", text=text, plan=plan, why=why)
+
+
+def _beginning(site: Site, number: int | None) -> str:
+    if number is None:
+        return ""
+    with site.reading() as (connection, head):
+        return f"ALTER TABLE {TableName.of(site.table(connection, head, number))} "
+
+
+def plan_of(site: Site, text: str) -> AlterPlan:
+    """Return the plan of one ALTER TABLE; InvalidRequest for any other text."""
+    found = parse(text, ntz=site.state.ntz)
+    if len(found) != 1 or not isinstance(found[0], AlterTableStatement):
+        raise InvalidRequest(
+            "only one ALTER TABLE that changes columns, properties or the layout of files can be"
+            " planned; write ALTER TABLE t ADD COLUMN c INT, or the like"
+        )
+    name = table_name(found[0].name.parts, site.state.current.schema)
+    return CatalogVerbs(site.state, None).table(str(name)).plan_alter(*found[0].changes)
+
+
+def show_rows(site: Site, request: Request) -> Response:
+    """Return some rows of a table; NotFound if the server shows none."""
+    if site.rows_from is None:
+        raise NotFound("this server shows no rows; start it with shelduck ui --rows", about="page")
+    with site.opened(), site.reading() as (connection, head):
+        table = site.table(connection, head, int(request.path_params["table"]))
+    if split_address(table.path)[0]:
+        raise Unsupported(
+            f"the page does not read rows of {table.full_name}, whose files are in an object"
+            " store; read the table with Spark or DuckDB"
+        )
+    if not site.is_shared:
+        site.state.store.close()
+    try:
+        found = list(duckdb_rows(site.rows_from, "SET TimeZone = 'UTC'", _query(table)))
+    except DuckDBMissing as error:
+        raise Unsupported(f"DuckDB reads the rows, and is not installed; run {error}") from error
+    return site.render(
+        request,
+        "rows.html",
+        table=table,
+        tab="rows",
+        rows=found[:LISTED],
+        has_more=len(found) > LISTED,
+        longest=LONGEST,
+    )
+
+
+def _query(table: TableVersion) -> str:
+    """Return the query of the rows as texts, one row and one character more than are shown."""
+    names = map(double_quoted, table.columns.names)
+    texts = ", ".join(f"left(CAST({name} AS VARCHAR), {LONGEST + 1})" for name in names)
+    place = f"{double_quoted(table.schema.name)}.{double_quoted(table.name)}"
+    return f"SELECT {texts} FROM {place} AT (VERSION => {table.snapshot.id}) LIMIT {LISTED + 1}"
