@@ -202,7 +202,9 @@ def _deletes(
     by_file: dict[int, list[FeedDeletes]] = defaultdict(list)
     rows = connection.execute(query.order_by(_d.begin_snapshot, _d.delete_file_id))
     for number, path, is_relative, kind, count, key, delete_id, begin in rows:
-        place = sealed(table, file_place(table, path, is_relative), key)
+        place = file_place(table, path, is_relative)
+        if key is not None:
+            place = sealed(table, place, key)
         file = DeleteFile(place, delete_format(table, path, kind), count, delete_id)
         by_file[number].append(FeedDeletes(file, begin))
     return {number: tuple(deletes) for number, deletes in by_file.items()}

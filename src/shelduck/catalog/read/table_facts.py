@@ -338,9 +338,9 @@ def delete_file_versions(
     for part in chunks(sorted(files)):
         chosen = sa.select(tables.delete_file).where(_delete.data_file_id.in_(part))
         for row in connection.execute(chosen):
-            place = sealed(
-                table, file_place(table, row.path, row.path_is_relative), row.encryption_key
-            )
+            place = file_place(table, row.path, row.path_is_relative)
+            if row.encryption_key is not None:
+                place = sealed(table, place, row.encryption_key)
             is_plain = row.format.lower() == "parquet"
             told = (row.delete_file_id, place, row.begin_snapshot, is_plain, row.delete_count)
             found[row.data_file_id].append(DeleteFileVersion(*told))

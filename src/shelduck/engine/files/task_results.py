@@ -75,7 +75,8 @@ def results(place: str, reports: Mapping[str, Report] | None) -> Results:
             f"Spark wrote {lost[0]} into {place}, but it is not there; write again, and look for"
             " what deletes files below the lake's data path"
         )
-    return Results(directory, tuple(_sealed(f, reports[f.base_name]) for f in found), reports)
+    files = tuple(_sealed(f, key) if (key := reports[f.base_name].key) else f for f in found)
+    return Results(directory, files, reports)
 
 
 def placed_results(root: str, write: str, reports: Mapping[str, Report]) -> Results:
@@ -86,13 +87,13 @@ def placed_results(root: str, write: str, reports: Mapping[str, Report]) -> Resu
     """
     if any(report.is_repeated for report in reports.values()):
         _delete_of_write(root, write, reports, but=reports)
-    known = ((Listed(name, reports[name].size), reports[name]) for name in sorted(reports))
-    files = tuple(_sealed(file, told) for file, told in known)
+    found = (Listed(name, reports[name].size) for name in sorted(reports))
+    files = tuple(_sealed(f, key) if (key := reports[f.name].key) else f for f in found)
     return Results(root, files, reports)
 
 
-def _sealed(file: Listed, told: Report) -> Listed:
-    return file if told.key is None else replace(file, name=SealedPath(file.name, told.key))
+def _sealed(file: Listed, key: str) -> Listed:
+    return replace(file, name=SealedPath(file.name, key))
 
 
 def delete_write(root: str, write: str, reports: Mapping[str, Report]) -> None:

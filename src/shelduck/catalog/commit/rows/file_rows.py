@@ -151,7 +151,7 @@ def written_row(draft: Draft, table: TableId, file: NewDataFile | NewDeleteFile)
         "path": str(file.path),
         "file_size_bytes": file.file_size_bytes,
         "footer_size": file.footer_size,
-        "encryption_key": key_of(file.path),
+        "encryption_key": key_of(file.path) if draft.lake.encrypted else None,
         "partial_max": file.partial_max,
         "row_group_count": file.row_group_count,
     }

@@ -332,7 +332,9 @@ def _delete_files(table: TableVersion, rows: Iterable[Any]) -> dict[int, DeleteF
                 f"data file {number} of {table.full_name} has two delete files,"
                 f" {found[number].path!r} and {path!r}, at snapshot {table.snapshot.id}"
             )
-        place = sealed(table, file_place(table, path, is_relative), key)
+        place = file_place(table, path, is_relative)
+        if key is not None:
+            place = sealed(table, place, key)
         later = is_later(delete_id, table.snapshot)
         found[number] = DeleteFile(place, shape, count, delete_id, later)
     return found
@@ -345,10 +347,8 @@ def delete_format(table: TableVersion, path: str, kind: str) -> str:
     return kind.lower()
 
 
-def sealed(table: TableVersion, place: str, key: str | None) -> str:
-    """Return the path of a file with its key, if it has one; CorruptLake in a plain lake."""
-    if key is None:
-        return place
+def sealed(table: TableVersion, place: str, key: str) -> SealedPath:
+    """Return the path of an encrypted file with its key; CorruptLake in a plain lake."""
     if not table.options.encrypted:
         raise CorruptLake(
             f"file {place!r} of {table.full_name} has an encryption_key, but the lake is not"
