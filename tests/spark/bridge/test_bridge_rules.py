@@ -72,8 +72,6 @@ def test_a_rule_lists_the_classes_that_it_needs():
     assert {name for name in sources if name.endswith(("Rule", "Strategy"))} == {
         *classes.RULES,
         "LakeRule",
-        # Writes are not correct without it.
-        "LakeWriteStrategy",
     }
     for rule, (listed, lost) in classes.RULES.items():
         found, new = set(), {rule}

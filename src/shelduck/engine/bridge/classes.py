@@ -40,17 +40,14 @@ PACKAGE = "shelduck.bridge"
 _PACKAGES = {
     "python": "TextRows FromPython Sidecar CatalogCall",
     "plans": "ScalaSeq NodeChange LakeStrategies LakeRows LakeRule",
-    "write": "BucketHash FieldIds HeldValues IdWriteSupport ChangeWriter UploadedParts ComposedFile"
-    " PlainColumns CopyingWriter LakeCommitter FinalPlaces AttemptFiles PlainView UnboundStream"
-    " SealedFiles ReportedWriters",
-    "scan": "DamagedLake LakeFileIndex KeptVector CountedVector TextVector TextBatches CheckedRows"
-    " OpenedFile ReadWhole KeptPositions DeletedPositions KeptRows ReadKept SafeFilters LakeParquet"
-    " DictionaryPages ReadDictionaries DictionaryFormat",
-    "source": "LakeSource LakeSink LakeScan LakeProvider",
-    "catalog": "ViewTable LatestPlan LatestView LakeWrite LakeWriteStrategy LakeTable LakeView",
-    "statements": "LakeAnswer LakeCommand LakeScript LakeParser ReadsByName WritesByPlan",
-    "planner": "MetadataValue MetadataBranch RollupMisfit RollupChain RollupFilters RollupMeasures"
-    " RollupAnswer KnownFiles KnownRows KnownParts EvenPartitions LakeFiles LakeFilesStrategy",
+    "write": "BucketHash FieldIds HeldValues ChangeWriter ComposedFile CopyingWriter PlainView"
+    " UnboundStream SealedFiles ReportedWriters",
+    "scan": "DamagedLake LakeFileIndex KeptVector TextBatches OpenedFile ReadWhole DeletedPositions"
+    " ReadKept SafeFilters LakeParquet ReadDictionaries",
+    "source": "LakeProvider",
+    "catalog": "ViewTable LatestView LakeWrite LakeTable LakeView",
+    "statements": "LakeAnswer LakeCommand LakeScript LakeParser WritesByPlan",
+    "planner": "MetadataValue RollupChain RollupMeasures KnownFiles LakeFilesStrategy",
     "": "LakePlans LakeCatalog Shelduck MetadataRule LocalRule RollupRule StatisticsRule",
 }
 _FOLDERS = {name: folder for folder, names in _PACKAGES.items() for name in names.split()}
@@ -263,30 +260,22 @@ class PlannerRule(NamedTuple):
 
 RULES = {
     "MetadataRule": PlannerRule(
-        (_SHARED, "MetadataValue", "MetadataBranch", "MetadataRule"),
+        (_SHARED, "MetadataValue", "MetadataRule"),
         "COUNT, MIN and MAX of whole files read the files",
     ),
     "LocalRule": PlannerRule(
         (_SHARED, "LocalRule"), "jobs group and sort the few rows of a catalog"
     ),
     "RollupRule": PlannerRule(
-        (
-            _SHARED,
-            "RollupMisfit",
-            "RollupChain",
-            "RollupFilters",
-            "RollupMeasures",
-            "RollupAnswer",
-            "RollupRule",
-        ),
+        (_SHARED, "RollupChain", "RollupMeasures", "RollupRule"),
         "no query is answered from a rollup",
     ),
     "StatisticsRule": PlannerRule(
-        (_SHARED, "MetadataValue", "KnownFiles", "KnownRows", "KnownParts", "StatisticsRule"),
+        (_SHARED, "MetadataValue", "KnownFiles", "StatisticsRule"),
         "the cost-based optimizer knows only how large tables are",
     ),
     "LakeFilesStrategy": PlannerRule(
-        (_SHARED, "EvenPartitions", "LakeFiles", "LakeFilesStrategy"),
+        (_SHARED, "LakeFilesStrategy"),
         "Spark's interface does not show how many files a query leaves out",
     ),
 }

@@ -59,9 +59,9 @@ import shelduck.bridge.catalog.ViewTable;
 import shelduck.bridge.plans.LakeRows;
 import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.TextRows;
-import shelduck.bridge.scan.DictionaryFormat;
 import shelduck.bridge.scan.LakeFileIndex;
 import shelduck.bridge.scan.LakeParquet;
+import shelduck.bridge.scan.ReadDictionaries;
 import shelduck.bridge.write.ReportedWriters;
 import shelduck.bridge.write.SealedFiles;
 
@@ -84,8 +84,8 @@ public final class LakePlans {
     for (String[] row : TextRows.rows(options)) {
       settings.put(row[0], row[1]);
     }
-    ParquetFileFormat format = settings.containsKey(DictionaryFormat.OPTION)
-        ? (ParquetFileFormat) new DictionaryFormat() : new LakeParquet();
+    ParquetFileFormat format = settings.containsKey(ReadDictionaries.DictionaryFormat.OPTION)
+        ? (ParquetFileFormat) new ReadDictionaries.DictionaryFormat() : new LakeParquet();
     Dataset found = session.baseRelationToDataFrame(new HadoopFsRelation(
         new LakeFileIndex(listed, read, root, home, files, size, lister, chooser), listed, read,
         Option.empty(), format,

@@ -14,8 +14,6 @@ import org.apache.spark.sql.catalyst.trees.TreePattern$;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 import shelduck.bridge.planner.KnownFiles;
-import shelduck.bridge.planner.KnownParts;
-import shelduck.bridge.planner.KnownRows;
 import shelduck.bridge.plans.LakeRows;
 import shelduck.bridge.plans.LakeRule;
 import shelduck.bridge.plans.ScalaSeq;
@@ -98,10 +96,11 @@ public class StatisticsRule extends LakeRule {
     }
     if (plan instanceof LocalRelation) {
       LocalRelation rows = (LocalRelation) plan;
-      return rows.data() instanceof LakeRows && !(plan instanceof KnownRows) ? KnownRows.of(rows) : plan;
+      return rows.data() instanceof LakeRows && !(plan instanceof KnownFiles.KnownRows)
+          ? KnownFiles.KnownRows.of(rows) : plan;
     }
     LogicalPlan found = withAnsweredChildren(plan);
-    return found instanceof Union && KnownParts.areOf((Union) found)
-        ? new KnownParts(found.children(), false, false) : found;
+    return found instanceof Union && KnownFiles.KnownParts.areOf((Union) found)
+        ? new KnownFiles.KnownParts(found.children(), false, false) : found;
   }
 }

@@ -19,7 +19,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.CatalogCall;
-import shelduck.bridge.source.LakeSink;
+import shelduck.bridge.source.LakeProvider;
 
 /**
  * A table of a lake for reads: for Spark it is a view of all of a global temporary view, whose plan
@@ -31,7 +31,7 @@ public final class LakeView {
   /**
    * {@code hidden} is the name of the view in {@code database}, the database of global views.
    * {@code newest} is the name of the table as SQL if it is read at the newest snapshot, else null.
-   * {@code ids} has the ids of its columns, as {@link LatestPlan} compares them.
+   * {@code ids} has the ids of its columns, as {@link LatestView.LatestPlan} compares them.
    */
   public static Table of(CatalogCall call, String catalog, String[] namespace, String name,
       String database, String hidden, StructType schema, String newest, String ids) throws Exception {
@@ -41,7 +41,7 @@ public final class LakeView {
     String schemas = String.join(".", (CharSequence[]) namespace);
     String[] properties = {
       "view.referredTempViewNames", "[[\"" + database + "\",\"" + hidden + "\"]]",
-      "view.query.out.numCols", "0", LatestPlan.TABLE, newest, LatestPlan.COLUMNS, ids};
+      "view.query.out.numCols", "0", LatestView.LatestPlan.TABLE, newest, LatestView.LatestPlan.COLUMNS, ids};
     return new Shown(call, String.join("\u0001", (CharSequence[]) namespace), name, ViewTable.of(
         new TableIdentifier(name, Option.apply(schemas), Option.apply(catalog)), schema,
         properties, "SELECT * FROM `" + database + "`.`" + hidden + "`", ScalaSeq.of(whole)));
@@ -67,7 +67,7 @@ public final class LakeView {
 
     /** What {@code WritesByPlan} puts in its place. */
     public Table sink(String mode) {
-      return new LakeSink(call, namespace, name, mode);
+      return new LakeProvider.LakeSink(call, namespace, name, mode);
     }
 
     /** Only lists of columns ask, so a read does not wait for the answer. */

@@ -5,7 +5,13 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Dataset;
-import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.util.V2ExpressionSQLBuilder;
 import org.apache.spark.sql.connector.write.SupportsOverwriteV2;
@@ -13,7 +19,11 @@ import org.apache.spark.sql.connector.write.SupportsTruncate;
 import org.apache.spark.sql.connector.write.V1Write;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.execution.SparkStrategy;
 import org.apache.spark.sql.sources.InsertableRelation;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.CatalogCall;
 
 /**
@@ -87,9 +97,8 @@ public class LakeWrite implements SupportsOverwriteV2, SupportsTruncate, V1Write
 
   /** Conditions as text that Spark can parse again: its own builder writes for other databases. */
   private static final class ConditionText extends V2ExpressionSQLBuilder {
-    protected String visitLiteral(Literal literal) {
-      return new org.apache.spark.sql.catalyst.expressions.Literal(
-          literal.value(), literal.dataType()).sql();
+    protected String visitLiteral(org.apache.spark.sql.connector.expressions.Literal literal) {
+      return new Literal(literal.value(), literal.dataType()).sql();
     }
 
     protected String visitStartsWith(String text, String part) {
@@ -102,6 +111,56 @@ public class LakeWrite implements SupportsOverwriteV2, SupportsTruncate, V1Write
 
     protected String visitContains(String text, String part) {
       return "contains(" + text + ", " + part + ")";
+    }
+  }
+
+  /**
+   * Tells a {@link LakeWrite} what only Spark's plan knows, and leaves the planning to Spark: whether
+   * rows go by name or by position, and which texts Spark casts for the PARTITION clause.
+   */
+  public static class LakeWriteStrategy extends SparkStrategy {
+    public Seq apply(LogicalPlan plan) {
+      try {
+        tell(plan);
+      } catch (LinkageError error) {
+        // Another Spark than the one for which it was compiled. The write, untold, is refused.
+      }
+      return ScalaSeq.items();
+    }
+
+    private static void tell(LogicalPlan plan) {
+      if (plan instanceof AppendData) {
+        AppendData append = (AppendData) plan;
+        tell(append.write(), append.isByName(), append.analyzedQuery(), append.query());
+      } else if (plan instanceof OverwriteByExpression) {
+        OverwriteByExpression overwrite = (OverwriteByExpression) plan;
+        tell(overwrite.write(), overwrite.isByName(), overwrite.analyzedQuery(), overwrite.query());
+      }
+    }
+
+    private static void tell(Option write, boolean byName, Option analyzed, LogicalPlan query) {
+      if (write.isDefined() && write.get() instanceof LakeWrite) {
+        Object plan = analyzed.isDefined() ? analyzed.get() : query;
+        ((LakeWrite) write.get()).match(byName, fixed(plan));
+      }
+    }
+
+    /** The names of columns to which Spark adds a value of the PARTITION clause, each before its text. */
+    private static List fixed(Object plan) {
+      ArrayList found = new ArrayList();
+      Seq columns = plan instanceof Project ? ((Project) plan).projectList() : ScalaSeq.of(found);
+      for (Object column : ScalaSeq.list(columns)) {
+        Object cast = column instanceof Alias ? ((Alias) column).child() : null;
+        if (cast instanceof Cast && ((Cast) cast).child() instanceof Literal
+            && ((Cast) cast).getTagValue(Cast.BY_TABLE_INSERTION()).isDefined()) {
+          Object text = ((Literal) ((Cast) cast).child()).value();
+          if (text != null) {
+            found.add(((Alias) column).name());
+            found.add(text.toString());
+          }
+        }
+      }
+      return found;
     }
   }
 }

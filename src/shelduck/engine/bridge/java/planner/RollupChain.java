@@ -4,13 +4,20 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.In;
+import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.OuterReference;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
+import org.apache.spark.sql.catalyst.expressions.StartsWith;
 import org.apache.spark.sql.catalyst.plans.logical.CTERelationRef;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -20,6 +27,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import scala.collection.immutable.Seq;
 import shelduck.bridge.plans.LakeRule;
 import shelduck.bridge.plans.ScalaSeq;
+import shelduck.bridge.python.TextRows;
 import shelduck.bridge.scan.LakeFileIndex;
 
 /** Projects and filters above the relation of a table that may have rollups. */
@@ -199,5 +207,61 @@ public final class RollupChain {
 
   private LogicalPlan node(int n) {
     return (LogicalPlan) nodes.get(n);
+  }
+
+  /** A rollup does not hold what it was chosen for, because its columns have other types. */
+  public static class RollupMisfit extends RuntimeException {
+    public RollupMisfit(String what) {
+      super(what);
+    }
+  }
+
+  /** Which columns a filter compares with values that are the same for all rows. */
+  public static final class RollupFilters {
+    private RollupFilters() {}
+
+    /** Adds {@code equal} or {@code range} with the name of a column, separated by a tab. */
+    public static void describe(RollupChain chain, Set rows) {
+      for (int n = 0; n < chain.size(); n++) {
+        if (chain.filter(n) != null) {
+          describe(chain.filter(n), chain, n + 1, rows);
+        }
+      }
+    }
+
+    private static void describe(Expression filter, RollupChain chain, int level, Set rows) {
+      if (filter instanceof And) {
+        describe(((And) filter).left(), chain, level, rows);
+        describe(((And) filter).right(), chain, level, rows);
+        return;
+      }
+      if (filter instanceof In || filter instanceof InSet) {
+        for (int i = 1; i < filter.children().size(); i++) {
+          if (!isFixed((Expression) filter.children().apply(i))) {
+            return;
+          }
+        }
+        add("equal", chain.column((Expression) filter.children().apply(0), level), rows);
+      } else if (filter instanceof BinaryComparison || filter instanceof StartsWith) {
+        Expression one = (Expression) filter.children().apply(0);
+        Expression other = (Expression) filter.children().apply(1);
+        boolean equal = filter instanceof EqualTo || filter instanceof EqualNullSafe;
+        if (isFixed(other)) {
+          add(equal ? "equal" : "range", chain.column(one, level), rows);
+        } else if (isFixed(one) && !(filter instanceof StartsWith)) {
+          add(equal ? "equal" : "range", chain.column(other, level), rows);
+        }
+      }
+    }
+
+    private static boolean isFixed(Expression value) {
+      return value.references().isEmpty();
+    }
+
+    private static void add(String word, Attribute column, Set rows) {
+      if (column != null) {
+        rows.add(TextRows.encoded(word, column.name()));
+      }
+    }
   }
 }

@@ -185,7 +185,7 @@ public final class RollupMeasures extends AbstractFunction1 {
     }
     Expression made = made(call, function, column);
     if (made == null || !made.dataType().equals(call.dataType())) {
-      throw new RollupMisfit(call.sql());
+      throw new RollupChain.RollupMisfit(call.sql());
     }
     return made;
   }
@@ -251,7 +251,7 @@ public final class RollupMeasures extends AbstractFunction1 {
   private Expression counted(String measure) {
     Attribute count = (Attribute) held.get(measure);
     if (!isWhole(count.dataType())) {
-      throw new RollupMisfit(measure);
+      throw new RollupChain.RollupMisfit(measure);
     }
     return cast(new Sum(count).toAggregateExpression(), DataTypes.LongType);
   }

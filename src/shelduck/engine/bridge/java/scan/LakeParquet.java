@@ -27,10 +27,7 @@ import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.write.ChangeWriter;
 import shelduck.bridge.write.CopyingWriter;
 import shelduck.bridge.write.FieldIds;
-import shelduck.bridge.write.FinalPlaces;
 import shelduck.bridge.write.HeldValues;
-import shelduck.bridge.write.IdWriteSupport;
-import shelduck.bridge.write.LakeCommitter;
 import shelduck.bridge.write.ReportedWriters;
 import shelduck.bridge.write.SealedFiles;
 
@@ -51,7 +48,7 @@ public class LakeParquet extends ParquetFileFormat {
   public static final String TABLE = "shelduck.table";
   /** An option of a scan: the names of the columns of files, as rows of text. */
   public static final String COLUMNS = "shelduck.columns";
-  private static final String ROW_INDEX = CountedVector.NAME;
+  private static final String ROW_INDEX = TextBatches.CountedVector.NAME;
 
   private static boolean has(StructType schema, String name) {
     return schema.getFieldIndex(name).isDefined();
@@ -191,7 +188,7 @@ public class LakeParquet extends ParquetFileFormat {
     }
     // A bound that is cut would not be a value of the column.
     conf.setInt("parquet.statistics.truncate.length", Integer.MAX_VALUE);
-    conf.set("parquet.write.support.class", IdWriteSupport.class.getName());
+    conf.set("parquet.write.support.class", HeldValues.IdWriteSupport.class.getName());
     conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS");
     conf.setBoolean("spark.sql.parquet.writeLegacyFormat", false);
     // One source of ids: a column read from another table may still have that table's id.
@@ -212,10 +209,11 @@ public class LakeParquet extends ParquetFileFormat {
     }
     Option reports = options.get(ReportedWriters.OPTION);
     if (!reports.isEmpty()) {
-      conf.setClassLoader(LakeCommitter.class.getClassLoader());
-      conf.set("spark.sql.sources.outputCommitterClass", LakeCommitter.class.getName());
-      Option names = options.get(FinalPlaces.OPTION);
-      FinalPlaces places = names.isEmpty() ? null : new FinalPlaces((String) names.get());
+      conf.setClassLoader(ReportedWriters.LakeCommitter.class.getClassLoader());
+      conf.set("spark.sql.sources.outputCommitterClass", ReportedWriters.LakeCommitter.class.getName());
+      Option names = options.get(ReportedWriters.FinalPlaces.OPTION);
+      ReportedWriters.FinalPlaces places = names.isEmpty()
+          ? null : new ReportedWriters.FinalPlaces((String) names.get());
       factory =
           new ReportedWriters(factory, session.sparkContext(), (String) reports.get(), places);
     }

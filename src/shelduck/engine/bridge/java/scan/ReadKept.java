@@ -3,19 +3,24 @@ package shelduck.bridge.scan;
 import java.io.Closeable;
 import java.io.IOException;
 import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.Collections;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.SerializableConfiguration;
+import org.roaringbitmap.longlong.LongIterator;
 import org.roaringbitmap.longlong.Roaring64NavigableMap;
 import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
+import shelduck.bridge.plans.ScalaSeq;
 
 /**
  * Opens one file in an executor: through {@link KeptRows} if it has deletes; otherwise unchanged,
@@ -64,7 +69,7 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
     }
     boolean isHidden = untouched != withPosition;
     if (counts || (isHidden && untouched.readsAllOf(file))) {
-      CheckedRows all = (CheckedRows) untouched.apply(file);
+      ReadWhole.CheckedRows all = (ReadWhole.CheckedRows) untouched.apply(file);
       int counted = KeptRows.COUNTED;
       return new KeptRows(all, types, counted, all.first(), false, deleted, wantsDeleted);
     }
@@ -107,6 +112,161 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
       if (all instanceof Closeable) {
         ((Closeable) all).close();
       }
+    }
+  }
+
+  /**
+   * The batches or rows of a Parquet reader, without the rows at deleted positions; or only those
+   * rows, to see what is deleted.
+   */
+  public static class KeptRows extends AbstractIterator implements Closeable {
+    /** In place of a position: every row of the file comes, so rows are counted. */
+    public static final int COUNTED = -1;
+    private final Iterator all;
+    private final DataType[] types;
+    private final int position;
+    private final boolean hidePosition;
+    private final LongIterator deleted;
+    private final boolean wantsDeleted;
+    private long nextDeleted = -1;
+    private long last;
+    private UnsafeProjection narrow;
+    private Object ahead;
+
+    /**
+     * {@code position} is the column of the row index, hidden if only this class asked for it; rows that
+     * are counted begin at {@code first}.
+     */
+    public KeptRows(Iterator all, DataType[] types, int position, long first, boolean hidePosition,
+        Roaring64NavigableMap deleted, boolean wantsDeleted) {
+      this.all = all;
+      this.types = types;
+      this.position = position;
+      this.last = first - 1;
+      this.hidePosition = hidePosition;
+      this.deleted = deleted.getLongIterator();
+      this.wantsDeleted = wantsDeleted;
+    }
+
+    public boolean hasNext() {
+      while (ahead == null && all.hasNext()) {
+        Object read = all.next();
+        ahead = read instanceof ColumnarBatch ? kept((ColumnarBatch) read) : kept((InternalRow) read);
+      }
+      return ahead != null;
+    }
+
+    public Object next() {
+      if (!hasNext()) {
+        throw new java.util.NoSuchElementException();
+      }
+      Object row = ahead;
+      ahead = null;
+      return row;
+    }
+
+    public void close() throws IOException {
+      if (all instanceof Closeable) {
+        ((Closeable) all).close();
+      }
+    }
+
+    /** The first deleted position that is not before {@code row}; rows must come in file order. */
+    private long deletedFrom(long row) {
+      if (row <= last) {
+        throw new IllegalStateException("row " + row + " of a Parquet file came after row " + last);
+      }
+      while (nextDeleted < row) {
+        nextDeleted = deleted.hasNext() ? deleted.next() : Long.MAX_VALUE;
+      }
+      return nextDeleted;
+    }
+
+    private InternalRow kept(InternalRow row) {
+      long at = position == COUNTED ? last + 1 : row.getLong(position);
+      boolean isDeleted = deletedFrom(at) == at;
+      last = at;
+      if (isDeleted != wantsDeleted) {
+        return null;
+      }
+      if (!hidePosition) {
+        return row;
+      }
+      if (narrow == null) {
+        ArrayList columns = new ArrayList();
+        for (int i = 0; i < types.length; i++) {
+          if (i != position) {
+            columns.add(new BoundReference(i, types[i], true));
+          }
+        }
+        narrow = UnsafeProjection.create(ScalaSeq.of(columns));
+      }
+      return narrow.apply(row);
+    }
+
+    /** Sets the rows of a batch that come; its positions are all from {@code first} to {@code end}. */
+    private int inRuns(long first, long end, int[] rows) {
+      int count = 0;
+      int next = 0;
+      long dead = deletedFrom(first);
+      while (dead <= end) {
+        int row = (int) (dead - first);
+        if (wantsDeleted) {
+          rows[count++] = row;
+        } else {
+          while (next < row) {
+            rows[count++] = next++;
+          }
+          next = row + 1;
+        }
+        last = dead;
+        dead = deletedFrom(dead + 1);
+      }
+      while (!wantsDeleted && next <= end - first) {
+        rows[count++] = next++;
+      }
+      return count;
+    }
+
+    /** The same where a filter has left positions out. */
+    private int oneByOne(ColumnVector positions, int size, int[] rows) {
+      int count = 0;
+      for (int i = 0; i < size; i++) {
+        long at = positions.getLong(i);
+        if ((deletedFrom(at) == at) == wantsDeleted) {
+          rows[count++] = i;
+        }
+        last = at;
+      }
+      return count;
+    }
+
+    private ColumnarBatch kept(ColumnarBatch batch) {
+      int size = batch.numRows();
+      if (size == 0) {
+        return null;
+      }
+      ColumnVector positions = position == COUNTED ? null : batch.column(position);
+      int[] rows = null;
+      int count = size;
+      long first = positions == null ? last + 1 : positions.getLong(0);
+      long end = positions == null ? last + size : positions.getLong(size - 1);
+      if (deletedFrom(first) <= end) {
+        rows = new int[size];
+        count = end - first == size - 1 ? inRuns(first, end, rows) : oneByOne(positions, size, rows);
+      } else if (wantsDeleted) {
+        count = 0;
+      }
+      last = end;
+      if (count == 0) {
+        return null;
+      }
+      ColumnVector[] columns = new ColumnVector[batch.numCols() - (hidePosition ? 1 : 0)];
+      for (int c = 0; c < columns.length; c++) {
+        ColumnVector column = batch.column(hidePosition && c >= position ? c + 1 : c);
+        columns[c] = new KeptVector(column, count == size ? null : rows, count);
+      }
+      return new ColumnarBatch(columns, count);
     }
   }
 }

@@ -7,10 +7,19 @@ import java.util.List;
 import org.apache.commons.collections4.map.AbstractReferenceMap.ReferenceStrength;
 import org.apache.commons.collections4.map.ReferenceIdentityMap;
 import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReadMaxFiles;
+import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.streaming.Offset;
+import org.apache.spark.sql.execution.streaming.Sink;
 import org.apache.spark.sql.execution.streaming.Source;
+import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSourceV1;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.sources.RelationProvider;
@@ -21,6 +30,8 @@ import scala.Option;
 import scala.Tuple2;
 import scala.collection.immutable.Map;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction1;
+import shelduck.bridge.plans.NodeChange;
 import shelduck.bridge.python.CatalogCall;
 
 /** The data source {@code shelduck}: a table of a lake, named by options. */
@@ -77,5 +88,146 @@ public class LakeProvider implements DataSourceRegister, RelationProvider, Strea
   private static java.util.Map given(Map options) {
     return CollectionConverters.asJava(options instanceof CaseInsensitiveMap
         ? ((CaseInsensitiveMap) options).originalMap() : options);
+  }
+
+  /** The rows of a Dataset as a relation, which no plan keeps. */
+  public static final class LakeScan extends BaseRelation {
+    private final SQLContext context;
+    private final Dataset rows;
+
+    LakeScan(SQLContext context, Dataset rows) {
+      this.context = context;
+      this.rows = rows;
+    }
+
+    public SQLContext sqlContext() {
+      return context;
+    }
+
+    public StructType schema() {
+      return rows.schema();
+    }
+
+    /** A plan with the rows in the place of such relations. */
+    public static LogicalPlan shown(LogicalPlan plan) {
+      return plan.resolveOperators(new NodeChange(new AbstractFunction1() {
+        public Object apply(Object node) {
+          Object relation = node instanceof LogicalRelation ? ((LogicalRelation) node).relation() : null;
+          return relation instanceof LakeScan
+              ? ((LakeScan) relation).rows.queryExecution().analyzed() : null;
+        }
+      }));
+    }
+  }
+
+  /** A table of a lake as the source of a streaming query; Python knows where a batch ends. */
+  public static class LakeSource implements Source, SupportsAdmissionControl, SupportsTriggerAvailableNow {
+    private final SparkSession session;
+    private final CatalogCall call;
+    private final String opened;
+    private final StructType schema;
+    private final int limit;
+
+    /** {@code opened} is Python's name of the stream; a {@code limit} of 0 allows any number. */
+    public LakeSource(
+        SparkSession session, CatalogCall call, String opened, StructType schema, int limit) {
+      this.session = session;
+      this.call = call;
+      this.opened = opened;
+      this.schema = schema;
+      this.limit = limit;
+    }
+
+    public StructType schema() {
+      return schema;
+    }
+
+    public ReadLimit getDefaultReadLimit() {
+      return limit > 0 ? ReadLimit.maxFiles(limit) : ReadLimit.allAvailable();
+    }
+
+    public void prepareForTriggerAvailableNow() {
+      call.rows(null, "stop at newest", "", "", opened);
+    }
+
+    public org.apache.spark.sql.connector.read.streaming.Offset latestOffset(
+        org.apache.spark.sql.connector.read.streaming.Offset start, ReadLimit allowed) {
+      String most = allowed instanceof ReadMaxFiles
+          ? Integer.toString(((ReadMaxFiles) allowed).maxFiles()) : "";
+      List<String[]> rows = call.rows(null, "latest", "", "", opened, text(start), most);
+      return rows.isEmpty() ? start : new Place(((String[]) rows.get(0))[0]);
+    }
+
+    /** Spark asks {@link #latestOffset} instead. */
+    public Option getOffset() {
+      throw new UnsupportedOperationException("latestOffset(Offset, ReadLimit) is to be called");
+    }
+
+    public Dataset getBatch(Option start, Offset end) {
+      String first = start.isDefined() ? ((Offset) start.get()).json() : "";
+      Dataset rows = call.dataset("batch", "", "", opened, first, end.json());
+      return session.internalCreateDataFrame(rows.queryExecution().toRdd(), schema, true);
+    }
+
+    public void stop() {
+      call.rows(null, "close", "", "", opened);
+    }
+
+    private static String text(org.apache.spark.sql.connector.read.streaming.Offset offset) {
+      return offset == null ? "" : offset.json();
+    }
+
+    /** How far a streaming query has read a table; only Python understands the text. */
+    private static final class Place extends Offset {
+      private final String text;
+
+      Place(String text) {
+        this.text = text;
+      }
+
+      public String json() {
+        return text;
+      }
+    }
+  }
+
+  /** A table of a lake as the sink of a streaming query: Python writes each batch once. */
+  public static final class LakeSink implements Sink {
+    private final CatalogCall call;
+    private final String namespace;
+    private final String name;
+    private final String mode;
+
+    public LakeSink(CatalogCall call, String namespace, String name, String mode) {
+      this.call = call;
+      this.namespace = namespace;
+      this.name = name;
+      this.mode = mode;
+      // Before the first batch, Python refuses what the table cannot do.
+      ask("", null, Collections.emptyMap());
+    }
+
+    public void addBatch(long number, org.apache.spark.sql.Dataset batch) {
+      Dataset found = (Dataset) batch;
+      SparkSession session = (SparkSession) found.sparkSession();
+      // To write it, the plan must not be one of a stream.
+      Dataset rows =
+          session.internalCreateDataFrame(found.queryExecution().toRdd(), found.schema(), false);
+      // No catalog is told the options of the writer, and no rule: only the plan of a batch has them.
+      Object plan = found.queryExecution().logical();
+      ask(Long.toString(number), rows,
+          CollectionConverters.asJava(((WriteToMicroBatchDataSourceV1) plan).writeOptions()));
+    }
+
+    private void ask(String number, Dataset rows, java.util.Map<String, String> options) {
+      ArrayList<String> request =
+          new ArrayList<String>(Arrays.asList("sink", namespace, name, mode, number));
+      CatalogCall.addAll(request, options);
+      call.rows(rows, (String[]) request.toArray(new String[0]));
+    }
+
+    public String toString() {
+      return "lake table " + namespace + "." + name;
+    }
   }
 }

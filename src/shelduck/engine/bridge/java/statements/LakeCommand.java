@@ -1,18 +1,15 @@
 package shelduck.bridge.statements;
 
-import org.apache.spark.rdd.RDD;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Statistics;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
-import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
+import org.apache.spark.sql.execution.datasources.v2.V2CommandExec;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
-import scala.reflect.ClassTag$;
 import shelduck.bridge.plans.ScalaSeq;
 
 /** A statement that Python runs, as Spark runs its own commands: when its plan is executed. */
@@ -84,7 +81,7 @@ public class LakeCommand extends LogicalPlan implements Command {
   }
 
   /** Runs such a statement. */
-  public static class Run extends SparkPlan {
+  public static class Run extends V2CommandExec {
     private final transient LakeAnswer answer;
 
     public Run(LakeAnswer answer) {
@@ -99,13 +96,8 @@ public class LakeCommand extends LogicalPlan implements Command {
       return answer.output();
     }
 
-    public InternalRow[] executeCollect() {
-      return answer.rows();
-    }
-
-    public RDD doExecute() {
-      Seq rows = ScalaSeq.items(answer.rows());
-      return sparkContext().parallelize(rows, 1, ClassTag$.MODULE$.apply(InternalRow.class));
+    public Seq run() {
+      return ScalaSeq.items(answer.rows());
     }
 
     public Seq children() {

@@ -2,7 +2,11 @@ package shelduck.bridge.write;
 
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.util.ArrayList;
+import java.util.Arrays;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.parquet.io.DelegatingSeekableInputStream;
 import org.apache.parquet.io.OutputFile;
@@ -167,6 +171,202 @@ public class ComposedFile extends PositionOutputStream implements OutputFile {
 
     public int read(byte[] into, int from, int length) {
       return length;
+    }
+  }
+
+  /**
+   * An upload to S3 in parts: ranges of an older object, which the store copies by itself, and new
+   * bytes. It speaks to the client of the S3A connector. Spark does not carry the classes of that
+   * client, so they are called by their names.
+   */
+  public static class UploadedParts {
+    /** A setting of Hadoop: with false, no store is asked to copy by itself. */
+    public static final String SETTING = "shelduck.copies.in.store";
+    /** The store takes no smaller part than this, except as the last one. */
+    public static final int LEAST = 5 << 20;
+    /** The store copies up to 5 GiB at once, and smaller parts need less time for each request. */
+    private static final long MOST = 1L << 30;
+    private static final String STORE = "org.apache.hadoop.fs.s3a.S3AFileSystem";
+    private static final String SDK = "software.amazon.awssdk.";
+    private static final String MODEL = SDK + "services.s3.model.";
+    private static final String[] CHECKSUMS = {"CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"};
+    /** Where one of these is set, each request must say so. S3A does; then it writes all bytes. */
+    private static final String[] FOR_EACH_REQUEST = {
+      "fs.s3a.encryption.algorithm", "fs.s3a.server-side-encryption-algorithm",
+      "fs.s3a.acl.default", "fs.s3a.create.storage.class", "fs.s3a.requester.pays.enabled"
+    };
+
+    private final Object client;
+    private final ClassLoader loader;
+    private final Object[] target;
+    private final Object[] source;
+    private final ArrayList done = new ArrayList();
+    private boolean copies = true;
+
+    private UploadedParts(FileSystem store, Path from, Path to) throws ReflectiveOperationException {
+      loader = store.getClass().getClassLoader();
+      Object internals = store.getClass().getMethod("getS3AInternals", new Class[0])
+          .invoke(store, new Object[0]);
+      client = named("org.apache.hadoop.fs.s3a.S3AInternals")
+          .getMethod("getAmazonS3Client", new Class[] {String.class})
+          .invoke(internals, new Object[] {"copy in the store"});
+      Object[] place = {"bucket", bucket(to), "key", key(to)};
+      Object begun = ask("createMultipartUpload", "CreateMultipartUploadRequest", place, null);
+      Object[] upload = {"uploadId", get(begun, "uploadId")};
+      target = and(place, upload);
+      source = and(upload, new Object[] {
+        "sourceBucket", bucket(from), "sourceKey", key(from),
+        "destinationBucket", bucket(to), "destinationKey", key(to)
+      });
+    }
+
+    /**
+     * Begin an object that gets parts of another one. Null if the store does not do that: then its
+     * caller writes all bytes.
+     */
+    public static UploadedParts begin(Path from, Path to, Configuration conf) throws IOException {
+      FileSystem store = to.getFileSystem(conf);
+      if (!store.getClass().getName().equals(STORE) || !from.getFileSystem(conf).equals(store)
+          || !conf.getBoolean(SETTING, true)) {
+        return null;
+      }
+      for (String each : FOR_EACH_REQUEST) {
+        String value = store.getConf().get(each, "");
+        if (!value.isEmpty() && !value.equals("false")) {
+          return null;
+        }
+      }
+      try {
+        return new UploadedParts(store, from, to);
+      } catch (ReflectiveOperationException refused) {
+        return null;
+      }
+    }
+
+    /**
+     * Let the store copy a range, which has at least {@code LEAST} bytes. Returns up to where: if the
+     * store refuses, its caller uploads the rest.
+     */
+    public long copy(long start, long end) {
+      long at = start;
+      try {
+        // Equal parts, so that none is too small.
+        long parts = (end - start + MOST - 1) / MOST;
+        for (long i = 1; i <= parts && copies; i++) {
+          long next = start + (end - start) * i / parts;
+          Object[] range = {"copySourceRange", "bytes=" + at + "-" + (next - 1)};
+          Object[] what = and(and(source, range), numbered());
+          took(get(ask("uploadPartCopy", "UploadPartCopyRequest", what, null), "copyPartResult"));
+          at = next;
+        }
+      } catch (ReflectiveOperationException refused) {
+        copies = false;
+      }
+      return at;
+    }
+
+    /** Upload new bytes: at least {@code LEAST}, unless they are the last. */
+    public void add(byte[] bytes, int length) throws IOException {
+      byte[] sent = Arrays.copyOf(bytes, length);
+      try {
+        Object body = named(SDK + "core.sync.RequestBody")
+            .getMethod("fromBytes", new Class[] {byte[].class}).invoke(null, new Object[] {sent});
+        took(ask("uploadPart", "UploadPartRequest", and(target, numbered()), body));
+      } catch (ReflectiveOperationException error) {
+        throw failed(error);
+      }
+    }
+
+    /** Make the object of all parts. */
+    public void complete() throws IOException {
+      try {
+        Object all = made("CompletedMultipartUpload", new Object[] {"parts", done});
+        ask("completeMultipartUpload", "CompleteMultipartUploadRequest",
+            and(target, new Object[] {"multipartUpload", all}), null);
+      } catch (ReflectiveOperationException error) {
+        throw failed(error);
+      }
+    }
+
+    /** Leave nothing of the upload. If the store does not answer, its own clean-up does that. */
+    public void abort() {
+      try {
+        ask("abortMultipartUpload", "AbortMultipartUploadRequest", target, null);
+      } catch (ReflectiveOperationException unreachable) {
+        return;
+      }
+    }
+
+    /** Remember what the store says of a part. */
+    private void took(Object part) throws ReflectiveOperationException {
+      Object[] told = and(numbered(), new Object[] {"eTag", get(part, "eTag")});
+      for (String each : CHECKSUMS) {
+        String name = "checksum" + each;
+        try {
+          Object sum = get(part, name);
+          told = sum == null ? told : and(told, new Object[] {name, sum});
+        } catch (NoSuchMethodException older) {
+          continue;
+        }
+      }
+      done.add(made("CompletedPart", told));
+    }
+
+    private Object[] numbered() {
+      return new Object[] {"partNumber", Integer.valueOf(done.size() + 1)};
+    }
+
+    private Object ask(String method, String request, Object[] what, Object body)
+        throws ReflectiveOperationException {
+      Class type = named(MODEL + request);
+      Object given = made(request, what);
+      Class client = named(SDK + "services.s3.S3Client");
+      return body == null
+          ? client.getMethod(method, new Class[] {type}).invoke(this.client, new Object[] {given})
+          : client.getMethod(method, new Class[] {type, named(SDK + "core.sync.RequestBody")})
+              .invoke(this.client, new Object[] {given, body});
+    }
+
+    /** An object of the client's model from names and values in turns. */
+    private Object made(String name, Object[] what) throws ReflectiveOperationException {
+      Class type = named(MODEL + name + "$Builder");
+      Object builder = named(MODEL + name).getMethod("builder", new Class[0])
+          .invoke(null, new Object[0]);
+      for (int i = 0; i < what.length; i += 2) {
+        Class given = what[i + 1] instanceof ArrayList ? java.util.Collection.class
+            : what[i + 1].getClass();
+        type.getMethod((String) what[i], new Class[] {given})
+            .invoke(builder, new Object[] {what[i + 1]});
+      }
+      return type.getMethod("build", new Class[0]).invoke(builder, new Object[0]);
+    }
+
+    private Class named(String name) throws ClassNotFoundException {
+      return Class.forName(name, true, loader);
+    }
+
+    private static Object get(Object owner, String name) throws ReflectiveOperationException {
+      return owner.getClass().getMethod(name, new Class[0]).invoke(owner, new Object[0]);
+    }
+
+    private static Object[] and(Object[] some, Object[] more) {
+      Object[] all = Arrays.copyOf(some, some.length + more.length);
+      System.arraycopy(more, 0, all, some.length, more.length);
+      return all;
+    }
+
+    private static String bucket(Path path) {
+      return path.toUri().getHost() == null ? path.toUri().getAuthority() : path.toUri().getHost();
+    }
+
+    private static String key(Path path) {
+      return path.toUri().getPath().substring(1);
+    }
+
+    private IOException failed(ReflectiveOperationException error) {
+      Throwable cause =
+          error instanceof InvocationTargetException ? error.getCause() : error;
+      return new IOException("s3a://" + target[1] + "/" + target[3] + ": " + cause, cause);
     }
   }
 }

@@ -2,15 +2,23 @@ package shelduck.bridge.write;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.Serializable;
 import java.io.UncheckedIOException;
+import java.io.UnsupportedEncodingException;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
+import java.net.URLDecoder;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.BulkDelete;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.mapreduce.JobContext;
+import org.apache.hadoop.mapreduce.OutputCommitter;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
+import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
 import org.apache.parquet.column.ParquetProperties;
 import org.apache.parquet.format.Util;
 import org.apache.parquet.format.converter.ParquetMetadataConverter;
@@ -20,10 +28,12 @@ import org.apache.parquet.hadoop.metadata.ParquetMetadata;
 import org.apache.spark.SparkContext;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils;
 import org.apache.spark.sql.execution.datasources.OutputWriter;
 import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.CollectionAccumulator;
+import org.apache.spark.util.TaskFailureListener;
 import shelduck.bridge.python.TextRows;
 
 /** Makes a {@link ReportedWriter} for each file, whose name no other file of the write has. */
@@ -196,6 +206,153 @@ public class ReportedWriters extends OutputWriterFactory {
       Field found = owner.getClass().getDeclaredField(name);
       found.setAccessible(true);
       return found.get(owner);
+    }
+  }
+
+  /**
+   * Leaves files where tasks write them. Nobody sees them before the catalog names them, and
+   * {@link ReportedWriter} reports those of tasks that succeeded, so nothing has to be moved: on an
+   * object store, each move is a copy and several requests.
+   */
+  public static class LakeCommitter extends OutputCommitter {
+    public void setupJob(JobContext context) {}
+
+    public void setupTask(TaskAttemptContext context) {}
+
+    /**
+     * The driver is asked whether an attempt may succeed: if another one did, or the job has ended, the
+     * attempt fails and {@link AttemptFiles} deletes what it wrote.
+     */
+    public boolean needsTaskCommit(TaskAttemptContext context) {
+      return true;
+    }
+
+    public void commitTask(TaskAttemptContext context) {}
+
+    public void abortTask(TaskAttemptContext context) {}
+  }
+
+  /**
+   * The files that one attempt of a task began. If the attempt fails or is killed, it deletes them:
+   * nobody else knows where they are. {@link ReportedWriters.LakeCommitter} lets only one attempt of a task succeed.
+   */
+  public static class AttemptFiles implements TaskFailureListener {
+    private final ArrayList paths = new ArrayList();
+    private final Path root;
+    private final Configuration conf;
+
+    public AttemptFiles(Configuration conf) {
+      // All files are below the directory in which that of the write is.
+      this.root = new Path(conf.get(FileOutputFormat.OUTDIR)).getParent();
+      this.conf = conf;
+      TaskContext.get().addTaskFailureListener(this);
+    }
+
+    public void add(String path) {
+      paths.add(new Path(path));
+    }
+
+    public void onTaskFailure(TaskContext context, Throwable error) {
+      // Unlike `delete`, it leaves no marker of an empty directory on S3.
+      try {
+        BulkDelete deletion = root.getFileSystem(conf).createBulkDelete(root);
+        int page = deletion.pageSize();
+        for (int i = 0; i < paths.size(); i += page) {
+          deletion.bulkDelete(new ArrayList(paths.subList(i, Math.min(i + page, paths.size()))));
+        }
+      } catch (IOException unreachable) {
+        // Each further page would be tried in vain for a minute. The search for orphans finds them.
+        return;
+      }
+    }
+  }
+
+  /**
+   * Where the files of a write into partitions stay: in the directories that DuckDB would choose, below
+   * that of the table, under names that begin with the name of the write. Spark would put them below
+   * the directory of the write, in directories whose names {@code partition_keys.py} makes. Python
+   * checks each place, so a place that is not DuckDB's costs a copy.
+   */
+  public static class FinalPlaces implements Serializable {
+    /** An option of a write: a row of the names of the keys, encoded as in a path; "" for none. */
+    public static final String OPTION = "shelduck.partition.names";
+    /** These two are also in {@code partition_keys.py}. */
+    private static final String MARK = "\u0001";
+    private static final String PERCENT = "~";
+    private static final String HEX = "0123456789ABCDEF";
+    private static final String PARQUET = ".parquet";
+
+    private final String[] names;
+
+    public FinalPlaces(String option) {
+      this.names = (String[]) TextRows.rows(option).get(0);
+    }
+
+    /** The directories between that of the write and a file, as Spark makes them. */
+    public String working(String path) {
+      int end = path.lastIndexOf('/');
+      return path.substring(above(path, names.length) + 1, end);
+    }
+
+    /** The directory of the table. */
+    public String root(String path) {
+      return path.substring(0, above(path, names.length + 1));
+    }
+
+    /** The last place of a file below the directory of the table. {@code own} no other file has. */
+    public String below(String path, String own) {
+      int end = above(path, names.length);
+      String write = path.substring(above(path, names.length + 1) + 1, end);
+      String[] parts = working(path).split("/");
+      StringBuilder place = new StringBuilder();
+      for (int i = 0; i < names.length; i++) {
+        if (names[i].length() > 0) {
+          place.append(names[i]).append('=').append(text(parts[i])).append('/');
+        }
+      }
+      return place.append(write).append('-').append(own).append(kind(path)).append(PARQUET).toString();
+    }
+
+    /** What a {@link ChangeWriter} puts at the end of a name. */
+    private static String kind(String path) {
+      return path.endsWith(ChangeWriter.ORIGINS + PARQUET) ? ChangeWriter.ORIGINS
+          : path.endsWith(ChangeWriter.NEW + PARQUET) ? ChangeWriter.NEW : "";
+    }
+
+    /** The index of the slash above so many directories. */
+    private static int above(String path, int directories) {
+      int at = path.lastIndexOf('/');
+      for (int i = 0; i < directories; i++) {
+        at = path.lastIndexOf('/', at - 1);
+      }
+      return at;
+    }
+
+    private static String text(String directory) {
+      String text =
+          ExternalCatalogUtils.unescapePathName(directory.substring(directory.indexOf('=') + 1));
+      try {
+        String value = text.startsWith(MARK)
+            ? URLDecoder.decode(text.substring(1).replace(PERCENT, "%"), "UTF-8") : text;
+        return quoted(value.getBytes("UTF-8"));
+      } catch (UnsupportedEncodingException never) {
+        throw new IllegalStateException(never);
+      }
+    }
+
+    private static String quoted(byte[] bytes) {
+      StringBuilder text = new StringBuilder();
+      for (byte each : bytes) {
+        int b = each & 0xFF;
+        boolean plain = (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') || (b >= '0' && b <= '9')
+            || b == '_' || b == '.' || b == '-' || b == '~';
+        if (plain) {
+          text.append((char) b);
+        } else {
+          text.append('%').append(HEX.charAt(b >> 4)).append(HEX.charAt(b & 15));
+        }
+      }
+      return text.toString();
     }
   }
 }
