@@ -16,8 +16,8 @@ from shelduck.model.tables.writable import shadow_name
 from shelduck.model.types.data_types import Primitive
 from shelduck.read.table_rows import TableRows
 from shelduck.write.changes.delete import deleted, truncate_rows
+from shelduck.write.changes.inlining import Placing
 from shelduck.write.changes.overwrite import overwrite_table
-from shelduck.write.changes.update import Replacing
 from shelduck.write.deletes.delete_files import DeadRows
 from shelduck.write.parquet.write import (
     NEW_ROWS,
@@ -259,7 +259,7 @@ class StandInSpark:
         if not folded:
             return truncate_rows(None, rows)
         return overwrite_table(
-            None, rows, Rows(tuple(folded[0]), folded), Replacing(show_progress=False)
+            None, rows, Rows(tuple(folded[0]), folded), Placing(show_progress=False)
         )
 
 

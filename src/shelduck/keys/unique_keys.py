@@ -28,18 +28,12 @@ from shelduck.model.tables.keys import TableKeys, folds, table_keys
 from shelduck.model.tables.schema import Path, SnapshotId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.scan.matching import Where
-from shelduck.read.scan.scan_frames import Origin
+from shelduck.read.scan.scan_frames import ORIGINS, Origin
 from shelduck.read.table_rows import TableRows, table_rows
 from shelduck.write.changes.append import appended, write_rows
-from shelduck.write.changes.delete import ORIGINS, deleted
-from shelduck.write.changes.inlining import moved_to_catalog
-from shelduck.write.changes.update import (
-    Replacing,
-    RowRules,
-    Versions,
-    require_free_names,
-    write_versions,
-)
+from shelduck.write.changes.delete import deleted
+from shelduck.write.changes.inlining import Placing, moved_to_catalog
+from shelduck.write.changes.update import RowRules, Versions, require_free_names, write_versions
 from shelduck.write.hooks import stage_rows
 from shelduck.write.merge.folding import GONE, Folding
 from shelduck.write.merge.key_ranges import near_keys
@@ -153,7 +147,7 @@ def _refuse(found: tuple[object, ...], table: TableVersion, what: str) -> None:
 
 
 def load_rows(
-    folding: Folding, spark: SparkSession, rows: TableRows, new: DataFrame, how: Replacing
+    folding: Folding, spark: SparkSession, rows: TableRows, new: DataFrame, how: Placing
 ) -> Loaded:
     """Return the load of ``new`` into a UNIQUE or AGGREGATE table; nothing is committed.
 
@@ -171,10 +165,7 @@ def load_rows(
         return Loaded(Done(rows.table))
     if not found.versions.counts.rows:
         return Loaded(deleted(rows, {}, ()))
-    done = write_versions(
-        spark, rows, found.versions, limits=how.limits, show_progress=how.show_progress
-    )
-    return Loaded(done, found.rows)
+    return Loaded(write_versions(spark, rows, found.versions, how), found.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +236,7 @@ def _versions(counts: Counts, matched: DataFrame, fresh: DataFrame | None) -> Ve
     )
 
 
-def _first(spark: SparkSession, folding: Folding, new: DataFrame, how: Replacing) -> Loaded:
+def _first(spark: SparkSession, folding: Folding, new: DataFrame, how: Placing) -> Loaded:
     """Return the load into a table without rows: nothing is kept, and nothing is looked up."""
     table = folding.table
     alive = alive_rows(folding.folded(new), folding)
@@ -316,7 +307,7 @@ def _fold(
     dead = keep(rows_of_keys(found, folding, None, among=shared(again.rows, again.count)))
     counts = Counts(updated=again.count, deleted=dead.count - again.count)
     versions = Versions(counts, updated=again.rows, dead=dead.rows)
-    return write_versions(spark, rows, versions, show_progress=unit.state.show_progress)
+    return write_versions(spark, rows, versions, Placing(show_progress=unit.state.show_progress))
 
 
 def told_of_keys(

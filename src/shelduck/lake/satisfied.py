@@ -73,7 +73,7 @@ def _require(
     known = constraints_of(table.properties, table.full_name)
     frame = rows.frame(state.spark)
     if is_empty and COMPUTED in table.properties:
-        ruled(frame, table, lambda _: False, Assigning.into(table, str).fitting)
+        ruled(frame, table, lambda _: False, Assigning.into(table).fitting)
     # One that the same ALTER drops again is not among them.
     for constraint in filter(None, map(known.find, constraints)):
         if is_empty:

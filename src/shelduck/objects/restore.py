@@ -39,7 +39,7 @@ from shelduck.text.query.travel import read_time
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.parts import OfTable
 from shelduck.write.changes.delete import file_deletes
-from shelduck.write.changes.inlining import NOTHING_INLINED, Limits, limits_of, moved_to_catalog
+from shelduck.write.changes.inlining import Placing, moved_to_catalog, placing
 from shelduck.write.deletes.delete_files import write_delete_files
 from shelduck.write.hooks import carry_out_rows
 from shelduck.write.parquet.replacing import later_rows, lost_rows
@@ -139,13 +139,7 @@ class RestoreVerbs(TableHandle):
         if found.alteration is not None:
             workspace.alter_table(_with_todays_rollups(found.alteration))
         target = workspace.table(self.name)
-        return restore_rows(
-            self._state.spark,
-            found,
-            target,
-            limits=limits_of(self._state.store, target),
-            show_progress=self._state.show_progress,
-        )
+        return restore_rows(self._state.spark, found, target, placing(self._state, target))
 
     def _restoration(
         self, unit: UnitOfWork, version: int | None, timestamp: str | datetime | None
@@ -241,12 +235,7 @@ def plan_restore(state: LakeState, now: TableVersion, then: TableVersion) -> Res
 
 
 def restore_rows(
-    spark: SparkSession,
-    found: Restoration,
-    target: TableVersion,
-    *,
-    limits: Limits = NOTHING_INLINED,
-    show_progress: bool | None = None,
+    spark: SparkSession, found: Restoration, target: TableVersion, how: Placing
 ) -> Done:
     """Write the rows of a restoration; nothing is committed.
 
@@ -260,10 +249,10 @@ def restore_rows(
         deletes, removed = _deletes(spark, found)
         paths += [f.delete_file.path for f in deletes if f.delete_file is not None]
         if found.has_losses:
-            with write_progress(spark, table.full_name, show=show_progress) as progress:
+            with write_progress(spark, table.full_name, show=how.show_progress) as progress:
                 rows = lost_rows(spark, found.feed, found.then.snapshot.id, ROW_ID_COLUMN)
-                how = Writing(lineage=(ROW_ID_COLUMN,))
-                written = write_files(spark, rows, target, how, progress=progress)
+                own = Writing(lineage=(ROW_ID_COLUMN,))
+                written = write_files(spark, rows, target, own, progress=progress)
             paths += [f.path for f in written.files]
             counts = Counts(inserted=written.rows, files=len(written.files), bytes=written.bytes)
             if written.files:
@@ -274,7 +263,7 @@ def restore_rows(
     looked = DeleteRows(table, tuple(deletes), found.inlined)
     counts += Counts(deleted=removed + len(found.inlined))
     done = Done(target, (looked, *changes), tuple(paths), counts)
-    return replace(moved_to_catalog(done, limits.new), table=table)
+    return replace(moved_to_catalog(done, how.limits.new), table=table)
 
 
 def _deletes(spark: SparkSession, found: Restoration) -> tuple[list[FileDeletes], int]:

@@ -44,8 +44,8 @@ from shelduck.rollups.rollup_tables import (
     rollups_of,
     settling,
 )
+from shelduck.write.changes.inlining import Placing
 from shelduck.write.changes.overwrite import overwrite_table
-from shelduck.write.changes.update import Replacing
 
 _REFOLDED = "__folded"
 _RUNNING = frozenset({JobState.RUNNING})
@@ -118,9 +118,7 @@ def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Co
         # Others may have renamed columns while it was filled.
         names = [_made_of(found)[f.id].name for f in after.table.columns]
         left = folded.select(*map(backticked, names)).toDF(*after.table.columns.names)
-        done = overwrite_table(
-            state.spark, after, left, Replacing(show_progress=state.show_progress)
-        )
+        done = overwrite_table(state.spark, after, left, Placing(show_progress=state.show_progress))
         unit.own(done)
         unit.stage(done)
         for other in list(rollups_of(unit, base)):

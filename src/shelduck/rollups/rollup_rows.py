@@ -21,15 +21,19 @@ from shelduck.model.tables.rollup import Measure, Rollup, RollupColumn, definiti
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
+from shelduck.read.scan.scan_frames import ORIGINS
 from shelduck.read.table_rows import TableRows
 from shelduck.write.changes.append import append_rows
-from shelduck.write.changes.delete import ORIGINS, truncate_rows
+from shelduck.write.changes.delete import truncate_rows
+from shelduck.write.changes.inlining import Placing
 from shelduck.write.changes.overwrite import overwrite_table
-from shelduck.write.changes.update import Replacing, Versions, row_rules, write_versions
+from shelduck.write.changes.update import Versions, row_rules, write_versions
 from shelduck.write.merge.folding import GONE, ORDER, Folding
 from shelduck.write.merge.key_ranges import key_ends
 from shelduck.write.merge.load_rows import ordered, without_rows
 from shelduck.write.parquet.kept import keep, shared
+
+_SILENT = Placing(show_progress=False)
 
 
 def added(spark: SparkSession, rows: TableRows, rollup: RollupRows, loaded: Loaded) -> Done:
@@ -37,9 +41,9 @@ def added(spark: SparkSession, rows: TableRows, rollup: RollupRows, loaded: Load
     parts = rollup.parts(_loaded_rows(spark, rollup.base, rows, loaded))
     rules = row_rules(rollup.table)
     if rules is None:
-        return append_rows(spark, parts, rows.table, show_progress=False)
+        return append_rows(spark, parts, rows.table, _SILENT)
     new = ordered(parts, GONE if GONE in parts.columns else None)
-    return rules.load(spark, rows, new, Replacing(show_progress=False)).done
+    return rules.load(spark, rows, new, _SILENT).done
 
 
 def made_anew(spark: SparkSession, rows: TableRows, rollup: RollupRows, base: TableRows) -> Done:
@@ -47,7 +51,7 @@ def made_anew(spark: SparkSession, rows: TableRows, rollup: RollupRows, base: Ta
     frame = base.frame(spark)
     if not base.files and not any(part.rows for part in base.inlined):
         return truncate_rows(spark, rows)
-    return overwrite_table(spark, rows, rollup.parts(frame), Replacing(show_progress=False))
+    return overwrite_table(spark, rows, rollup.parts(frame), _SILENT)
 
 
 def followed(
@@ -81,7 +85,7 @@ def followed(
         inserted=content.rows if counts.inserted else None,
         dead=dead.rows if counts.deleted else None,
     )
-    return write_versions(spark, rows, versions, show_progress=False)
+    return write_versions(spark, rows, versions, _SILENT)
 
 
 def touched_rows(spark: SparkSession, before: TableRows, after: TableRows) -> list[DataFrame]:

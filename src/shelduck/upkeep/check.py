@@ -205,7 +205,7 @@ class _Checker:
             frame = rows.frame(self.state.spark, origins=(Origin.ROW_ID,))
             for wrong in wrong_rows(frame, rows.table, _live(rows), key):
                 yield Problem(full, "rows", full, wrong, _LOOK)
-            fitting = Assigning.into(rows.table, str).fitting
+            fitting = Assigning.into(rows.table).fitting
             broken = (*violations(frame, rows.table), *wrong_values(frame, rows.table, fitting))
             for wrong in broken:
                 yield Problem(full, "rows", full, wrong, _CORRECT)

@@ -33,10 +33,9 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked, quote_name
 from shelduck.model.types.data_types import Member
 from shelduck.read.table_rows import TableRows
-from shelduck.text.ddl.defaults import expression_for_spark
 from shelduck.write.changes.append import append_rows
-from shelduck.write.changes.inlining import limits_of
-from shelduck.write.changes.update import Replacing, row_rules
+from shelduck.write.changes.inlining import placing
+from shelduck.write.changes.update import row_rules
 from shelduck.write.hooks import carry_out_rows, settled_rows, stage_rows
 from shelduck.write.merge.load_rows import ordered
 from shelduck.write.schema_evolution import evolved, evolved_rows, require_expected, telling_plan
@@ -206,23 +205,14 @@ def load(unit: UnitOfWork, name: TableName, df: DataFrame, how: Manner = Manner(
 def _loaded(
     unit: UnitOfWork, rows: TableRows, df: DataFrame, how: Manner, sign: str | None
 ) -> Loaded:
-    spark, show, table = unit.state.spark, unit.state.show_progress, rows.table
-    limits = limits_of(unit.state.store, table)
+    spark, table = unit.state.spark, rows.table
+    placed = placing(unit.state, table, by_position=how.by_position)
     rules = row_rules(table)
     if rules is None:
-        done = append_rows(
-            spark,
-            df,
-            table,
-            by_position=how.by_position,
-            in_one_task=how.in_one_task,
-            show_progress=show,
-            limits=limits,
-        )
-        return Loaded(done)
-    keep, render = () if sign is None else (sign,), expression_for_spark
-    fitting = assign(df, table, render_expression=render, by_position=how.by_position, keep=keep)
-    return rules.load(spark, rows, ordered(fitting, sign), Replacing(how.by_position, limits, show))
+        return Loaded(append_rows(spark, df, table, placed, in_one_task=how.in_one_task))
+    keep = () if sign is None else (sign,)
+    fitting = assign(df, table, by_position=how.by_position, keep=keep)
+    return rules.load(spark, rows, ordered(fitting, sign), placed)
 
 
 def _with_sign_last(
@@ -263,10 +253,8 @@ def _written(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Ma
                 state.spark,
                 fitting,
                 target,
-                by_position=rows.by_position,
+                placing(state, target, by_position=rows.by_position),
                 in_one_task=how.in_one_task,
-                show_progress=state.show_progress,
-                limits=limits_of(state.store, target),
                 register=writer.register,
             )
     except BaseException:

@@ -22,9 +22,9 @@ from shelduck.read.scan.expect import expected_members
 from shelduck.read.scan.matching import Column, Condition, Where, require_condition
 from shelduck.read.table_rows import TableRows
 from shelduck.write.changes.delete import delete_rows, truncate_rows
-from shelduck.write.changes.inlining import limits_of
+from shelduck.write.changes.inlining import limits_of, placing
 from shelduck.write.changes.overwrite import overwrite_partitions, overwrite_table, overwrite_where
-from shelduck.write.changes.update import Replacing, merge_rows, update_rows
+from shelduck.write.changes.update import merge_rows, update_rows
 from shelduck.write.hooks import carry_out_rows, changed_rows, settled_rows
 from shelduck.write.merge.merge_clauses import (
     Merge,
@@ -201,7 +201,7 @@ class EditVerbs(TableHandle):
         state = self._state
 
         def write(rows: TableRows) -> Done:
-            how = Replacing(by_position, limits_of(state.store, rows.table), state.show_progress)
+            how = placing(state, rows.table, by_position=by_position)
             new = df
             if evolution.rescue is not None:
                 new, _ = rescue_rows(df, rows.table, evolution.rescue)
@@ -231,8 +231,7 @@ def delete_from(unit: UnitOfWork, rows: TableRows, where: Where) -> Done:
 
 def update_in(state: LakeState, rows: TableRows, values: Sequence[SetValue], where: Where) -> Done:
     """Set values in the rows for which a condition is true."""
-    limits, show = limits_of(state.store, rows.table), state.show_progress
-    return update_rows(state.spark, rows, values, where, limits=limits, show_progress=show)
+    return update_rows(state.spark, rows, values, where, placing(state, rows.table))
 
 
 def merge_into(state: LakeState, rows: TableRows, source: DataFrame, merge: Merge) -> Done:
@@ -246,8 +245,7 @@ def merge_into(state: LakeState, rows: TableRows, source: DataFrame, merge: Merg
     evolution = replace(evolution, expects=merge.expects)
 
     def write(rows: TableRows) -> Done:
-        limits, show = limits_of(state.store, rows.table), state.show_progress
-        return merge_rows(state.spark, rows, source, merge, limits=limits, show_progress=show)
+        return merge_rows(state.spark, rows, source, merge, placing(state, rows.table))
 
     return evolving(state, rows, given, evolution, write)
 

@@ -317,7 +317,7 @@ def _assigned(rows: DataFrame, shadow: Shadow, using: str) -> Column:
     """Return the result of an expression as a nested column, with struct fields by name."""
     [given] = rows.select(_expression(using)).schema
     demand = Demand("the result of USING", "give every field, NULL if it has no value")
-    assigning = Assigning(f"the job that changes {shadow.old.name}", str, demand)
+    assigning = Assigning(f"the job that changes {shadow.old.name}", demand)
     step = assigning.step(given.dataType, shadow.field, shadow.old.name)
     assigning.finish()
     made = _expression(using)

@@ -23,14 +23,14 @@ def table_of(schema: Schema) -> TableVersion:
 
 
 def assigned(spark: Any, query: str, schema: Schema, **options: Any) -> list[tuple[Any, ...]]:
-    frame = assign(spark.sql(query), table_of(schema), render_expression=str, **options)
+    frame = assign(spark.sql(query), table_of(schema), **options)
     return [tuple(row) for row in frame.collect()]
 
 
 def refused(spark: Any, query: str, schema: Schema, **options: Any) -> list[str]:
     """The differences that one error names, before anything runs."""
     with pytest.raises(InvalidRequest) as caught:
-        assign(spark.sql(query), table_of(schema), render_expression=str, **options)
+        assign(spark.sql(query), table_of(schema), **options)
     first, *rest = str(caught.value).split("\n  - ")
     assert first == "the rows do not fit main.t:"
     return rest
@@ -38,7 +38,7 @@ def refused(spark: Any, query: str, schema: Schema, **options: Any) -> list[str]
 
 def failed(spark: Any, query: str, schema: Schema) -> str:
     """What stops the job that computes the rows."""
-    frame = assign(spark.sql(query), table_of(schema), render_expression=str)
+    frame = assign(spark.sql(query), table_of(schema))
     with pytest.raises(PySparkException) as caught:
         frame.collect()
     found = failure_of(caught.value)
@@ -254,7 +254,7 @@ def test_an_instant_is_the_default_whatever_the_session_zone(spark):
     schema = with_default(schema, "c", Default("2024-01-01 00:00:00+02"))
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
-        frame = assign(spark.sql("SELECT 1 id"), table_of(schema), render_expression=str)
+        frame = assign(spark.sql("SELECT 1 id"), table_of(schema))
         [(found,)] = frame.selectExpr("unix_seconds(c)").collect()
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")

@@ -47,7 +47,7 @@ def door(request, monkeypatch) -> str:
 
 
 def written(spark, lake: HandMadeLake, table: TableVersion, query: str) -> WrittenFiles:
-    rows = assign(spark.sql(query), table, render_expression=str).coalesce(1)
+    rows = assign(spark.sql(query), table).coalesce(1)
     return write_files(spark, rows, table)
 
 
@@ -143,7 +143,7 @@ def test_duckdb_reads_what_was_written_nulls_and_extremes_too(spark, lake, door)
         for place in (0, 1)
     )
     nulls = ", ".join(f"NULL {name}" for name in names)
-    rows = [assign(spark.sql(f"SELECT {n} n, {row}"), table, render_expression=str)
+    rows = [assign(spark.sql(f"SELECT {n} n, {row}"), table)
             for n, row in enumerate((first, nulls, second))]  # fmt: skip
     lake.publish("t", write_files(spark, rows[0].union(rows[1]).union(rows[2]), table).files)
     with lake.oracle() as oracle:
@@ -351,9 +351,7 @@ def test_footer_size_is_the_length_that_the_file_tells(spark, lake, door):
 def test_no_rows_leave_no_file_and_no_directory(spark, lake, door):
     for name, kind in (("t", "int64"), ("l", "int[]")):
         table = table_version(lake, name, columns(c=kind))
-        none = assign(
-            spark.range(1).where("id < 0").selectExpr("null c"), table, render_expression=str
-        )
+        none = assign(spark.range(1).where("id < 0").selectExpr("null c"), table)
 
         assert write_files(spark, none, table).files == ()
         assert list(Path(table.path).glob("*")) == []
@@ -372,7 +370,7 @@ def test_tasks_without_rows_leave_no_file(spark, lake, door):
 def test_a_failed_write_leaves_nothing(spark, lake, door, kind):
     table = table_version(lake, "t", columns(c=f"{kind} not null"))
     value = "if(id = 7, null, id)" if kind == "int64" else "if(id = 7, null, array(id))"
-    rows = assign(spark.range(10).selectExpr(f"{value} c"), table, render_expression=str)
+    rows = assign(spark.range(10).selectExpr(f"{value} c"), table)
 
     with pytest.raises(InvalidRequest, match=r"^column c of main\.t is NOT NULL, got NULL$"):
         write_files(spark, rows, table)

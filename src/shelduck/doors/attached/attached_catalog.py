@@ -35,7 +35,6 @@ from shelduck.model.text.names import schema_names, shown_schema
 from shelduck.objects.catalog_verbs import CatalogVerbs
 from shelduck.objects.table import Table
 from shelduck.objects.targets import relation_frame
-from shelduck.text.ddl.defaults import expression_for_spark
 from shelduck.text.ddl.partitioning import partition_keys
 from shelduck.text.ddl.sorting import sort_keys
 from shelduck.text.tokens.parts import NamedTable, Relation
@@ -256,10 +255,7 @@ class AttachedLake:
         keys = [
             k for k in named_keys(found.partition, found.columns) if k.transform.kind == IDENTITY
         ]
-        return (
-            planned.write_schema(found.columns, expression_for_spark).json(),
-            *(k.column for k in keys),
-        )
+        return (planned.write_schema(found.columns).json(), *(k.column for k in keys))
 
     def _table(self, namespace: str, name: str) -> Table:
         return Table(self.state, self._name(namespace, name))

@@ -34,6 +34,7 @@ from shelduck.model.tables.schema import Field, Schema
 from shelduck.model.text.names import quote_name, quote_text, split_name
 from shelduck.objects.table import Table
 from shelduck.read.scan.matching import Column
+from shelduck.text.ddl.defaults import expression_for_spark
 from shelduck.write.merge.merge_clauses import MergeAction, MergeClause, When
 
 CHECKPOINT = "checkpointLocation"
@@ -185,18 +186,17 @@ def _without(options: Mapping[str, str], known: Sequence[str]) -> dict[str, str]
     return {name: value for name, value in options.items() if name.lower() not in lowered}
 
 
-def write_schema(columns: Schema, render_expression: Callable[[str], str]) -> T.StructType:
+def write_schema(columns: Schema) -> T.StructType:
     """Return the columns, all of them nullable, as those of a table to write to.
 
-    The lake, which sees the rows next, checks whether a column accepts NULL. ``render_expression``
-    converts the text of a default that is an expression (DuckDB's SQL) to Spark's SQL.
+    The lake, which sees the rows next, checks whether a column accepts NULL.
     """
     found = T.StructType()
     for column in columns.fields:
         kind = spark_type(column.type, column.name)
         metadata = None
         if column.default is not None:
-            text = _default(column, kind, render_expression)
+            text = _default(column, kind)
             # For Spark, a column has a default if it has both. The second one is for existing rows,
             # which do not matter for a table that is only written to.
             metadata = {"CURRENT_DEFAULT": text, "EXISTS_DEFAULT": "NULL"}
@@ -220,7 +220,7 @@ def _unlike(kind: T.DataType) -> T.DataType:
     return kind
 
 
-def _default(column: Field, kind: T.DataType, render_expression: Callable[[str], str]) -> str:
+def _default(column: Field, kind: T.DataType) -> str:
     """Return the SQL of a column's default; without one, SQL that fails the write."""
     default = column.default
     assert default is not None
@@ -228,7 +228,7 @@ def _default(column: Field, kind: T.DataType, render_expression: Callable[[str],
     try:
         if default.literal:
             return default_text(column.leaf, default.text, column.name)
-        return f"CAST({render_expression(default.text)} AS {name})"
+        return f"CAST({expression_for_spark(default.text)} AS {name})"
     except ShelduckError as error:
         told = f"{MARK}column {column.name!r} is missing and its default fails: {error}"
         return f"CAST(raise_error({quote_text(told)}) AS {name})"

@@ -24,8 +24,7 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import is_writable
 from shelduck.model.text.names import backticked, quote_name
 from shelduck.model.types.data_types import Leaf, Text
-
-RenderExpression = Callable[[str], str]
+from shelduck.text.ddl.defaults import expression_for_spark
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +47,19 @@ class AssignStep:
 
 
 def assign(
-    df: DataFrame,
-    table: TableVersion,
-    *,
-    render_expression: RenderExpression,
-    by_position: bool = False,
-    keep: Sequence[str] = (),
+    df: DataFrame, table: TableVersion, *, by_position: bool = False, keep: Sequence[str] = ()
 ) -> DataFrame:
     """Return the rows of ``df`` in the columns, order and Spark types of ``table``.
 
     Columns are matched by name without case, or by position; struct fields always by name. Columns
-    that the DataFrame lacks get their default. ``render_expression`` converts the text of a default
-    that is an expression (DuckDB's SQL) to Spark's SQL. One InvalidRequest lists every difference
-    in types or names before anything runs. A single value that does not fit, or a null in a NOT
+    that the DataFrame lacks get their default. One InvalidRequest lists every difference in types
+    or names before anything runs. A single value that does not fit, or a null in a NOT
     NULL column, fails the job that writes the rows (see `failure_of`). ``keep`` is the last
     column of ``df`` if it marks rows that are not written: it follows those of the table.
     """
     given = T.StructType(df.schema.fields[: len(df.columns) - len(keep)])
     source = df.toDF(*[f"c{n}" for n in range(len(given))], *keep)
-    assigning = Assigning.into(table, render_expression)
+    assigning = Assigning.into(table)
     positions = (
         assigning.by_position(given, table.columns.fields)
         if by_position
@@ -127,21 +120,18 @@ class Assigning:
     """
 
     table: str
-    render_expression: RenderExpression
     demand: Demand | None = None
     computed: ComputedColumns | None = None
     problems: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
 
     @classmethod
-    def into(
-        cls, table: TableVersion, render: RenderExpression, demand: Demand | None = None
-    ) -> Assigning:
+    def into(cls, table: TableVersion, demand: Demand | None = None) -> Assigning:
         """Return an assignment to the columns of a table, some of which it may compute itself."""
         computed = None
         if COMPUTED in table.properties:
             computed = computed_of(table.properties, table.full_name)
-        return cls(table.full_name, render, demand, computed)
+        return cls(table.full_name, demand, computed)
 
     def by_name(self, given: T.StructType, columns: tuple[Field, ...]) -> list[int | None]:
         """Return the index of each column among the given ones, by name; None if it is missing."""
@@ -215,7 +205,7 @@ class Assigning:
             if default.literal:
                 return store_rules.default_value(target.shape, default.text, target.name)
             what, way_out = f"the default of {path}", "set another default"
-            expression = stored(self.render_expression(default.text), what, way_out)
+            expression = stored(expression_for_spark(default.text), what, way_out)
             return column_of(expression).cast(self._spark_type(target))
         except ShelduckError as error:
             self.problems.append(f"column {path} is missing and its default fails: {error}")

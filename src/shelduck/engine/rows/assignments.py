@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import Named, Sql, select_named
-from shelduck.engine.rows.assign import Assigning, Demand, RenderExpression, has_rules
+from shelduck.engine.rows.assign import Assigning, Demand, has_rules
 from shelduck.engine.rows.table_rules import ruled
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
@@ -140,13 +140,7 @@ class Assignments:
         return F.col(now[place]) if self.values[number].keeps else None
 
 
-def updated_rows(
-    matches: DataFrame,
-    assignments: Assignments,
-    *,
-    keep: Sequence[str],
-    render_expression: RenderExpression,
-) -> DataFrame:
+def updated_rows(matches: DataFrame, assignments: Assignments, *, keep: Sequence[str]) -> DataFrame:
     """Return the rows after the assignments: the table's columns, then those to ``keep``.
 
     ``matches`` are rows of the table. A value that does not fit fails the job that computes it (see
@@ -164,7 +158,7 @@ def updated_rows(
     ]
     kept = [Named(name, backticked(name)) for name in keep]
     found = select_named(matches, today + kept + values)
-    assigning = Assigning.into(table, render_expression, _EVERY_FIELD)
+    assigning = Assigning.into(table, _EVERY_FIELD)
     types = {f.name: f for f in found.schema.fields}
     changed = assignments.columns(assigning, types, names, now)
     assigning.finish()

@@ -44,7 +44,7 @@ from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.parts import OfTable, SchemaName, Statement
 from shelduck.write.appending import load
 from shelduck.write.changes.append import append_rows
-from shelduck.write.changes.inlining import limits_of
+from shelduck.write.changes.inlining import placing
 from shelduck.write.hooks import carry_out_rows
 from shelduck.write.row_verbs import RowVerbs
 from shelduck.write.statement.row_sources import read_partition_spec
@@ -250,14 +250,8 @@ def _created(
         assert rows is not None
         if folds(made) and not is_copy:
             return load(unit, name, rows)
-        return append_rows(
-            runner.state.spark,
-            rows,
-            made,
-            show_progress=runner.state.show_progress,
-            limits=limits_of(runner.state.store, made),
-            is_copy=is_copy,
-        )
+        how = placing(runner.state, made)
+        return append_rows(runner.state.spark, rows, made, how, is_copy=is_copy)
 
     try:
         if rows is None:

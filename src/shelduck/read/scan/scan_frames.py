@@ -66,6 +66,10 @@ class Origin(StrEnum):
     SNAPSHOT_ID = "__shelduck_origin_snapshot_id"
 
 
+ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION)
+"""Those of rows that a statement changes."""
+
+
 Local = Callable[[Sequence[Field], Sequence[Origin]], DataFrame]
 
 

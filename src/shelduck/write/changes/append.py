@@ -19,8 +19,7 @@ from shelduck.model.tables.computed import COMPUTED, identity_of
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import shadow_name
 from shelduck.model.text.names import backticked
-from shelduck.text.ddl.defaults import expression_for_spark
-from shelduck.write.changes.inlining import NOTHING_INLINED, Limits, moved_to_catalog
+from shelduck.write.changes.inlining import Limits, Placing, moved_to_catalog
 from shelduck.write.parquet.kept import keep
 from shelduck.write.parquet.origins import MARKS
 from shelduck.write.parquet.small import small_rows
@@ -40,39 +39,35 @@ def append_rows(
     spark: SparkSession,
     rows: DataFrame,
     table: TableVersion,
+    how: Placing,
     *,
-    by_position: bool = False,
-    show_progress: bool | None = None,
-    limits: Limits = NOTHING_INLINED,
     in_one_task: bool = False,
     register: Register | None = None,
     is_copy: bool = False,
 ) -> Done:
     """Write rows as new files of a table and return what was written; nothing is committed.
 
-    Few rows are kept for the catalog instead, as ``limits`` say, and no file is left. If Spark's
+    Few rows are kept for the catalog instead, as ``how`` says, and no file is left. If Spark's
     plan already contains them, they are taken without a Spark job. ``register`` is called
     before files are written. Those of a copy have the table's columns, and stay as they are.
 
     Raises InvalidRequest, before any work if names or types do not fit, and while writing if a
     value does not fit; no file is left then.
     """
-    fitting, render = rows, expression_for_spark
-    if not is_copy:
-        fitting = assign(rows, table, render_expression=render, by_position=by_position)
+    fitting = rows if is_copy else assign(rows, table, by_position=how.by_position)
     if COMPUTED in table.properties and not is_copy:
-        fitting = with_numbers(fitting, table, limits)
-    if limits.new:
-        batch = small_rows(fitting, table, limits.new)
+        fitting = with_numbers(fitting, table, how.limits)
+    if how.limits.new:
+        batch = small_rows(fitting, table, how.limits.new)
         if batch is not None and batch.can_be_kept:
             return inlined(table, batch)
     if in_one_task:
         fitting = fitting.coalesce(1)
     if register is not None:
         table = register(table)
-    with write_progress(spark, table.full_name, show=show_progress) as progress:
+    with write_progress(spark, table.full_name, show=how.show_progress) as progress:
         done = appended(table, write_rows(spark, fitting, table, progress=progress))
-    return moved_to_catalog(done, limits.new)
+    return moved_to_catalog(done, how.limits.new)
 
 
 def write_rows(

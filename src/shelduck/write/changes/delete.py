@@ -11,12 +11,10 @@ from shelduck.lake.done import Counts, Done
 from shelduck.model.changes.change import DeleteRows, FileDeletes
 from shelduck.model.files.data_file import deletes_seen
 from shelduck.read.scan.matching import row_ids
-from shelduck.read.scan.scan_frames import Origin
+from shelduck.read.scan.scan_frames import ORIGINS
 from shelduck.read.table_rows import TableRows
 from shelduck.write.deletes.delete_files import DeadRows, write_delete_files
 from shelduck.write.parquet.write import Register
-
-ORIGINS = (Origin.ROW_ID, Origin.FILE_ID, Origin.POSITION)
 
 
 class DeleteChoice(Protocol):

@@ -14,6 +14,7 @@ from shelduck.catalog.running.identity_numbers import reserve_numbers
 from shelduck.catalog.running.job_rows import open_job
 from shelduck.errors import InvalidRequest
 from shelduck.lake.done import Done, discard
+from shelduck.lake.state import LakeState
 from shelduck.model.changes.change import AppendFiles, InlineRows
 from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.tables.computed import COMPUTED
@@ -59,6 +60,23 @@ class Limits:
 NOTHING_INLINED = Limits()
 
 
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """How the rows of a statement are placed: matched, in the catalog if few, and reported."""
+
+    by_position: bool = False
+    limits: Limits = NOTHING_INLINED
+    show_progress: bool | None = None
+
+
+IN_FILES = Placing()
+
+
+def placing(state: LakeState, table: TableVersion, *, by_position: bool = False) -> Placing:
+    """Return how a statement places rows in a table."""
+    return Placing(by_position, limits_of(state.store, table), state.show_progress)
+
+
 def limits_of(store: Store, table: TableVersion) -> Limits:
     """Return how many rows of one statement may go into the catalog.
 
@@ -66,21 +84,17 @@ def limits_of(store: Store, table: TableVersion) -> Limits:
     into files, because they are checked there. A query is answered from a rollup only if all rows
     are in files, so new rows of a table with rollups go there too.
     """
-    found = _limits(store, table)
-    if COMPUTED not in table.properties:
-        return found
-    return replace(found, reserve=partial(reserve_numbers, store, table))
-
-
-def _limits(store: Store, table: TableVersion) -> Limits:
-    if not can_inline(store.kind, store.format, table.columns):
-        return NOTHING_INLINED
-    if table.has_reserved:
-        with store.read() as connection:
-            if open_job(connection, table.id) is not None:
-                return NOTHING_INLINED
+    reserve = partial(reserve_numbers, store, table) if COMPUTED in table.properties else None
+    is_possible = can_inline(store.kind, store.format, table.columns)
+    if not is_possible or (table.has_reserved and _has_job(store, table)):
+        return Limits(reserve=reserve)
     most = table.options.data_inlining_row_limit
-    return Limits(most, 0 if is_followed(table) or not _can_write(table) else most)
+    return Limits(most, 0 if is_followed(table) or not _can_write(table) else most, reserve)
+
+
+def _has_job(store: Store, table: TableVersion) -> bool:
+    with store.read() as connection:
+        return open_job(connection, table.id) is not None
 
 
 def moved_to_catalog(done: Done, limit: int) -> Done:

@@ -15,25 +15,24 @@ from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.computed import COMPUTED
 from shelduck.read.scan.matching import Where
 from shelduck.read.table_rows import TableRows
-from shelduck.text.ddl.defaults import expression_for_spark
 from shelduck.write.changes.append import with_numbers, write_rows
 from shelduck.write.changes.delete import delete_rows, truncate_rows
-from shelduck.write.changes.inlining import moved_to_catalog
-from shelduck.write.changes.update import Replacing, row_rules, with_new_files
+from shelduck.write.changes.inlining import Placing, moved_to_catalog
+from shelduck.write.changes.update import row_rules, with_new_files
 from shelduck.write.parquet.replacing import InPartitions, counting_misfits
 from shelduck.write.progress import write_progress
 
 Deleting = Callable[[tuple[NewDataFile, ...]], Done]
 
 
-def overwrite_table(spark: SparkSession, rows: TableRows, new: DataFrame, how: Replacing) -> Done:
+def overwrite_table(spark: SparkSession, rows: TableRows, new: DataFrame, how: Placing) -> Done:
     """Return the replacement of all rows; no row of the table is read."""
     fitting = _fitting(new, rows, how)
     return _replaced(spark, rows, fitting, lambda _: truncate_rows(spark, rows), how)
 
 
 def overwrite_where(
-    spark: SparkSession, rows: TableRows, new: DataFrame, where: Where, how: Replacing
+    spark: SparkSession, rows: TableRows, new: DataFrame, where: Where, how: Placing
 ) -> Done:
     """Return the replacement of the rows that match; InvalidRequest if a new row does not match."""
     fitting = _fitting(new, rows, how)
@@ -60,7 +59,7 @@ def overwrite_matching(
     rows: TableRows,
     new: DataFrame,
     chosen: Callable[[DataFrame], AbstractContextManager[Where]],
-    how: Replacing,
+    how: Placing,
 ) -> Done:
     """Return the replacement of the rows that are chosen by the new rows as they are stored."""
     table = rows.table
@@ -82,7 +81,7 @@ def overwrite_matching(
 
 
 def overwrite_partitions(
-    spark: SparkSession, rows: TableRows, new: DataFrame, how: Replacing
+    spark: SparkSession, rows: TableRows, new: DataFrame, how: Placing
 ) -> Done:
     """Return the replacement of all rows in the partitions of new rows, or of a table without any.
 
@@ -106,9 +105,8 @@ def overwrite_partitions(
     return _replaced(spark, rows, fitting, delete, how)
 
 
-def _fitting(new: DataFrame, rows: TableRows, how: Replacing) -> DataFrame:
-    render = expression_for_spark
-    fitting = assign(new, rows.table, render_expression=render, by_position=how.by_position)
+def _fitting(new: DataFrame, rows: TableRows, how: Placing) -> DataFrame:
+    fitting = assign(new, rows.table, by_position=how.by_position)
     if COMPUTED in rows.table.properties:
         fitting = with_numbers(fitting, rows.table, how.limits)
     rules = row_rules(rows.table)
@@ -116,7 +114,7 @@ def _fitting(new: DataFrame, rows: TableRows, how: Replacing) -> DataFrame:
 
 
 def _replaced(
-    spark: SparkSession, rows: TableRows, fitting: DataFrame, delete: Deleting, how: Replacing
+    spark: SparkSession, rows: TableRows, fitting: DataFrame, delete: Deleting, how: Placing
 ) -> Done:
     table = rows.table
     with write_progress(spark, table.full_name, show=how.show_progress) as progress:

@@ -26,11 +26,11 @@ from shelduck.model.tables.schema import Path, is_reserved
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.text.names import quote_name
 from shelduck.read.scan.matching import Where, row_ids
+from shelduck.read.scan.scan_frames import ORIGINS
 from shelduck.read.table_rows import TableRows
-from shelduck.text.ddl.defaults import expression_for_spark
 from shelduck.write.changes.append import with_numbers, write_rows
-from shelduck.write.changes.delete import ORIGINS, deleted
-from shelduck.write.changes.inlining import NOTHING_INLINED, Limits, moved_to_catalog
+from shelduck.write.changes.delete import deleted
+from shelduck.write.changes.inlining import IN_FILES, Placing, moved_to_catalog
 from shelduck.write.deletes.delete_files import DeadRows, write_delete_files
 from shelduck.write.merge.key_ranges import near_source, small_source
 from shelduck.write.merge.merge_clauses import Merge, MergeAction, When
@@ -55,9 +55,7 @@ def update_rows(
     rows: TableRows,
     values: Sequence[SetValue],
     where: Where,
-    *,
-    limits: Limits = NOTHING_INLINED,
-    show_progress: bool | None = None,
+    how: Placing = IN_FILES,
 ) -> Done:
     """Return the update of the rows that match; nothing is committed.
 
@@ -68,24 +66,22 @@ def update_rows(
     require_free_names(table)
     assignments = Assignments(table, values)
     matches = where.rows(rows.frame(spark, origins=ORIGINS))
-    changed = updated_rows(
-        matches, assignments, keep=ORIGINS, render_expression=expression_for_spark
-    )
+    changed = updated_rows(matches, assignments, keep=ORIGINS)
     if COMPUTED in table.properties:
-        changed = with_numbers(changed, table, limits)
+        changed = with_numbers(changed, table, how.limits)
     rules = row_rules(table)
     if rules is not None and not rules.looks_at([value.path for value in values]):
         rules = None
     if engine_for(spark).writes_changes and rules is None:
         marks = marked(changed, table, UPDATED)
-        return write_changed(spark, rows, marks, limits=limits, show_progress=show_progress)
+        return write_changed(spark, rows, marks, how)
     found = keep(changed)
     if not found.count:
         return deleted(rows, {}, ())
     versions = Versions(Counts(updated=found.count), updated=found.rows, dead=found.rows)
     if rules is not None:
         rules.require(spark, rows, versions, "UPDATE")
-    return write_versions(spark, rows, versions, limits=limits, show_progress=show_progress)
+    return write_versions(spark, rows, versions, how)
 
 
 def require_free_names(table: TableVersion) -> None:
@@ -102,10 +98,8 @@ def write_changed(
     spark: SparkSession,
     rows: TableRows,
     changed: DataFrame,
-    *,
-    limits: Limits = NOTHING_INLINED,
+    how: Placing,
     contested: Callable[[int], None] | None = None,
-    show_progress: bool | None = None,
 ) -> Done:
     """Write changed rows and deletes by one Spark job; nothing is committed.
 
@@ -114,10 +108,10 @@ def write_changed(
     changed more than once, if that can happen, and may refuse them.
     """
     table = rows.table
-    with write_progress(spark, table.full_name, show=show_progress) as progress:
-        how = Writing(lineage=(ROW_ID_COLUMN,), spreads=bool(table.partition), changes=True)
+    with write_progress(spark, table.full_name, show=how.show_progress) as progress:
+        both = Writing(lineage=(ROW_ID_COLUMN,), spreads=bool(table.partition), changes=True)
         few = _in_few_tasks(changed, rows.bytes)
-        written = write_rows(spark, few, table, how, progress=progress)
+        written = write_rows(spark, few, table, both, progress=progress)
     paths = [f.path for f in written.files]
     try:
         origins = written.origins
@@ -129,11 +123,11 @@ def write_changed(
         counts = Counts(written.rows - updated, updated, origins.count(DELETED))
         if not counts.rows:
             return deleted(rows, {}, ())
-        gone = _deletes_at(spark, rows, origins, limits.deleted)
+        gone = _deletes_at(spark, rows, origins, how.limits.deleted)
     except BaseException:
         discard(table, paths)
         raise
-    return moved_to_catalog(with_new_files(gone, written.files, counts), limits.new)
+    return moved_to_catalog(with_new_files(gone, written.files, counts), how.limits.new)
 
 
 def _in_few_tasks(changed: DataFrame, size: int) -> DataFrame:
@@ -165,15 +159,6 @@ class Versions:
 
 
 @dataclass(frozen=True, slots=True)
-class Replacing:
-    """How rows that replace others are written: matched, in the catalog if few, and reported."""
-
-    by_position: bool = False
-    limits: Limits = NOTHING_INLINED
-    show_progress: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class RowRules:
     """The rules of a subject for the rows of one of its tables.
 
@@ -187,7 +172,7 @@ class RowRules:
     require: Callable[[SparkSession, TableRows, Versions, str], None]
     require_apart: Callable[[SparkSession, TableRows, DataFrame, Where], DataFrame]
     stored: Callable[[DataFrame], DataFrame]
-    load: Callable[[SparkSession, TableRows, DataFrame, Replacing], Loaded]
+    load: Callable[[SparkSession, TableRows, DataFrame, Placing], Loaded]
 
 
 ROW_RULES: dict[Feature, Callable[[TableVersion], RowRules | None]] = {}
@@ -200,35 +185,30 @@ def row_rules(table: TableVersion) -> RowRules | None:
 
 
 def write_versions(
-    spark: SparkSession,
-    rows: TableRows,
-    versions: Versions,
-    *,
-    limits: Limits = NOTHING_INLINED,
-    show_progress: bool | None = None,
+    spark: SparkSession, rows: TableRows, versions: Versions, how: Placing = IN_FILES
 ) -> Done:
     """Write rows and deletes of one statement; nothing is committed.
 
     Updated rows keep their row ids, so rows with and without row ids go to separate files: at most
-    two writes. Few rows go to the catalog instead, as ``limits`` say: they are computed already, so
+    two writes. Few rows go to the catalog instead, as ``how`` says: they are computed already, so
     that no file is written first.
     """
     table = rows.table
-    if 0 < versions.counts.updated + versions.counts.inserted <= limits.new:
+    if 0 < versions.counts.updated + versions.counts.inserted <= how.limits.new:
         batch = _in_catalog(table, versions)
         if batch.can_be_kept:
-            gone = _deletes(spark, rows, versions, limits.deleted)
+            gone = _deletes(spark, rows, versions, how.limits.deleted)
             done = with_new_files(gone, (), versions.counts)
             return replace(done, changes=(*done.changes, InlineRows(table.id, batch, table)))
     files: list[NewDataFile] = []
-    with write_progress(spark, table.full_name, show=show_progress) as progress:
+    with write_progress(spark, table.full_name, show=how.show_progress) as progress:
         try:
             for each in _writes(rows, versions):
-                how = Writing(lineage=each.lineage, spreads=each.parts > 1)
+                own = Writing(lineage=each.lineage, spreads=each.parts > 1)
                 few = each.rows.coalesce(each.parts)
-                written = write_rows(spark, few, table, how, progress=progress)
+                written = write_rows(spark, few, table, own, progress=progress)
                 files += written.files
-            gone = _deletes(spark, rows, versions, limits.deleted)
+            gone = _deletes(spark, rows, versions, how.limits.deleted)
         except BaseException:
             discard(table, [f.path for f in files])
             raise
@@ -299,13 +279,7 @@ def _deletes(spark: SparkSession, rows: TableRows, versions: Versions, few: int)
 
 
 def merge_rows(
-    spark: SparkSession,
-    rows: TableRows,
-    source: DataFrame,
-    merge: Merge,
-    *,
-    limits: Limits = NOTHING_INLINED,
-    show_progress: bool | None = None,
+    spark: SparkSession, rows: TableRows, source: DataFrame, merge: Merge, how: Placing = IN_FILES
 ) -> Done:
     """Return the merge of ``source`` into a table; nothing is committed.
 
@@ -316,19 +290,13 @@ def merge_rows(
     require_free_names(table)
     changed = _changed(spark, rows, source, merge)
     if COMPUTED in table.properties:
-        changed = with_numbers(changed, table, limits)
+        changed = with_numbers(changed, table, how.limits)
     refuse = partial(_refuse, table, merge)
     if engine_for(spark).writes_changes and row_rules(table) is None:
-        return write_changed(
-            spark,
-            rows,
-            marked(changed, table),
-            limits=limits,
-            contested=None if merge.only_inserts else refuse,
-            show_progress=show_progress,
-        )
+        contested = None if merge.only_inserts else refuse
+        return write_changed(spark, rows, marked(changed, table), how, contested)
     found = keep(changed).rows
-    counted = tally(found, ORIGINS)
+    counted = tally(found)
     refuse(counted.contested)
     counts = Counts(counted.inserted, counted.updated, counted.deleted)
     if not counts.rows:
@@ -337,7 +305,7 @@ def merge_rows(
     rules = row_rules(table)
     if rules is not None:
         rules.require(spark, rows, versions, "MERGE")
-    return write_versions(spark, rows, versions, limits=limits, show_progress=show_progress)
+    return write_versions(spark, rows, versions, how)
 
 
 def _changed(spark: SparkSession, rows: TableRows, source: DataFrame, merge: Merge) -> DataFrame:
@@ -349,15 +317,7 @@ def _changed(spark: SparkSession, rows: TableRows, source: DataFrame, merge: Mer
         if not merge.of(When.NOT_MATCHED_BY_SOURCE) and len(rows.files) > 1:
             near = near_source(kept, rows.table, columns_of_match(target, source, merge))
             target = target if near is None else target.where(near)
-    return merged_rows(
-        target,
-        source,
-        rows.table,
-        merge,
-        origins=ORIGINS,
-        render_expression=expression_for_spark,
-        shares=kept is not None,
-    )
+    return merged_rows(target, source, rows.table, merge, shares=kept is not None)
 
 
 def _refuse(table: TableVersion, merge: Merge, contested: int) -> None:

@@ -11,12 +11,13 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import Named, Sql, select_named
-from shelduck.engine.rows.assign import Assigning, Demand, RenderExpression, has_rules
+from shelduck.engine.rows.assign import Assigning, Demand, has_rules
 from shelduck.engine.rows.assignments import Assignments
 from shelduck.engine.rows.table_rules import ruled
 from shelduck.engine.types import spark_type
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.read.scan.scan_frames import ORIGINS
 from shelduck.write.merge.merge_clauses import (
     Merge,
     MergeAction,
@@ -46,14 +47,7 @@ class Tally:
 
 
 def merged_rows(
-    target: DataFrame,
-    source: DataFrame,
-    table: TableVersion,
-    merge: Merge,
-    *,
-    origins: Sequence[str],
-    render_expression: RenderExpression,
-    shares: bool = False,
+    target: DataFrame, source: DataFrame, table: TableVersion, merge: Merge, *, shares: bool = False
 ) -> DataFrame:
     """Return a row for each change: `ACTION`, the table's new columns, then the origins.
 
@@ -67,11 +61,11 @@ def merged_rows(
     names = ScopeNames.of(table, [len(a.values) for a in assignments], needs)
     values = [a.struct(given) for a, given in zip(assignments, names.values, strict=True)]
     found = taken_rows(
-        target, source, table, merge, names=names, values=values, origins=origins, shares=shares
+        target, source, table, merge, names=names, values=values, origins=ORIGINS, shares=shares
     )
     schema = values_of(found)
     demand = None if merge.schema_evolution else _EVERY_FIELD
-    assigning = Assigning.into(table, render_expression, demand)
+    assigning = Assigning.into(table, demand)
     assigning.lacking += lacking_columns(table, source, merge)
     made = [
         (n, a.columns(assigning, schema, names.values[n], None if is_new else names.now))
@@ -86,7 +80,7 @@ def merged_rows(
         else Named(f.name, Sql("NULL"), spark_type(f.type, f.name))
         for at, f in enumerate(table.columns)
     ]
-    kept = [Named(o, o) for o in origins]
+    kept = [Named(o, o) for o in ORIGINS]
     named = [Named(ACTION, actions), *columns, *kept]
     if not has_rules(table):
         return select_named(found, named)
@@ -106,12 +100,12 @@ def _action(clause: MergeClause) -> Sql | Column:
     return Sql(clause.action.value)
 
 
-def tally(rows: DataFrame, origins: Sequence[str]) -> Tally:
+def tally(rows: DataFrame) -> Tally:
     """Count the rows of `merged_rows`, by one job.
 
     A row of the table that is both updated and deleted is contested, and counts as updated.
     """
-    by_row = rows.groupBy(*origins).agg(F.count("*").alias("times"), F.min(ACTION).alias(ACTION))
+    by_row = rows.groupBy(*ORIGINS).agg(F.count("*").alias("times"), F.min(ACTION).alias(ACTION))
     found = by_row.groupBy(ACTION).agg(
         F.sum("times"), F.count("*"), F.count(F.when(F.col("times") > 1, 1))
     )

@@ -44,14 +44,13 @@ from shelduck.text.tokens.lexer import TokenKind
 from shelduck.text.tokens.parts import Expression, OfTable, Query, Selection
 from shelduck.write.appending import Manner, append, is_plain, load
 from shelduck.write.changes.append import append_rows
-from shelduck.write.changes.inlining import limits_of, literal_batch
+from shelduck.write.changes.inlining import limits_of, literal_batch, placing
 from shelduck.write.changes.overwrite import (
     overwrite_matching,
     overwrite_partitions,
     overwrite_table,
     overwrite_where,
 )
-from shelduck.write.changes.update import Replacing
 from shelduck.write.hooks import carry_out_rows, settled_rows
 from shelduck.write.schema_evolution import evolving, require_expected
 from shelduck.write.statement.row_sources import PartitionValue, partition_value
@@ -396,11 +395,9 @@ def _values(inside: Runner, source: Query) -> DataFrame:
 def _written(
     runner: Runner, inside: Runner, statement: Insert, rows: TableRows, new: DataFrame
 ) -> Done:
-    spark, show = runner.state.spark, runner.state.show_progress
-    limits = limits_of(runner.state.store, rows.table)
+    spark, how = runner.state.spark, placing(runner.state, rows.table)
     if statement.mode == "append":
-        return append_rows(spark, new, rows.table, limits=limits, show_progress=show)
-    how = Replacing(limits=limits, show_progress=show)
+        return append_rows(spark, new, rows.table, how)
     if statement.replaced is not None:
         condition = statement.replaced.condition
         assert condition is not None
@@ -446,10 +443,7 @@ def _matched(
             text = f"EXISTS (SELECT 1 FROM {made[_SOURCE]} AS {backticked(alias)} WHERE {on})"
             yield Where(text, table)
 
-    how = Replacing(
-        limits=limits_of(runner.state.store, rows.table), show_progress=runner.state.show_progress
-    )
-    return overwrite_matching(spark, rows, new, chosen, how)
+    return overwrite_matching(spark, rows, new, chosen, placing(runner.state, rows.table))
 
 
 def _named(statement: Insert, table: TableVersion, rows: DataFrame) -> DataFrame:
