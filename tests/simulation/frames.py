@@ -15,8 +15,8 @@ from shelduck.model.tables.rollup import Measure, rollup_of
 from shelduck.model.tables.writable import shadow_name
 from shelduck.model.types.data_types import Primitive
 from shelduck.read.table_rows import TableRows
-from shelduck.write.changes.delete import deleted, truncate_rows
-from shelduck.write.changes.inlining import Placing
+from shelduck.write.changes.append import Placing
+from shelduck.write.changes.edits import deleted, truncate_rows
 from shelduck.write.changes.overwrite import overwrite_table
 from shelduck.write.deletes.delete_files import DeadRows
 from shelduck.write.parquet.write import (

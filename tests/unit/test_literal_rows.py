@@ -10,7 +10,7 @@ from shelduck.model.files.inlined_batch import InlinedBatch, batch_stats
 from shelduck.model.tables.schema import Default, Schema, new_schema
 from shelduck.model.types.data_types import Member, parse_type
 from shelduck.text.query.value_rows import Cell, literal_rows
-from shelduck.write.changes.inlining import literal_batch
+from shelduck.write.changes.append import literal_batch
 
 
 def columns(**kinds: str) -> Schema:

@@ -106,7 +106,7 @@ def test_a_data_path_is_stored_plainly(monkeypatch, tmp_path):
 
 
 # Who may call what opens, lists, copies or deletes; what is there for another purpose is named.
-LAYER = {"engine/files/storage.py", "engine/files/file_systems.py", "engine/files/s3_requests.py"}
+LAYER = {"engine/files/storage.py", "engine/files/s3_requests.py"}
 OTHERS = {
     "engine/bridge/classes.py": {"unlink"},  # compiled classes in a cache of the user
     "catalog/databases/duckdb.py": {"unlink"},  # a new catalog that is not in its place yet

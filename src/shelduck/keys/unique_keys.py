@@ -30,10 +30,14 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.scan.matching import Where
 from shelduck.read.scan.scan_frames import ORIGINS, Origin
 from shelduck.read.table_rows import TableRows, table_rows
-from shelduck.write.changes.append import appended, write_rows
-from shelduck.write.changes.delete import deleted
-from shelduck.write.changes.inlining import Placing, moved_to_catalog
-from shelduck.write.changes.update import RowRules, Versions, require_free_names, write_versions
+from shelduck.write.changes.append import Placing, appended, moved_to_catalog, write_rows
+from shelduck.write.changes.edits import (
+    RowRules,
+    Versions,
+    deleted,
+    require_free_names,
+    write_versions,
+)
 from shelduck.write.hooks import stage_rows
 from shelduck.write.merge.folding import GONE, Folding
 from shelduck.write.merge.key_ranges import near_keys
@@ -56,9 +60,8 @@ from shelduck.write.merge.load_rows import (
     without_rows,
 )
 from shelduck.write.merge.merge_clauses import MergeAction
-from shelduck.write.merge.merge_rows import by_action
-from shelduck.write.parquet.kept import NUMBER, bring, can_bring, keep, shared
-from shelduck.write.parquet.origins import ACTION
+from shelduck.write.merge.merge_scopes import by_action
+from shelduck.write.parquet.kept import ACTION, NUMBER, bring, can_bring, keep, shared
 from shelduck.write.progress import write_progress
 from shelduck.write.shadow_rows import with_converted
 

@@ -38,8 +38,8 @@ from shelduck.read.table_rows import TableRows, table_rows
 from shelduck.text.query.travel import read_time
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.parts import OfTable
-from shelduck.write.changes.delete import file_deletes
-from shelduck.write.changes.inlining import Placing, moved_to_catalog, placing
+from shelduck.write.changes.append import Placing, moved_to_catalog, placing
+from shelduck.write.changes.edits import file_deletes
 from shelduck.write.deletes.delete_files import write_delete_files
 from shelduck.write.hooks import carry_out_rows
 from shelduck.write.parquet.replacing import later_rows, lost_rows

@@ -44,7 +44,7 @@ from shelduck.rollups.rollup_tables import (
     rollups_of,
     settling,
 )
-from shelduck.write.changes.inlining import Placing
+from shelduck.write.changes.append import Placing
 from shelduck.write.changes.overwrite import overwrite_table
 
 _REFOLDED = "__folded"

@@ -23,11 +23,9 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
 from shelduck.read.scan.scan_frames import ORIGINS
 from shelduck.read.table_rows import TableRows
-from shelduck.write.changes.append import append_rows
-from shelduck.write.changes.delete import truncate_rows
-from shelduck.write.changes.inlining import Placing
+from shelduck.write.changes.append import Placing, append_rows
+from shelduck.write.changes.edits import Versions, row_rules, truncate_rows, write_versions
 from shelduck.write.changes.overwrite import overwrite_table
-from shelduck.write.changes.update import Versions, row_rules, write_versions
 from shelduck.write.merge.folding import GONE, ORDER, Folding
 from shelduck.write.merge.key_ranges import key_ends
 from shelduck.write.merge.load_rows import ordered, without_rows

@@ -33,9 +33,8 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked, quote_name
 from shelduck.model.types.data_types import Member
 from shelduck.read.table_rows import TableRows
-from shelduck.write.changes.append import append_rows
-from shelduck.write.changes.inlining import placing
-from shelduck.write.changes.update import row_rules
+from shelduck.write.changes.append import append_rows, placing
+from shelduck.write.changes.edits import row_rules
 from shelduck.write.hooks import carry_out_rows, settled_rows, stage_rows
 from shelduck.write.merge.load_rows import ordered
 from shelduck.write.schema_evolution import evolved, evolved_rows, require_expected, telling_plan

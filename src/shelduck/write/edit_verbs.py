@@ -21,10 +21,9 @@ from shelduck.model.text.names import split_name
 from shelduck.read.scan.expect import expected_members
 from shelduck.read.scan.matching import Column, Condition, Where, require_condition
 from shelduck.read.table_rows import TableRows
-from shelduck.write.changes.delete import delete_rows, truncate_rows
-from shelduck.write.changes.inlining import limits_of, placing
+from shelduck.write.changes.append import limits_of, placing
+from shelduck.write.changes.edits import delete_rows, merge_rows, truncate_rows, update_rows
 from shelduck.write.changes.overwrite import overwrite_partitions, overwrite_table, overwrite_where
-from shelduck.write.changes.update import merge_rows, update_rows
 from shelduck.write.hooks import carry_out_rows, changed_rows, settled_rows
 from shelduck.write.merge.merge_clauses import (
     Merge,

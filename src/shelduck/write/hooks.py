@@ -23,7 +23,7 @@ from shelduck.model.tables.rollup import refuse_rollup
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.read.scan.rollup_rule import Chooser
 from shelduck.read.table_rows import TableRows
-from shelduck.write.changes.update import ROW_RULES, RowRules
+from shelduck.write.changes.edits import ROW_RULES, RowRules
 
 Prepare = Callable[[UnitOfWork], Done | Loaded]
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from py4j.java_gateway import GatewayClient
 
-from shelduck.write.merge import merge_rows
+from shelduck.write.merge import merge_scopes
 from shelduck.write.parquet.kept import keep
 from tests.support.budgets import within
 
@@ -81,14 +81,14 @@ def test_a_merge_plans_the_same_few_columns_for_every_table_and_makes_few_calls_
     lake, counted, monkeypatch
 ):
     widths = []
-    real = merge_rows.taken_rows
+    real = merge_scopes.taken_rows
 
     def taken(*args, **kwargs):
         found = real(*args, **kwargs)
         widths.append(len(found.columns))
         return found
 
-    monkeypatch.setattr(merge_rows, "taken_rows", taken)
+    monkeypatch.setattr(merge_scopes, "taken_rows", taken)
     calls = []
     for count in (20, 40):
         names = [f"c{n}" for n in range(count)]

@@ -11,7 +11,6 @@ from sqlalchemy import text
 
 import shelduck
 from shelduck.engine.files import s3_requests
-from shelduck.engine.files.file_systems import filesystem
 from shelduck.engine.files.listing import find_parquet
 from shelduck.engine.files.storage import (
     carry_file,
@@ -19,6 +18,7 @@ from shelduck.engine.files.storage import (
     delete_directory,
     delete_file,
     delete_files,
+    filesystem,
     list_data_files,
     list_everything,
     list_names,

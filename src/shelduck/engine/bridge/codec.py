@@ -40,7 +40,7 @@ _STATISTICS = "\\N\tstatistics\n"
 _REPORTS = "shelduck.reports"
 _PARTITION_NAMES = "shelduck.partition.names"
 CHANGES = {"shelduck.changes": "true"}
-"""The option of a write of changed rows; see `shelduck.write.parquet.origins`."""
+"""The option of a write of changed rows; see `shelduck.write.parquet.kept`."""
 _WANTS_DELETED = "shelduck.wants.deleted"
 _TABLE = "shelduck.table"
 _COLUMNS = "shelduck.columns"

@@ -28,9 +28,8 @@ from pyspark.sql import SparkSession
 from shelduck.engine.bridge import engine_for
 from shelduck.engine.bridge.codec import rows_of
 from shelduck.engine.bridge.engine import Engine
-from shelduck.engine.files.file_systems import filesystem
 from shelduck.engine.files.physical import BatchFunction, map_batches
-from shelduck.engine.files.storage import TAIL, Listed, read_tail
+from shelduck.engine.files.storage import TAIL, Listed, filesystem, read_tail
 from shelduck.engine.stores.homes import listed_path, spark_options
 from shelduck.engine.stores.store_errors import told_of_storage
 from shelduck.errors import CorruptLake, ShelduckError, Unsupported

@@ -10,9 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow.fs
 import pyarrow.parquet
 
-from shelduck.engine.files.file_systems import filesystem
 from shelduck.engine.files.footers import metadata_of, told_of_file
-from shelduck.engine.files.storage import TAIL
+from shelduck.engine.files.storage import TAIL, filesystem
 from shelduck.engine.files.thrift import BROKEN, Element, read_schema
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.layout import Layout, PhysicalField

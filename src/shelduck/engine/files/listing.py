@@ -12,8 +12,7 @@ from pathlib import Path, PurePosixPath
 
 import pyarrow.fs
 
-from shelduck.engine.files.file_systems import filesystem
-from shelduck.engine.files.storage import local_path
+from shelduck.engine.files.storage import filesystem, local_path
 from shelduck.errors import InvalidRequest
 
 _THREADS = 16

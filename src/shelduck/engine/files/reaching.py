@@ -18,8 +18,7 @@ from pyspark.sql import SparkSession
 
 from shelduck.engine.bridge import engine_for
 from shelduck.engine.bridge.jvm import java_class
-from shelduck.engine.files.file_systems import filesystem
-from shelduck.engine.files.storage import delete_file, write_text
+from shelduck.engine.files.storage import delete_file, filesystem, write_text
 from shelduck.engine.stores.homes import (
     S3,
     S3A,

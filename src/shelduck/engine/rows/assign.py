@@ -13,8 +13,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.engine.bridge import Named, Sql, column_of, select_named
 from shelduck.engine.bridge.faults import file_fault
 from shelduck.engine.rows import store_rules
-from shelduck.engine.rows.bound import failed_rule, stored
-from shelduck.engine.rows.table_rules import ruled
+from shelduck.engine.rows.table_rules import failed_rule, ruled, stored
 from shelduck.engine.types import spark_type
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.tables.computed import COMPUTED, ComputedColumns, computed_of

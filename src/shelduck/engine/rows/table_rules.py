@@ -1,14 +1,15 @@
 """Rows by the rules of their table: generated values, CHECK constraints, and identity numbers.
 
 A write fails at the first row that does not satisfy a condition. A condition that is NULL is
-satisfied, as in SQL.
+satisfied, as in SQL. Nothing else hands text that a lake stores to the parser of Spark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, Row
@@ -16,16 +17,18 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import Named, Sql, column_of, engine_for, select_named
-from shelduck.engine.named_errors import first_line
+from shelduck.engine.named_errors import SparkError, data_fault, first_line
 from shelduck.engine.rows import store_rules
-from shelduck.engine.rows.bound import Ruling, bound, by_zone, tried
 from shelduck.engine.types import spark_type
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.tables.computed import ComputedColumn, computed_of
 from shelduck.model.tables.constraints import Constraint, constraints_of
+from shelduck.model.tables.row_expressions import RowExpression
 from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked, quote_name, quote_text
+from shelduck.text.query.harmless import refuse_harmful
+from shelduck.text.query.read_query import looks_at_other_rows
 
 Fitting = Callable[[T.DataType, Field], Callable[[Column], Column] | None]
 _MADE, _IS_WRONG = "__shelduck_made_{}", "__shelduck_wrong_{}"
@@ -33,6 +36,7 @@ _MADE, _IS_WRONG = "__shelduck_made_{}", "__shelduck_wrong_{}"
 _MOST_COLUMNS, _MOST_CHARACTERS = 8, 100
 _PART = (1 << 33) - 1
 """Which bits of Spark's increasing ids count the rows of a part."""
+_FAILED = re.compile(r"== SQL of shelduck (.+?) \(line \d+, position \d+\) ==", re.DOTALL)
 
 
 def ruled(
@@ -337,3 +341,72 @@ def _shown(field: Field) -> str:
     text = f"left(CAST({backticked(field.name)} AS STRING), {_MOST_CHARACTERS})"
     told = quote_text(f"{quote_name(field.name)} = ")
     return f"concat({told}, coalesce({text}, 'NULL'))"
+
+
+Value = TypeVar("Value")
+Ruling = TypeVar("Ruling", Constraint, ComputedColumn)
+
+
+def stored(text: str, what: str, way_out: str) -> Sql:
+    """Return an expression that comes from the catalog, and that others may have written.
+
+    Raises Unsupported, naming ``what`` it is, if it does more than compute with one row.
+    """
+    if looks_at_other_rows(text):
+        raise Unsupported(f"{what} depends on other rows; {way_out}")
+    try:
+        refuse_harmful(text, way_out)
+    except Unsupported as error:
+        raise Unsupported(f"{what}: {error}") from error
+    return Sql(text)
+
+
+def bound(
+    expression: RowExpression,
+    table: TableVersion,
+    what: str,
+    way_out: str,
+    *,
+    within: str = "{}",
+    only: Sql | None = None,
+) -> Sql:
+    """Return an expression over the row of `Engine.select_bound`; ``what`` names it in errors.
+
+    ``within`` is what is asked of its value. It is NULL and not computed but for ``only`` rows.
+    """
+    text = expression.evaluated(table.columns)
+    if text is None:
+        raise InvalidRequest(f"{what} uses a column that another writer dropped; {way_out}")
+    made = within.format(stored(text, what, way_out))
+    return Sql(made if only is None else f"if({only}, {made}, NULL)", what)
+
+
+def failed_rule(error: BaseException) -> str | None:
+    """Return that an expression cannot be computed for a row, and why; None for other errors."""
+    if not isinstance(error, SparkError):
+        return None
+    named = _FAILED.search(str(error))
+    if named is None:
+        return None
+    return f"{named[1]} cannot be computed for a row: {data_fault(error) or first_line(error)}"
+
+
+def tried(act: Callable[[], Value]) -> tuple[Value | None, str | None]:
+    """Return what an act with expressions gives, or else which of them failed and why."""
+    try:
+        return act(), None
+    except ShelduckError as error:
+        return None, str(error)
+    except SparkError as error:
+        failed = failed_rule(error)
+        if failed is None:
+            raise
+        return None, failed
+
+
+def by_zone(ones: Iterable[Ruling]) -> list[tuple[str, list[Ruling]]]:
+    """Return what has expressions by their time zones: a select for each."""
+    found: dict[str, list[Ruling]] = {}
+    for one in ones:
+        found.setdefault("" if one.expression is None else one.expression.zone, []).append(one)
+    return list(found.items())

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 import pyarrow.fs
 
 from shelduck.catalog.read.views_and_macros import hive_parts
-from shelduck.engine.files.file_systems import filesystem
 from shelduck.engine.files.foreign import ForeignFile, column_places, foreign_stats, read_foreign
 from shelduck.engine.files.listing import FoundFile
+from shelduck.engine.files.storage import filesystem
 from shelduck.engine.session import SparkSession
 from shelduck.errors import InvalidRequest
 from shelduck.formats.adopt import constant_stats

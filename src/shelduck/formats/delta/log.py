@@ -19,8 +19,7 @@ from urllib.parse import unquote
 
 from pyarrow import parquet
 
-from shelduck.engine.files.file_systems import filesystem
-from shelduck.engine.files.storage import list_names, local_path, read_text
+from shelduck.engine.files.storage import filesystem, list_names, local_path, read_text
 from shelduck.errors import CorruptLake, InvalidRequest
 
 LOG = "_delta_log"

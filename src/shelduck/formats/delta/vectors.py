@@ -10,7 +10,7 @@ import zlib
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from shelduck.engine.files.file_systems import filesystem
+from shelduck.engine.files.storage import filesystem
 from shelduck.errors import CorruptLake, Unsupported, missing_extra
 from shelduck.formats.delta.log import Added, LoggedVector, absolute
 

@@ -28,8 +28,7 @@ from pyiceberg.manifest import (
 from pyiceberg.typedef import Record
 from pyiceberg.types import StructType
 
-from shelduck.engine.files.file_systems import filesystem
-from shelduck.engine.files.storage import local_path
+from shelduck.engine.files.storage import filesystem, local_path
 from shelduck.formats.iceberg.iceberg_metadata import named
 
 Version = Literal[2, 3]

@@ -43,8 +43,7 @@ from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.parts import OfTable, SchemaName, Statement
 from shelduck.write.appending import load
-from shelduck.write.changes.append import append_rows
-from shelduck.write.changes.inlining import placing
+from shelduck.write.changes.append import append_rows, placing
 from shelduck.write.hooks import carry_out_rows
 from shelduck.write.row_verbs import RowVerbs
 from shelduck.write.statement.row_sources import read_partition_spec

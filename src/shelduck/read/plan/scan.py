@@ -15,8 +15,7 @@ from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.data_types import DataType
 from shelduck.model.types.literals import blob_bytes, canonical_text
-from shelduck.read.plan.projection import Expression
-from shelduck.read.plan.scan_groups import Shape, group_of
+from shelduck.read.plan.scan_groups import Expression, Shape, group_of
 
 # Their partition values have one text for each value, and Spark's type has the same values.
 _KEY_TYPES = frozenset("boolean date varchar int8 int16 int32 int64 uint8 uint16 uint32".split())

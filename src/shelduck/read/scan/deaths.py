@@ -22,8 +22,8 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.engine.bridge import Deletes, FileEntry, FileRelation, engine_for, sealed_rows
 from shelduck.engine.bridge.engine import DELETE_SCHEMA, LISTED_FILES
 from shelduck.engine.bridge.faults import DAMAGED
-from shelduck.engine.files.file_systems import filesystem
 from shelduck.engine.files.footers import RESTORE, metadata_of, opened, told_of_file
+from shelduck.engine.files.storage import filesystem
 from shelduck.engine.stores.homes import spark_options, spark_path
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.feed_plan import FeedDeletes, FeedFile

@@ -21,9 +21,9 @@ from shelduck.engine.bridge.classic import chosen
 from shelduck.engine.bridge.codec import field_rows
 from shelduck.model.tables.rollup import Measure
 from shelduck.model.tables.schema import FieldId
-from shelduck.read.plan.projection import Column
 from shelduck.read.plan.rollup_choice import MeasureKey, RollupChoice, Wanted
 from shelduck.read.plan.scan import ScanPlan
+from shelduck.read.plan.scan_groups import Column
 
 # RollupRule reads the property by this name.
 _COLLECTED = "shelduck.rollup.choices"

@@ -18,7 +18,7 @@ from shelduck.model.text.names import backticked
 from shelduck.model.types.data_types import Leaf
 from shelduck.model.types.literals import integer_range
 from shelduck.model.types.temporal import DAY_MICROS
-from shelduck.read.plan.projection import (
+from shelduck.read.plan.scan_groups import (
     Build,
     Column,
     Constant,

@@ -38,9 +38,9 @@ from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
 from shelduck.model.types.data_types import SIGNED, DataType, Decimal, Primitive
-from shelduck.read.plan.projection import Column as ReadAs
-from shelduck.read.plan.projection import Expression
 from shelduck.read.plan.scan import PLANNED, FileSource, GroupSize, ReadColumn, ScanGroup, ScanPlan
+from shelduck.read.plan.scan_groups import Column as ReadAs
+from shelduck.read.plan.scan_groups import Expression
 from shelduck.read.scan.rollup_rule import Chooser, chooser_for
 from shelduck.read.scan.scan_columns import to_column
 

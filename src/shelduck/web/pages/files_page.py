@@ -27,8 +27,7 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.writable import why_not_written
 from shelduck.model.types.bounds import bound
 from shelduck.text.ddl.sorting import sort_key
-from shelduck.web.site import Site
-from shelduck.web.wording import bars
+from shelduck.web.site import Site, bars
 
 _KB, _MB, _GB = 10**3, 10**6, 10**9
 EDGES = (

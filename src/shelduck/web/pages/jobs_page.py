@@ -15,8 +15,7 @@ from shelduck.catalog.read.overview.commits import notes_for_programs
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.model.changes.job import Job, JobState
-from shelduck.web.site import Site, pace_of
-from shelduck.web.wording import asked_number
+from shelduck.web.site import Site, asked_number, pace_of
 
 LISTED = 100
 

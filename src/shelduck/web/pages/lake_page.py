@@ -26,8 +26,7 @@ from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.errors import ShelduckError
 from shelduck.model.tables.table_version import Snapshot
 from shelduck.model.tables.view import ViewVersion
-from shelduck.web.site import Site
-from shelduck.web.wording import Bar, asked_number, bars, day
+from shelduck.web.site import Bar, Site, asked_number, bars, day
 
 PAGE = 50
 DAYS = 30

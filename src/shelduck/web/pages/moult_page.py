@@ -22,8 +22,7 @@ from shelduck.model.shadows.type_changes import older_types
 from shelduck.model.tables.schema import Path, path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.objects.catalog_verbs import CatalogVerbs
-from shelduck.web.site import Site
-from shelduck.web.wording import parts
+from shelduck.web.site import Site, parts
 
 _OF_ROWS = (ROW_ID_FIELD, SNAPSHOT_FIELD)
 

@@ -26,8 +26,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import Entry, Verb
 from shelduck.model.tables.table_version import Snapshot
 from shelduck.web.history.lanes import ColumnChange, column_changes, order_changes
-from shelduck.web.site import Site
-from shelduck.web.wording import asked_number
+from shelduck.web.site import Site, asked_number
 
 PAGE = 50
 LISTED = 300

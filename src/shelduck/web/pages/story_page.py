@@ -29,8 +29,7 @@ from shelduck.web.history.lanes import (
     order_changes,
 )
 from shelduck.web.history.picture import Axis, Scale, picture, readable_scale
-from shelduck.web.site import Site
-from shelduck.web.wording import asked_number
+from shelduck.web.site import Site, asked_number
 
 LISTED = 200
 ALL = "all"

@@ -24,8 +24,7 @@ from shelduck.objects.statement.describe import create_statement, sections
 from shelduck.objects.statement.show import view_text
 from shelduck.rollups.rollup_shape import base_of
 from shelduck.rollups.rollup_tables import rollups_of
-from shelduck.web.site import Site
-from shelduck.web.wording import asked_number
+from shelduck.web.site import Site, asked_number
 
 LISTED = 50
 LONGEST = 200

@@ -15,10 +15,8 @@ from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.computed import COMPUTED
 from shelduck.read.scan.matching import Where
 from shelduck.read.table_rows import TableRows
-from shelduck.write.changes.append import with_numbers, write_rows
-from shelduck.write.changes.delete import delete_rows, truncate_rows
-from shelduck.write.changes.inlining import Placing, moved_to_catalog
-from shelduck.write.changes.update import row_rules, with_new_files
+from shelduck.write.changes.append import Placing, moved_to_catalog, with_numbers, write_rows
+from shelduck.write.changes.edits import delete_rows, row_rules, truncate_rows, with_new_files
 from shelduck.write.parquet.replacing import InPartitions, counting_misfits
 from shelduck.write.progress import write_progress
 

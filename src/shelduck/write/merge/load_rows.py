@@ -14,8 +14,7 @@ from shelduck.model.text.names import backticked
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.write.merge.folding import GONE, ORDER, Folding
 from shelduck.write.merge.merge_clauses import MergeAction
-from shelduck.write.parquet.kept import Kept, shared
-from shelduck.write.parquet.origins import ACTION
+from shelduck.write.parquet.kept import ACTION, Kept, shared
 from shelduck.write.shadow_rows import shown
 
 _OLD = "__shelduck_old_{}"

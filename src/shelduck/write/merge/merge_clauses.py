@@ -18,7 +18,7 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
 from shelduck.model.types.data_types import Member
 from shelduck.read.scan.matching import Condition, as_condition
-from shelduck.write.parquet.origins import DELETED, INSERTED, UPDATED
+from shelduck.write.parquet.kept import DELETED, INSERTED, UPDATED
 
 
 class When(Enum):

@@ -1,4 +1,4 @@
-"""The clauses of a MERGE on joined rows, each evaluated with the names in its scope.
+"""The clauses of a MERGE on joined rows, each in its scope, and their effect on each row.
 
 WHEN MATCHED sees the table and the source; the other two see only one of them. There, a name
 without an alias is a column of that one, and a name of the other is an error, not NULL.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
@@ -18,12 +19,25 @@ from shelduck.engine.bridge import Named, Sql, column_of, select_named
 from shelduck.engine.bridge.classic import equal_columns
 from shelduck.engine.bridge.jvm import qualified
 from shelduck.engine.bridge.relation import ALL, Wildcard
+from shelduck.engine.rows.assign import Assigning, Demand, has_rules
+from shelduck.engine.rows.assignments import Assignments
+from shelduck.engine.rows.table_rules import ruled
 from shelduck.engine.types import spark_type
 from shelduck.errors import InvalidRequest
+from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
 from shelduck.read.scan.matching import as_condition
-from shelduck.write.merge.merge_clauses import Merge, MergeAction, When
+from shelduck.read.scan.scan_frames import ORIGINS
+from shelduck.write.merge.merge_clauses import (
+    Merge,
+    MergeAction,
+    MergeClause,
+    When,
+    assigned,
+    lacking_columns,
+)
+from shelduck.write.parquet.kept import ACTION
 
 CLAUSE = "__shelduck_clause"
 _TARGET, _SOURCE = "__shelduck_target", "__shelduck_source"
@@ -31,6 +45,12 @@ _NOW, _REST, _VALUE = "__shelduck_now", "__shelduck_rest", "__shelduck_value"
 _IS_OURS, _MATCHES = "__shelduck_ours", "__shelduck_matches"
 # Rows without a match are spread over so many places.
 _PLACES = 1000
+_EVERY_FIELD = Demand(
+    "the source",
+    "give every column and field, list the columns, or use MERGE WITH SCHEMA EVOLUTION, which"
+    " leaves them out",
+)
+_STAYS = Sql(f"{ACTION} IN ({MergeAction.INSERT.value}, {MergeAction.UPDATE.value})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,3 +320,94 @@ def first_case(cases: Sequence[tuple[Sql | Column, str | Column]]) -> Sql | Colu
     for condition, value in others:
         found = found.when(condition, value)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Rows by action, and how many rows of the table are changed by more than one source row."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    contested: int = 0
+
+
+def merged_rows(
+    target: DataFrame, source: DataFrame, table: TableVersion, merge: Merge, *, shares: bool = False
+) -> DataFrame:
+    """Return a row for each change: `ACTION`, the table's new columns, then the origins.
+
+    ``target`` has the table's columns and the origins. Rows that no clause takes are left out; rows
+    to delete have no columns, rows to insert no origins. Types that do not fit are InvalidRequest
+    at once. ``shares`` is as in `taken_rows`.
+    """
+    assignments = [Assignments(table, assigned(c, table, source, merge)) for c in merge.clauses]
+    clauses = list(zip(merge.clauses, assignments, strict=True))
+    needs = {n for c, a in clauses if c.action is MergeAction.UPDATE for n in a.needed()}
+    names = ScopeNames.of(table, [len(a.values) for a in assignments], needs)
+    values = [a.struct(given) for a, given in zip(assignments, names.values, strict=True)]
+    found = taken_rows(
+        target, source, table, merge, names=names, values=values, origins=ORIGINS, shares=shares
+    )
+    schema = values_of(found)
+    demand = None if merge.schema_evolution else _EVERY_FIELD
+    assigning = Assigning.into(table, demand)
+    assigning.lacking += lacking_columns(table, source, merge)
+    made = [
+        (n, a.columns(assigning, schema, names.values[n], None if is_new else names.now))
+        for n, (clause, a) in enumerate(clauses)
+        if (is_new := clause.action is MergeAction.INSERT) or clause.action is MergeAction.UPDATE
+    ]
+    assigning.finish()
+    actions = _case([(n, _action(c)) for n, c in enumerate(merge.clauses)])
+    columns = [
+        Named(f.name, _case([(n, parts[at]) for n, parts in made]))
+        if made
+        else Named(f.name, Sql("NULL"), spark_type(f.type, f.name))
+        for at, f in enumerate(table.columns)
+    ]
+    kept = [Named(o, o) for o in ORIGINS]
+    named = [Named(ACTION, actions), *columns, *kept]
+    if not has_rules(table):
+        return select_named(found, named)
+    changed = select_named(found, [*named, Named(CLAUSE, CLAUSE)])
+    is_given = partial(_is_given, assignments)
+    return ruled(changed, table, is_given, assigning.fitting, only=_STAYS).drop(CLAUSE)
+
+
+def _is_given(assignments: Sequence[Assignments], field: Field) -> Column:
+    """Return whether the clause of a row gives the value of a column."""
+    return F.col(CLAUSE).isin([n for n, a in enumerate(assignments) if a.gives(field)])
+
+
+def _action(clause: MergeClause) -> Sql | Column:
+    if clause.action is MergeAction.ERROR:
+        return F.raise_error(clause.message).cast(T.LongType())
+    return Sql(clause.action.value)
+
+
+def tally(rows: DataFrame) -> Tally:
+    """Count the rows of `merged_rows`, by one job.
+
+    A row of the table that is both updated and deleted is contested, and counts as updated.
+    """
+    by_row = rows.groupBy(*ORIGINS).agg(F.count("*").alias("times"), F.min(ACTION).alias(ACTION))
+    found = by_row.groupBy(ACTION).agg(
+        F.sum("times"), F.count("*"), F.count(F.when(F.col("times") > 1, 1))
+    )
+    # Three rows of numbers.
+    counts = {row[0]: row[1:] for row in found.collect()}
+    inserted, _, _ = counts.get(MergeAction.INSERT.value, (0, 0, 0))
+    _, updated, twice_updated = counts.get(MergeAction.UPDATE.value, (0, 0, 0))
+    _, deleted, twice_deleted = counts.get(MergeAction.DELETE.value, (0, 0, 0))
+    return Tally(inserted, updated, deleted, twice_updated + twice_deleted)
+
+
+def by_action(rows: DataFrame, *actions: MergeAction) -> DataFrame:
+    """Return the rows with one of these actions."""
+    return rows.where(f"{ACTION} IN ({', '.join(str(a.value) for a in actions)})")
+
+
+def _case(parts: Sequence[tuple[int, str | Column]]) -> Sql | Column:
+    """Return the part whose number is the row's clause, NULL for no part."""
+    return first_case([(Sql(f"{CLAUSE} = {number}"), value) for number, value in parts])

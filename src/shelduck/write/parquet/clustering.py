@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import Named, column_of
-from shelduck.engine.rows.bound import stored
+from shelduck.engine.rows.table_rules import stored
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.partition import (

@@ -22,9 +22,8 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import TimestampType
 
 from shelduck.engine.bridge import select_named
-from shelduck.engine.files.file_systems import filesystem
 from shelduck.engine.files.physical import BatchFunction, PhysicalSchema, map_batches
-from shelduck.engine.files.storage import delete_file, list_data_files, make_directory
+from shelduck.engine.files.storage import delete_file, filesystem, list_data_files, make_directory
 from shelduck.engine.stores.homes import spark_options, spark_path
 from shelduck.errors import Unsupported
 from shelduck.model.files.place import place_below

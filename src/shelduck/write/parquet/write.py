@@ -45,7 +45,7 @@ from shelduck.model.tables.writable import is_shadow, why_not_written
 from shelduck.model.text.names import write_directory
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.write.parquet.clustering import Clustering, clustering_of
-from shelduck.write.parquet.origins import MARKS, Origins, has_row_ids, is_origins, taken_origins
+from shelduck.write.parquet.kept import MARKS, Origins, has_row_ids, is_origins, taken_origins
 from shelduck.write.parquet.partition_keys import place_files
 from shelduck.write.parquet.plain_write import (
     codec_failure,
@@ -86,7 +86,7 @@ class Writing:
     table's option counts. Without ``arranges``, rows stay as they come, each part of them in one
     file without a partition. Without ``spreads``, the parts stay as they are: a small write is not
     worth a shuffle. ``changes``, which needs the bridge: behind the lineage are the columns of
-    `shelduck.write.parquet.origins`. Columns that are ``moved`` are not checked. With ``copied``,
+    `shelduck.write.parquet.kept`. Columns that are ``moved`` are not checked. With ``copied``,
     which needs the bridge too, task n writes the shadow columns, and those that are renewed, beside
     a copy of the n-th file: rows have these columns and, last, their `PLACE`.
     """

@@ -43,8 +43,7 @@ from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind
 from shelduck.text.tokens.parts import Expression, OfTable, Query, Selection
 from shelduck.write.appending import Manner, append, is_plain, load
-from shelduck.write.changes.append import append_rows
-from shelduck.write.changes.inlining import limits_of, literal_batch, placing
+from shelduck.write.changes.append import append_rows, limits_of, literal_batch, placing
 from shelduck.write.changes.overwrite import (
     overwrite_matching,
     overwrite_partitions,

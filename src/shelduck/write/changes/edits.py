@@ -1,15 +1,16 @@
-"""UPDATE and MERGE, and how changed rows are written: as new versions, which keep their row ids.
+"""DELETE, UPDATE and MERGE: deleted rows as delete files, changed ones as new versions.
 
 MERGE updates, deletes and inserts rows of a table by those of a source, at once. New versions are
-in new files.
+in new files, and keep their row ids.
 Statements that change rows ask `row_rules` what a subject says about the rows of its tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 from shelduck.engine.bridge import engine_for
 from shelduck.engine.query import with_values
@@ -17,8 +18,8 @@ from shelduck.engine.rows.assignments import Assignments, SetValue, updated_rows
 from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.lake.done import Counts, Done, Loaded, discard
-from shelduck.model.changes.change import AppendFiles, InlineRows
-from shelduck.model.files.data_file import NewDataFile
+from shelduck.model.changes.change import AppendFiles, DeleteRows, FileDeletes, InlineRows
+from shelduck.model.files.data_file import NewDataFile, deletes_seen
 from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.files.layout import ROW_ID_COLUMN
 from shelduck.model.tables.computed import COMPUTED
@@ -28,19 +29,21 @@ from shelduck.model.text.names import quote_name
 from shelduck.read.scan.matching import Where, row_ids
 from shelduck.read.scan.scan_frames import ORIGINS
 from shelduck.read.table_rows import TableRows
-from shelduck.write.changes.append import with_numbers, write_rows
-from shelduck.write.changes.delete import deleted
-from shelduck.write.changes.inlining import IN_FILES, Placing, moved_to_catalog
+from shelduck.write.changes.append import (
+    IN_FILES,
+    Placing,
+    moved_to_catalog,
+    with_numbers,
+    write_rows,
+)
 from shelduck.write.deletes.delete_files import DeadRows, write_delete_files
 from shelduck.write.merge.key_ranges import near_source, small_source
 from shelduck.write.merge.merge_clauses import Merge, MergeAction, When
-from shelduck.write.merge.merge_rows import by_action, merged_rows, tally
-from shelduck.write.merge.merge_scopes import columns_of_match
+from shelduck.write.merge.merge_scopes import by_action, columns_of_match, merged_rows, tally
 from shelduck.write.parquet import kept
-from shelduck.write.parquet.kept import distinct, keep
-from shelduck.write.parquet.origins import DELETED, UPDATED, Origins, marked
+from shelduck.write.parquet.kept import DELETED, UPDATED, Origins, distinct, keep, marked
 from shelduck.write.parquet.small import collected_rows
-from shelduck.write.parquet.write import Writing
+from shelduck.write.parquet.write import Register, Writing
 from shelduck.write.progress import write_progress
 
 _TASK_BYTES = 128 * 1024 * 1024
@@ -48,6 +51,84 @@ _TASK_BYTES = 128 * 1024 * 1024
 _ONE_TASK = 16 * 1024 * 1024
 # Up to this many tasks write their own files; the rows of more are brought together.
 _MOST_TASKS = 8
+
+
+class DeleteChoice(Protocol):
+    """Says which rows of a frame to change."""
+
+    def rows(self, frame: DataFrame) -> DataFrame:
+        """Return these rows, at least with the columns of their origins."""
+
+
+def delete_rows(
+    spark: SparkSession,
+    rows: TableRows,
+    where: DeleteChoice,
+    *,
+    few: int = 0,
+    register: Register | None = None,
+) -> Done:
+    """Return the deletion of the rows that match; nothing is committed.
+
+    Up to ``few`` rows of files go to the catalog instead of delete files. Files of which statistics
+    or partitions show that all rows match are not read. ``register`` is called before files are
+    written.
+    """
+    dead: dict[int, DeadRows] = {}
+    inlined: tuple[int, ...] = ()
+    if rows.files:
+        stored = replace(rows, inlined=())
+        found = where.rows(stored.frame(spark, origins=ORIGINS))
+        decided = stored.decided(found)
+        if decided is not None:
+            dead = {f.id: DeadRows(f.live_rows or 0) for f in decided.whole}
+            stored = replace(stored, files=decided.partly)
+            if stored.files and (dead or rows.large is not None):
+                found = where.rows(stored.frame(spark, origins=ORIGINS))
+            rows = replace(rows, files=(*decided.whole, *decided.partly))
+        if stored.files:
+            dead |= write_delete_files(spark, found, stored, rows.table, few=few, register=register)
+    if any(part.rows for part in rows.inlined):
+        inlined = row_ids(where.rows(replace(rows, files=()).frame(spark, origins=ORIGINS)))
+    return deleted(rows, dead, inlined)
+
+
+def truncate_rows(spark: SparkSession, rows: TableRows) -> Done:
+    """Return the deletion of all rows; no row is read, and no file written."""
+    inlined = tuple(sorted(number for part in rows.inlined for number in part.row_ids))
+    count = rows.live_rows()
+    if count is None:
+        count = replace(rows, inlined=()).frame(spark).count()
+    files = tuple(FileDeletes(number, seen) for number, seen in rows.seen())
+    counts = Counts(deleted=count + len(inlined))
+    return Done(rows.table, (DeleteRows(rows.table, files, inlined),), counts=counts)
+
+
+def deleted(rows: TableRows, dead: Mapping[int, DeadRows], inlined: tuple[int, ...]) -> Done:
+    """Return the deletes as a change, which says that rows were chosen even if there are none."""
+    files = file_deletes(rows, dead)
+    counts = Counts(deleted=sum(d.rows for d in dead.values()) + len(inlined))
+    change = DeleteRows(rows.table, files, inlined)
+    return Done(rows.table, (change,), tuple(_paths(dead.values())), counts)
+
+
+def file_deletes(rows: TableRows, dead: Mapping[int, DeadRows]) -> tuple[FileDeletes, ...]:
+    """Return what happens to each file with deleted rows, by id."""
+    by_id = rows.files_of(dead.keys())
+    return tuple(
+        FileDeletes(
+            number,
+            deletes_seen(by_id[number]),
+            found.delete_file,
+            found.positions,
+            found.takes_inlined,
+        )
+        for number, found in sorted(dead.items())
+    )
+
+
+def _paths(dead: Iterable[DeadRows]) -> Iterable[str]:
+    return (d.delete_file.path for d in dead if d.delete_file is not None)
 
 
 def update_rows(
@@ -104,7 +185,7 @@ def write_changed(
     """Write changed rows and deletes by one Spark job; nothing is committed.
 
     ``changed`` has the table's columns, `ROW_ID_COLUMN` and the columns of
-    `shelduck.write.parquet.origins`. ``contested`` is called with the number of rows that are
+    `shelduck.write.parquet.kept`. ``contested`` is called with the number of rows that are
     changed more than once, if that can happen, and may refuse them.
     """
     table = rows.table
