@@ -117,7 +117,6 @@ PARSING = {
     "cli/demo.py",
     "cli/sql.py",
     "engine/bridge/relation.py",
-    "write/merge/folding.py",
     "write/merge/key_ranges.py",
     "write/merge/load_rows.py",
     "write/merge/merge_clauses.py",

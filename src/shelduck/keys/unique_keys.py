@@ -39,9 +39,10 @@ from shelduck.write.changes.edits import (
     write_versions,
 )
 from shelduck.write.hooks import stage_rows
-from shelduck.write.merge.folding import GONE, Folding
 from shelduck.write.merge.key_ranges import near_keys
 from shelduck.write.merge.load_rows import (
+    GONE,
+    Folding,
     MeetingKeys,
     alive_rows,
     as_inserted,

@@ -53,6 +53,17 @@ class Bounds(NamedTuple):
     high: Numbers
 
 
+class _Row:
+    """A fact of each file of a list."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __get__(self, files: FileList, _: object) -> Numbers:
+        row: Numbers = files.numbers[self._number]
+        return row
+
+
 @dataclass(frozen=True, slots=True)
 class FileList:
     """All data files that a table ever had, by id: a column for each file, and a row for each fact.
@@ -72,39 +83,18 @@ class FileList:
     load: int = 0
     """Which load of all files the list goes on from: only lists of one load begin alike."""
 
-    @property
-    def ids(self) -> Numbers:
-        """Return the ids of the files, ascending."""
-        return self._row(0)
-
-    @property
-    def begins(self) -> Numbers:
-        """Return the first snapshot of each."""
-        return self._row(1)
-
-    @property
-    def ends(self) -> Numbers:
-        """Return the snapshot that ended each."""
-        return self._row(2)
-
-    @property
-    def sizes(self) -> Numbers:
-        """Return their bytes."""
-        return self._row(3)
-
-    @property
-    def kinds(self) -> Numbers:
-        """Return their kinds."""
-        return self._row(4)
-
-    @property
-    def names(self) -> Numbers:
-        """Return hashes of their paths."""
-        return self._row(5)
-
-    def _row(self, number: int) -> Numbers:
-        row: Numbers = self.numbers[number]
-        return row
+    ids = _Row(0)
+    """The ids of the files, ascending."""
+    begins = _Row(1)
+    """The first snapshot of each."""
+    ends = _Row(2)
+    """The snapshot that ended each."""
+    sizes = _Row(3)
+    """Their bytes."""
+    kinds = _Row(4)
+    """Their kinds."""
+    names = _Row(5)
+    """Hashes of their paths."""
 
     @property
     def last(self) -> int:

@@ -32,7 +32,7 @@ from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.file_lists import FileLists
 from shelduck.read.kept_inlined import NOTHING_KEPT, KeptInlined, KeptRows, LayoutMemory
-from shelduck.read.listed_files import PART, LargeTable, LaterFiles, ListedFiles
+from shelduck.read.listed_files import PART, LargeTable, LaterFiles, ListedFiles, MakePlan
 from shelduck.read.plan.scan import ScanPlan, plan_scan
 from shelduck.read.pruning import Pruner
 from shelduck.read.scan.rollup_rule import Chooser
@@ -137,7 +137,8 @@ class TableRows:
         if engine_for(spark).prunes_files:
             plan, pruner = self._scan(columns, snapshots=snapshots)
         else:
-            plan, pruner = self._plan(columns, snapshots=snapshots), self._pruner
+            make = self._planner(columns, snapshots=snapshots)
+            plan, pruner = make(self.files, self.mappings), self._pruner
         return read_rows(
             spark,
             plan,
@@ -190,22 +191,13 @@ class TableRows:
         self, columns: Sequence[str] | None, *, snapshots: bool = False
     ) -> tuple[ScanPlan, Pruner]:
         """Return a plan, whose groups have examples for large tables, and the files for it."""
+        make = self._planner(columns, snapshots=snapshots)
         if self.large is None:
-            return self._plan(columns, snapshots=snapshots), self._pruner
-        make = partial(self._plan_of, columns, snapshots)
+            return make(self.files, self.mappings), self._pruner
         return self.large.scan(make, self.table, self.unsafe_bounds)
 
-    def _plan(self, columns: Sequence[str] | None, *, snapshots: bool = False) -> ScanPlan:
-        return self._plan_of(columns, snapshots, self.files, self.mappings)
-
-    def _plan_of(
-        self,
-        columns: Sequence[str] | None,
-        snapshots: bool,
-        files: Sequence[DataFile],
-        mappings: Mapping[int, NameMapping],
-    ) -> ScanPlan:
-        return plan_scan(self.table, files, mappings, columns, snapshots=snapshots)
+    def _planner(self, columns: Sequence[str] | None, *, snapshots: bool) -> MakePlan:
+        return partial(plan_scan, self.table, columns=columns, snapshots=snapshots)
 
 
 @dataclass(frozen=True, slots=True)

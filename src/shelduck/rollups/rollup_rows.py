@@ -26,9 +26,8 @@ from shelduck.read.table_rows import TableRows
 from shelduck.write.changes.append import Placing, append_rows
 from shelduck.write.changes.edits import Versions, row_rules, truncate_rows, write_versions
 from shelduck.write.changes.overwrite import overwrite_table
-from shelduck.write.merge.folding import GONE, ORDER, Folding
 from shelduck.write.merge.key_ranges import key_ends
-from shelduck.write.merge.load_rows import ordered, without_rows
+from shelduck.write.merge.load_rows import GONE, ORDER, Folding, ordered, without_rows
 from shelduck.write.parquet.kept import keep, shared
 
 _SILENT = Placing(show_progress=False)

@@ -362,12 +362,9 @@ class ClassicEngine(Engine):
     def bucket_hash(self, value: Column) -> Column:
         return classic_column(self._new("BucketHash").of(java_column(value)))
 
-    def _new(self, name: str, *arguments: Any) -> Any:
-        values = java_class(self.spark, "java.util.ArrayList")()
-        for argument in arguments:
-            values.add(argument)
-        constructor = self._classes.loader.loadClass(class_name(name)).getConstructors()[0]
-        return constructor.newInstance(values.toArray())
+    def _new(self, name: str) -> Any:
+        found = self._classes.loader.loadClass(class_name(name))
+        return found.getConstructors()[0].newInstance(None)
 
 
 def _checked(spark: SparkSession, read_schema: T.StructType, constants: T.StructType) -> str:

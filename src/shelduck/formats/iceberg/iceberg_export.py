@@ -126,7 +126,7 @@ class _IcebergExport:
     def run(self) -> JsonObject:
         """Write deletes and manifests, and return the metadata that names them."""
         version = self.found.version
-        schema = schema_json(self.found.shown, 0, version, self.table.comments)
+        schema = schema_json(self.found.shown, version, self.table.comments)
         parsed = _parsed(schema, self.table.full_name)
         old = self._entries_before()
         commit = IcebergCommit(

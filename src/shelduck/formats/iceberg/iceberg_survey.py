@@ -43,6 +43,7 @@ _NOT_IN_SPARK = {
     "timestamp_ns": ("nanoseconds", "format_version=2 leaves out the column"),
     "time": ("times", "table.rewrite([{files}]) stores them as text"),
 }
+_NULL_AS_EMPTY = {Kind.LIST: "list of structs", Kind.MAP: "map to structs"}
 _PARTS = {Kind.LIST: ("element",), Kind.MAP: ("key", "value")}
 # Parquet's names of the repeated groups; files of old writers have other names or no group.
 _GROUPS = {Kind.LIST: "list", Kind.MAP: "key_value"}
@@ -225,14 +226,9 @@ def _of_readers(
     """Return in which points known readers of Iceberg differ from the specification."""
     losses = []
     for _, leaf in with_paths(shown.fields):
-        if leaf.shape is Kind.LIST and leaf.children[0].shape is Kind.STRUCT:
-            losses.append(
-                Loss(paths[leaf.id], "PyIceberg 0.12 shows a NULL list of structs as an empty one")
-            )
-        elif leaf.shape is Kind.MAP and leaf.children[1].shape is Kind.STRUCT:
-            losses.append(
-                Loss(paths[leaf.id], "PyIceberg 0.12 shows a NULL map to structs as an empty one")
-            )
+        if leaf.shape in _NULL_AS_EMPTY and leaf.children[-1].shape is Kind.STRUCT:
+            what = f"PyIceberg 0.12 shows a NULL {_NULL_AS_EMPTY[leaf.shape]} as an empty one"
+            losses.append(Loss(paths[leaf.id], what))
         elif leaf.is_leaf and shown.types[leaf.id].type in _NOT_IN_SPARK:
             what, remedy = _NOT_IN_SPARK[shown.types[leaf.id].type]
             told = remedy.format(files=listed([f.id for f in files]))

@@ -248,7 +248,7 @@ def shown_columns(
 
 
 def schema_json(
-    shown: ShownColumns, schema_id: int, version: int, comments: Mapping[FieldId | None, str]
+    shown: ShownColumns, version: int, comments: Mapping[FieldId | None, str]
 ) -> JsonObject:
     """Return the schema in the form of table metadata.
 
@@ -256,11 +256,7 @@ def schema_json(
     from version 3 on.
     """
     work = _Schema(shown, version, comments)
-    return {
-        "type": "struct",
-        "schema-id": schema_id,
-        "fields": [work.member(f) for f in shown.fields],
-    }
+    return {"type": "struct", "schema-id": 0, "fields": [work.member(f) for f in shown.fields]}
 
 
 def initial_default(field: Field, types: Mapping[FieldId, ShownType]) -> Json | None:

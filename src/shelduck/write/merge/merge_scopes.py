@@ -104,7 +104,6 @@ def taken_rows(
     *,
     names: ScopeNames,
     values: Sequence[Sql | Column | None],
-    origins: Sequence[str],
     shares: bool = False,
 ) -> DataFrame:
     """Return the joined rows that a clause takes: `CLAUSE` is its number.
@@ -113,7 +112,7 @@ def taken_rows(
     struct of ``values`` of each clause, NULL in rows of other clauses. With ``shares``, every
     executor gets the rows of ``source``, which are kept and few.
     """
-    work = _Scopes(merge, values, table, names, origins)
+    work = _Scopes(merge, values, table, names)
     if not shares:
         frame = _joined(target, source, work, merge.join)
         frame = work.evaluated(frame, target, tuple(When))
@@ -124,7 +123,7 @@ def taken_rows(
         frame = _in_parts(target, source, work)
     structs = [f"{_VALUE}_{n}" for n, v in enumerate(values) if v is not None]
     kept = (CLAUSE, *(name for name in names.structs(merge) if name == _NOW), *structs)
-    back = [Named(o, _hidden(o)) for o in origins]
+    back = [Named(o, _hidden(o)) for o in ORIGINS]
     found = select_named(frame, [*back, *(Named(n, n) for n in kept)])
     busy = [str(n) for n, c in enumerate(merge.clauses) if c.action is not MergeAction.NOTHING]
     return found.where(f"{CLAUSE} IN ({', '.join(busy)})" if busy else "false")
@@ -150,7 +149,7 @@ def _in_parts(target: DataFrame, source: DataFrame, work: _Scopes) -> DataFrame:
     theirs = work.evaluated(theirs, target, (When.NOT_MATCHED,), "false")
     both = ours.unionByName(theirs, allowMissingColumns=True)
     # Rows of the table without a match have no number; they need not come together.
-    spread = f"-1 - abs(xxhash64({', '.join(map(_hidden, work.origins))}) % {_PLACES})"
+    spread = f"-1 - abs(xxhash64({', '.join(map(_hidden, ORIGINS))}) % {_PLACES})"
     place = f"coalesce({_SOURCE}, {spread})"
     matches = Named(_MATCHES, Sql(f"count_if({_IS_OURS}) OVER (PARTITION BY {place})"))
     return select_named(both, [ALL, matches]).where(f"{_IS_OURS} OR {_MATCHES} = 0")
@@ -164,7 +163,6 @@ class _Scopes:
     values: Sequence[Sql | Column | None]
     table: TableVersion
     names: ScopeNames
-    origins: Sequence[str]
     hidden: list[str] = field(default_factory=list)
 
     def evaluated(
@@ -173,7 +171,7 @@ class _Scopes:
         """Return the rows with the clauses for these kinds of them, `CLAUSE`, and ``is_ours``."""
         merge = self.merge
         clauses = [c for c in merge.clauses if c.when in kinds]
-        self.hidden += [*self.names.structs(merge), *map(_hidden, self.origins), _TARGET]
+        self.hidden += [*self.names.structs(merge), *map(_hidden, ORIGINS), _TARGET]
         if When.MATCHED in kinds:
             frame = self.evaluate(frame, When.MATCHED)
         if When.NOT_MATCHED in kinds and merge.of(When.NOT_MATCHED):
@@ -244,14 +242,14 @@ def _joined(target: DataFrame, source: DataFrame, work: _Scopes, how: str) -> Da
     joined = ours.join(_theirs(theirs, merge), on, how)
     names, structs = work.table.columns.names, work.names.structs(merge)
     if merge.target_qualifier:
-        marks = [target[o].alias(_hidden(o)) for o in work.origins]
+        marks = [target[o].alias(_hidden(o)) for o in ORIGINS]
         now = [
             F.struct(*[target[backticked(names[n])].alias(f"c{n}") for n in places]).alias(struct)
             for struct, places in structs.items()
         ]
         return joined.select("*", *now, *marks)
     alias = backticked(merge.target_alias)
-    kept = [Named(_hidden(o), Sql(f"{alias}.{o}")) for o in work.origins]
+    kept = [Named(_hidden(o), Sql(f"{alias}.{o}")) for o in ORIGINS]
     for struct, places in structs.items():
         parts = ", ".join(f"'c{n}', {alias}.{backticked(names[n])}" for n in places)
         kept.append(Named(struct, Sql(f"named_struct({parts})")))
@@ -265,7 +263,7 @@ def _without_target(rows: DataFrame, work: _Scopes) -> DataFrame:
     for struct, places in work.names.structs(work.merge).items():
         kinds = {f"c{n}": spark_type(fields[n].type, fields[n].name) for n in places}
         empty[struct] = T.StructType([T.StructField(*one) for one in kinds.items()])
-    empty |= {_hidden(o): T.LongType() for o in work.origins} | {_TARGET: T.BooleanType()}
+    empty |= {_hidden(o): T.LongType() for o in ORIGINS} | {_TARGET: T.BooleanType()}
     return select_named(rows, [ALL, *(Named(n, Sql("NULL"), kind) for n, kind in empty.items())])
 
 
@@ -346,9 +344,7 @@ def merged_rows(
     needs = {n for c, a in clauses if c.action is MergeAction.UPDATE for n in a.needed()}
     names = ScopeNames.of(table, [len(a.values) for a in assignments], needs)
     values = [a.struct(given) for a, given in zip(assignments, names.values, strict=True)]
-    found = taken_rows(
-        target, source, table, merge, names=names, values=values, origins=ORIGINS, shares=shares
-    )
+    found = taken_rows(target, source, table, merge, names=names, values=values, shares=shares)
     schema = values_of(found)
     demand = None if merge.schema_evolution else _EVERY_FIELD
     assigning = Assigning.into(table, demand)
