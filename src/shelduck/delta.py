@@ -14,9 +14,8 @@ from typing import Any
 
 from shelduck.doors.attached.attach import attached_to
 from shelduck.doors.attached.attached_table import AttachedTable
-from shelduck.engine.query import answer
 from shelduck.engine.rows.assignments import Value
-from shelduck.engine.session import DataFrame, SparkSession, StructType
+from shelduck.engine.session import DataFrame, SparkSession, StructType, answer
 from shelduck.engine.types import data_type_of
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.tables.computed import Identity

@@ -121,7 +121,7 @@ PARSING = {
     "write/merge/load_rows.py",
     "write/merge/merge_clauses.py",
     "write/merge/merge_scopes.py",
-    "engine/query.py",
+    "engine/session.py",
     "engine/rows/assignments.py",
     "engine/rows/conversions.py",
     "engine/rows/unheld.py",

@@ -16,14 +16,7 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 import shelduck
-from shelduck.cli import (
-    jobs_command,
-    looks,
-    maintain_command,
-    schema_command,
-    spark_conf_command,
-    sql,
-)
+from shelduck.cli import looks, maintain_command, schema_command, spark_conf_command, sql
 from shelduck.cli.command_options import console
 from shelduck.cli.config import config_file
 from shelduck.errors import ShelduckError
@@ -67,7 +60,7 @@ app.command(epilog=maintain_command.MIGRATE_EXAMPLE)(maintain_command.migrate)
 app.command(epilog=looks.UI_EXAMPLE)(looks.ui)
 app.command(epilog=spark_conf_command.JAR_EXAMPLE)(spark_conf_command.jar)
 app.command(epilog=spark_conf_command.CONF_EXAMPLE)(spark_conf_command.spark_conf)
-app.add_typer(jobs_command.app, name="jobs")
+app.add_typer(maintain_command.jobs, name="jobs")
 
 
 def _print_version(is_asked: bool) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from threading import get_ident
-from types import TracebackType
 from typing import Self
 
 import shelduck.doors.subjects  # noqa: F401 - lets subjects take part in calls
@@ -269,12 +268,7 @@ class Lake(LakeUpkeep, LakeBorders, in_parts=True):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -331,12 +325,7 @@ class Transaction(CatalogVerbs):
         self._commits_before = self._state.commits[get_ident()]
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
         if not self._open_unit.is_open:
             return
         others = self._state.commits[get_ident()] - self._commits_before

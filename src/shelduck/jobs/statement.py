@@ -10,8 +10,7 @@ from datetime import datetime
 from shelduck.catalog.read.overview.column_history import ShapeVersions
 from shelduck.catalog.running.job_rows import LightChange, jobs, light_changes, open_job
 from shelduck.engine.bridge import engine_for
-from shelduck.engine.query import answer
-from shelduck.engine.session import DataFrame
+from shelduck.engine.session import DataFrame, answer
 from shelduck.errors import InvalidRequest
 from shelduck.jobs.jobs import SchemaChangeJob, alter_job, job_properties, submit_undo
 from shelduck.jobs.undo_plan import WayBack

@@ -12,8 +12,7 @@ from itertools import product
 from typing import Any, TypeVar
 
 from shelduck.engine.bridge import engine_for
-from shelduck.engine.query import answer, constant, session_has, temporary_views
-from shelduck.engine.session import DataFrame
+from shelduck.engine.session import DataFrame, answer, constant, session_has, temporary_views
 from shelduck.errors import InvalidRequest
 from shelduck.lake.handle import TableHandle
 from shelduck.lake.results import (

@@ -11,8 +11,7 @@ from typing import Any
 
 from shelduck.catalog.read import metadata_rows as read_metadata
 from shelduck.catalog.read.overview.partitions import PARTITION_COLUMNS, partition_rows
-from shelduck.engine.query import metadata_frame
-from shelduck.engine.session import DataFrame
+from shelduck.engine.session import DataFrame, metadata_frame
 from shelduck.lake.handle import TableHandle
 from shelduck.lake.lookup import version_at
 from shelduck.lake.results import TableName

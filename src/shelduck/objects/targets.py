@@ -8,8 +8,7 @@ from typing import TypeVar
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.views_and_macros import view as read_view
 from shelduck.engine.bridge import Named, engine_for, select_named
-from shelduck.engine.query import metadata_frame
-from shelduck.engine.session import DataFrame
+from shelduck.engine.session import DataFrame, metadata_frame
 from shelduck.engine.types import kind_text
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.lake.lookup import instant

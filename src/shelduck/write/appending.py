@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from shelduck.catalog.commit.rebase import moved
 from shelduck.catalog.running.writers import LeaseLost
 from shelduck.engine.rows.assign import assign
-from shelduck.engine.rows.needed_columns import NamedRows
-from shelduck.engine.rows.rescuing import rescue_rows
+from shelduck.engine.rows.needed_columns import NamedRows, rescue_rows
 from shelduck.engine.session import DataFrame, StructType
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.lake.done import Done, Loaded, discard

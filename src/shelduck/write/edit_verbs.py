@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from shelduck.engine.query import merges_schemas
 from shelduck.engine.rows.assignments import SetValue, Value
-from shelduck.engine.rows.rescuing import rescue_rows
-from shelduck.engine.session import DataFrame, StructType
+from shelduck.engine.rows.needed_columns import rescue_rows
+from shelduck.engine.session import DataFrame, StructType, merges_schemas
 from shelduck.errors import InvalidRequest
 from shelduck.lake.done import Done
 from shelduck.lake.handle import TableHandle

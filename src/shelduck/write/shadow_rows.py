@@ -12,12 +12,12 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.engine.bridge import column_of
 from shelduck.engine.bridge.jvm import columns_used
 from shelduck.engine.named_errors import AnalysisException, SparkError, data_fault, first_line
-from shelduck.engine.query import local_frame
 from shelduck.engine.rows.assign import Assigning, Demand
 from shelduck.engine.rows.conversions import converted, converted_parts, fitted, lost, needs_fit
 from shelduck.engine.rows.store_rules import NEW_TYPE, fail
 from shelduck.engine.rows.table_rules import stored
 from shelduck.engine.rows.unheld import held_or_null, may_be_unheld
+from shelduck.engine.session import local_frame
 from shelduck.engine.types import spark_type, struct_type
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.shadows.shadows import Shadow

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shelduck
-from shelduck.cli import jobs_command, main
+from shelduck.cli import main, maintain_command
 from shelduck.cli.app import app
 from tests.support.loaded import loaded_by_commands
 
@@ -239,7 +239,7 @@ def test_every_command_has_an_example():
 
 def commands():
     """The words of each command."""
-    groups = {"": app.registered_commands, "jobs": jobs_command.app.registered_commands}
+    groups = {"": app.registered_commands, "jobs": maintain_command.jobs.registered_commands}
     for group, listed in groups.items():
         for command in listed:
             yield [

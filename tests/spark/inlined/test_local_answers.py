@@ -11,7 +11,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 import shelduck
 from shelduck.engine.bridge import engine_for
-from shelduck.engine.query import local_columns
+from shelduck.engine.session import local_columns
 from tests.support.jobs import jobs_of
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle

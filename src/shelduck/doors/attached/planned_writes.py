@@ -10,10 +10,9 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.doors.attached.attached_table import AttachedTable
 from shelduck.engine.bridge.lake_catalog import taken_columns
-from shelduck.engine.query import merges_schemas
 from shelduck.engine.rows.assignments import SetValue
 from shelduck.engine.rows.store_rules import MARK, default_text, require_text
-from shelduck.engine.session import DataFrame
+from shelduck.engine.session import DataFrame, merges_schemas
 from shelduck.engine.types import spark_type
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.lake.spark_options import (

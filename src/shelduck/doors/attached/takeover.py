@@ -53,8 +53,7 @@ from shelduck.engine.named_errors import (
     told_as_sparks,
     was_unable,
 )
-from shelduck.engine.query import temporary_views
-from shelduck.engine.session import DataFrame, SparkSession, is_catalog, is_ntz
+from shelduck.engine.session import DataFrame, SparkSession, is_catalog, is_ntz, temporary_views
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.lake.operation import Runner, SqlSession
 from shelduck.lake.results import PlainRows, TableName, table_name

@@ -11,8 +11,7 @@ from shelduck.doors.sql.parse import OPERATIONS, parse, pieces
 from shelduck.engine.bridge import engine_for
 from shelduck.engine.failures import SparkFailure, told_of_spark
 from shelduck.engine.named_errors import SparkError, told_as_lakes
-from shelduck.engine.query import answer
-from shelduck.engine.session import DataFrame, SparkSession
+from shelduck.engine.session import DataFrame, SparkSession, answer
 from shelduck.errors import InvalidRequest
 from shelduck.lake.operation import Runner, Sources, SqlSession
 from shelduck.lake.results import PlainRows, Staged, Unchanged

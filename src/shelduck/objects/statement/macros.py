@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import partial
 
 from shelduck.engine.named_errors import lacks_function, names_nothing
-from shelduck.engine.query import function_exists
+from shelduck.engine.session import function_exists
 from shelduck.engine.types import spark_type
 from shelduck.engine.values import literal_text
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError, Unsupported

@@ -10,8 +10,7 @@ from urllib.parse import quote
 from shelduck.catalog.read.metadata_rows import Partition, table_rows
 from shelduck.catalog.read.overview.partitions import partition_rows
 from shelduck.catalog.read.read import table_history
-from shelduck.engine.query import answer
-from shelduck.engine.session import DataFrame
+from shelduck.engine.session import DataFrame, answer
 from shelduck.engine.types import field_type
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.jobs.widening import WideningVerbs

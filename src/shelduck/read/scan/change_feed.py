@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import Named, Sql, engine_for, select_named
-from shelduck.engine.query import arrow_frame, local_frame
+from shelduck.engine.session import arrow_frame, local_frame
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.feed_plan import ChangePlan, has_snapshots
 from shelduck.model.changes.stream import StreamPart

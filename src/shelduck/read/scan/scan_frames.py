@@ -26,7 +26,7 @@ from shelduck.engine.bridge import (
     engine_for,
     select_named,
 )
-from shelduck.engine.query import local_columns, local_frame
+from shelduck.engine.session import local_columns, local_frame
 from shelduck.engine.types import same_type, spark_type
 from shelduck.engine.values import carrier, carrier_type, decoded, exists_default
 from shelduck.errors import Unsupported

@@ -13,9 +13,8 @@ from functools import partial
 from typing import Protocol
 
 from shelduck.engine.bridge import engine_for
-from shelduck.engine.query import with_values
 from shelduck.engine.rows.assignments import Assignments, SetValue, updated_rows
-from shelduck.engine.session import DataFrame, SparkSession
+from shelduck.engine.session import DataFrame, SparkSession, with_values
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.lake.done import Counts, Done, Loaded, discard
 from shelduck.model.changes.change import AppendFiles, DeleteRows, FileDeletes, InlineRows

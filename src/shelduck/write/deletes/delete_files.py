@@ -17,7 +17,7 @@ from shelduck.engine.bridge import Named, sealed_rows, select_named
 from shelduck.engine.bridge.engine import EXACT_PATH
 from shelduck.engine.files.footers import metadata_of, read_columns
 from shelduck.engine.files.storage import delete_directory
-from shelduck.engine.query import is_local
+from shelduck.engine.session import is_local
 from shelduck.engine.stores.homes import spark_options, spark_path
 from shelduck.engine.stores.store_errors import told_of_storage
 from shelduck.errors import Conflict, CorruptLake

@@ -20,8 +20,8 @@ from shelduck.engine.bridge import Named, engine_for, sealed_rows, select_named
 from shelduck.engine.bridge.engine import EXACT_PATH
 from shelduck.engine.files.footers import read_columns
 from shelduck.engine.files.storage import Listed, delete_files
-from shelduck.engine.query import arrow_frame, is_local, local_size
 from shelduck.engine.rows.assign import telling_failures
+from shelduck.engine.session import arrow_frame, is_local, local_size
 from shelduck.engine.stores.homes import spark_options, spark_path
 from shelduck.model.files.data_file import DataFile, InlinedRows
 from shelduck.model.files.layout import ROW_ID_COLUMN

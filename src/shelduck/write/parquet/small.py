@@ -16,9 +16,9 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import Named, engine_for, select_named
 from shelduck.engine.files.footers import read_columns
-from shelduck.engine.query import is_local, local_size
 from shelduck.engine.rows.assign import telling_failures
 from shelduck.engine.rows.unheld import require_held
+from shelduck.engine.session import is_local, local_size
 from shelduck.model.files.inlined_batch import InlinedBatch
 from shelduck.model.files.layout import ROW_ID_COLUMN
 from shelduck.model.tables.held import is_moment, may_be_unheld

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from shelduck.engine.named_errors import AnalysisException, first_line
-from shelduck.engine.query import replaces_partitions, temporary_views, with_values
 from shelduck.engine.rows.assign import has_rules
-from shelduck.engine.session import DataFrame
+from shelduck.engine.session import DataFrame, replaces_partitions, temporary_views, with_values
 from shelduck.engine.values import default_sql
 from shelduck.errors import InvalidRequest
 from shelduck.lake.done import Done, Loaded, inlined
