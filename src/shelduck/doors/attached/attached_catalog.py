@@ -16,8 +16,14 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import pairwise
 
-from shelduck.doors.attached import planned_writes as planned
-from shelduck.doors.attached.attached_table import AttachedTable
+from shelduck.doors.attached.attached_table import (
+    AttachedTable,
+    by_name,
+    land_as_told,
+    merge_as_told,
+    write_as_told,
+    write_schema,
+)
 from shelduck.doors.lake import Lake, Transaction
 from shelduck.engine.bridge.codec import rows_of
 from shelduck.engine.bridge.lake_catalog import given, held_frames
@@ -103,14 +109,14 @@ class AttachedLake:
                 if staged:
                     transaction, wanted, ways = _staged[staged]
                     target = transaction.table(str(wanted))
-                planned.write_as_told(target, named, rows, told, is_made=bool(staged), ways=ways)
+                write_as_told(target, named, rows, told, is_made=bool(staged), ways=ways)
             case "merge":
                 assert rows is not None
                 catalog, *told = more
-                planned.merge_as_told(self._named(namespace, name, catalog), rows, told)
+                merge_as_told(self._named(namespace, name, catalog), rows, told)
             case "sink":
                 self._table(namespace, name).columns  # noqa: B018 - a view has none
-                planned.land_as_told(self._named(namespace, name), rows, more)
+                land_as_told(self._named(namespace, name), rows, more)
             case "commit" | "abort":
                 transaction, *_ = _staged.pop(more[0])
                 getattr(transaction, "commit" if what == "commit" else "rollback")()
@@ -214,7 +220,7 @@ class AttachedLake:
 
         One that is overwritten is made by the write, if that asks for other columns.
         """
-        given = planned.by_name(told)
+        given = by_name(told)
         properties = kept_properties(given, name)
         transaction = self.lake.transaction()
         text, token = str(name), uuid.uuid4().hex
@@ -255,7 +261,7 @@ class AttachedLake:
         keys = [
             k for k in named_keys(found.partition, found.columns) if k.transform.kind == IDENTITY
         ]
-        return (planned.write_schema(found.columns).json(), *(k.column for k in keys))
+        return (write_schema(found.columns).json(), *(k.column for k in keys))
 
     def _table(self, namespace: str, name: str) -> Table:
         return Table(self.state, self._name(namespace, name))

@@ -17,8 +17,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from shelduck.doors.attached.attached_table import AttachedTable
-from shelduck.doors.attached.planned_writes import CHECKPOINT, require_stream
+from shelduck.doors.attached.attached_table import CHECKPOINT, AttachedTable, require_stream
 from shelduck.engine.bridge.jvm import field_of, format_of, options_of
 from shelduck.engine.bridge.lake_catalog import follow_lakes
 from shelduck.errors import InvalidRequest, Unsupported

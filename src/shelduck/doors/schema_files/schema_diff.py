@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from shelduck.doors.schema_files.field_match import Matched, Matching, lost_of, renames
-from shelduck.doors.schema_files.schema_text import TableFile
+from shelduck.doors.schema_files.schema_text import Matched, Matching, TableFile, lost_of, renames
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.changes.change import altered
