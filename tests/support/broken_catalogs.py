@@ -24,9 +24,8 @@ from shelduck.ducklake.format import V1_0
 from shelduck.errors import CorruptLake, ShelduckError
 from shelduck.lake.results import TableName
 from shelduck.lake.state import LakeState
-from shelduck.read.kept_inlined import LayoutMemory
 from shelduck.read.plan.scan import plan_scan
-from shelduck.read.table_rows import table_rows
+from shelduck.read.table_rows import LayoutMemory, table_rows
 from tests.support.small_lakes import make_lakes
 from tests.support.time_limit import limited
 

@@ -14,10 +14,9 @@ from shelduck.keys.unique_keys import require_apart, told_of_keys
 from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.evolution.plan import names_rollup, plan_alter
 from shelduck.lake.handle import TableHandle
-from shelduck.lake.lookup import require_checked, with_cost
+from shelduck.lake.lookup import require_checked, require_satisfied, require_unconverted, with_cost
 from shelduck.lake.preflight import Preflight, preflight
 from shelduck.lake.results import Committed, Result, Staged
-from shelduck.lake.satisfied import require_satisfied, require_unconverted
 from shelduck.lake.unit import UnitOfWork, carry_out, refuse_in_transaction
 from shelduck.model.changes.constraining import AddConstraint
 from shelduck.model.changes.modify import TableChange

@@ -13,8 +13,8 @@ from shelduck.engine.files.listing import find_parquet
 from shelduck.engine.session import SparkSession
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
 from shelduck.lake.done import Counts, Done
+from shelduck.lake.lookup import require_satisfied_in
 from shelduck.lake.results import Result
-from shelduck.lake.satisfied import require_satisfied_in
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.files.adoption import Adopted, match_file
 from shelduck.model.files.data_file import ColumnStats, NewDataFile

@@ -20,7 +20,7 @@ from shelduck.model.changes.change import CommitInfo
 from shelduck.model.files.storage_settings import StorageSettings
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.read.file_lists import FileLists
-from shelduck.read.kept_inlined import KeptInlined, LayoutMemory
+from shelduck.read.table_rows import KeptInlined, LayoutMemory
 from shelduck.text.tokens.filter_literals import zone_named
 
 

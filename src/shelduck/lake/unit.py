@@ -303,13 +303,9 @@ def carry_out(
     raise AssertionError("unreachable")
 
 
-def carry_out_anew(
-    state: LakeState, work: Callable[[UnitOfWork], object], *, message: str | None = None
-) -> Result:
+def carry_out_anew(state: LakeState, work: Callable[[UnitOfWork], object]) -> Result:
     """Do work that takes long and means the same on any snapshot, in a new unit; commit it."""
-    return carry_out(
-        state, None, lambda _unit: None, message=message, prepare=lambda own, _: work(own)
-    )
+    return carry_out(state, None, lambda _unit: None, prepare=lambda own, _: work(own))
 
 
 def refuse_in_transaction(unit: UnitOfWork | None, what: str) -> None:

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.lake.evolution.plan import plan_alter
-from shelduck.lake.lookup import require_checked, table_of_id
+from shelduck.lake.lookup import require_checked, require_satisfied, table_of_id
 from shelduck.lake.results import Committed, TableName
-from shelduck.lake.satisfied import require_satisfied
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import AlterTable, alteration, altered, changed_texts

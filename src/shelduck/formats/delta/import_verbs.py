@@ -15,8 +15,8 @@ from shelduck.formats.delta.steps import Imported, ImportStep
 from shelduck.lake.done import Done
 from shelduck.lake.evolution.arrangement import Arrangement
 from shelduck.lake.handle import LakeHandle
+from shelduck.lake.lookup import require_unconverted
 from shelduck.lake.results import Committed, TableName
-from shelduck.lake.satisfied import require_unconverted
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import CommitInfo, alteration

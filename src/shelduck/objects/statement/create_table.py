@@ -10,8 +10,8 @@ from typing import Any
 from shelduck.jobs.rollup_statement import read_rollups
 from shelduck.keys.key_draft import keyed_table
 from shelduck.lake.evolution.arrangement import new_arrangement
+from shelduck.lake.lookup import require_satisfied
 from shelduck.lake.results import TableName
-from shelduck.lake.satisfied import require_satisfied
 from shelduck.lake.spark_options import PROVIDERS
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork

@@ -142,13 +142,11 @@ def sort_column(table: TableVersion) -> Field | None:
 def overlap(field: Field, stats: Mapping[int, ColumnStats], live: Iterable[int]) -> Overlap:
     """Return how live files overlap in a column."""
     ids = list(live)
-    known = []
-    for number in ids:
-        found = stats.get(number)
-        pair = None if found is None else _bounds(field, found)
-        if pair is not None:
-            known.append((*pair, number))
-    known.sort()
+    known = sorted(
+        (*pair, number)
+        for number in ids
+        if number in stats and (pair := _bounds(field, stats[number])) is not None
+    )
     edges = sorted([(low, 0) for low, _, _ in known] + [(high, 1) for _, high, _ in known])
     depth, deepest, total = 0, 0, 0
     for _, is_end in edges:

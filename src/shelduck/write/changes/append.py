@@ -203,19 +203,13 @@ class Limits:
     reserve: Callable[[int, Iterable[int]], int] | None = None
 
 
-NOTHING_INLINED = Limits()
-
-
 @dataclass(frozen=True, slots=True)
 class Placing:
     """How the rows of a statement are placed: matched, in the catalog if few, and reported."""
 
     by_position: bool = False
-    limits: Limits = NOTHING_INLINED
+    limits: Limits = Limits()
     show_progress: bool | None = None
-
-
-IN_FILES = Placing()
 
 
 def placing(state: LakeState, table: TableVersion, *, by_position: bool = False) -> Placing:

@@ -28,13 +28,7 @@ from shelduck.model.text.names import quote_name
 from shelduck.read.scan.matching import Where, row_ids
 from shelduck.read.scan.scan_frames import ORIGINS
 from shelduck.read.table_rows import TableRows
-from shelduck.write.changes.append import (
-    IN_FILES,
-    Placing,
-    moved_to_catalog,
-    with_numbers,
-    write_rows,
-)
+from shelduck.write.changes.append import Placing, moved_to_catalog, with_numbers, write_rows
 from shelduck.write.deletes.delete_files import DeadRows, write_delete_files
 from shelduck.write.merge.key_ranges import near_source, small_source
 from shelduck.write.merge.merge_clauses import Merge, MergeAction, When
@@ -131,11 +125,7 @@ def _paths(dead: Iterable[DeadRows]) -> Iterable[str]:
 
 
 def update_rows(
-    spark: SparkSession,
-    rows: TableRows,
-    values: Sequence[SetValue],
-    where: Where,
-    how: Placing = IN_FILES,
+    spark: SparkSession, rows: TableRows, values: Sequence[SetValue], where: Where, how: Placing
 ) -> Done:
     """Return the update of the rows that match; nothing is committed.
 
@@ -264,9 +254,7 @@ def row_rules(table: TableVersion) -> RowRules | None:
     return ROW_RULES[Feature.KEYS](table) if Feature.KEYS in table.features else None
 
 
-def write_versions(
-    spark: SparkSession, rows: TableRows, versions: Versions, how: Placing = IN_FILES
-) -> Done:
+def write_versions(spark: SparkSession, rows: TableRows, versions: Versions, how: Placing) -> Done:
     """Write rows and deletes of one statement; nothing is committed.
 
     Updated rows keep their row ids, so rows with and without row ids go to separate files: at most
@@ -359,7 +347,7 @@ def _deletes(spark: SparkSession, rows: TableRows, versions: Versions, few: int)
 
 
 def merge_rows(
-    spark: SparkSession, rows: TableRows, source: DataFrame, merge: Merge, how: Placing = IN_FILES
+    spark: SparkSession, rows: TableRows, source: DataFrame, merge: Merge, how: Placing
 ) -> Done:
     """Return the merge of ``source`` into a table; nothing is committed.
 
