@@ -106,6 +106,7 @@ def test_all_verbs_leave_the_rows_of_a_plain_lake(lakes, tmp_path, monkeypatch, 
     assert last == [(plain.read().where("label = 'text 7' AND id % 4 = 1").count(),)]
 
 
+@pytest.mark.every_spark
 def test_duckdb_and_we_write_in_turns(tmp_path, spark):
     url, data = f"sqlite:///{tmp_path}/lake.db", f"{tmp_path}/data"
     options = {"ENCRYPTED": True, "DATA_INLINING_ROW_LIMIT": 0}

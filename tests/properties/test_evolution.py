@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 import shelduck
-from shelduck.ducklake.format import FORMATS
-from tests.support.ducklakepy_oracle import encryptions, oracle_at
+from tests.support.ducklakepy_oracle import drawn_form, oracle_at
 from tests.support.evolving import (
     VALUES,
     WIDER,
@@ -259,17 +258,13 @@ def _for_duckdb(condition: str) -> str:
     return condition
 
 
-def run_sequence(data: st.DataObject, spark: SparkSession, folder: Path) -> None:
+def run_sequence(
+    data: st.DataObject, spark: SparkSession, folder: Path, url: str = "", **form: bool
+) -> None:
     author = Author(data)
     versions = author.table.versions
-    url = f"sqlite:///{folder}/lake.db"
-    version = data.draw(st.sampled_from(list(FORMATS)))
-    note(f"DuckLake {version}")
-    how = {
-        "ducklake_version": version,
-        "encrypted": data.draw(st.sampled_from(encryptions(version))),
-    }
-    note(f"it is encrypted: {how['encrypted']}")
+    url = url or f"sqlite:///{folder}/lake.db"
+    how = drawn_form(author.pick, **form)
     with shelduck.connect(url, f"{folder}/data", spark, progress=False, **how) as lake:
         for step in range(STEPS + 1):
             author.take_step(lake, step)
@@ -333,6 +328,18 @@ def test_random_changes_and_inserts_read_as_rows_by_identity(spark, tmp_path_fac
 def test_many_random_changes_and_inserts_read_as_rows_by_identity(spark, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("evolution")
     run_sequence(data, spark, folder)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.slow
+@given(st.data())
+@settings(SETTINGS, max_examples=long(50, 5))
+def test_random_changes_of_encrypted_lakes_on_postgresql(
+    spark, postgres_server, tmp_path_factory, data
+):
+    folder = tmp_path_factory.mktemp("evolution")
+    with postgres_server.fresh_database() as url:
+        run_sequence(data, spark, folder, url, encrypted=True)
     shutil.rmtree(folder)
 
 

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 import shelduck
 from shelduck import AlreadyExists, InvalidRequest, JobState, change_type
-from shelduck.ducklake.format import FORMATS
 from shelduck.jobs.job_record import JobRecord
 from shelduck.jobs.lots import Lots
 from shelduck.jobs.worker import JobWorker
 from tests.properties.test_evolution import SETTINGS
-from tests.support.ducklakepy_oracle import encryptions, oracle_at
+from tests.support.ducklakepy_oracle import drawn_form, oracle_at
 from tests.support.lengths import long
 
 if TYPE_CHECKING:
@@ -52,13 +51,12 @@ DEATHS = [
 class Story:
     """One run: the lake, what its table should hold, and its jobs."""
 
-    def __init__(self, data: st.DataObject, spark: SparkSession, url: str, folder: Path) -> None:
+    def __init__(
+        self, data: st.DataObject, spark: SparkSession, url: str, folder: Path, **form: bool
+    ) -> None:
         self._data = data
         self.url = url
-        version = self.pick(list(FORMATS))
-        note(f"DuckLake {version}")
-        how = {"ducklake_version": version, "encrypted": self.pick(encryptions(version))}
-        note(f"it is encrypted: {how['encrypted']}")
+        how = drawn_form(self.pick, **form)
         self.lake = shelduck.connect(url, str(folder / "data"), spark, progress=False, **how)
         self.rows: dict[int, str | None] = {}
         self.is_number = False
@@ -240,8 +238,10 @@ class Story:
         return sum(value == "zz" for value in rows.values())
 
 
-def tell(data: st.DataObject, spark: SparkSession, folder: Path) -> None:
-    Story(data, spark, f"sqlite:///{folder}/lake.db", folder).run()
+def tell(
+    data: st.DataObject, spark: SparkSession, folder: Path, url: str = "", **form: bool
+) -> None:
+    Story(data, spark, url or f"sqlite:///{folder}/lake.db", folder, **form).run()
     shutil.rmtree(folder)
 
 
@@ -256,3 +256,11 @@ def test_a_few_stories_keep_to_the_states_and_the_rows(spark, tmp_path_factory, 
 @given(st.data())
 def test_stories_keep_to_the_states_and_the_rows(spark, tmp_path_factory, data):
     tell(data, spark, tmp_path_factory.mktemp("story"))
+
+
+@pytest.mark.slow
+@settings(SETTINGS, max_examples=long(8, 2))
+@given(st.data())
+def test_stories_on_encrypted_lakes_on_postgresql(spark, postgres_server, tmp_path_factory, data):
+    with postgres_server.fresh_database() as url:
+        tell(data, spark, tmp_path_factory.mktemp("story"), url, encrypted=True)

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 import shelduck
 from shelduck.catalog.read import read
-from shelduck.ducklake.format import FORMATS
 from shelduck.lake.state import LakeState
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.read.table_rows import table_rows
 from tests.properties.test_evolution import SETTINGS
-from tests.support.ducklakepy_oracle import encryptions, oracle_at
+from tests.support.ducklakepy_oracle import drawn_form, oracle_at
 from tests.support.lengths import long
 from tests.support.oracle import at
 from tests.support.program import Author, State, Step
@@ -42,15 +41,14 @@ OPTIONS = {
 class Program:
     """One run: the lake, the author of its statements, and the rows of every snapshot."""
 
-    def __init__(self, data: st.DataObject, spark: SparkSession, url: str, folder: Path) -> None:
+    def __init__(
+        self, data: st.DataObject, spark: SparkSession, url: str, folder: Path, **form: bool
+    ) -> None:
         self.author = Author(data, st)
         self.url = url
         self.spark = spark
-        version = self.author.pick(list(FORMATS))
-        note(f"DuckLake {version}")
-        self.is_newer = version == "1.1"
-        how = {"ducklake_version": version, "encrypted": self.author.pick(encryptions(version))}
-        note(f"it is encrypted: {how['encrypted']}")
+        how = drawn_form(self.author.pick, **form)
+        self.is_newer = how["ducklake_version"] == "1.1"
         self.lake = shelduck.connect(url, str(folder / "data"), spark, progress=False, **how)
         self.versions: dict[int, State] = {}
         self.used: set[int] = set()
@@ -213,4 +211,16 @@ def test_random_programs_on_postgresql(spark, postgres_server, tmp_path_factory,
     folder = tmp_path_factory.mktemp("program")
     with postgres_server.fresh_database() as url:
         Program(data, spark, url, folder).run()
+    shutil.rmtree(folder)
+
+
+@pytest.mark.slow
+@given(st.data())
+@settings(SETTINGS, max_examples=long(25, 3))
+def test_random_programs_on_encrypted_lakes_on_postgresql(
+    spark, postgres_server, tmp_path_factory, data
+):
+    folder = tmp_path_factory.mktemp("program")
+    with postgres_server.fresh_database() as url:
+        Program(data, spark, url, folder, encrypted=True).run()
     shutil.rmtree(folder)

@@ -21,10 +21,12 @@ from ducklakepy._arrow import align_to_schema
 from ducklakepy.partitioning import __dict__ as partition_words
 from ducklakepy.partitioning import as_key, bucket
 from ducklakepy.schema import Schema
+from hypothesis import note
 from sqlalchemy import create_engine
 from sqlglot import exp
 
 from shelduck.catalog.schema import lake_schema
+from shelduck.ducklake.format import FORMATS
 from tests.support.ducklakepy_reader import NAME, LakeReader, lake_option
 from tests.support.ducklakepy_words import (
     dotted,
@@ -278,9 +280,12 @@ def oracle_at(
     return kind(url, data_path, options)
 
 
-def encryptions(version: str) -> list[bool]:
-    """Whether a lake that an oracle reads may be encrypted: that of 1.1 knows no keys."""
-    return [False, True] if version == "1.0" else [False]
+def drawn_form(pick: Callable[[list[Any]], Any], *, encrypted: bool = False) -> dict[str, Any]:
+    """What a law tells `connect` of a lake that an oracle reads; that of 1.1 knows no keys."""
+    version = "1.0" if encrypted else pick(list(FORMATS))
+    is_encrypted = encrypted or pick([False, True] if version == "1.0" else [False])
+    note(f"DuckLake {version}, {'encrypted' if is_encrypted else 'plain'}")
+    return {"ducklake_version": version, "encrypted": is_encrypted}
 
 
 def _key(text: str) -> Any:
