@@ -15,6 +15,7 @@ from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import AlterTable, alteration
 from shelduck.model.files.data_file import DataFile, InlinedRows
 from shelduck.model.files.layout import ROW_ID_FIELD
+from shelduck.model.tables.column_storage import Storage, storage_of, with_storage
 from shelduck.model.tables.computed import (
     ComputedColumns,
     computed_of,
@@ -153,8 +154,7 @@ def _lacking(rows: TableRows, dropped: Dropped) -> TableRows:
     files = [f for f in rows.files if f.begin_snapshot >= dropped.end and not _has(f, dropped.id)]
     kept = [part for part in rows.inlined if part.columns.by_id(dropped.id) is None]
     inlined = [_since(part, dropped.end) for part in kept]
-    some = tuple(part for part in inlined if part.rows)
-    return replace(rows, files=tuple(files), inlined=some)
+    return replace(rows, files=tuple(files), inlined=tuple(part for part in inlined if part.rows))
 
 
 def _has(file: DataFile, number: FieldId) -> bool:
@@ -226,6 +226,8 @@ def _begun_again(table: TableVersion, then: TableVersion, column: Field, above: 
         kept = computed_of(properties, told)
         properties = with_computed(properties, ComputedColumns((*kept, *rules)))
         properties = follow_columns(properties, columns, then.columns, (), told)
+    stored = [one for one in storage_of(then.properties, told) if one.column in ids]
+    properties = with_storage(properties, Storage((*storage_of(properties, told), *stored)))
     after = replace(table, columns=columns, comments=comments, properties=properties)
     # A row that somebody writes again meanwhile would lose its value.
     change = alteration(table, after, frozenset(), excludes_inserts=True)

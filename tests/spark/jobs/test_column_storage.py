@@ -208,6 +208,19 @@ def test_a_table_is_made_again_with_them(lake):
         lake.sql("ALTER TABLE a SET TBLPROPERTIES ('bloom_filter_columns' = 'gone')")
 
 
+def test_a_column_comes_back_with_its_filter_and_its_encoding(lake):
+    lake.sql(
+        "CREATE TABLE b (x INT, y STRING) TBLPROPERTIES ('bloom_filter_columns' = 'x,y',"
+        " 'shelduck.encoding.y' = 'PLAIN')"
+    )
+    told = rows(lake.sql("SHOW TBLPROPERTIES b"))
+    lake.sql("ALTER TABLE b DROP COLUMN y")
+    assert rows(lake.sql("SHOW TBLPROPERTIES b")) == [("shelduck.bloomFilterColumns", "x")]
+    lake.sql("ALTER TABLE b UNDROP COLUMN y")
+    assert rows(lake.sql("SHOW TBLPROPERTIES b")) == told
+    assert len(told) == 2
+
+
 def test_indexes_in_sql(lake, copies):
     lake.sql("ALTER TABLE t ADD INDEX i (name) USING BLOOMFILTER COMMENT 'by name'")
     lake.sql("CREATE INDEX IF NOT EXISTS j ON t (s.x, id) USING BLOOMFILTER")
