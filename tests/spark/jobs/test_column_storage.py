@@ -214,6 +214,11 @@ def test_a_column_comes_back_with_its_filter_and_its_encoding(lake):
         " 'shelduck.encoding.y' = 'PLAIN')"
     )
     told = rows(lake.sql("SHOW TBLPROPERTIES b"))
+    assert rows(lake.sql("DESCRIBE b"))[-3:] == [
+        ("# Column Storage", "", ""),
+        ("x", "encoding DICTIONARY, Bloom filter", None),
+        ("y", "encoding PLAIN, Bloom filter", None),
+    ]
     lake.sql("ALTER TABLE b DROP COLUMN y")
     assert rows(lake.sql("SHOW TBLPROPERTIES b")) == [("shelduck.bloomFilterColumns", "x")]
     lake.sql("ALTER TABLE b UNDROP COLUMN y")

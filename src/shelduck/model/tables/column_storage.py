@@ -46,6 +46,9 @@ class ColumnStorage:
     index: str | None = None
     encoding: Encoding = field(default=Encoding.DICTIONARY, metadata=LEFT_OUT)
 
+    def __str__(self) -> str:
+        return f"encoding {self.encoding.value}" + ", Bloom filter" * (self.index is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Storage:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from shelduck.engine.types import field_type
 from shelduck.errors import NewerFormat, Unsupported
 from shelduck.model.tables.analyzed import AnalyzedColumn, analyzed_columns
+from shelduck.model.tables.column_storage import storage_of
 from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.constraints import constraints_of, shown_checks
 from shelduck.model.tables.keys import table_keys
@@ -80,6 +81,10 @@ def sections(table: TableVersion) -> dict[str, list[Row]]:
             (field.name, one.clause(table.columns), None)
             for one in computed_of(table.properties, table.full_name)
             if (field := table.columns.by_id(one.column)) is not None
+        ],
+        "Column Storage": [
+            (path_text(path), str(one), None)
+            for _, path, one in storage_of(table.properties, table.full_name).named(table.columns)
         ],
     }
     return {title: rows for title, rows in found.items() if rows}
