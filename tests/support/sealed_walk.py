@@ -87,7 +87,7 @@ def main(folder: Path) -> None:
     spark = telling_session(folder)
     seen = list(walked(folder, spark))
     spark.stop()
-    (told / "seen.json").write_text(json.dumps(seen))
+    (told / "seen.json").write_text(json.dumps({"seen": seen}))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """A walk over all public calls, with a secret wherever one can stand; what was seen becomes files.
 
-    python -m tests.support.secret_walk FOLDER POSTGRES S3
+    python -m tests.support.secret_walk FOLDER POSTGRES S3 [encrypted]
 
 Spark has its interface on, and its log and those of Python tell all they can. Secrets on purpose
 are in FOLDER/private alone; FOLDER/told has a file for each place that shows something.
@@ -21,6 +21,7 @@ import boto3
 from pyspark.sql import SparkSession
 
 import shelduck
+from shelduck import metrics
 from shelduck.doors.connect import connect_existing
 from shelduck.web.application import make_app
 from shelduck.web.guard import Guard
@@ -87,7 +88,9 @@ def telling_session(folder: Path) -> SparkSession:
     return builder.getOrCreate()
 
 
-def prepared(folder: Path, postgres: str, endpoint: str, spark: SparkSession) -> World:
+def prepared(
+    folder: Path, postgres: str, endpoint: str, spark: SparkSession, *, encrypted: bool
+) -> World:
     """A lake on PostgreSQL and S3 that is catalog ``lake`` of the session, and its page."""
     address = postgres.replace("postgres@", f"postgres:{MARK}-password@")
     address += f"&sslpassword={MARK}-sslpassword"
@@ -99,7 +102,10 @@ def prepared(folder: Path, postgres: str, endpoint: str, spark: SparkSession) ->
     }
     _write_private(folder / "private", address, storage)
     lake = shelduck.attach(
-        spark, "lake", address, f"s3://{BUCKET}/lake/", author="me", storage=storage
+        *(spark, "lake", address, f"s3://{BUCKET}/lake/"),
+        author="me",
+        storage=storage,
+        encrypted=encrypted,
     )
     lake.sql("CREATE TABLE t (id INT, v STRING); INSERT INTO t VALUES (1, 'a'), (2, 'b')")
     lake.sql("CREATE TABLE keyed (id INT, v INT SUM) AGGREGATE KEY(id)")
@@ -199,12 +205,14 @@ def _without_files(world: World) -> object:
     return table.read().collect()
 
 
-def main(folder: Path, postgres: str, endpoint: str) -> None:
+def main(folder: Path, postgres: str, endpoint: str, *how: str) -> None:
     told = folder / "told"
     told.mkdir()
     logging.basicConfig(level=logging.DEBUG, filename=told / "python.txt")
     spark = telling_session(folder)
-    world = prepared(folder, postgres, endpoint, spark)
+    world = prepared(folder, postgres, endpoint, spark, encrypted=how == ("encrypted",))
+    measured: list[metrics.Measurement] = []
+    metrics.subscribe(measured.append)
     failed: dict[str, str] = {}
     seen: dict[str, list[str]] = {}
     for name, act in ENTRIES.items():
@@ -223,6 +231,7 @@ def main(folder: Path, postgres: str, endpoint: str) -> None:
     seen |= {f"spark: {name}": [text] for name, text in rest_of_spark(spark)}
     seen["settings"] = list(map(str, settings_of(spark, lambda key: key.startswith(mine))))
     seen |= {f"catalog: {name}": [text] for name, text in tables_of(postgres)}
+    seen["metrics"] = list(map(repr, measured))
     seen["lake"] = list(shown(world.lake)) + list(shown(world.lake._state))
     spark.stop()
     (told / "seen.json").write_text(json.dumps(seen))
@@ -230,4 +239,4 @@ def main(folder: Path, postgres: str, endpoint: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])
+    main(Path(sys.argv[1]), *sys.argv[2:])
