@@ -18,7 +18,7 @@ ROWS = "SELECT id, CAST(id % 3 AS INT), concat('text ', id % 50), id / 4 FROM ra
 STORY = (
     (
         "CREATE TABLE t (id BIGINT, part INT, s STRING, d DOUBLE) PARTITIONED BY (part)"
-        " TBLPROPERTIES ('bloom_filter_columns' = 's')"
+        " TBLPROPERTIES ('bloom_filter_columns' = 's, id')"
     ),
     f"INSERT INTO t {ROWS.format(0, 3000)}",
     "UPDATE t SET s = concat(s, '!') WHERE id % 10 = 1",
@@ -103,6 +103,7 @@ def test_all_verbs_leave_the_rows_of_a_plain_lake(lakes, tmp_path, monkeypatch, 
             rows = plain.read(version=version).agg(F.count("*"), F.sum("id")).collect()
             assert rows == [(count, total)]
         last = duckdb.sql("SELECT count(*) FROM t WHERE label = 'text 7' AND id % 4 = 1")
+        assert duckdb.sql("SELECT count(*) FROM t WHERE id = 77") == [(1,)]
     assert last == [(plain.read().where("label = 'text 7' AND id % 4 = 1").count(),)]
 
 

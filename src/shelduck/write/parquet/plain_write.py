@@ -33,6 +33,7 @@ from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.write.parquet.clustering import Clustering
 
+_FILTER = "parquet.bloom.filter.enabled#"
 # Filters of 512 bytes up to 1 MB are tried, and the smallest that suffices is kept.
 _CANDIDATES = "12"
 _IDS = "spark.sql.parquet.fieldId.write.enabled"
@@ -256,7 +257,12 @@ def spark_settings(table: TableVersion, physical: PhysicalSchema) -> dict[str, s
         found["parquet.block.row.count.limit"] = str(options.parquet_row_group_size)
     if options.parquet_row_group_size_bytes is not None:
         found["parquet.block.size"] = str(options.parquet_row_group_size_bytes)
-    return found | _spark_columns(table, physical) if COLUMN_STORAGE in table.properties else found
+    if COLUMN_STORAGE in table.properties:
+        found |= _spark_columns(table, physical)
+    if options.encrypted:
+        # DuckDB takes an encrypted filter for a plain one, and fails.
+        found |= {_FILTER + ".".join(path): "false" for path in physical.ids}
+    return found
 
 
 def _spark_columns(table: TableVersion, physical: PhysicalSchema) -> dict[str, str]:
@@ -266,7 +272,7 @@ def _spark_columns(table: TableVersion, physical: PhysicalSchema) -> dict[str, s
             found[f"parquet.enable.dictionary#{path}"] = "false"
         if one.index is not None:
             found["parquet.bloom.filter.adaptive.enabled"] = "true"
-            found[f"parquet.bloom.filter.enabled#{path}"] = "true"
+            found[_FILTER + path] = "true"
             found[f"parquet.bloom.filter.candidates.number#{path}"] = _CANDIDATES
     return found
 
