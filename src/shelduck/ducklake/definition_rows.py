@@ -24,20 +24,22 @@ from shelduck.model.tables.view import (
     MacroVersion,
     ViewDefinition,
 )
-from shelduck.model.text.names import directory, double_quoted
+from shelduck.model.text.names import double_quoted
 
 VIEW_TAGS = ("comment", SPARK_SQL, PINNED)
 """The keys of the tags of a view."""
 _NAME = re.compile(r'"((?:[^"]|"")*)"\s*(?:,\s*|$)')
 
 
-def schema_row(number: int, schema: SchemaInfo, unique: str, parent: SchemaId | None) -> Row:
-    """Return the row of a schema."""
+def schema_row(
+    number: int, schema: SchemaInfo, unique: str, parent: SchemaId | None, path: str
+) -> Row:
+    """Return the row of a schema; ``path`` is below the lake's."""
     return {
         "schema_id": number,
         "schema_uuid": unique,
         "schema_name": schema.own_name,
-        "path": directory(schema.name, unique),
+        "path": path,
         "path_is_relative": True,
         "parent_schema_id": parent,
     }

@@ -32,6 +32,7 @@ from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA, SchemaInfo, Snapshot, TableVersion
+from shelduck.model.tables.twin import MarkBranch, ShareFiles, TakeFiles
 from shelduck.model.tables.view import (
     MacroBody,
     MacroKind,
@@ -52,6 +53,7 @@ class Workspace:
         self._tables: dict[TableId, StagedTable] = {}
         self._views: dict[int, StagedView] = {}
         self._macros: dict[int, StagedMacro] = {}
+        self._sharing: list[ShareFiles | MarkBranch | TakeFiles] = []
         self._provisional = 0
 
     @property
@@ -213,8 +215,20 @@ class Workspace:
         if self.has_table(name):
             raise AlreadyExists(f"table {name} already exists", about="table")
 
-    def create_schema(self, word: str, *, if_not_exists: bool) -> None:
-        """Stage a new schema; those around it must exist."""
+    def share(self, change: ShareFiles | MarkBranch | TakeFiles) -> None:
+        """Stage what a branch is, or that a table gets files of another one.
+
+        Nobody may read rows of a new table that does before the commit.
+        """
+        self._sharing.append(change)
+
+    def create_schema(
+        self, word: str, *, if_not_exists: bool, beside: SchemaInfo | None = None
+    ) -> None:
+        """Stage a new schema; those around it must exist.
+
+        Its files go to the directory of the schema ``beside``, or to one of its own.
+        """
         *around, own = schema_names(word)
         _require_name("schema", own)
         if around and not self._state.store.format.nests:
@@ -228,6 +242,7 @@ class Workspace:
         if parent is not None:
             word = schema_word([*schema_names(parent.name), own])
         path = self._state.info.data_path + directory(word, unique)
+        path = path if beside is None else beside.path
         inside = None if parent is None else parent.id
         made = SchemaInfo(SchemaId(self._new_id()), word, path, inside)
         self._schemas[made.id] = StagedSchema(None, made, uuid=unique)
@@ -277,22 +292,25 @@ class Workspace:
         arrangement: Arrangement = NO_ARRANGEMENT,
         properties: Mapping[str, str] | None = None,
         unique: str | None = None,
+        beside: TableVersion | None = None,
     ) -> TableVersion:
         """Stage a new table and return it under a provisional id.
 
-        ``unique`` is its UUID; by default a random one.
+        ``unique`` is its UUID; by default a random one. Its files go to the directory of the table
+        ``beside``, or to one of its own.
         """
         _require_name("table", name.name)
         schema = self.schema(name.home)
         self._refuse_table(name)
         self._state.store.format.require(str(name), columns.names, arrangement.partition)
         unique = unique or str(uuid.uuid4())
+        path = schema.path + directory(name.name, unique)
         made = TableVersion(
             id=TableId(self._new_id()),
             uuid=unique,
             schema=schema,
             name=name.name,
-            path=schema.path + directory(name.name, unique),
+            path=path if beside is None else beside.path,
             columns=columns,
             snapshot=self.base,
             begin_snapshot=SnapshotId(self.base.id + 1),
@@ -361,9 +379,11 @@ class Workspace:
         """Return a function that resets all that is staged to its current state."""
         tables, schemas = staged.copied(self._tables), staged.copied(self._schemas)
         views, macros = staged.copied(self._views), staged.copied(self._macros)
+        sharing = list(self._sharing)
 
         def undo() -> None:
             self._tables, self._schemas, self._views, self._macros = tables, schemas, views, macros
+            self._sharing = sharing
 
         return undo
 
@@ -387,7 +407,8 @@ class Workspace:
         schemas = [change for work in self._schemas.values() for change in work.changes()]
         dropped = [change for change in schemas if isinstance(change, DropSchema)]
         created = [change for change in schemas if not isinstance(change, DropSchema)]
-        return [*created, *(change for work in works for change in work.changes()), *dropped]
+        of_objects = [change for work in works for change in work.changes()]
+        return [*created, *of_objects, *self._sharing, *dropped]
 
     def _work(self, table: TableVersion) -> StagedTable:
         return self._tables.setdefault(table.id, StagedTable(table, table))

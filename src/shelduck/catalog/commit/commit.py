@@ -24,6 +24,7 @@ from shelduck.catalog.commit.kinds import (
     make_tables,
     repairs,
     rewrites,
+    shared_files,
 )
 from shelduck.catalog.commit.names_in_use import check_names
 from shelduck.catalog.commit.opening import Opening, OpeningQuestions, opening_of
@@ -81,6 +82,7 @@ KINDS: tuple[ChangeKind, ...] = (
     rewrites.KIND,
     flush.KIND,
     repairs.KIND,
+    shared_files.KIND,
 )
 _BY_CLASS = {each: kind for kind in KINDS for each in kind.takes}
 

@@ -45,6 +45,8 @@ class Dialect:
     """Quotes a name for this text."""
     kept_places: str | None
     """The statements that create the trigger of `shelduck.catalog.commit.kept_places`, or None."""
+    kept_files: str | None
+    """The same for the trigger of `shelduck.catalog.commit.shared_guard`."""
 
     inlined_type: Callable[[Field], str]
     """The type of a column in a table for inlined rows, as DuckDB creates it in this database."""

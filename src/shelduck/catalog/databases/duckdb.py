@@ -259,6 +259,7 @@ DUCKDB = Dialect(
     parameter_mark="?",
     in_driver_text=double_quoted,
     kept_places=None,
+    kept_files=None,
     inlined_type=_type,
     inlined_value=encoders({}, mark=""),
     never_inlined=frozenset({"geometry", "timestamptz_ns", "variant"}),

@@ -180,6 +180,40 @@ DO $install$ BEGIN
 END $install$
 """
 
+# A path is relative to the lake, and in the rows of files to a table: one of its ends.
+_KEPT_FILES = """
+DO $install$ BEGIN
+  IF EXISTS (SELECT FROM pg_catalog.pg_trigger
+             WHERE tgrelid = 'ducklake_files_scheduled_for_deletion'::regclass
+               AND tgname = 'shelduck_kept_files') THEN
+    RETURN;
+  END IF;
+  CREATE OR REPLACE FUNCTION shelduck_kept_files() RETURNS trigger LANGUAGE plpgsql AS $keep$
+    DECLARE
+      path_end text := NEW.path;
+      is_kept boolean;
+    BEGIN
+      EXECUTE format(
+        'SELECT EXISTS (SELECT FROM %I.ducklake_files_scheduled_for_deletion WHERE path = $1)',
+        TG_TABLE_SCHEMA) INTO is_kept USING NEW.path;
+      IF is_kept THEN RETURN NULL; END IF;
+      LOOP
+        EXECUTE format(
+          'SELECT EXISTS (SELECT FROM %I.ducklake_data_file WHERE path = $1 AND data_file_id <> $2)'
+          ' OR EXISTS (SELECT FROM %I.ducklake_delete_file WHERE path = $1'
+          ' AND delete_file_id <> $2)', TG_TABLE_SCHEMA, TG_TABLE_SCHEMA)
+          INTO is_kept USING path_end, NEW.data_file_id;
+        IF is_kept THEN RETURN NULL; END IF;
+        EXIT WHEN position('/' IN path_end) = 0;
+        path_end := substr(path_end, position('/' IN path_end) + 1);
+      END LOOP;
+      RETURN NEW;
+    END $keep$;
+  CREATE TRIGGER shelduck_kept_files BEFORE INSERT ON ducklake_files_scheduled_for_deletion
+    FOR EACH ROW EXECUTE FUNCTION shelduck_kept_files();
+END $install$
+"""
+
 _HERE = "relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = current_schema())"
 _RELATIONS = f"SELECT relname AS name FROM pg_catalog.pg_class WHERE {_HERE}"
 _TYPES = {
@@ -262,6 +296,7 @@ POSTGRESQL = Dialect(
     # psycopg takes a per cent sign in the text of a statement for the start of a parameter.
     in_driver_text=lambda name: double_quoted(name).replace("%", "%%"),
     kept_places=_KEPT_PLACES,
+    kept_files=_KEPT_FILES,
     inlined_type=_type,
     inlined_value=encoders(_VALUES),
     older_value=_older_value,

@@ -120,6 +120,24 @@ BEGIN
 END
 """
 
+# A path is relative to the lake, and in the rows of files to a table: one of its ends.
+_KEPT_FILES = """
+CREATE TRIGGER IF NOT EXISTS shelduck_kept_files
+BEFORE INSERT ON ducklake_files_scheduled_for_deletion
+WHEN EXISTS (
+  WITH RECURSIVE ends(path) AS (
+    SELECT NEW.path UNION ALL
+    SELECT substr(path, instr(path, '/') + 1) FROM ends WHERE instr(path, '/') > 0)
+  SELECT 1 FROM ends JOIN ducklake_data_file f
+    ON f.path = ends.path AND f.data_file_id <> NEW.data_file_id
+  UNION ALL SELECT 1 FROM ends JOIN ducklake_delete_file d
+    ON d.path = ends.path AND d.delete_file_id <> NEW.data_file_id
+  UNION ALL SELECT 1 FROM ducklake_files_scheduled_for_deletion s WHERE s.path = NEW.path)
+BEGIN
+  SELECT RAISE(IGNORE);
+END
+"""
+
 
 def _type(field: Field) -> str:
     if str(field.shape) == "blob":
@@ -146,6 +164,7 @@ SQLITE = Dialect(
     parameter_mark="?",
     in_driver_text=double_quoted,
     kept_places=_KEPT_PLACES,
+    kept_files=_KEPT_FILES,
     inlined_type=_type,
     inlined_value=encoders(WHOLE | {"boolean": number_of_boolean}),
     older_value=as_it_is,

@@ -14,6 +14,7 @@ from shelduck.ducklake import tables
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.computed import identity_of
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.twin import counter_of
 from shelduck.model.types.bounds import bound
 from shelduck.model.types.data_types import Primitive
 
@@ -83,7 +84,7 @@ def _taken(connection: sa.Connection, table: TableVersion, *, has_counters: bool
     found = identity_of(table)
     assert found is not None
     column, identity = found
-    reserved = sa.select(_c.taken).where(_c.table_uuid == table.uuid)
+    reserved = sa.select(_c.taken).where(_c.table_uuid == counter_of(table))
     bounds = sa.select(_stats.min_value, _stats.max_value).where(
         _stats.table_id == table.id, _stats.column_id == column.id
     )
@@ -95,7 +96,9 @@ def _taken(connection: sa.Connection, table: TableVersion, *, has_counters: bool
 
 def _take(connection: sa.Connection, table: TableVersion, taken: int) -> None:
     """Record how many numbers of a table are taken."""
-    row = sa.update(own_tables.identity).where(_c.table_uuid == table.uuid).values(taken=taken)
+    row = (
+        sa.update(own_tables.identity).where(_c.table_uuid == counter_of(table)).values(taken=taken)
+    )
     if not connection.execute(row).rowcount:
-        values = {"table_uuid": table.uuid, "taken": taken}
+        values = {"table_uuid": counter_of(table), "taken": taken}
         connection.execute(sa.insert(own_tables.identity).values(values))

@@ -24,6 +24,7 @@ from shelduck.catalog.databases.known import INLINED_TABLE, dialect_of
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.inlined_rows import tables_with_rows
 from shelduck.catalog.read.queries import chunks
+from shelduck.catalog.read.twins import bases_of_twins
 from shelduck.catalog.running.writers import last_finished
 from shelduck.catalog.schema.own_tables import ensure_own_tables, upkeep
 from shelduck.catalog.upkeep.few_rows import LotPace
@@ -77,7 +78,8 @@ class ExpiryChoice:
 def choose(store: Store, request: ExpiryRequest) -> ExpiryChoice:
     """Return which snapshots expire; each transaction reads 10,000 of them.
 
-    Raises NotFound for a version that does not exist, InvalidRequest for the newest.
+    Those from which a merge of a branch starts stay. Raises NotFound for a version that does not
+    exist, InvalidRequest for the newest.
     """
     ids, times = array("q"), []
     for number, time in _snapshots(store):
@@ -85,11 +87,13 @@ def choose(store: Store, request: ExpiryRequest) -> ExpiryChoice:
         if request.older_than is not None:
             times.append(time < request.older_than)
     last = len(ids) - max(1, request.retain_last or 1)
+    with store.read() as connection:
+        kept = bases_of_twins(connection)
     wanted = None if request.versions is None else _known(request.versions, ids)
     expired, remaining = array("q"), array("q")
     for at, number in enumerate(ids):
         is_old = at < last and (not times or times[at])
-        goes = is_old and (wanted is None or number in wanted)
+        goes = is_old and (wanted is None or number in wanted) and number not in kept
         (expired if goes else remaining).append(number)
     return ExpiryChoice(expired, Remaining(remaining))
 

@@ -190,7 +190,6 @@ class Sweep:
             rows = connection.execute(sa.select(key).where(key.in_(IDS)), {"ids": ids})
             left = set(rows.scalars()) & places.keys()
             gone = [places[number] for number in sorted(left)]
-            schedule_placed(self._store, connection, gone, clock.now())
             if is_data:
                 for table, some in lot.files.items():
                     mine = [number for number in some if number in left]
@@ -198,6 +197,9 @@ class Sweep:
                         remove_file_rows(connection, TableId(table), mine)
             elif gone:
                 connection.execute(sa.delete(source).where(key.in_(IDS)), {"ids": sorted(left)})
+            # A path that another row still names stays, so the rows of the lot go before.
+            once = {file.path: (file, place) for file, place in gone}
+            schedule_placed(self._store, connection, once.values(), clock.now())
             return len(gone)
 
         return self._pace.write(self._store, remove)

@@ -24,6 +24,7 @@ from shelduck.model.tables.table_version import (
     TableVersion,
     known_first,
 )
+from shelduck.model.tables.twin import MarkBranch, ShareFiles, TakeFiles
 from shelduck.model.tables.view import ViewDefinition, ViewVersion
 from shelduck.model.text.names import INSIDE, double_quoted, schema_names
 
@@ -320,6 +321,9 @@ Change = (
     | MacroChange
     | RepairCatalog
     | RowChange
+    | ShareFiles
+    | TakeFiles
+    | MarkBranch
 )
 
 

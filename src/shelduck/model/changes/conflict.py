@@ -45,6 +45,7 @@ from shelduck.model.changes.change import (
 from shelduck.model.changes.definition import CommentViewColumns, CreateMacro, DropMacro
 from shelduck.model.changes.problem import RepairCatalog
 from shelduck.model.tables.schema import SnapshotId
+from shelduck.model.tables.twin import MarkBranch, ShareFiles, TakeFiles
 from shelduck.model.tables.view import MacroKind
 from shelduck.model.text.names import INSIDE
 
@@ -58,6 +59,8 @@ class ConflictRule(Enum):
     SAME_SCHEMA = "s"
     """Both touch one schema: by id, or because the other put something into it."""
     SAME_TABLE = "t"
+    EITHER_TABLE = "w"
+    """Mine is about two tables, and the other touches one of them."""
     SAME_VIEW = "v"
     SAME_MACRO = "m"
     """Both create a macro of one name and kind, or drop one macro."""
@@ -90,6 +93,9 @@ _MINE: tuple[type[Change], ...] = (
     DropMacro,
     RepairCatalog,
     CommentViewColumns,
+    ShareFiles,
+    MarkBranch,
+    TakeFiles,
 )
 
 # A dropped schema names its tables one by one, so only changes without a table id check the schema.
@@ -113,27 +119,30 @@ _CELLS: dict[Verb, str] = {
     #                            | | | | | | | | | | | | | | create macro
     #                            | | | | | | | | | | | | | | | drop macro
     #                            | | | | | | | | | | | | | | | | repair catalog
-    # other:                     | | | | | | | | | | | | | | | | | comment on columns of views
-    Verb.DROPPED_SCHEMA:        "s s s . s . . . . . s . s . s . . .",
-    Verb.DROPPED_TABLE:         ". . . t t t t t t t . . . t . . . .",
-    Verb.DROPPED_VIEW:          ". . . . . . . . . . . v v . . . . v",
-    Verb.CREATED_SCHEMA:        "n s . . . . . . . . . . . . . . . .",
-    Verb.CREATED_TABLE:         ". s n . n . . . . . n . n . . . . .",
-    Verb.CREATED_VIEW:          ". s n . n . . . . . n . n . . . . .",
-    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . . . . . . m . . .",
-    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . . . . . . m . . .",
-    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . . . . . . . m . .",
-    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . . . . . . . m . .",
-    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t . . . . . . . . .",
-    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f . . . f . . . .",
-    Verb.ALTERED_TABLE:         ". . . . . t c c . . . . . t . . . .",
-    Verb.ALTERED_VIEW:          ". . . . . . . . . . . . . . . . . v",
-    Verb.INLINED_INSERT:        ". . . . . r . . t . . . . . . . . .",
-    Verb.INLINED_DELETE:        ". . . . . . t t f f . . . f . . . .",
-    Verb.INLINE_FLUSH:          ". . . . . b . . f f . . . f . . . .",
-    Verb.MERGE_ADJACENT:        ". . . . . b . . f f . . . f . . . .",
-    Verb.REWRITE_DELETE:        ". . . . . b . . f f . . . f . . . .",
-    Verb.COMPACTED_TABLE:       ". . . . . b . . f f . . . f . . . .",
+    #                            | | | | | | | | | | | | | | | | | comment on columns of views
+    #                            | | | | | | | | | | | | | | | | | | share files
+    #                            | | | | | | | | | | | | | | | | | | | mark branch
+    # other:                     | | | | | | | | | | | | | | | | | | | | take files
+    Verb.DROPPED_SCHEMA:        "s s s . s . . . . . s . s . s . . . . . .",
+    Verb.DROPPED_TABLE:         ". . . t t t t t t t . . . t . . . . . . w",
+    Verb.DROPPED_VIEW:          ". . . . . . . . . . . v v . . . . v . . .",
+    Verb.CREATED_SCHEMA:        "n s . . . . . . . . . . . . . . . . . . .",
+    Verb.CREATED_TABLE:         ". s n . n . . . . . n . n . . . . . . . .",
+    Verb.CREATED_VIEW:          ". s n . n . . . . . n . n . . . . . . . .",
+    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . . . . . . m . . . . . .",
+    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . . . . . . m . . . . . .",
+    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . . . . . . . m . . . . .",
+    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . . . . . . . m . . . . .",
+    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t . . . . . . . . . . . w",
+    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f . . . f . . . . . . w",
+    Verb.ALTERED_TABLE:         ". . . . . t c c . . . . . t . . . . . . w",
+    Verb.ALTERED_VIEW:          ". . . . . . . . . . . . . . . . . v . . .",
+    Verb.INLINED_INSERT:        ". . . . . r . . t . . . . . . . . . . . w",
+    Verb.INLINED_DELETE:        ". . . . . . t t f f . . . f . . . . . . w",
+    Verb.INLINE_FLUSH:          ". . . . . b . . f f . . . f . . . . . . w",
+    Verb.MERGE_ADJACENT:        ". . . . . b . . f f . . . f . . . . . . w",
+    Verb.REWRITE_DELETE:        ". . . . . b . . f f . . . f . . . . . . w",
+    Verb.COMPACTED_TABLE:       ". . . . . b . . f f . . . f . . . . . . w",
 }
 # fmt: on
 
@@ -196,6 +205,9 @@ _WORDS: dict[type[Change], str] = {
     RenameView: f"rename view {_VIEW} to {{c.new_name}}",
     CreateMacro: "create macro {c.macro.full_name}",
     DropMacro: "drop macro {c.macro.full_name} (id {c.macro.id})",
+    ShareFiles: "share the files of {c.source.full_name} (id {c.source.id})",
+    MarkBranch: "make branch {c.schema.text}",
+    TakeFiles: f"merge {{c.twin.full_name}} into {_TABLE}",
 }
 
 
@@ -260,6 +272,7 @@ _MATCHES: dict[ConflictRule, Callable[[Any, Entry], bool]] = {
     ),
     ConflictRule.SAME_FILE: lambda _mine, _other: False,
     ConflictRule.BROUGHT_BACK: _is_without_columns,
+    ConflictRule.EITHER_TABLE: lambda mine, other: other.id in (mine.table.id, mine.twin.id),
     ConflictRule.SAME_COLUMNS: lambda mine, other: (
         mine.planned is None and _is_same_table(mine, other)
     ),

@@ -29,6 +29,7 @@ from shelduck.model.tables.options import OPTION_NAMES
 from shelduck.model.tables.rollup import ROLLUP, ROLLUPS, rollup_names, rollup_of
 from shelduck.model.tables.schema import Schema
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.twin import TWIN
 from shelduck.model.text.names import quote_text
 from shelduck.model.types.data_types import FLOATS, SIGNED, DataType, Decimal
 from shelduck.model.types.promotions import Promotion, Verdict, promotion
@@ -42,7 +43,7 @@ FORGOTTEN_TYPES = "shelduck.typeChangesForgottenAt"
 
 _COMMENT = "comment"
 _HIDDEN = frozenset({ANALYZED, COMPUTED, CONSTRAINTS, FORGOTTEN_TYPES, KEYS, LENGTHS})
-_HIDDEN |= {COLUMN_STORAGE, ROLLUP, ROLLUPS}
+_HIDDEN |= {COLUMN_STORAGE, ROLLUP, ROLLUPS, TWIN}
 _OURS = "shelduck."
 # Properties of later versions that older code may ignore.
 _HINTS = "shelduck.hint."
@@ -143,7 +144,7 @@ def _unset(found: dict[str, str], change: UnsetProperties, table: str) -> None:
 
 def copied_properties(known: Properties) -> dict[str, str]:
     """Return the properties that a copy of a table has: all that are true of each table like it."""
-    gone = {ANALYZED, FORGOTTEN_TYPES, ROLLUP, ROLLUPS}
+    gone = {ANALYZED, FORGOTTEN_TYPES, ROLLUP, ROLLUPS, TWIN}
     return {key: value for key, value in known.items() if key not in gone}
 
 

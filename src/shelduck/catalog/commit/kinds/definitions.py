@@ -48,11 +48,13 @@ def _write_schemas(draft: Draft, work: Work) -> None:
         schema = made.schema
         number = draft.schema_ids[schema.id] = SchemaId(draft.catalog_id())
         parent = None if schema.parent is None else draft.schema_id(schema.parent)
-        rows.append((tables.schema, schema_row(number, schema, made.uuid, parent)))
+        path = schema.path.removeprefix(draft.lake.data_path)
+        rows.append((tables.schema, schema_row(number, schema, made.uuid, parent, path)))
         draft.entries.append(Entry(Verb.CREATED_SCHEMA, names=(schema.name,)))
     draft.begin(rows)
     dropped = [gone.schema.id for gone in work.of(DropSchema)]
     draft.end(tables.schema, schema_id=dropped)
+    draft.end(tables.tag, object_id=dropped)
     draft.entries.extend(Entry(Verb.DROPPED_SCHEMA, number) for number in dropped)
     draft.has_schema_change = True
 

@@ -1,0 +1,140 @@
+"""What the catalog says of branches and of the files of twins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from shelduck.catalog.databases.known import dialect_of
+from shelduck.catalog.read.holdings import holdings_of
+from shelduck.catalog.read.inlined_rows import is_shown, tables_with_rows
+from shelduck.catalog.read.queries import deletes_of_file, inlined_delete_table, live, visible
+from shelduck.ducklake import tables
+from shelduck.ducklake.checked import or_null
+from shelduck.ducklake.column_types import BIGINT
+from shelduck.model.tables.schema import SchemaId, TableId
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.twin import BRANCH, TWIN, Branch, Twin, branch_of, read_twin
+
+NO_TRIGGERS = (
+    "the catalog is a DuckDB file, which has no triggers to keep files that several tables name;"
+    " use a lake in SQLite or PostgreSQL"
+)
+_tag, _file, _delete = tables.tag, tables.data_file, tables.delete_file
+
+
+@dataclass(frozen=True, slots=True)
+class TwinFile:
+    """A data file at one snapshot, and the delete file that it has then.
+
+    ``in_part``: one of them also has rows or deletes of later snapshots, which DuckDB adds to it.
+    """
+
+    id: int
+    rows: int
+    size: int
+    delete_id: int | None = None
+    delete_path: str | None = None
+    in_part: bool = False
+
+
+def branches_at(connection: sa.Connection, snapshot: int) -> dict[SchemaId, Branch]:
+    """Return what the schemas that are branches come from, by id; one statement."""
+    found = sa.select(_tag.c.object_id, _tag.c.value).where(
+        _tag.c.key == BRANCH, visible(_tag, snapshot)
+    )
+    rows = connection.execute(found).all()
+    return {SchemaId(owner): branch_of(text, f"schema {owner}") for owner, text in rows}
+
+
+def twins_at(connection: sa.Connection, snapshot: int) -> dict[TableId, Twin]:
+    """Return what twins come from, by id; one statement.
+
+    Tables that a process keeps do not follow it: a merge changes it, and no column.
+    """
+    query = sa.select(_tag.c.object_id, _tag.c.value).where(
+        _tag.c.key == TWIN, visible(_tag, snapshot)
+    )
+    return {TableId(owner): read_twin(text) for owner, text in connection.execute(query).all()}
+
+
+def bases_of_twins(connection: sa.Connection) -> set[int]:
+    """Return the snapshots with which merges compare the tables of branches; one statement."""
+    table, branch = tables.table, _tag.alias()
+    query = (
+        sa.select(_tag.c.value)
+        .join_from(_tag, table, table.c.table_id == _tag.c.object_id)
+        .join(branch, branch.c.object_id == table.c.schema_id)
+        .where(_tag.c.key == TWIN, branch.c.key == BRANCH, live(_tag), live(branch), live(table))
+    )
+    twins = map(read_twin, connection.execute(query).scalars())
+    return {at for twin in twins for at in (twin.base, twin.since)}
+
+
+def files_by_path(
+    connection: sa.Connection, table: TableId, snapshot: int
+) -> Mapping[str, TwinFile]:
+    """Return the data files of a table at a snapshot, by path; one statement."""
+    query = (
+        sa.select(
+            *(_file.c.path, _file.c.data_file_id, _file.c.record_count, _file.c.file_size_bytes),
+            or_null(_delete.c.delete_file_id).label("delete_file_id"),
+            or_null(_delete.c.path).label("delete_path"),
+            or_null(sa.func.coalesce(_file.c.partial_max, 0)).label("newest_row"),
+            or_null(sa.func.coalesce(_delete.c.partial_max, 0)).label("newest_delete"),
+        )
+        .outerjoin_from(_file, _delete, deletes_of_file(snapshot))
+        .where(_file.c.table_id == table, visible(_file, snapshot))
+    )
+    return {
+        row.path: TwinFile(
+            row.data_file_id,
+            row.record_count,
+            row.file_size_bytes,
+            row.delete_file_id,
+            row.delete_path,
+            max(row.newest_row, row.newest_delete) > snapshot,
+        )
+        for row in connection.execute(query)
+    }
+
+
+def keeps_rows(connection: sa.Connection, table: TableId, snapshot: int) -> bool:
+    """Return whether the catalog itself has rows of a table, or positions of deleted ones.
+
+    Three statements at most.
+    """
+    known = holdings_of(connection, table)
+    names = [name for name, _ in known.inlined if name in known.present]
+    if names and tables_with_rows(connection, names, lambda found: is_shown(found, snapshot)):
+        return True
+    if not known.has_positions:
+        return False
+    dead = sa.table(inlined_delete_table(table), sa.column("begin_snapshot", BIGINT))
+    query = sa.select(sa.literal(1)).select_from(dead).where(dead.c.begin_snapshot <= snapshot)
+    return connection.execute(query.limit(1)).first() is not None
+
+
+def why_not_shared(connection: sa.Connection, table: TableVersion, at: int) -> str | None:
+    """Return why no twin can have a table's files of a snapshot, None if one can.
+
+    One statement. `keeps_rows` says whether all of its rows are in files.
+    """
+    if dialect_of(connection).kept_files is None:
+        return NO_TRIGGERS
+    c = _file.c
+    odd = sa.or_(c.mapping_id.is_not(None), c.partial_max > at)
+    query = sa.select(or_null(c.mapping_id), c.path).where(c.table_id == table.id, odd)
+    found = connection.execute(query.where(visible(_file, at)).limit(1)).first()
+    if found is None:
+        return None
+    if found.mapping_id is not None:
+        return (
+            f"{found.path} was adopted by add_files and tells no ids of columns; rewrite the table"
+            " first, such as with OPTIMIZE"
+        )
+    return (
+        f"a compaction has put rows of newer snapshots into {found.path}; choose a newer snapshot"
+    )

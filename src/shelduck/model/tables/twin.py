@@ -1,0 +1,141 @@
+"""Twins, tables that begin with the rows of another one, and branches, schemas of twins.
+
+A twin has the files, column ids and row ids of its source. Both go on from there, so ids that they
+give from then on are apart: each twin has a *block* of column ids and a block of row ids. Blocks
+are numbered among all twins of one root, and no number is given twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
+from shelduck.model.tables.table_version import SchemaInfo, TableVersion
+from shelduck.model.text.stored import LEFT_OUT, Stored, record
+
+TWIN = "shelduck.hint.twin"
+"""The tag of a twin."""
+BRANCH = "shelduck.branch"
+"""The tag of a schema that is a branch."""
+# Parquet's field ids have 31 bits, and the catalog's row ids 63.
+COLUMNS_OF_BLOCK = 1 << 16
+ROWS_OF_BLOCK = 1 << 40
+LAST_BLOCK = (1 << 15) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """What a twin comes from: ``source`` as of the snapshot ``base``.
+
+    A merge compares both with the twin as it was at the snapshot ``since``, at first the one that
+    made it. ``root`` is the table from which all of its family come. ``apart``: at the base, the
+    source had rows that the twin does not have. ``counter`` is the UUID of the table whose identity
+    numbers it takes, empty for its own.
+    """
+
+    root: TableId
+    source: TableId
+    base: SnapshotId
+    since: SnapshotId
+    block: int
+    apart: bool = False
+    counter: str = field(default="", metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A schema that is a branch of another one, ``source``, since the snapshot ``base``.
+
+    ``tables`` are the ids of the tables of which it began with a twin.
+    """
+
+    source: SchemaId
+    base: SnapshotId
+    tables: tuple[TableId, ...] = ()
+
+
+_TWIN: Stored[Twin] = Stored("twin", record(Twin))
+_BRANCH: Stored[Branch] = Stored("branch", record(Branch))
+
+
+def twin_of(properties: Mapping[str, str], table: str) -> Twin | None:
+    """Return what a table comes from, None if it is no twin; CorruptLake if nobody can tell."""
+    text = properties.get(TWIN)
+    return None if text is None else _TWIN.read(text, table)
+
+
+def counter_of(table: TableVersion) -> str:
+    """Return the UUID of the table whose identity numbers a table takes: its own, or another."""
+    twin = twin_of(table.properties, table.full_name)
+    return table.uuid if twin is None else twin.counter or table.uuid
+
+
+def read_twin(text: str) -> Twin:
+    """Return what the tag of a twin says; CorruptLake if nobody can tell."""
+    return _TWIN.read(text, "a table")
+
+
+def twin_text(twin: Twin) -> str:
+    """Return the tag of a twin."""
+    return _TWIN.write(twin)
+
+
+def branch_of(text: str, schema: str) -> Branch:
+    """Return what the tag of a schema says; CorruptLake if nobody can tell."""
+    return _BRANCH.read(text, schema)
+
+
+def branch_text(branch: Branch) -> str:
+    """Return the tag of a branch."""
+    return _BRANCH.write(branch)
+
+
+@dataclass(frozen=True, slots=True)
+class ShareFiles:
+    """Give a new table the rows of ``source``: the same files, under ids of its own.
+
+    ``table`` is the provisional id of a CreateTable with the directory of ``source``, whose twin it
+    is. With ``is_source``, ``source`` becomes a twin of the new table: it was made on a branch.
+    ``counter`` is as in `Twin`.
+    """
+
+    table: TableId
+    source: TableVersion
+    is_source: bool = False
+    counter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkBranch:
+    """Say that a schema of this commit is a branch of ``source`` with twins of some ``tables``."""
+
+    schema: SchemaInfo
+    source: SchemaInfo
+    base: SnapshotId
+    tables: tuple[TableId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TakeFiles:
+    """Give a table what its ``twin`` did to rows; files are told by ids. No byte is copied.
+
+    ``known`` is what the twin comes from so far.
+    ``ended`` data files of the table end, with their delete files, and it gets the twin's ``taken``
+    ones with their delete files, the ids of which are ``deletes``. ``replaced`` are files that
+    stay, and get another delete file of the twin, None for none. ``rows`` and ``size`` are the rows
+    and bytes of the taken. ``is_whole``: afterwards the table has exactly the files of the twin;
+    ``apart``: it has rows that the twin has not.
+    """
+
+    table: TableVersion
+    twin: TableVersion
+    known: Twin
+    ended: tuple[int, ...] = ()
+    taken: tuple[int, ...] = ()
+    deletes: tuple[int, ...] = ()
+    replaced: tuple[tuple[int, int | None], ...] = ()
+    is_whole: bool = False
+    apart: bool = False
+    rows: int = 0
+    size: int = 0
