@@ -26,7 +26,7 @@ _TABLE = "CREATE [OR REPLACE] [EXTERNAL] TABLE [IF NOT EXISTS] <name>"
 _ALTER = "ALTER TABLE [IF EXISTS] <name>"
 _SORT = "use SORTED BY (...)"
 _SET_SORT = "use ALTER TABLE t SET SORTED BY (...) REWRITE"
-_BRANCH = "use VERSION AS OF n, and expire_snapshots(retain_last => n) to keep n snapshots"
+_BRANCH = "use CREATE BRANCH b WITH TABLES (t), a schema of its own; DROP BRANCH b; MERGE BRANCH b"
 _ANALYZE = "use ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS"
 _NO_PARTITION = "partitions come with their rows"
 _FILES = "the files of a lake are Parquet below its data path; leave it out"
@@ -102,7 +102,7 @@ _PROCEDURES = {
     "compute_partition_stats": "every write keeps statistics; leave it out",
     "compute_table_stats": _ANALYZE,
     "create_changelog_view": "use table_changes('t', start, end)",
-    "fast_forward": "a lake has no branches; leave it out",
+    "fast_forward": "use MERGE BRANCH b",
     "publish_changes": "use a transaction: BEGIN and COMMIT",
     "register_table": "use CALL add_files('t', 'folder')",
     "rewrite_table_path": "use CALL export_iceberg('t', 'folder')",

@@ -76,10 +76,14 @@ class CreateTableStatement(OfTable):
 
 @dataclass(frozen=True, slots=True)
 class CopyTableStatement(OfTable):
-    """CREATE TABLE … LIKE, or DEEP CLONE, which ``has_rows``: of now, a snapshot or a time."""
+    """CREATE TABLE … LIKE, or CLONE, which ``has_rows``: of now, a snapshot or a time.
+
+    A shallow one ``shares`` the files of the source where it can.
+    """
 
     source: NamedTable
     has_rows: bool
+    shares: bool = False
     if_not_exists: bool = False
     or_replace: bool = False
     version: int | None = None
@@ -91,10 +95,12 @@ def read_create_table(cursor: Cursor) -> CreateTableStatement | CopyTableStateme
     """Read the statement behind ``CREATE TABLE``."""
     if_not_exists, or_replace = cursor.made_how("table")
     name = cursor.table_name()
-    # Files belong to one table, so a shallow clone is a deep one.
-    is_clone = cursor.accept("DEEP", "CLONE") or cursor.accept("SHALLOW", "CLONE")
-    if word := cursor.accept_any("LIKE", "CLONE") or is_clone:
-        return _copy(cursor, name, if_not_exists, or_replace, has_rows=word != "LIKE")
+    shares = cursor.accept("SHALLOW", "CLONE")
+    if shares or cursor.accept("DEEP", "CLONE") or cursor.accept("CLONE"):
+        copied = _copy(cursor, name, if_not_exists, or_replace, has_rows=True)
+        return replace(copied, shares=shares)
+    if cursor.accept("LIKE"):
+        return _copy(cursor, name, if_not_exists, or_replace, has_rows=False)
     return _create_table(cursor, name, if_not_exists, or_replace)
 
 
@@ -113,7 +119,7 @@ def _copy(
         _provider(cursor)
     properties = read_properties(cursor) if cursor.accept("TBLPROPERTIES") else {}
     return CopyTableStatement(
-        name, source, has_rows, if_not_exists, or_replace, version, timestamp, properties
+        *(name, source, has_rows, False, if_not_exists, or_replace, version, timestamp, properties)
     )
 
 

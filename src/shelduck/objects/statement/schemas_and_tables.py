@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.catalog.read.read import dropped_at
+from shelduck.catalog.read.twins import keeps_rows, why_not_shared
 from shelduck.catalog.running.identity_numbers import copy_numbers
 from shelduck.engine.session import DataFrame
 from shelduck.engine.types import members_of
@@ -27,6 +28,7 @@ from shelduck.model.tables.properties import (
     refuse_doris,
 )
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.twin import ShareFiles
 from shelduck.model.types.data_types import Member
 from shelduck.objects.statement.create_table import (
     CopyTableStatement,
@@ -198,7 +200,10 @@ def create_table(runner: Runner, statement: CreateTableStatement) -> Result:
 
 
 def copy_table(runner: Runner, statement: CopyTableStatement) -> Result:
-    """CREATE TABLE … LIKE and CLONE: all that the source is, and its rows as they are."""
+    """CREATE TABLE … LIKE and CLONE: all that the source is, and its rows as they are.
+
+    A shallow clone shares its files, unless rows of it are elsewhere or it has rollups.
+    """
     name, source = runner.name(statement.name), runner.name(statement.source)
     view, state = runner.view(), runner.state
     if statement.if_not_exists and view.workspace.has_table(name):
@@ -209,8 +214,9 @@ def copy_table(runner: Runner, statement: CopyTableStatement) -> Result:
     found = find(source)
     rollups = rollups_of(view, found, find)
     specs = [spec for each in rollups if (spec := spec_of(found, each)) is not None]
+    shares = statement.shares and not specs and _can_share(runner, found, name)
     rows = None
-    if statement.has_rows:
+    if statement.has_rows and not shares:
         whole = rows_of(view, source) if is_now else table_rows(state.store, found, state.layouts)
         rows = whole.frame(state.spark)
     given = SetProperties(tuple(statement.properties.items()))
@@ -225,11 +231,24 @@ def copy_table(runner: Runner, statement: CopyTableStatement) -> Result:
             *(name, found.columns, found.comments),
             arrangement=arrangement_of(found),
             properties=properties,
+            beside=found if shares else None,
         )
+        if shares:
+            unit.workspace.share(ShareFiles(made.id, found))
         copy_numbers(state.store, found, made)
         create_with_rollups(unit, name, specs)
 
     return _created(runner, statement, create, rows, is_copy=True)
+
+
+def _can_share(runner: Runner, source: TableVersion, name: TableName) -> bool:
+    """Return whether a copy can name the files of its source: nothing else has rows of it."""
+    schema = runner.view().workspace.schema(name.home)
+    if runner.unit is not None or not source.path.startswith(schema.path):
+        return False
+    at = source.snapshot.id
+    with runner.state.store.read() as connection:
+        return not (keeps_rows(connection, source.id, at) or why_not_shared(connection, source, at))
 
 
 def _created(
@@ -305,7 +324,7 @@ def undrop_table(runner: Runner, statement: UndropTable) -> Result:
         raise NotFound(
             f"no table {name} was dropped, or its snapshots expired; see SHOW TABLES", about="table"
         )
-    copied = CopyTableStatement(statement.name, statement.name, True, version=end - 1)
+    copied = CopyTableStatement(statement.name, statement.name, True, True, version=end - 1)
     return copy_table(runner, copied)
 
 
