@@ -77,7 +77,7 @@ BENCHMARKS = {
 # Of these the page has targets only.
 BRIEF = (
     *("attach", "rows", "compaction", "refused", "proven", "storage", "keys", "loads", "inlined"),
-    *("together", "processes", "sealed", "ui", "wide", "long"),
+    *("together", "processes", "sealed", "statements", "ui", "wide", "long"),
 )
 # They need Spark 4.1 and JARs, so they run when they are named: `make bench-peers`.
 NAMED = ("peers", "more")
@@ -87,7 +87,7 @@ _LEAD = """# Benchmarks
 
 `make bench` writes this page, and `python -m benchmarks NAME --keep` one section of it. Ratios
 hold; seconds are this machine's. What is compared runs in turns in the same process; a time is the
-median of several runs after a warm-up. Other rows are printed.
+median of several runs after a warm-up. Other rows, and targets that are met, are printed.
 
 Machine, unless a section names another: {machine}.
 """
@@ -186,8 +186,7 @@ def _machine_of(page: str) -> str:
 
 def _measured(commit: str) -> str:
     """When a section was measured, and where, if that is not the machine of the page."""
-    when = f"{_now():%Y-%m-%d %H:%M} UTC, commit {commit}"
-    told = f"Measured {when}; load at the start {os.getloadavg()[0]:.1f}"
+    told = f"Measured {_now():%Y-%m-%d}, {commit}"
     return f"{told}.\n" if _machine() == _machine_of(_page()) else f"{told}; {_machine()}.\n"
 
 

@@ -63,13 +63,13 @@ class Section:
     """Rows of other sizes: printed, and not kept in the page."""
 
     def markdown(self, *, whole: bool = False) -> str:
-        """The section as the page has it, or with the rows that are only printed."""
+        """The section as the page has it, or with rows and targets that are only printed."""
         lines = [f"## {self.title}", "", self.about]
         if rows := [*(self.aside if whole else ()), *self.rows]:
             rule = ["---"] + ["--:"] * (len(self.header) - 1)
             lines += ["", *map(_line, (self.header, rule, *rows))]
-        if self.targets:
-            lines += ["", *(f"- {target}" for target in self.targets)]
+        if told := [target for target in self.targets if whole or not target.is_met]:
+            lines += ["", *(f"- {target}" for target in told)]
         return "\n".join([*lines, ""])
 
     def verdicts(self, name: str, when: str) -> list[str]:

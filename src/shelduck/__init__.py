@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from shelduck.alter.schema_changes import set_sorting as set_sorting
     from shelduck.alter.schema_changes import unset_properties as unset_properties
     from shelduck.alter.schema_changes import validate_constraint as validate_constraint
+    from shelduck.branches.branch_tables import BranchInfo as BranchInfo
+    from shelduck.branches.merging import MergeConflict as MergeConflict
     from shelduck.doors.attached.attach import attach as attach
     from shelduck.doors.attached.attach import detach as detach
     from shelduck.doors.attached.attach import register as register
@@ -106,6 +108,8 @@ _NAMES = {
         "set_not_null set_partitioning set_properties set_sorting unset_properties "
         "validate_constraint"
     ),
+    "shelduck.branches.branch_tables": "BranchInfo",
+    "shelduck.branches.merging": "MergeConflict",
     "shelduck.doors.connect": "connect",
     "shelduck.doors.lake": "Lake Transaction",
     "shelduck.doors.attached.attach": "attach detach register session",

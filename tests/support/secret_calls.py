@@ -212,7 +212,20 @@ def _by_format(world: World) -> object:
     return rows._jdf.queryExecution().toString(), query.lastProgress
 
 
+def _branched(world: World) -> str:
+    name = world.new_name()
+    world.lake.create_branch(name, tables=["t"])
+    return name
+
+
 L: dict[str, Callable[[World], object]] = {
+    "Lake.branch": lambda w: w.lake.branch(_branched(w)),
+    "Lake.branch_diff": lambda w: w.lake.branch_diff(_branched(w)),
+    "Lake.branches": lambda w: w.lake.branches(),
+    "Lake.create_branch": _branched,
+    "Lake.drop_branch": lambda w: w.lake.drop_branch(_branched(w)),
+    "Lake.merge_branch": lambda w: w.lake.merge_branch(_branched(w)),
+    "Lake.merge_conflicts": lambda w: w.lake.merge_conflicts(_branched(w)),
     "Lake.check": lambda w: w.lake.check("t"),
     "Lake.checkpoint": lambda w: w.lake.checkpoint(dry_run=True),
     "Lake.maintain": lambda w: w.lake.maintain(),

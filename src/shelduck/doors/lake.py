@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from datetime import timedelta
 from pathlib import Path
 from threading import get_ident
 from typing import Self
 
 import shelduck.doors.subjects  # noqa: F401 - lets subjects take part in calls
+from shelduck.branches.branch_tables import require_branch
+from shelduck.branches.verb import BranchVerbs
 from shelduck.catalog.read import read as catalog_read
 from shelduck.doors.schema_files.schema_folder import plan_schema, pull, read_folder
 from shelduck.doors.schema_files.schema_plan import SchemaPlan
@@ -28,7 +31,7 @@ from shelduck.lake.results import (
     Unchanged,
     require_limit,
 )
-from shelduck.lake.state import LakeState
+from shelduck.lake.state import Current, LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.records import Batch
 from shelduck.model.tables.options import OptionValue
@@ -47,7 +50,7 @@ from shelduck.upkeep.maintain import (
 )
 
 
-class Lake(LakeUpkeep, LakeBorders, in_parts=True):
+class Lake(LakeUpkeep, LakeBorders, BranchVerbs, in_parts=True):
     """A connected lake; get one from `connect`."""
 
     def __init__(self, state: LakeState) -> None:
@@ -89,6 +92,15 @@ class Lake(LakeUpkeep, LakeBorders, in_parts=True):
         You can change and show metadata without Java. Raises what `sql` raises.
         """
         return run_plain(self._session, text)
+
+    def branch(self, name: str) -> Lake:
+        """Return the lake in which names without a schema mean tables of a branch.
+
+        Raises NotFound if there is no such branch; see `create_branch`.
+        """
+        state = copy(self._state)
+        state.current = Current(require_branch(UnitOfWork(self._state), name))
+        return Lake(state)
 
     def pull_schema(self, folder: str | Path) -> list[Path]:
         """Write a file of SQL for each table, view, and for options; return the files.

@@ -25,9 +25,13 @@ from shelduck.text.tokens.filter_literals import zone_named
 
 
 class Current(threading.local):
-    """What statements have chosen, for the thread that ran them alone: the schema of USE."""
+    """What statements have chosen, for the thread that ran them alone: the schema of USE.
 
-    schema: str = DEFAULT_SCHEMA
+    In each thread it begins as ``schema``.
+    """
+
+    def __init__(self, schema: str = DEFAULT_SCHEMA) -> None:
+        self.schema = schema
 
     def undo(self) -> Callable[[], None]:
         """Return what gives the thread that calls this its schema of now again, from any thread."""

@@ -6,6 +6,7 @@ from collections import defaultdict
 from itertools import chain
 
 import shelduck.alter.statement as alter
+import shelduck.branches.statement as branches
 import shelduck.jobs.rollup_statement as rollups
 import shelduck.jobs.statement as jobs
 import shelduck.upkeep.statement as upkeep
@@ -166,7 +167,8 @@ def _with_queries_behind(cursor: Cursor) -> Cursor | None:
 
 _MODULES = (
     *(insert_into, delete_and_update, merge_into, returning, alter, rollups, jobs),
-    *(schemas_and_tables, views, macros, show, restore, upkeep, explain, help_topics, procedures),
+    *(schemas_and_tables, views, macros, show, restore, branches, upkeep),
+    *(explain, help_topics, procedures),
     transactions,
 )
 OPERATIONS: dict[type, Operation] = {

@@ -1,0 +1,140 @@
+"""Branches by name, and which of their tables belong to which table of their source."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from shelduck.catalog.read import read
+from shelduck.catalog.read.read import Connection
+from shelduck.catalog.read.twins import branches_at, keeps_rows, twins_at
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.files.verb import FlushVerbs
+from shelduck.lake.results import TableName
+from shelduck.lake.state import LakeState
+from shelduck.lake.unit import UnitOfWork
+from shelduck.model.tables.rollup import rollup_of
+from shelduck.model.tables.schema import TableId
+from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
+from shelduck.model.tables.twin import Branch
+
+
+@dataclass(frozen=True, slots=True)
+class BranchInfo:
+    """A branch: its name, the schema that it came from, and the snapshot of that."""
+
+    name: str
+    source: str
+    base: int
+    tables: int
+
+
+def schema_at(connection: Connection, state: LakeState, at: Snapshot, word: str) -> SchemaInfo:
+    """Return a schema as a snapshot has it, or raise NotFound."""
+    known = read.schemas(connection, at, state.info)
+    for found in known:
+        if found.name.lower() == word.lower():
+            return found
+    raise read.no_such_schema(state.store.format, word, known)
+
+
+def tables_shared(
+    connection: Connection,
+    state: LakeState,
+    at: Snapshot,
+    schema: SchemaInfo,
+    names: Collection[str] | None,
+) -> Iterator[TableVersion]:
+    """Yield the tables of a schema of which a branch gets twins; rollups only by name."""
+    present = read.table_names(connection, at, schema)
+    for name in present if names is None else names:
+        found = read.table(connection, at, schema.name, name, state.info)
+        if not found.path.startswith(schema.path):
+            raise Unsupported(
+                f"cannot share the files of {found.full_name}: they are in {found.path}, outside of"
+                " the directory of its schema"
+            )
+        if names is not None or rollup_of(found) is None:
+            yield found
+
+
+def flush_kept(state: LakeState, at: Snapshot, tables: Collection[TableVersion]) -> None:
+    """Move rows that the catalog keeps into files, so that tables can share them."""
+    for table in tables:
+        with state.store.read() as connection:
+            keeps = keeps_rows(connection, table.id, at.id)
+        if keeps:
+            FlushVerbs(state, TableName.of(table)).flush_inlined_data()
+
+
+def branch_ids(unit: UnitOfWork) -> list[tuple[int, Branch]]:
+    """Return the branches that the unit sees, by the ids of their schemas."""
+    with unit.workspace.reading() as connection:
+        return list(branches_at(connection, unit.workspace.base.id).items())
+
+
+def branches_of(unit: UnitOfWork) -> Iterator[tuple[SchemaInfo, Branch]]:
+    """Yield each branch with its schema."""
+    known = dict(branch_ids(unit))
+    return ((s, known[s.id]) for s in unit.workspace.schemas() if s.id in known)
+
+
+def branch_called(unit: UnitOfWork, name: str) -> tuple[SchemaInfo, Branch]:
+    """Return a branch and its schema by name, or raise NotFound."""
+    found = list(branches_of(unit))
+    wanted = unit.workspace.word_of(name).lower()
+    for schema, branch in found:
+        if schema.name.lower() == wanted:
+            return schema, branch
+    raise NotFound.named("branch", name, [schema.text for schema, _ in found])
+
+
+def told_branch(unit: UnitOfWork, schema: SchemaInfo, branch: Branch) -> BranchInfo:
+    """Return what people see of a branch."""
+    source = source_of_branch(unit, branch)
+    tables = unit.workspace.table_names(schema)
+    return BranchInfo(schema.text, source.text if source else "", branch.base, len(tables))
+
+
+def source_of_branch(unit: UnitOfWork, branch: Branch) -> SchemaInfo | None:
+    """Return the schema from which a branch came, None if it was dropped."""
+    return next((s for s in unit.workspace.schemas() if s.id == branch.source), None)
+
+
+def table_pairs(
+    unit: UnitOfWork, name: str
+) -> Iterator[tuple[TableVersion | None, TableVersion | None]]:
+    """Yield the tables of the source and of the branch that belong together; None for none."""
+    workspace = unit.workspace
+    schema, branch = branch_called(unit, name)
+    theirs = [workspace.table(TableName(schema.name, t)) for t in workspace.table_names(schema)]
+    theirs = [t for t in theirs if rollup_of(t) is None]
+    with workspace.reading() as connection:
+        twins = twins_at(connection, workspace.base.id)
+    seen: set[TableId] = set()
+    for table in theirs:
+        twin = twins.get(table.id)
+        ours = None if twin is None else workspace.table_of(twin.source)
+        if twin is not None:
+            seen.add(twin.source)
+        yield ours, table
+    for number in branch.tables:
+        if number not in seen and (ours := workspace.table_of(number)) is not None:
+            yield ours, None
+
+
+def require_branch(unit: UnitOfWork, name: str, into: str | None = None) -> str:
+    """Return the name of a branch as it is stored.
+
+    Raises NotFound if there is none, and InvalidRequest if it did not come from ``into``.
+    """
+    schema, branch = branch_called(unit, name)
+    if into is None:
+        return schema.name
+    workspace = unit.workspace
+    if workspace.schema(workspace.word_of(into)).id != branch.source:
+        source = told_branch(unit, schema, branch).source
+        raise InvalidRequest(
+            f"branch {schema.text!r} came from {source!r}; merge it into that, not {into!r}"
+        )
+    return schema.name

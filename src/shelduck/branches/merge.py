@@ -1,0 +1,294 @@
+"""The merge of a branch: what it does to each table, and its one commit."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+from shelduck.branches.branch_tables import branch_called, flush_kept, source_of_branch, table_pairs
+from shelduck.branches.merging import (
+    FilesTaken,
+    MergeConflict,
+    Merging,
+    merged_files,
+    merged_table,
+    whole_files,
+)
+from shelduck.catalog.read import read
+from shelduck.catalog.read.queries import changes_after
+from shelduck.catalog.read.read import Connection
+from shelduck.catalog.read.twins import files_by_path, twins_at
+from shelduck.catalog.running.job_rows import jobs
+from shelduck.errors import Conflict, NotFound, Unsupported
+from shelduck.lake.evolution.arrangement import arrangement_of
+from shelduck.lake.results import Result, TableName
+from shelduck.lake.state import LakeState
+from shelduck.lake.unit import UnitOfWork, carry_out
+from shelduck.model.changes.change import DELETES, INSERTS, alteration
+from shelduck.model.changes.job import Job
+from shelduck.model.tables.properties import copied_properties
+from shelduck.model.tables.rollup import rollup_names
+from shelduck.model.tables.schema import FieldChange, TableId, retyped
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.twin import ShareFiles, TakeFiles, Twin
+
+
+def merge_branch(state: LakeState, name: str) -> Result:
+    """Merge a branch into the schema that it came from."""
+    view = UnitOfWork(state)
+    for pair in table_pairs(view, name):
+        flush_kept(state, view.workspace.base, [t for t in pair if t is not None])
+
+    def stage(unit: UnitOfWork) -> None:
+        merge = BranchMerge(unit, name)
+        merge.look()
+        if merge.conflicts:
+            raise _refused(name, merge.conflicts)
+        merge.stage()
+
+    return carry_out(state, None, stage)
+
+
+def _refused(name: str, conflicts: list[MergeConflict]) -> Conflict:
+    one = conflicts[0]
+    return Conflict(
+        f"cannot merge branch {name!r}: {len(conflicts)} change(s) conflict, such as {one.kind}"
+        f" {one.item} of {one.table}: it was {one.base or 'nothing'}, is now"
+        f" {one.ours or 'nothing'}, and {one.theirs or 'nothing'} on the branch; see"
+        " merge_conflicts, and change one side"
+    )
+
+
+class BranchMerge:
+    """What the merge of a branch does to each table."""
+
+    def __init__(self, unit: UnitOfWork, name: str) -> None:
+        self._unit, self._name = unit, name
+        _, self._branch = branch_called(unit, name)
+        source = source_of_branch(unit, self._branch)
+        if source is None:
+            raise Conflict(f"the schema that branch {name!r} came from was dropped")
+        self._source = source
+        self.conflicts: list[MergeConflict] = []
+        self.rows: list[tuple[object, ...]] = []
+        self._steps: list[tuple[TableVersion | None, TableVersion | None, _Step | None]] = []
+
+    def look(self) -> None:
+        """Compare the tables; nothing is staged yet."""
+        with self._unit.workspace.reading() as connection:
+            self._twins = twins_at(connection, self._unit.workspace.base.id)
+            for ours, theirs in table_pairs(self._unit, self._name):
+                self._look(connection, ours, theirs)
+
+    def _look(
+        self, connection: Connection, ours: TableVersion | None, theirs: TableVersion | None
+    ) -> None:
+        if theirs is None:
+            assert ours is not None
+            merging = Merging(ours.full_name)
+            if self._changed(connection, ours, self._branch.base):
+                merging.refuse("table", ours.name, "as it was", "changed", "dropped")
+            self._add(merging, (ours, None, None), (ours.full_name, "dropped", 0, 0, ""))
+            return
+        twin = self._twins.get(theirs.id)
+        if ours is None:
+            self._new(connection, theirs, twin)
+            return
+        assert twin is not None
+        step = _Step(connection, self._unit, ours, theirs, twin)
+        step.look()
+        if not step.is_empty or step.merging.conflicts:
+            self._add(step.merging, (ours, theirs, step), step.told())
+
+    def _new(self, connection: Connection, theirs: TableVersion, twin: Twin | None) -> None:
+        name = TableName(self._source.name, theirs.name)
+        merging = Merging(str(name))
+        if twin is not None and not self._changed(connection, theirs, twin.since):
+            return
+        if twin is not None:
+            merging.refuse("table", theirs.name, "as it was", "dropped", "changed")
+        elif self._unit.workspace.has_table(name):
+            merging.refuse("table", theirs.name, "", "another table", "a new table")
+        self._add(merging, (None, theirs, None), (str(name), "created", 0, 0, ""))
+
+    def _changed(self, connection: Connection, table: TableVersion, base: int) -> set[object]:
+        return changed_since(connection, table.id, base, self._unit.workspace.base.id)
+
+    def _add(
+        self,
+        merging: Merging,
+        step: tuple[TableVersion | None, TableVersion | None, _Step | None],
+        row: tuple[object, ...],
+    ) -> None:
+        self.conflicts += merging.conflicts
+        self._steps.append(step)
+        self.rows.append(row)
+
+    def stage(self) -> None:
+        """Stage the changes of all tables."""
+        workspace = self._unit.workspace
+        for ours, theirs, step in self._steps:
+            if step is not None:
+                step.stage()
+            elif ours is not None:
+                workspace.drop_table(ours)
+            else:
+                assert theirs is not None
+                made = workspace.create_table(
+                    *(TableName(self._source.name, theirs.name), theirs.columns, theirs.comments),
+                    arrangement=arrangement_of(theirs),
+                    properties=copied_properties(theirs.properties),
+                    beside=theirs,
+                )
+                workspace.share(ShareFiles(made.id, theirs, is_source=True, counter=made.uuid))
+
+
+def changed_since(connection: Connection, table: TableId, base: int, head: int) -> set[object]:
+    """Return what happened to a table after a snapshot, but that files were compacted.
+
+    If snapshots in between have expired, that may be anything.
+    """
+    rows = connection.execute(changes_after(), {"base": base}).all()
+    if len(rows) < head - base:
+        return {*INSERTS, *DELETES}
+    told = read.entries_between(rows, base, head)
+    return {
+        entry.verb
+        for number, entry in told
+        if entry.id == table and (entry.verb in INSERTS | DELETES or "table" in entry.verb.value)
+    }
+
+
+class _Step:
+    """The merge of one table."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        unit: UnitOfWork,
+        ours: TableVersion,
+        theirs: TableVersion,
+        twin: Twin,
+    ) -> None:
+        self._connection, self._unit = connection, unit
+        self._ours, self._theirs = ours, theirs
+        self._head = unit.workspace.base.id
+        self._twin = twin
+        self._apart = False
+        self.merging = Merging(ours.full_name)
+        self._files = FilesTaken()
+        self._table = ours
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the table stays as it is."""
+        return self._files.is_empty and not self._alters
+
+    @property
+    def _alters(self) -> bool:
+        return not alteration(self._ours, self._table).is_empty
+
+    def look(self) -> None:
+        """Compare columns and files of the three states."""
+        ours, theirs, connection = self._ours, self._theirs, self._connection
+        base = self._base()
+        states = [
+            replace(t, properties=copied_properties(t.properties)) for t in (base, ours, theirs)
+        ]
+        made = merged_table(self.merging, *states)
+        own = ours.properties.keys() - states[1].properties.keys()
+        kept = {key: ours.properties[key] for key in own}
+        self._table = replace(made, properties=made.properties | kept)
+        self._require_rollups_stay()
+        sides = [self._rows_changed(t, at) for t, at in self._bases]
+        self._apart = self._twin.apart or sides[0]
+        if not sides[1]:
+            return
+        now = [files_by_path(connection, t.id, self._head) for t in (ours, theirs)]
+        if not self._apart:
+            self._files = whole_files(*now)
+            return
+        self._require_no_job()
+        then = [files_by_path(connection, t.id, at) for t, at in self._bases]
+        self._files = merged_files(self.merging, *zip(then, now, strict=True))
+
+    @property
+    def _bases(self) -> tuple[tuple[TableVersion, int], tuple[TableVersion, int]]:
+        """Both sides, each with the snapshot since which it is compared."""
+        return (self._ours, self._twin.base), (self._theirs, self._twin.since)
+
+    def _rows_changed(self, table: TableVersion, at: int) -> bool:
+        """Return whether files have others rows than at a snapshot, or converted ones."""
+        verbs = changed_since(self._connection, table.id, at, self._head)
+        return bool(verbs & (INSERTS | DELETES)) or self._converted(table, at) is not None
+
+    def _converted(self, table: TableVersion, at: int) -> Job | None:
+        """Return a job that converted a column of a table after a snapshot."""
+        known = (j for j in jobs(self._connection) if j.table_id == table.id)
+        return next((job for job in known if (job.published or 0) > at), None)
+
+    def _base(self) -> TableVersion:
+        """Return the twin as it was when it was made, or merged the last time."""
+        theirs, since = self._theirs, self._twin.since
+        with suppress(NotFound):
+            at = read.snapshot(self._connection, version=since)
+            found = read.table_by_id(self._connection, theirs.id, at, self._unit.state.info)
+            if found is not None:
+                return found
+        raise Conflict(
+            f"snapshot {since}, with which a merge compares {theirs.full_name}, has expired; expire"
+            " snapshots with Shelduck, which keeps it, and merge by INSERT, DELETE or MERGE INTO"
+        )
+
+    def _require_rollups_stay(self) -> None:
+        if rollup_names(self._ours) and self._table.columns != self._ours.columns:
+            raise Unsupported(
+                f"cannot merge columns into {self._ours.full_name}, which has rollups; drop them"
+                " first, and make them again after the merge"
+            )
+
+    def _require_no_job(self) -> None:
+        """Refuse a merge if one side converted a column, and the other one has rows without it."""
+        for (table, at), side in zip(self._bases, ("here", "on the branch"), strict=True):
+            job = self._converted(table, at)
+            if job is not None:
+                told = f"both have new rows; converted {side}"
+                self.merging.refuse("table", f"job {job.id}", "", told, "")
+
+    def told(self) -> tuple[object, ...]:
+        """Return the row of `BranchVerbs.branch_diff`."""
+        changed = alteration(self._ours, self._table).changed
+        detail = ", ".join(map(_word_of, changed))
+        rows = sum(file.rows for file in self._files.taken)
+        word = "conflict" if self.merging.conflicts else "merged"
+        return (self._ours.full_name, word, len(self._files.taken), rows, detail)
+
+    def stage(self) -> None:
+        """Stage the table's new columns, and the files that it gets."""
+        workspace, files = self._unit.workspace, self._files
+        if self._alters:
+            unsafe = retyped(self._ours.columns, self._table.columns)
+            workspace.alter_table(alteration(self._ours, self._table, unsafe))
+        taken = files.taken
+        workspace.share(
+            TakeFiles(
+                self._ours,
+                self._theirs,
+                self._twin,
+                tuple(files.ended),
+                tuple(f.id for f in taken),
+                tuple(f.delete_id for f in taken if f.delete_id is not None),
+                tuple(files.replaced),
+                files.is_whole,
+                self._apart,
+                sum(f.rows for f in taken),
+                sum(f.size for f in taken),
+            )
+        )
+
+
+def _word_of(change: FieldChange) -> str:
+    before, after = change.before, change.after
+    if before is None:
+        return f"add {after.field.name}" if after is not None else ""
+    return f"drop {before.field.name}" if after is None else f"change {before.field.name}"

@@ -1,0 +1,205 @@
+"""What a merge does, given a table at the base, as it is now, and its twin on the branch; no I/O.
+
+Columns are told by id and files by path. What one side left as it was at the base is taken from the
+other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar
+
+from shelduck.catalog.read.twins import TwinFile
+from shelduck.model.tables.schema import Field, FieldId, Schema, in_places
+from shelduck.model.tables.table_version import TableVersion
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class MergeConflict:
+    """Something that both sides changed, each in its own way; texts of the three states.
+
+    ``kind`` is ``column``, ``file``, ``property`` or ``table``.
+    """
+
+    table: str
+    kind: str
+    item: str
+    base: str
+    ours: str
+    theirs: str
+
+
+@dataclass
+class Merging:
+    """The merge of one table, and the conflicts that were found so far."""
+
+    table: str
+    conflicts: list[MergeConflict] = field(default_factory=list)
+
+    def chosen(self, kind: str, item: str, base: V, ours: V, theirs: V) -> V:
+        """Return the state that a side changed, ours if both did."""
+        if base in (ours, theirs):
+            return theirs if ours == base else ours
+        if ours != theirs:
+            self.refuse(kind, item, base, ours, theirs)
+        return ours
+
+    def refuse(self, kind: str, item: str, base: object, ours: object, theirs: object) -> None:
+        """Note a conflict."""
+        told = ("" if state is None else str(state) for state in (base, ours, theirs))
+        self.conflicts.append(MergeConflict(self.table, kind, item, *told))
+
+    def mapping(
+        self,
+        kind: str,
+        of: Callable[[K], str],
+        sides: tuple[Mapping[K, V], Mapping[K, V], Mapping[K, V]],
+    ) -> dict[K, V]:
+        """Return the merge of three mappings, entry by entry."""
+        found = {}
+        for key in dict.fromkeys(key for side in sides for key in side):
+            value = self.chosen(kind, of(key), *(side.get(key) for side in sides))
+            if value is not None:
+                found[key] = value
+        return found
+
+
+def merged_columns(merging: Merging, base: Schema, ours: Schema, theirs: Schema) -> Schema:
+    """Return the columns after a merge, in the order of the side that moved some."""
+    found = _siblings(merging, base.fields, ours.fields, theirs.fields)
+    names: dict[str, Field] = {}
+    for each in found:
+        other = names.setdefault(each.name.lower(), each)
+        if other is not each:
+            merging.refuse("column", each.name, None, f"id {other.id}", f"id {each.id}")
+    return ours.with_fields(in_places(found))
+
+
+def _siblings(
+    merging: Merging, base: Sequence[Field], ours: Sequence[Field], theirs: Sequence[Field]
+) -> tuple[Field, ...]:
+    known = [{f.id: f for f in side} for side in (base, ours, theirs)]
+    found = {}
+    for number in _ordered(*(list(side) for side in known)):
+        states = [side.get(number) for side in known]
+        made = _field(merging, *states)
+        if made is not None:
+            found[number] = made
+    return tuple(found.values())
+
+
+def _ordered(base: list[FieldId], ours: list[FieldId], theirs: list[FieldId]) -> Iterable[FieldId]:
+    """Return all ids in the order of the side that has moved some; new ones of the other behind."""
+    stay = [n for n in ours if n in set(base)] == [n for n in base if n in set(ours)]
+    first, second = (theirs, ours) if stay else (ours, theirs)
+    return dict.fromkeys([*first, *second])
+
+
+def _field(
+    merging: Merging, base: Field | None, ours: Field | None, theirs: Field | None
+) -> Field | None:
+    states = [None if f is None else replace(f, order=0) for f in (base, ours, theirs)]
+    if base is None or ours is None or theirs is None or base in (ours, theirs):
+        one = next(f for f in (ours, base, theirs) if f is not None)
+        kept = merging.chosen("column", one.name, *states)
+        return next((f for f, s in zip((ours, theirs), states[1:], strict=True) if s == kept), None)
+    parts: dict[str, Any] = {}
+    for part in (each.name for each in fields(Field)):
+        values = [getattr(f, part) for f in (base, ours, theirs)]
+        if part == "children":
+            parts[part] = _siblings(merging, *values)
+        elif part in ("id", "order"):
+            parts[part] = values[1]
+        else:
+            parts[part] = merging.chosen("column", f"{base.name}.{part}", *values)
+    return Field(**parts)
+
+
+def merged_table(
+    merging: Merging, base: TableVersion, ours: TableVersion, theirs: TableVersion
+) -> TableVersion:
+    """Return a table with the columns, comments, keys, sort order and properties of a merge."""
+    sides = (base, ours, theirs)
+    columns = merged_columns(merging, *(t.columns for t in sides))
+    comments = merging.mapping(
+        "comment",
+        lambda number: "the table" if number is None else f"column {number}",
+        (base.comments, ours.comments, theirs.comments),
+    )
+    known = {f.id for f in columns.walk()}
+    return replace(
+        ours,
+        columns=columns,
+        comments={n: text for n, text in comments.items() if n is None or n in known},
+        partition=merging.chosen("partition", "keys", *(t.partition for t in sides)),
+        sort=merging.chosen("sort", "order", *(t.sort for t in sides)),
+        properties=merging.mapping(
+            "property", str, (base.properties, ours.properties, theirs.properties)
+        ),
+    )
+
+
+Files = Mapping[str, TwinFile]
+
+
+@dataclass
+class FilesTaken:
+    """What the files of a table get of its twin, as in `TakeFiles`."""
+
+    ended: list[int] = field(default_factory=list)
+    taken: list[TwinFile] = field(default_factory=list)
+    replaced: list[tuple[int, int | None]] = field(default_factory=list)
+    is_whole: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the table has these rows already."""
+        return not (self.ended or self.taken or self.replaced)
+
+
+def whole_files(ours: Files, theirs: Files) -> FilesTaken:
+    """Return what makes the files of a table those of its twin: its own rows did not change."""
+    found = FilesTaken(is_whole=True)
+    found.ended = [file.id for path, file in ours.items() if path not in theirs]
+    found.taken = [file for path, file in theirs.items() if path not in ours]
+    for path, file in ours.items():
+        other = theirs.get(path)
+        if other is not None and other.delete_path != file.delete_path:
+            found.replaced.append((file.id, other.delete_id))
+    return found
+
+
+def merged_files(
+    merging: Merging, ours: tuple[Files, Files], theirs: tuple[Files, Files]
+) -> FilesTaken:
+    """Return what a table gets if both sides changed rows; a file that both changed is refused.
+
+    Each side is its files at the base, and now.
+    """
+    found = FilesTaken()
+    for path in theirs[0]:
+        mine, other = ([_state(files.get(path)) for files in side] for side in (ours, theirs))
+        if other[0] == other[1]:
+            continue
+        known, now = ours[1].get(path), theirs[1].get(path)
+        if mine[0] != mine[1] or known is None:
+            if known is None or now is None or mine[1] != other[1]:
+                merging.refuse("file", path, other[0], mine[1], other[1])
+        elif now is None:
+            found.ended.append(known.id)
+        else:
+            found.replaced.append((known.id, now.delete_id))
+    found.taken = [file for path, file in theirs[1].items() if path not in theirs[0]]
+    return found
+
+
+def _state(file: TwinFile | None) -> str:
+    """Return the text of what is left of a file."""
+    if file is None:
+        return "no rows"
+    left = "all rows" if file.delete_path is None else f"without {file.delete_path}"
+    return f"{left}, in part" if file.in_part else left

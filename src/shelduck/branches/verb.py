@@ -1,0 +1,170 @@
+"""The verbs of branches: made, listed, looked into, merged and dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from shelduck.branches.branch_tables import (
+    BranchInfo,
+    branch_called,
+    branch_ids,
+    branches_of,
+    flush_kept,
+    schema_at,
+    tables_shared,
+    told_branch,
+)
+from shelduck.branches.merge import BranchMerge, merge_branch
+from shelduck.branches.merging import MergeConflict
+from shelduck.catalog.read import read
+from shelduck.errors import AlreadyExists, NotFound
+from shelduck.lake.evolution.arrangement import arrangement_of
+from shelduck.lake.handle import LakeHandle
+from shelduck.lake.lookup import instant
+from shelduck.lake.results import PlainRows, Result, TableName, Unchanged
+from shelduck.lake.state import LakeState
+from shelduck.lake.unit import UnitOfWork, carry_out, refuse_in_transaction
+from shelduck.model.tables.properties import copied_properties
+from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
+from shelduck.model.tables.twin import MarkBranch, ShareFiles, counter_of
+
+_COLUMNS = "table string, change string, files bigint, rows bigint, detail string"
+
+
+class BranchVerbs(LakeHandle, in_parts=True):
+    """Branches of a schema: its tables once more, without a copy of their files."""
+
+    def create_branch(
+        self,
+        name: str,
+        source: str = "main",
+        *,
+        version: int | None = None,
+        timestamp: str | datetime | None = None,
+        tables: Collection[str] | None = None,
+        if_not_exists: bool = False,
+    ) -> Result:
+        """Make a branch: a schema whose tables have the rows of another schema's, and its files.
+
+        Whoever reads or writes the lake can read and write the branch, and nobody else sees it.
+
+        Args:
+            name: The schema to make.
+            source: The schema, or the branch, that it begins with.
+            version: As of this snapshot; by default the newest.
+            timestamp: As of the last snapshot at or before this time.
+            tables: Only these tables; by default all. Views and rollups are left out.
+            if_not_exists: Do nothing if the branch exists.
+
+        Raises:
+            AlreadyExists: a schema has that name.
+            NotFound: the schema, the snapshot or a table does not exist.
+            Unsupported: the catalog is a DuckDB file, or files cannot be shared.
+        """
+        refuse_in_transaction(self._unit, "CREATE BRANCH")
+        return create_branch(
+            self._state,
+            name,
+            source=source,
+            version=version,
+            timestamp=timestamp,
+            tables=tables,
+            if_not_exists=if_not_exists,
+        )
+
+    def branches(self) -> list[BranchInfo]:
+        """Return the branches of the lake, by name."""
+        unit = UnitOfWork(self._state)
+        return sorted(
+            (told_branch(unit, *each) for each in branches_of(unit)), key=lambda b: b.name
+        )
+
+    def drop_branch(self, name: str, *, if_exists: bool = False) -> Result:
+        """Drop a branch with its tables; NotFound if there is none, unless it may be missing."""
+
+        def stage(unit: UnitOfWork) -> None:
+            try:
+                schema, _ = branch_called(unit, name)
+            except NotFound:
+                if if_exists:
+                    return
+                raise
+            unit.workspace.drop_schema(schema.name, if_exists=False, cascade=True)
+
+        return carry_out(self._state, self._unit, stage)
+
+    def merge_branch(self, name: str) -> Result:
+        """Give the tables that a branch came from what happened on it since, in one commit.
+
+        Columns are told by id, and files by path: what only one side changed is taken, so both may
+        have new rows, and other columns or files changed. No byte is copied. Afterwards the branch
+        goes on; a second merge brings what is new.
+
+        Raises:
+            Conflict: both sides changed the same; `merge_conflicts` lists it. Nothing is merged.
+            NotFound: there is no such branch.
+        """
+        refuse_in_transaction(self._unit, "MERGE BRANCH")
+        return merge_branch(self._state, name)
+
+    def merge_conflicts(self, name: str) -> list[MergeConflict]:
+        """Return what both a branch and its source changed, each in its own way."""
+        return list(_looked(self._state, name).conflicts)
+
+    def branch_diff(self, name: str) -> PlainRows:
+        """Return what a merge would do, a row for each table that it changes."""
+        return PlainRows(_COLUMNS, _looked(self._state, name).rows)
+
+
+def create_branch(
+    state: LakeState,
+    name: str,
+    *,
+    source: str,
+    version: int | None,
+    timestamp: str | datetime | None,
+    tables: Collection[str] | None,
+    if_not_exists: bool,
+) -> Result:
+    """Make a branch; what the catalog itself keeps of its tables is flushed before."""
+    view = UnitOfWork(state).workspace
+    taken = [s for s in view.schemas() if s.name.lower() == view.word_of(name).lower()]
+    if taken and if_not_exists and taken[0].id in dict(branch_ids(UnitOfWork(state))):
+        return Unchanged(view.base.id)
+    if taken:
+        raise AlreadyExists(f"schema {name!r} already exists", about="schema")
+    when = None if timestamp is None else instant(timestamp, state.time_zone)
+
+    def read_tables(unit: UnitOfWork) -> tuple[SchemaInfo, Snapshot, list[TableVersion]]:
+        with unit.workspace.reading() as connection:
+            at = unit.workspace.base
+            if version is not None or when is not None:
+                at = read.snapshot(connection, version=version, timestamp=when)
+            schema = schema_at(connection, state, at, unit.workspace.word_of(source))
+            return schema, at, list(tables_shared(connection, state, at, schema, tables))
+
+    flush_kept(state, *read_tables(UnitOfWork(state))[1:])
+
+    def stage(unit: UnitOfWork) -> None:
+        schema, at, found = read_tables(unit)
+        workspace = unit.workspace
+        workspace.create_schema(workspace.word_of(name), if_not_exists=False, beside=schema)
+        made = workspace.schema(workspace.word_of(name))
+        for table in found:
+            twin = workspace.create_table(
+                *(TableName(made.name, table.name), table.columns, table.comments),
+                arrangement=arrangement_of(table),
+                properties=copied_properties(table.properties),
+                beside=table,
+            )
+            workspace.share(ShareFiles(twin.id, table, counter=counter_of(table)))
+        workspace.share(MarkBranch(made, schema, at.id, tuple(t.id for t in found)))
+
+    return carry_out(state, None, stage)
+
+
+def _looked(state: LakeState, name: str) -> BranchMerge:
+    merge = BranchMerge(UnitOfWork(state), name)
+    merge.look()
+    return merge
