@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shelduck.catalog.read import read
 from shelduck.catalog.read.read import Connection
-from shelduck.catalog.read.twins import branches_at, keeps_rows, twins_at
+from shelduck.catalog.read.twins import branches_at, keeps_rows
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.files.verb import FlushVerbs
 from shelduck.lake.results import TableName
@@ -16,7 +16,7 @@ from shelduck.lake.unit import UnitOfWork
 from shelduck.model.tables.rollup import rollup_of
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
-from shelduck.model.tables.twin import Branch
+from shelduck.model.tables.twin import Branch, twin_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +109,9 @@ def table_pairs(
     schema, branch = branch_called(unit, name)
     theirs = [workspace.table(TableName(schema.name, t)) for t in workspace.table_names(schema)]
     theirs = [t for t in theirs if rollup_of(t) is None]
-    with workspace.reading() as connection:
-        twins = twins_at(connection, workspace.base.id)
     seen: set[TableId] = set()
     for table in theirs:
-        twin = twins.get(table.id)
+        twin = twin_of(table.properties, table.full_name)
         ours = None if twin is None else workspace.table_of(twin.source)
         if twin is not None:
             seen.add(twin.source)

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from shelduck.branches.branch_tables import branch_called, flush_kept, source_of_branch, table_pairs
+from shelduck.branches.merged_rows import ChangedRows
 from shelduck.branches.merging import (
     FilesTaken,
     MergeConflict,
@@ -17,20 +18,20 @@ from shelduck.branches.merging import (
 from shelduck.catalog.read import read
 from shelduck.catalog.read.queries import changes_after
 from shelduck.catalog.read.read import Connection
-from shelduck.catalog.read.twins import files_by_path, twins_at
+from shelduck.catalog.read.twins import files_by_path
 from shelduck.catalog.running.job_rows import jobs
 from shelduck.errors import Conflict, NotFound, Unsupported
 from shelduck.lake.evolution.arrangement import arrangement_of
 from shelduck.lake.results import Result, TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out
-from shelduck.model.changes.change import DELETES, INSERTS, alteration
+from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Verb, alteration
 from shelduck.model.changes.job import Job
 from shelduck.model.tables.properties import copied_properties
 from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.schema import FieldChange, TableId, retyped
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.twin import ShareFiles, TakeFiles, Twin
+from shelduck.model.tables.twin import MarkBranch, ShareFiles, TakeFiles, Twin, twin_of
 
 
 def merge_branch(state: LakeState, name: str) -> Result:
@@ -39,14 +40,14 @@ def merge_branch(state: LakeState, name: str) -> Result:
     for pair in table_pairs(view, name):
         flush_kept(state, view.workspace.base, [t for t in pair if t is not None])
 
-    def stage(unit: UnitOfWork) -> None:
+    def prepare(unit: UnitOfWork, _lost: Exception | None) -> None:
         merge = BranchMerge(unit, name)
         merge.look()
         if merge.conflicts:
             raise _refused(name, merge.conflicts)
         merge.stage()
 
-    return carry_out(state, None, stage)
+    return carry_out(state, None, lambda _unit: None, prepare=prepare, lost=())
 
 
 def _refused(name: str, conflicts: list[MergeConflict]) -> Conflict:
@@ -64,7 +65,7 @@ class BranchMerge:
 
     def __init__(self, unit: UnitOfWork, name: str) -> None:
         self._unit, self._name = unit, name
-        _, self._branch = branch_called(unit, name)
+        self._schema, self._branch = branch_called(unit, name)
         source = source_of_branch(unit, self._branch)
         if source is None:
             raise Conflict(f"the schema that branch {name!r} came from was dropped")
@@ -76,7 +77,6 @@ class BranchMerge:
     def look(self) -> None:
         """Compare the tables; nothing is staged yet."""
         with self._unit.workspace.reading() as connection:
-            self._twins = twins_at(connection, self._unit.workspace.base.id)
             for ours, theirs in table_pairs(self._unit, self._name):
                 self._look(connection, ours, theirs)
 
@@ -90,7 +90,7 @@ class BranchMerge:
                 merging.refuse("table", ours.name, "as it was", "changed", "dropped")
             self._add(merging, (ours, None, None), (ours.full_name, "dropped", 0, 0, ""))
             return
-        twin = self._twins.get(theirs.id)
+        twin = twin_of(theirs.properties, theirs.full_name)
         if ours is None:
             self._new(connection, theirs, twin)
             return
@@ -111,8 +111,9 @@ class BranchMerge:
             merging.refuse("table", theirs.name, "", "another table", "a new table")
         self._add(merging, (None, theirs, None), (str(name), "created", 0, 0, ""))
 
-    def _changed(self, connection: Connection, table: TableVersion, base: int) -> set[object]:
-        return changed_since(connection, table.id, base, self._unit.workspace.base.id)
+    def _changed(self, connection: Connection, table: TableVersion, base: int) -> bool:
+        verbs = changed_since(connection, table.id, base, self._unit.workspace.base.id)
+        return bool(verbs - COMPACTIONS - {Verb.INLINE_FLUSH})
 
     def _add(
         self,
@@ -141,22 +142,22 @@ class BranchMerge:
                     beside=theirs,
                 )
                 workspace.share(ShareFiles(made.id, theirs, is_source=True, counter=made.uuid))
+        if self._steps:
+            branch = self._branch
+            mark = MarkBranch(self._schema, self._source, branch.base, branch.tables)
+            workspace.share(mark)
 
 
-def changed_since(connection: Connection, table: TableId, base: int, head: int) -> set[object]:
-    """Return what happened to a table after a snapshot, but that files were compacted.
+def changed_since(connection: Connection, table: TableId, base: int, head: int) -> set[Verb]:
+    """Return what happened to a table after a snapshot.
 
     If snapshots in between have expired, that may be anything.
     """
     rows = connection.execute(changes_after(), {"base": base}).all()
     if len(rows) < head - base:
-        return {*INSERTS, *DELETES}
+        return {*INSERTS, *DELETES, *COMPACTIONS}
     told = read.entries_between(rows, base, head)
-    return {
-        entry.verb
-        for number, entry in told
-        if entry.id == table and (entry.verb in INSERTS | DELETES or "table" in entry.verb.value)
-    }
+    return {entry.verb for _, entry in told if entry.id == table}
 
 
 class _Step:
@@ -177,12 +178,13 @@ class _Step:
         self._apart = False
         self.merging = Merging(ours.full_name)
         self._files = FilesTaken()
+        self._gone: ChangedRows | None = None
         self._table = ours
 
     @property
     def is_empty(self) -> bool:
         """True if the table stays as it is."""
-        return self._files.is_empty and not self._alters
+        return self._files.is_empty and self._gone is None and not self._alters
 
     @property
     def _alters(self) -> bool:
@@ -211,6 +213,22 @@ class _Step:
         self._require_no_job()
         then = [files_by_path(connection, t.id, at) for t, at in self._bases]
         self._files = merged_files(self.merging, *zip(then, now, strict=True))
+        if any(one.kind == "file" for one in self.merging.conflicts):
+            self._compare_rows()
+
+    def _compare_rows(self) -> None:
+        """Tell rows by their ids, where new files of the branch have no older rows."""
+        ours, theirs, at = self._ours, self._theirs, self._twin.since
+        verbs = changed_since(self._connection, theirs.id, at, self._head)
+        if verbs & COMPACTIONS or rollup_names(ours):
+            return
+        changed = [ChangedRows.since(self._unit, table, at) for table, at in self._bases]
+        if changed[0] is None or changed[1] is None:
+            return
+        self.merging.conflicts = [c for c in self.merging.conflicts if c.kind != "file"]
+        changed[1].refuse(self.merging, changed[0])
+        self._files = FilesTaken(taken=self._files.taken)
+        self._gone = changed[1]
 
     @property
     def _bases(self) -> tuple[tuple[TableVersion, int], tuple[TableVersion, int]]:
@@ -269,6 +287,8 @@ class _Step:
         if self._alters:
             unsafe = retyped(self._ours.columns, self._table.columns)
             workspace.alter_table(alteration(self._ours, self._table, unsafe))
+        if self._gone is not None:
+            self._gone.delete(self._unit, self._ours)
         taken = files.taken
         workspace.share(
             TakeFiles(

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from shelduck.catalog.read.twins import TwinFile
 from shelduck.model.tables.schema import Field, FieldId, Schema, in_places
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.text.names import quote_name
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -50,7 +51,7 @@ class Merging:
 
     def refuse(self, kind: str, item: str, base: object, ours: object, theirs: object) -> None:
         """Note a conflict."""
-        told = ("" if state is None else str(state) for state in (base, ours, theirs))
+        told = map(_shown, (base, ours, theirs))
         self.conflicts.append(MergeConflict(self.table, kind, item, *told))
 
     def mapping(
@@ -66,6 +67,12 @@ class Merging:
             if value is not None:
                 found[key] = value
         return found
+
+
+def _shown(state: object) -> str:
+    if isinstance(state, Field):
+        return f"{quote_name(state.name)} {state.type}"
+    return "" if state is None else str(state)
 
 
 def merged_columns(merging: Merging, base: Schema, ours: Schema, theirs: Schema) -> Schema:

@@ -97,8 +97,8 @@ class BranchVerbs(LakeHandle, in_parts=True):
     def merge_branch(self, name: str) -> Result:
         """Give the tables that a branch came from what happened on it since, in one commit.
 
-        Columns are told by id, and files by path: what only one side changed is taken, so both may
-        have new rows, and other columns or files changed. No byte is copied. Afterwards the branch
+        Columns and rows are told by id: what only one side changed is taken. Files come as they
+        are. Spark compares rows only if both sides changed rows of one file. Afterwards the branch
         goes on; a second merge brings what is new.
 
         Raises:

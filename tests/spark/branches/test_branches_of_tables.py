@@ -6,6 +6,7 @@ import pytest
 
 import shelduck
 from shelduck import Conflict, Unsupported
+from tests.catalog.test_branches import tell
 from tests.spark.alter.test_copied_tables import STATES
 from tests.support.oracle import DuckDBOracle
 
@@ -189,3 +190,52 @@ def test_a_branch_of_a_lake_of_the_newest_version(spark, tmp_path):
         lake.merge_branch("b")
         assert rows(lake, "t") == [(2,), (3,)]
         assert not lake.check(rows=True).problems
+
+
+def test_rows_of_one_file_merge_by_their_ids(lake):
+    lake.execute("CALL set_option('data_inlining_row_limit', 0)")
+    lake.sql("CREATE TABLE t (id INT, v INT)")
+    lake.sql("INSERT INTO t SELECT id, id FROM range(8)")
+    lake.create_branch("b")
+    lake.sql("DELETE FROM t WHERE id IN (0, 1)")
+    lake.sql("UPDATE t SET v = 20 WHERE id = 2")
+    lake.execute("ALTER TABLE b.t RENAME COLUMN v TO w")
+    lake.sql("DELETE FROM b.t WHERE id IN (1, 3)")
+    lake.sql("UPDATE b.t SET w = 40 WHERE id = 4")
+    lake.sql("INSERT INTO b.t VALUES (9, 9)")
+    lake.merge_branch("b")
+    merged = [(2, 20), (4, 40), (5, 5), (6, 6), (7, 7), (9, 9)]
+    assert rows(lake, "t") == merged
+    lake.table("t").compact(min_files=2)
+    lake.sql("DELETE FROM b.t WHERE id = 5")
+    lake.sql("UPDATE t SET w = 60 WHERE id = 6")
+    lake.merge_branch("b")
+    assert rows(lake, "t") == [(2, 20), (4, 40), (6, 60), (7, 7), (9, 9)]
+    assert not lake.check(rows=True).problems
+
+
+def test_a_row_that_both_sides_changed_is_a_conflict(lake):
+    lake.execute("CALL set_option('data_inlining_row_limit', 0)")
+    lake.sql("CREATE TABLE t (id INT, v INT)")
+    lake.sql("INSERT INTO t SELECT id, id FROM range(8)")
+    lake.create_branch("b")
+    lake.sql("UPDATE t SET v = 20 WHERE id IN (2, 3)")
+    lake.sql("UPDATE b.t SET v = 30 WHERE id IN (3, 4)")
+    lake.sql("DELETE FROM b.t WHERE id = 2")
+    found = [(c.kind, c.item, c.ours, c.theirs) for c in lake.merge_conflicts("b")]
+    assert found == [
+        ("row", "rowid 2", "changed", "deleted"),
+        ("row", "rowid 3", *2 * ("changed",)),
+    ]
+    with pytest.raises(Conflict, match=r"row rowid 2 of main\.t"):
+        lake.merge_branch("b")
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(n, marks=pytest.mark.slow) for n in range(3, 30))]
+)
+def test_a_program_with_spark_is_as_its_model(lake, seed):
+    lake.set_option("data_inlining_row_limit", 0)
+    with DuckDBOracle(lake._state.store.where) as duck:
+        program = tell(lake, duck, seed)
+    assert not program.refused or program.compacted

@@ -66,6 +66,7 @@ from shelduck.model.changes.records import (
 from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table_version import Snapshot, TableVersion
+from shelduck.model.tables.twin import TakeFiles
 
 # Schemas come before their contents, and tables before their rows. ALTER comes first among the
 # changes of tables: only ALTER can still find a conflict, and new files are laid out by its
@@ -265,7 +266,7 @@ def _carry_out(draft: Draft, work: Work, kinds: Sequence[ChangeKind], info: Comm
 def _altered(draft: Draft, table: TableWork) -> Iterable[AlterTable | RenameTable]:
     """Yield what was written about a table, nothing if not all of it is known."""
     made = table.altered
-    if table.dropped or table.old is None:
+    if table.dropped or table.old is None or table.of(TakeFiles):
         return
     if made is not None and made.partition:
         partition_id = draft.partition_ids.get(made.partition_id or 0)

@@ -16,7 +16,7 @@ from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.column_types import BIGINT
 from shelduck.model.tables.schema import SchemaId, TableId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.twin import BRANCH, TWIN, Branch, Twin, branch_of, read_twin
+from shelduck.model.tables.twin import BRANCH, TWIN, Branch, branch_of, read_twin
 
 NO_TRIGGERS = (
     "the catalog is a DuckDB file, which has no triggers to keep files that several tables name;"
@@ -47,17 +47,6 @@ def branches_at(connection: sa.Connection, snapshot: int) -> dict[SchemaId, Bran
     )
     rows = connection.execute(found).all()
     return {SchemaId(owner): branch_of(text, f"schema {owner}") for owner, text in rows}
-
-
-def twins_at(connection: sa.Connection, snapshot: int) -> dict[TableId, Twin]:
-    """Return what twins come from, by id; one statement.
-
-    Tables that a process keeps do not follow it: a merge changes it, and no column.
-    """
-    query = sa.select(_tag.c.object_id, _tag.c.value).where(
-        _tag.c.key == TWIN, visible(_tag, snapshot)
-    )
-    return {TableId(owner): read_twin(text) for owner, text in connection.execute(query).all()}
 
 
 def bases_of_twins(connection: sa.Connection) -> set[int]:

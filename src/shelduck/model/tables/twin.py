@@ -108,7 +108,11 @@ class ShareFiles:
 
 @dataclass(frozen=True, slots=True)
 class MarkBranch:
-    """Say that a schema of this commit is a branch of ``source`` with twins of some ``tables``."""
+    """Say that a schema is a branch of ``source`` with twins of some ``tables``.
+
+    One that this commit makes is so since ``base``, and one that exists since the commit, together
+    with the tables that were made on it.
+    """
 
     schema: SchemaInfo
     source: SchemaInfo

@@ -83,9 +83,13 @@ def write(draft: Draft, work: Work) -> None:
     for table in work.existing():
         for taken in table.of(TakeFiles):
             _take(draft, taken)
+    made = [draft.table_ids[c.table] for c in work.of(ShareFiles) if c.is_source]
     for mark in work.of(MarkBranch):
-        text = branch_text(Branch(mark.source.id, mark.base, mark.tables))
-        draft.begin(tag_rows(draft.schema_ids[mark.schema.id], {BRANCH: text}))
+        schema = draft.schema_id(mark.schema.id)
+        base = mark.base if schema != mark.schema.id else draft.id
+        draft.end(tables.tag, object_id=[schema], key=[BRANCH])
+        branch = Branch(mark.source.id, base, (*mark.tables, *made))
+        draft.begin(tag_rows(schema, {BRANCH: branch_text(branch)}))
 
 
 KIND = ChangeKind((ShareFiles, TakeFiles, MarkBranch), fold, write)
@@ -158,7 +162,8 @@ def _take(draft: Draft, change: TakeFiles) -> None:
         draft.entries.append(Entry(Verb.INSERTED_INTO_TABLE, table.id))
     if change.ended or change.replaced:
         draft.entries.append(Entry(Verb.DELETED_FROM_TABLE, table.id))
-    draft.has_stats_change = True
+    # Processes that keep the table must learn which ids are next.
+    draft.has_schema_change = draft.has_stats_change = True
 
 
 def _take_files(draft: Draft, change: TakeFiles) -> None:
