@@ -468,7 +468,7 @@ def test_what_has_no_partitions_is_replaced_as_a_whole(spark, lake, source, part
     before = newest(lake)
     with pytest.raises(AnalysisException, match="nope"):
         source.writeTo("lake.main.nope").overwritePartitions()
-    with pytest.raises(InvalidRequest, match="extra"):
+    with pytest.raises(AnalysisException, match="the table has no column extra"):
         spark.table(parts).withColumn("extra", F.lit(1)).writeTo(parts).overwritePartitions()
     assert newest(lake) == before
 

@@ -13,7 +13,7 @@ from shelduck.jobs.worker import JobWorker
 from shelduck.lake.state import LakeState
 from shelduck.web.application import make_app
 from shelduck.web.guard import Guard
-from shelduck.write.changes import update
+from shelduck.write.changes import edits
 from tests.support.lakes import rows
 from tests.support.meanwhile import once_after
 from tests.support.oracle import DuckDBOracle
@@ -188,7 +188,7 @@ def test_an_update_that_lands_after_the_undo_is_refused(lake, monkeypatch):
         patch.setattr(JobWorker, "_publish", stop)
         with pytest.raises(KeyboardInterrupt):
             job.wait()
-    once_after(monkeypatch, update, "write_rows", job.wait)
+    once_after(monkeypatch, edits, "write_rows", job.wait)
     with pytest.raises(Conflict):
         lake.sql("UPDATE lossy SET w = 'A' WHERE id = 1")
     found = rows(lake.sql("SELECT id, v, w FROM lossy ORDER BY id"))

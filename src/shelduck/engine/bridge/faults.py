@@ -27,6 +27,7 @@ from shelduck.engine.named_errors import (
     RefusedArgument,
     TableNotFound,
     TakenArgument,
+    UnfitRows,
     UnreachedFile,
 )
 from shelduck.engine.stores.store_errors import meaning_of
@@ -38,10 +39,11 @@ _TOO_NEW = "shelduck's Spark is too old for a file: "
 _UNLISTED = "Shelduck could not list the files to read: "
 _OWN_SCHEME = re.compile(r"\bs3-[0-9a-f]{8}://")
 _FILE = re.compile(r"\b(data|delete) file (.+?) of (.+?) cannot be read: ")
-# What Python prints of an error that a function for foreachBatch raised, and Spark behind it; calls
-# are indented.
+# What Python prints of an error that a function for foreachBatch raised, or a lake answers, and
+# Spark behind it; calls are indented.
 _IN_BATCH = re.compile(
-    r"Traceback \((?!.*Traceback \()[^\n]*\n(?:\s[^\n]*\n)*shelduck[\w.]*\.[A-Z]\w*: "
+    r"(?:Traceback \((?!.*Traceback \()[^\n]*\n(?:\s[^\n]*\n)*shelduck[\w.]*\.[A-Z]\w*: "
+    rf"|(?:\A|terminated with exception: )(?:{'|'.join(vars(errors))}): )"
     r"(.*?)\s*(?:SQLSTATE: |=== Streaming |\Z)",
     re.DOTALL,
 )
@@ -60,7 +62,8 @@ _OF_ARGUMENTS: _Kinds = {
     errors.NotFound: MissingArgument,
     errors.Unsupported: RefusedArgument,
 }
-_ANSWERS = {
+_ANSWERS: Mapping[str, _Kinds] = {
+    ".sql.AnalysisException": {errors.InvalidRequest: UnfitRows},
     ".QueryExecutionException": _OF_QUERIES,
     ".IllegalArgumentException": _OF_ARGUMENTS,
     ".LakeScript$Failed": _OF_ARGUMENTS,

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from shelduck.model.tables.schema import Kind
-from shelduck.model.text.stored import json_list
 from shelduck.model.types.data_types import Leaf, Primitive, ducklake_type
 
 ROW_ID_COLUMN = "_ducklake_internal_row_id"
@@ -80,7 +79,7 @@ class Layout:
         The footer contains the same information.
         """
         try:
-            return cls(tuple(_load(f) for f in json_list(json.loads(text))))
+            return cls(tuple(_load(f) for f in _list(json.loads(text))))
         except (TypeError, ValueError):
             return None
 
@@ -103,8 +102,14 @@ def _dump(f: PhysicalField) -> list[Any]:
     return [*made, True] if f.is_annotated else made
 
 
+def _list(found: Any) -> list[Any]:
+    if not isinstance(found, list):
+        raise TypeError(f"{found!r} is not a list")
+    return found
+
+
 def _load(row: Any) -> PhysicalField:
-    name, number, text, encoding, group, children, *marks = json_list(row)
+    name, number, text, encoding, group, children, *marks = _list(row)
     shape: Leaf | Kind
     if text in ("struct", "list", "map"):
         shape = Kind(text)
@@ -112,5 +117,5 @@ def _load(row: Any) -> PhysicalField:
         shape = Primitive(text)
     else:
         shape = ducklake_type(str(text))
-    parts = tuple(_load(c) for c in json_list(children))
+    parts = tuple(_load(c) for c in _list(children))
     return PhysicalField(name, number, shape, parts, encoding, group, marks[:1] == [True])

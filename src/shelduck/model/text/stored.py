@@ -93,7 +93,7 @@ def each(form: Form, *, by: str = "") -> Form:
     """Return the form of a tuple; its records are identified ``by`` one of their parts."""
 
     def read(found: Any) -> Any:
-        return tuple(form.read(one) for one in json_list(found))
+        return tuple(form.read(one) for one in _list(found))
 
     def keep(new: Any, old: Any) -> Any:
         before = {one[by]: one for one in old} if by else {}
@@ -106,7 +106,7 @@ def pair(first: Form, second: Form) -> Form:
     """Return the form of a tuple of two values."""
 
     def read(found: Any) -> Any:
-        one, other = json_list(found)
+        one, other = _list(found)
         return first.read(one), second.read(other)
 
     return Form(lambda value: [first.write(value[0]), second.write(value[1])], read)
@@ -276,8 +276,7 @@ class _Newer(Exception):
     """A text contains something that only newer code can read."""
 
 
-def json_list(found: Any) -> list[Any]:
-    """Return a part of a text that must be a list, or raise TypeError."""
+def _list(found: Any) -> list[Any]:
     if not isinstance(found, list):
         raise TypeError(f"{found!r} is not a list")
     return found

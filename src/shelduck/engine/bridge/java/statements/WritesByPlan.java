@@ -55,11 +55,11 @@ import shelduck.bridge.source.LakeProvider;
  * partitions of rows, the batches of a stream. The lake does them.
  */
 public final class WritesByPlan extends Rule {
-  private final SparkSession session;
+  private final SparkSession own;
   private boolean isAlone = true;
 
   private WritesByPlan(SparkSession session) {
-    this.session = session;
+    own = session;
   }
 
   /** Serves calls of sessions that are made with these extensions. */
@@ -123,7 +123,7 @@ public final class WritesByPlan extends Rule {
     if (isAlone) {
       isAlone = false;
       // With Hive, Spark 4.0 takes no other rule from extensions.
-      install(session);
+      install(own);
     }
     if (plan instanceof OverwritePartitionsDynamic) {
       return overwritten((OverwritePartitionsDynamic) plan);
@@ -264,11 +264,11 @@ public final class WritesByPlan extends Rule {
   /** Such a write, which happens when its plan is executed. */
   private LogicalPlan written(final LakeTable table, final List<String> request,
       final LogicalPlan rows, final String token, final List<Column> columns) {
-    return new LakeCommand(new LakeAnswer(session, table.name(), new String[0]) {
+    return new LakeCommand(new LakeAnswer(own, table.name(), new String[0]) {
       protected Dataset ask() {
         FromPython.COLUMNS.put(token, columns);
         try {
-          table.ask(request, Dataset.ofRows(session, rows));
+          table.ask(request, Dataset.ofRows(own, rows));
         } finally {
           FromPython.COLUMNS.remove(token);
         }
