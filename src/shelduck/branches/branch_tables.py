@@ -10,11 +10,13 @@ from shelduck.catalog.read.read import Connection
 from shelduck.catalog.read.twins import branches_at, keeps_rows
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.files.verb import FlushVerbs
+from shelduck.lake.evolution.arrangement import arrangement_of
 from shelduck.lake.results import TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
+from shelduck.model.tables.properties import copied_properties
 from shelduck.model.tables.rollup import rollup_of
-from shelduck.model.tables.schema import TableId
+from shelduck.model.tables.schema import SchemaId, TableId
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.tables.twin import Branch, twin_of
 
@@ -58,6 +60,16 @@ def tables_shared(
             yield found
 
 
+def make_beside(unit: UnitOfWork, name: TableName, other: TableVersion) -> TableVersion:
+    """Stage a table that is all that another one is, with its files in the same directory."""
+    return unit.workspace.create_table(
+        *(name, other.columns, other.comments),
+        arrangement=arrangement_of(other),
+        properties=copied_properties(other.properties),
+        beside=other,
+    )
+
+
 def flush_kept(state: LakeState, at: Snapshot, tables: Collection[TableVersion]) -> None:
     """Move rows that the catalog keeps into files, so that tables can share them."""
     for table in tables:
@@ -67,15 +79,15 @@ def flush_kept(state: LakeState, at: Snapshot, tables: Collection[TableVersion])
             FlushVerbs(state, TableName.of(table)).flush_inlined_data()
 
 
-def branch_ids(unit: UnitOfWork) -> list[tuple[int, Branch]]:
+def branches_by_id(unit: UnitOfWork) -> dict[SchemaId, Branch]:
     """Return the branches that the unit sees, by the ids of their schemas."""
     with unit.workspace.reading() as connection:
-        return list(branches_at(connection, unit.workspace.base.id).items())
+        return branches_at(connection, unit.workspace.base.id)
 
 
 def branches_of(unit: UnitOfWork) -> Iterator[tuple[SchemaInfo, Branch]]:
     """Yield each branch with its schema."""
-    known = dict(branch_ids(unit))
+    known = branches_by_id(unit)
     return ((s, known[s.id]) for s in unit.workspace.schemas() if s.id in known)
 
 
@@ -102,11 +114,10 @@ def source_of_branch(unit: UnitOfWork, branch: Branch) -> SchemaInfo | None:
 
 
 def table_pairs(
-    unit: UnitOfWork, name: str
+    unit: UnitOfWork, schema: SchemaInfo, branch: Branch
 ) -> Iterator[tuple[TableVersion | None, TableVersion | None]]:
     """Yield the tables of the source and of the branch that belong together; None for none."""
     workspace = unit.workspace
-    schema, branch = branch_called(unit, name)
     theirs = [workspace.table(TableName(schema.name, t)) for t in workspace.table_names(schema)]
     theirs = [t for t in theirs if rollup_of(t) is None]
     seen: set[TableId] = set()

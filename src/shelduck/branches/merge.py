@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 
-from shelduck.branches.branch_tables import branch_called, flush_kept, source_of_branch, table_pairs
+from shelduck.branches.branch_tables import (
+    branch_called,
+    flush_kept,
+    make_beside,
+    source_of_branch,
+    table_pairs,
+)
 from shelduck.branches.merged_rows import ChangedRows
 from shelduck.branches.merging import (
     FilesTaken,
@@ -21,15 +28,14 @@ from shelduck.catalog.read.read import Connection
 from shelduck.catalog.read.twins import files_by_path
 from shelduck.catalog.running.job_rows import jobs
 from shelduck.errors import Conflict, NotFound, Unsupported
-from shelduck.lake.evolution.arrangement import arrangement_of
 from shelduck.lake.results import Result, TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out
-from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Verb, alteration
+from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb, alteration
 from shelduck.model.changes.job import Job
 from shelduck.model.tables.properties import copied_properties
 from shelduck.model.tables.rollup import rollup_names
-from shelduck.model.tables.schema import FieldChange, TableId, retyped
+from shelduck.model.tables.schema import FieldChange, retyped
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.twin import MarkBranch, ShareFiles, TakeFiles, Twin, twin_of
 
@@ -37,7 +43,7 @@ from shelduck.model.tables.twin import MarkBranch, ShareFiles, TakeFiles, Twin, 
 def merge_branch(state: LakeState, name: str) -> Result:
     """Merge a branch into the schema that it came from."""
     view = UnitOfWork(state)
-    for pair in table_pairs(view, name):
+    for pair in table_pairs(view, *branch_called(view, name)):
         flush_kept(state, view.workspace.base, [t for t in pair if t is not None])
 
     def prepare(unit: UnitOfWork, _lost: Exception | None) -> None:
@@ -64,7 +70,7 @@ class BranchMerge:
     """What the merge of a branch does to each table."""
 
     def __init__(self, unit: UnitOfWork, name: str) -> None:
-        self._unit, self._name = unit, name
+        self._unit = unit
         self._schema, self._branch = branch_called(unit, name)
         source = source_of_branch(unit, self._branch)
         if source is None:
@@ -77,43 +83,40 @@ class BranchMerge:
     def look(self) -> None:
         """Compare the tables; nothing is staged yet."""
         with self._unit.workspace.reading() as connection:
-            for ours, theirs in table_pairs(self._unit, self._name):
-                self._look(connection, ours, theirs)
+            history = _History(connection, self._unit.workspace.base.id)
+            for ours, theirs in table_pairs(self._unit, self._schema, self._branch):
+                self._look(history, ours, theirs)
 
     def _look(
-        self, connection: Connection, ours: TableVersion | None, theirs: TableVersion | None
+        self, history: _History, ours: TableVersion | None, theirs: TableVersion | None
     ) -> None:
         if theirs is None:
             assert ours is not None
             merging = Merging(ours.full_name)
-            if self._changed(connection, ours, self._branch.base):
+            if _is_changed(history, ours, self._branch.base):
                 merging.refuse("table", ours.name, "as it was", "changed", "dropped")
             self._add(merging, (ours, None, None), (ours.full_name, "dropped", 0, 0, ""))
             return
         twin = twin_of(theirs.properties, theirs.full_name)
         if ours is None:
-            self._new(connection, theirs, twin)
+            self._new(history, theirs, twin)
             return
         assert twin is not None
-        step = _Step(connection, self._unit, ours, theirs, twin)
+        step = _Step(history, self._unit, ours, theirs, twin)
         step.look()
         if not step.is_empty or step.merging.conflicts:
             self._add(step.merging, (ours, theirs, step), step.told())
 
-    def _new(self, connection: Connection, theirs: TableVersion, twin: Twin | None) -> None:
+    def _new(self, history: _History, theirs: TableVersion, twin: Twin | None) -> None:
         name = TableName(self._source.name, theirs.name)
         merging = Merging(str(name))
-        if twin is not None and not self._changed(connection, theirs, twin.since):
+        if twin is not None and not _is_changed(history, theirs, twin.since):
             return
         if twin is not None:
             merging.refuse("table", theirs.name, "as it was", "dropped", "changed")
         elif self._unit.workspace.has_table(name):
             merging.refuse("table", theirs.name, "", "another table", "a new table")
         self._add(merging, (None, theirs, None), (str(name), "created", 0, 0, ""))
-
-    def _changed(self, connection: Connection, table: TableVersion, base: int) -> bool:
-        verbs = changed_since(connection, table.id, base, self._unit.workspace.base.id)
-        return bool(verbs - COMPACTIONS - {Verb.INLINE_FLUSH})
 
     def _add(
         self,
@@ -135,12 +138,8 @@ class BranchMerge:
                 workspace.drop_table(ours)
             else:
                 assert theirs is not None
-                made = workspace.create_table(
-                    *(TableName(self._source.name, theirs.name), theirs.columns, theirs.comments),
-                    arrangement=arrangement_of(theirs),
-                    properties=copied_properties(theirs.properties),
-                    beside=theirs,
-                )
+                name = TableName(self._source.name, theirs.name)
+                made = make_beside(self._unit, name, theirs)
                 workspace.share(ShareFiles(made.id, theirs, is_source=True, counter=made.uuid))
         if self._steps:
             branch = self._branch
@@ -148,16 +147,39 @@ class BranchMerge:
             workspace.share(mark)
 
 
-def changed_since(connection: Connection, table: TableId, base: int, head: int) -> set[Verb]:
-    """Return what happened to a table after a snapshot.
+class _History:
+    """What happened in the lake since snapshots, which one merge asks for many tables."""
 
-    If snapshots in between have expired, that may be anything.
-    """
-    rows = connection.execute(changes_after(), {"base": base}).all()
-    if len(rows) < head - base:
-        return {*INSERTS, *DELETES, *COMPACTIONS}
-    told = read.entries_between(rows, base, head)
-    return {entry.verb for _, entry in told if entry.id == table}
+    def __init__(self, connection: Connection, head: int) -> None:
+        self.connection, self.head = connection, head
+        self._entries: dict[int, list[Entry] | None] = {}
+
+    def changes(self, table: TableVersion, base: int) -> set[Verb]:
+        """Return what happened to a table after a snapshot.
+
+        If snapshots in between have expired, that may be anything.
+        """
+        if base not in self._entries:
+            self._entries[base] = self._since(base)
+        entries = self._entries[base]
+        if entries is None:
+            return {*INSERTS, *DELETES, *COMPACTIONS}
+        return {entry.verb for entry in entries if entry.id == table.id}
+
+    def _since(self, base: int) -> list[Entry] | None:
+        rows = self.connection.execute(changes_after(), {"base": base}).all()
+        if len(rows) < self.head - base:
+            return None
+        return [entry for _, entry in read.entries_between(rows, base, self.head)]
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        """All jobs of the lake, the newest first."""
+        return jobs(self.connection)
+
+
+def _is_changed(history: _History, table: TableVersion, base: int) -> bool:
+    return bool(history.changes(table, base) - COMPACTIONS - {Verb.INLINE_FLUSH})
 
 
 class _Step:
@@ -165,15 +187,14 @@ class _Step:
 
     def __init__(
         self,
-        connection: Connection,
+        history: _History,
         unit: UnitOfWork,
         ours: TableVersion,
         theirs: TableVersion,
         twin: Twin,
     ) -> None:
-        self._connection, self._unit = connection, unit
+        self._history, self._unit = history, unit
         self._ours, self._theirs = ours, theirs
-        self._head = unit.workspace.base.id
         self._twin = twin
         self._apart = False
         self.merging = Merging(ours.full_name)
@@ -192,7 +213,7 @@ class _Step:
 
     def look(self) -> None:
         """Compare columns and files of the three states."""
-        ours, theirs, connection = self._ours, self._theirs, self._connection
+        ours, theirs, connection = self._ours, self._theirs, self._history.connection
         base = self._base()
         states = [
             replace(t, properties=copied_properties(t.properties)) for t in (base, ours, theirs)
@@ -206,7 +227,7 @@ class _Step:
         self._apart = self._twin.apart or sides[0]
         if not sides[1]:
             return
-        now = [files_by_path(connection, t.id, self._head) for t in (ours, theirs)]
+        now = [files_by_path(connection, t.id, self._history.head) for t in (ours, theirs)]
         if not self._apart:
             self._files = whole_files(*now)
             return
@@ -219,7 +240,7 @@ class _Step:
     def _compare_rows(self) -> None:
         """Tell rows by their ids, where new files of the branch have no older rows."""
         ours, theirs, at = self._ours, self._theirs, self._twin.since
-        verbs = changed_since(self._connection, theirs.id, at, self._head)
+        verbs = self._history.changes(theirs, at)
         if verbs & COMPACTIONS or rollup_names(ours):
             return
         changed = [ChangedRows.since(self._unit, table, at) for table, at in self._bases]
@@ -237,20 +258,20 @@ class _Step:
 
     def _rows_changed(self, table: TableVersion, at: int) -> bool:
         """Return whether files have others rows than at a snapshot, or converted ones."""
-        verbs = changed_since(self._connection, table.id, at, self._head)
+        verbs = self._history.changes(table, at)
         return bool(verbs & (INSERTS | DELETES)) or self._converted(table, at) is not None
 
     def _converted(self, table: TableVersion, at: int) -> Job | None:
         """Return a job that converted a column of a table after a snapshot."""
-        known = (j for j in jobs(self._connection) if j.table_id == table.id)
+        known = (j for j in self._history.jobs if j.table_id == table.id)
         return next((job for job in known if (job.published or 0) > at), None)
 
     def _base(self) -> TableVersion:
         """Return the twin as it was when it was made, or merged the last time."""
         theirs, since = self._theirs, self._twin.since
         with suppress(NotFound):
-            at = read.snapshot(self._connection, version=since)
-            found = read.table_by_id(self._connection, theirs.id, at, self._unit.state.info)
+            at = read.snapshot(self._history.connection, version=since)
+            found = read.table_by_id(self._history.connection, theirs.id, at, self._unit.state.info)
             if found is not None:
                 return found
         raise Conflict(

@@ -8,9 +8,10 @@ from datetime import datetime
 from shelduck.branches.branch_tables import (
     BranchInfo,
     branch_called,
-    branch_ids,
+    branches_by_id,
     branches_of,
     flush_kept,
+    make_beside,
     schema_at,
     tables_shared,
     told_branch,
@@ -19,13 +20,11 @@ from shelduck.branches.merge import BranchMerge, merge_branch
 from shelduck.branches.merging import MergeConflict
 from shelduck.catalog.read import read
 from shelduck.errors import AlreadyExists, NotFound
-from shelduck.lake.evolution.arrangement import arrangement_of
 from shelduck.lake.handle import LakeHandle
 from shelduck.lake.lookup import instant
 from shelduck.lake.results import PlainRows, Result, TableName, Unchanged
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out, refuse_in_transaction
-from shelduck.model.tables.properties import copied_properties
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.tables.twin import MarkBranch, ShareFiles, counter_of
 
@@ -130,7 +129,7 @@ def create_branch(
     """Make a branch; what the catalog itself keeps of its tables is flushed before."""
     view = UnitOfWork(state).workspace
     taken = [s for s in view.schemas() if s.name.lower() == view.word_of(name).lower()]
-    if taken and if_not_exists and taken[0].id in dict(branch_ids(UnitOfWork(state))):
+    if taken and if_not_exists and taken[0].id in branches_by_id(UnitOfWork(state)):
         return Unchanged(view.base.id)
     if taken:
         raise AlreadyExists(f"schema {name!r} already exists", about="schema")
@@ -152,12 +151,7 @@ def create_branch(
         workspace.create_schema(workspace.word_of(name), if_not_exists=False, beside=schema)
         made = workspace.schema(workspace.word_of(name))
         for table in found:
-            twin = workspace.create_table(
-                *(TableName(made.name, table.name), table.columns, table.comments),
-                arrangement=arrangement_of(table),
-                properties=copied_properties(table.properties),
-                beside=table,
-            )
+            twin = make_beside(unit, TableName(made.name, table.name), table)
             workspace.share(ShareFiles(twin.id, table, counter=counter_of(table)))
         workspace.share(MarkBranch(made, schema, at.id, tuple(t.id for t in found)))
 

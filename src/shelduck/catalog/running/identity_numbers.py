@@ -96,9 +96,8 @@ def _taken(connection: sa.Connection, table: TableVersion, *, has_counters: bool
 
 def _take(connection: sa.Connection, table: TableVersion, taken: int) -> None:
     """Record how many numbers of a table are taken."""
-    row = (
-        sa.update(own_tables.identity).where(_c.table_uuid == counter_of(table)).values(taken=taken)
-    )
+    counter = counter_of(table)
+    row = sa.update(own_tables.identity).where(_c.table_uuid == counter).values(taken=taken)
     if not connection.execute(row).rowcount:
-        values = {"table_uuid": counter_of(table), "taken": taken}
+        values = {"table_uuid": counter, "taken": taken}
         connection.execute(sa.insert(own_tables.identity).values(values))
