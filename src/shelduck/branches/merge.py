@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from shelduck.branches.branch_tables import (
@@ -13,7 +13,6 @@ from shelduck.branches.branch_tables import (
     source_of_branch,
     table_pairs,
 )
-from shelduck.branches.merged_rows import ChangedRows
 from shelduck.branches.merging import (
     FilesTaken,
     MergeConflict,
@@ -27,9 +26,11 @@ from shelduck.catalog.read.queries import changes_after
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.read.twins import files_by_path
 from shelduck.catalog.running.job_rows import jobs
+from shelduck.engine.session import DataFrame, temporary_views
 from shelduck.errors import Conflict, NotFound, Unsupported
 from shelduck.lake.results import Result, TableName
 from shelduck.lake.state import LakeState
+from shelduck.lake.table_changes import feed_since
 from shelduck.lake.unit import UnitOfWork, carry_out
 from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb, alteration
 from shelduck.model.changes.job import Job
@@ -38,6 +39,11 @@ from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.schema import FieldChange, retyped
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.twin import MarkBranch, ShareFiles, TakeFiles, Twin, twin_of
+from shelduck.read.scan.scan_frames import Origin
+from shelduck.write.edit_verbs import EditVerbs
+
+# At most so many rows that conflict are listed.
+_MOST = 100
 
 
 def merge_branch(state: LakeState, name: str) -> Result:
@@ -199,7 +205,7 @@ class _Step:
         self._apart = False
         self.merging = Merging(ours.full_name)
         self._files = FilesTaken()
-        self._gone: ChangedRows | None = None
+        self._gone: _ChangedRows | None = None
         self._table = ours
 
     @property
@@ -243,7 +249,7 @@ class _Step:
         verbs = self._history.changes(theirs, at)
         if verbs & COMPACTIONS or rollup_names(ours):
             return
-        changed = [ChangedRows.since(self._unit, table, at) for table, at in self._bases]
+        changed = [_ChangedRows.since(self._unit, table, at) for table, at in self._bases]
         if changed[0] is None or changed[1] is None:
             return
         self.merging.conflicts = [c for c in self.merging.conflicts if c.kind != "file"]
@@ -333,3 +339,38 @@ def _word_of(change: FieldChange) -> str:
     if before is None:
         return f"add {after.field.name}" if after is not None else ""
     return f"drop {before.field.name}" if after is None else f"change {before.field.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class _ChangedRows:
+    """The rows that a side changed since a snapshot, by ``rowid``, and whether each ``lives``.
+
+    Spark compares them, where both sides changed rows of one file.
+    """
+
+    frame: DataFrame
+
+    @classmethod
+    def since(cls, unit: UnitOfWork, table: TableVersion, snapshot: int) -> _ChangedRows | None:
+        """Return the rows that a table has changed, None if nobody knows any more."""
+        feed = feed_since(unit, table, snapshot)
+        if feed is None:
+            return None
+        events = feed.where("_change_type <> 'insert'").selectExpr(
+            "_row_id AS rowid", "struct(_commit_version, _change_type) AS last"
+        )
+        last = events.groupBy("rowid").agg({"last": "max"})
+        return cls(last.selectExpr("rowid", "`max(last)`._change_type LIKE 'update%' AS lives"))
+
+    def refuse(self, merging: Merging, ours: _ChangedRows) -> None:
+        """Note each row that both sides changed, unless both deleted it."""
+        both = self.frame.withColumnRenamed("lives", "theirs").join(ours.frame, "rowid")
+        for row in both.where("theirs OR lives").orderBy("rowid").limit(_MOST).collect():
+            now, then = ("changed" if lives else "deleted" for lives in (row.lives, row.theirs))
+            merging.refuse("row", f"rowid {row.rowid}", "as it was", now, then)
+
+    def delete(self, unit: UnitOfWork, table: TableVersion) -> None:
+        """Stage that these rows leave another table, in whichever files they are there."""
+        with temporary_views(unit.state.spark, {"changed": self.frame}) as names:
+            verbs = EditVerbs(unit.state, TableName.of(table), unit)
+            verbs.delete(f"{Origin.ROW_ID} IN (SELECT rowid FROM {names['changed']})")

@@ -1,7 +1,7 @@
 """What a merge does, given a table at the base, as it is now, and its twin on the branch; no I/O.
 
-Columns are told by id and files by path. What one side left as it was at the base is taken from the
-other one.
+Columns are found by id and files by path. If one side left something as it was at the base, the
+other side decides.
 """
 
 from __future__ import annotations

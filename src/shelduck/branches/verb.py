@@ -96,9 +96,9 @@ class BranchVerbs(LakeHandle, in_parts=True):
     def merge_branch(self, name: str) -> Result:
         """Give the tables that a branch came from what happened on it since, in one commit.
 
-        Columns and rows are told by id: what only one side changed is taken. Files come as they
-        are. Spark compares rows only if both sides changed rows of one file. Afterwards the branch
-        goes on; a second merge brings what is new.
+        A merge finds columns and rows by id, and takes what only one side changed. No file is
+        copied. Spark compares rows only if both sides changed rows of one file. Afterwards the
+        branch goes on; a second merge brings what is new.
 
         Raises:
             Conflict: both sides changed the same; `merge_conflicts` lists it. Nothing is merged.

@@ -60,7 +60,7 @@ _BRANCH: Stored[Branch] = Stored("branch", record(Branch))
 
 
 def twin_of(properties: Mapping[str, str], table: str) -> Twin | None:
-    """Return what a table comes from, None if it is no twin; CorruptLake if nobody can tell."""
+    """Return the origin of a twin, None for another table; CorruptLake for a broken tag."""
     text = properties.get(TWIN)
     return None if text is None else _TWIN.read(text, table)
 
@@ -122,14 +122,14 @@ class MarkBranch:
 
 @dataclass(frozen=True, slots=True)
 class TakeFiles:
-    """Give a table what its ``twin`` did to rows; files are told by ids. No byte is copied.
+    """Give a table what its ``twin`` did to rows; the catalog names files by id. No byte is copied.
 
     ``known`` is what the twin comes from so far.
     ``ended`` data files of the table end, with their delete files, and it gets the twin's ``taken``
     ones with their delete files, the ids of which are ``deletes``. ``replaced`` are files that
     stay, and get another delete file of the twin, None for none. ``rows`` and ``size`` are the rows
     and bytes of the taken. ``is_whole``: afterwards the table has exactly the files of the twin;
-    ``apart``: it has rows that the twin has not.
+    ``apart``: it also has other rows.
     """
 
     table: TableVersion

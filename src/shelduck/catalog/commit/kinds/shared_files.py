@@ -247,7 +247,7 @@ def _insert(
 
 
 def _shift(draft: Draft, *chosen: tuple[sa.Column[Any], sa.ColumnElement[bool]]) -> int | None:
-    """Return what is added to ids of chosen files to make new ones, None if there are none."""
+    """Return the number by which new ids are above those of chosen files, None without files."""
     ends = [
         sa.select(
             or_null(sa.func.min(number)).label("low"), or_null(sa.func.max(number)).label("high")
