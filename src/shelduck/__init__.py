@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from shelduck.alter.schema_changes import validate_constraint as validate_constraint
     from shelduck.branches.branch_tables import BranchInfo as BranchInfo
     from shelduck.branches.merging import MergeConflict as MergeConflict
+    from shelduck.branches.merging import Resolution as Resolution
     from shelduck.doors.attached.attach import attach as attach
     from shelduck.doors.attached.attach import detach as detach
     from shelduck.doors.attached.attach import register as register
@@ -109,7 +110,7 @@ _NAMES = {
         "validate_constraint"
     ),
     "shelduck.branches.branch_tables": "BranchInfo",
-    "shelduck.branches.merging": "MergeConflict",
+    "shelduck.branches.merging": "MergeConflict Resolution",
     "shelduck.doors.connect": "connect",
     "shelduck.doors.lake": "Lake Transaction",
     "shelduck.doors.attached.attach": "attach detach register session",

@@ -114,7 +114,6 @@ def _package(requirement):
 # Modules that hand Spark's parser text that they or the caller of a verb have made. Text of a lake
 # goes through `stored` in engine/rows/table_rules.py, which lets it only compute with one row.
 PARSING = {
-    "branches/merge.py",
     "cli/demo.py",
     "cli/sql.py",
     "engine/bridge/relation.py",

@@ -6,11 +6,20 @@ other side decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from shelduck.catalog.read.twins import TwinFile
+from shelduck.errors import InvalidRequest
+from shelduck.model.tables.computed import computed_of
+from shelduck.model.tables.constraints import (
+    CONSTRAINTS,
+    Constraints,
+    constraints_of,
+    with_constraints,
+)
+from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.schema import Field, FieldId, Schema, in_places
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import quote_name
@@ -23,7 +32,8 @@ V = TypeVar("V")
 class MergeConflict:
     """Something that both sides changed, each in its own way; texts of the three states.
 
-    ``kind`` is ``column``, ``file``, ``property`` or ``table``.
+    ``kind`` is ``column``, ``comment``, ``file``, ``key``, ``partition``, ``property``, ``row``,
+    ``rule``, ``sort`` or ``table``.
     """
 
     table: str
@@ -34,20 +44,66 @@ class MergeConflict:
     theirs: str
 
 
+OURS, THEIRS = "ours", "theirs"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """Which side decides what both changed: ``using`` is ``ours``, the source, or ``theirs``.
+
+    It is about a ``table`` of the source, or all; about one ``column`` of it, also below; or about
+    its rows for which ``where`` is true, as SQL over the row of the source, or over that of the
+    branch if the source has none.
+    """
+
+    using: str
+    table: str | None = None
+    column: str | None = None
+    where: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.using not in (OURS, THEIRS):
+            raise InvalidRequest(
+                f"a conflict is resolved by 'ours' or 'theirs', not {self.using!r}"
+            )
+        if self.table is None and (self.column or self.where) is not None:
+            raise InvalidRequest("a resolution of a column or of rows must name their table")
+        if self.column is not None and self.where is not None:
+            raise InvalidRequest("a resolution is about a column or about rows, not both")
+
+    def is_about(self, table: str) -> bool:
+        """Return whether it is about a table of this name, or about all."""
+        return self.table is None or self.table.lower() == table.lower()
+
+
 @dataclass
 class Merging:
-    """The merge of one table, and the conflicts that were found so far."""
+    """The merge of one table: its ``resolutions``, and the conflicts that were found so far."""
 
     table: str
+    resolutions: Sequence[Resolution] = ()
     conflicts: list[MergeConflict] = field(default_factory=list)
 
-    def chosen(self, kind: str, item: str, base: V, ours: V, theirs: V) -> V:
-        """Return the state that a side changed, ours if both did."""
+    def chosen(
+        self, kind: str, item: str, base: V, ours: V, theirs: V, *, column: str | None = None
+    ) -> V:
+        """Return the state that a side changed; if both did, that of a resolution, or ours."""
         if base in (ours, theirs):
             return theirs if ours == base else ours
-        if ours != theirs:
+        if ours == theirs:
+            return ours
+        side = self.decided(column)
+        if side is None:
             self.refuse(kind, item, base, ours, theirs)
-        return ours
+        return theirs if side == THEIRS else ours
+
+    def decided(self, column: str | None = None) -> str | None:
+        """Return the side of the first resolution of the table, or of a column; None for none."""
+        for each in self.resolutions:
+            named = each.column is None or (column or "").lower() == each.column.lower()
+            if each.where is None and named:
+                return each.using
+        return None
 
     def refuse(self, kind: str, item: str, base: object, ours: object, theirs: object) -> None:
         """Note a conflict."""
@@ -87,42 +143,77 @@ def merged_columns(merging: Merging, base: Schema, ours: Schema, theirs: Schema)
 
 
 def _siblings(
-    merging: Merging, base: Sequence[Field], ours: Sequence[Field], theirs: Sequence[Field]
+    merging: Merging,
+    base: Sequence[Field],
+    ours: Sequence[Field],
+    theirs: Sequence[Field],
+    top: str | None = None,
 ) -> tuple[Field, ...]:
+    """Return the merge of columns, or of fields below the column ``top``."""
     known = [{f.id: f for f in side} for side in (base, ours, theirs)]
     found = {}
     for number in _ordered(*(list(side) for side in known)):
         states = [side.get(number) for side in known]
-        made = _field(merging, *states)
+        made = _field(merging, *states, top=top)
         if made is not None:
             found[number] = made
     return tuple(found.values())
 
 
-def _ordered(base: list[FieldId], ours: list[FieldId], theirs: list[FieldId]) -> Iterable[FieldId]:
-    """Return all ids in the order of the side that has moved some; new ones of the other behind."""
-    stay = [n for n in ours if n in set(base)] == [n for n in base if n in set(ours)]
+def _ordered(base: list[FieldId], ours: list[FieldId], theirs: list[FieldId]) -> list[FieldId]:
+    """Return all ids in the order of the side that has moved some.
+
+    A new one of the other side stands behind what it stands behind there, and behind other new
+    ones, unless it has taken the place of one that went.
+    """
+    stay = [n for n in ours if n in base] == [n for n in base if n in ours]
     first, second = (theirs, ours) if stay else (ours, theirs)
-    return dict.fromkeys([*first, *second])
+    found = _with_gone(base, first)
+    whole = _with_gone(base, second)
+    for at, number in enumerate(whole):
+        if number in found:
+            continue
+        place = found.index(whole[at - 1]) + 1 if at else 0
+        while (
+            place < len(found) and found[place] not in base and (not at or whole[at - 1] in second)
+        ):
+            place += 1
+        found.insert(place, number)
+    return found
+
+
+def _with_gone(base: list[FieldId], side: list[FieldId]) -> list[FieldId]:
+    """Return the ids of a side with those that it dropped, where they stood."""
+    found = list(side)
+    for at, number in enumerate(base):
+        if number not in side:
+            found.insert(found.index(base[at - 1]) + 1 if at else 0, number)
+    return found
 
 
 def _field(
-    merging: Merging, base: Field | None, ours: Field | None, theirs: Field | None
+    merging: Merging,
+    base: Field | None,
+    ours: Field | None,
+    theirs: Field | None,
+    *,
+    top: str | None,
 ) -> Field | None:
     states = [None if f is None else replace(f, order=0) for f in (base, ours, theirs)]
     if base is None or ours is None or theirs is None or base in (ours, theirs):
-        one = next(f for f in (ours, base, theirs) if f is not None)
-        kept = merging.chosen("column", one.name, *states)
+        one = next(f for f in (base, ours, theirs) if f is not None)
+        kept = merging.chosen("column", one.name, *states, column=top or one.name)
         return next((f for f, s in zip((ours, theirs), states[1:], strict=True) if s == kept), None)
     parts: dict[str, Any] = {}
     for part in (each.name for each in fields(Field)):
         values = [getattr(f, part) for f in (base, ours, theirs)]
         if part == "children":
-            parts[part] = _siblings(merging, *values)
+            parts[part] = _siblings(merging, values[0], values[1], values[2], top or base.name)
         elif part in ("id", "order"):
             parts[part] = values[1]
         else:
-            parts[part] = merging.chosen("column", f"{base.name}.{part}", *values)
+            told = f"{base.name}.{part}"
+            parts[part] = merging.chosen("column", told, *values, column=top or base.name)
     return Field(**parts)
 
 
@@ -138,16 +229,35 @@ def merged_table(
         (base.comments, ours.comments, theirs.comments),
     )
     known = {f.id for f in columns.walk()}
-    return replace(
+    rules = [{one.name: one for one in constraints_of(t.properties, t.full_name)} for t in sides]
+    checks = merging.mapping("rule", str, (rules[0], rules[1], rules[2]))
+    plain = [{k: v for k, v in t.properties.items() if k != CONSTRAINTS} for t in sides]
+    properties = merging.mapping("property", str, (plain[0], plain[1], plain[2]))
+    made = replace(
         ours,
         columns=columns,
         comments={n: text for n, text in comments.items() if n is None or n in known},
         partition=merging.chosen("partition", "keys", *(t.partition for t in sides)),
         sort=merging.chosen("sort", "order", *(t.sort for t in sides)),
-        properties=merging.mapping(
-            "property", str, (base.properties, ours.properties, theirs.properties)
-        ),
+        properties=with_constraints(properties, Constraints(tuple(checks.values()))),
     )
+    for what, used in _uses(made):
+        if not used <= known:
+            merging.refuse("rule", what, None, f"uses column {min(used - known)}", "without it")
+    return made
+
+
+def _uses(table: TableVersion) -> Iterator[tuple[str, set[FieldId]]]:
+    """Yield what needs columns of a table, with their ids: a side may have dropped some."""
+    for rule in constraints_of(table.properties, table.full_name):
+        yield f"constraint {rule.name}", rule.uses
+    for one in computed_of(table.properties, table.full_name):
+        if table.columns.by_id(one.column) is not None and one.expression is not None:
+            yield f"column {one.column}", one.expression.fields
+    keys = table_keys(table)
+    if keys is not None:
+        yield f"the {keys.model.value} KEY", {*keys.columns}
+    yield "the partition keys", {part.column_id for part in table.partition}
 
 
 Files = Mapping[str, TwinFile]

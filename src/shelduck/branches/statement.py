@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shelduck.branches.branch_tables import require_branch
+from shelduck.branches.merging import Resolution
 from shelduck.branches.verb import BranchVerbs
 from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import PlainRows, Result, Unchanged
@@ -51,6 +52,7 @@ class MergeBranch(Statement):
 
     name: SchemaName
     into: SchemaName | None = None
+    resolve: tuple[Resolution, ...] = ()
     dry_run: bool = False
 
 
@@ -87,8 +89,28 @@ def read_merge(cursor: Cursor) -> MergeBranch:
     """Read the statement behind ``MERGE BRANCH``."""
     name = cursor.schema_name()
     into = cursor.schema_name() if cursor.accept("INTO") else None
+    resolve = cursor.listed(_resolution) if cursor.accept("RESOLVE") else ()
     dry_run = cursor.accept("DRY", "RUN")
-    return MergeBranch(name, into, dry_run)
+    return MergeBranch(name, into, tuple(resolve), dry_run)
+
+
+def _resolution(cursor: Cursor) -> Resolution:
+    """Read ``t USING OURS``, ``t.c USING THEIRS``, ``t WHERE (n > 1) USING OURS``, or ``ALL``."""
+    table, column, where = None, None, None
+    if not cursor.accept("ALL"):
+        table = cursor.name("a table, or ALL")
+        column = cursor.name("a column") if cursor.accept(".") else None
+    if column is None and cursor.accept("WHERE"):
+        start = cursor.at
+        cursor.expect("(")
+        cursor.at = start
+        cursor.skip_group()
+        where = cursor.since(start)
+    cursor.expect("USING")
+    using = cursor.accept_any("OURS", "THEIRS")
+    if not using:
+        raise cursor.failure("OURS or THEIRS")
+    return Resolution(using.lower(), table, column, where)
 
 
 def create_branch(runner: Runner, statement: CreateBranch) -> Result:
@@ -128,7 +150,8 @@ def merge_branch(runner: Runner, statement: MergeBranch) -> Result | PlainRows:
     """MERGE BRANCH, or what it would do."""
     verbs, name = BranchVerbs(runner.state, runner.unit), statement.name.schema
     require_branch(runner.view(), name, statement.into.schema if statement.into else None)
-    return verbs.branch_diff(name) if statement.dry_run else verbs.merge_branch(name)
+    run = verbs.branch_diff if statement.dry_run else verbs.merge_branch
+    return run(name, statement.resolve)
 
 
 OPERATIONS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from shelduck.branches.branch_tables import (
@@ -17,7 +17,7 @@ from shelduck.branches.branch_tables import (
     told_branch,
 )
 from shelduck.branches.merge import BranchMerge, merge_branch
-from shelduck.branches.merging import MergeConflict
+from shelduck.branches.merging import MergeConflict, Resolution
 from shelduck.catalog.read import read
 from shelduck.errors import AlreadyExists, NotFound
 from shelduck.lake.handle import LakeHandle
@@ -93,27 +93,39 @@ class BranchVerbs(LakeHandle, in_parts=True):
 
         return carry_out(self._state, self._unit, stage)
 
-    def merge_branch(self, name: str) -> Result:
+    def merge_branch(self, name: str, resolve: Sequence[Resolution] = ()) -> Result:
         """Give the tables that a branch came from what happened on it since, in one commit.
 
-        A merge finds columns and rows by id, and takes what only one side changed. No file is
-        copied. Spark compares rows only if both sides changed rows of one file. Afterwards the
-        branch goes on; a second merge brings what is new.
+        A merge finds columns and rows by id, and takes what only one side changed. Files are
+        shared. Spark compares rows only if both sides changed rows of one file, and copies changed
+        rows only where files cannot be shared: they were compacted, or a side converted a column.
+        In a UNIQUE or AGGREGATE table, the rows of the branch are loaded. Afterwards the branch
+        goes on; a second merge brings what is new.
+
+        If the branch converted a column, and the source has new rows since, the branch gets them
+        first, converted, in a commit of its own.
+
+        Args:
+            name: The branch.
+            resolve: Which side decides what both changed; the first that fits a conflict.
 
         Raises:
             Conflict: both sides changed the same; `merge_conflicts` lists it. Nothing is merged.
-            NotFound: there is no such branch.
+            NotFound: there is no such branch, or a resolution names no table or column of it.
         """
         refuse_in_transaction(self._unit, "MERGE BRANCH")
-        return merge_branch(self._state, name)
+        return merge_branch(self._state, name, resolve)
 
-    def merge_conflicts(self, name: str) -> list[MergeConflict]:
-        """Return what both a branch and its source changed, each in its own way."""
-        return list(_looked(self._state, name).conflicts)
+    def merge_conflicts(self, name: str, resolve: Sequence[Resolution] = ()) -> list[MergeConflict]:
+        """Return what both sides changed, each in its own way, and no resolution decides.
 
-    def branch_diff(self, name: str) -> PlainRows:
+        Rows that both sides changed are compared only once columns and the like do not conflict.
+        """
+        return list(_looked(self._state, name, resolve).conflicts)
+
+    def branch_diff(self, name: str, resolve: Sequence[Resolution] = ()) -> PlainRows:
         """Return what a merge would do, a row for each table that it changes."""
-        return PlainRows(_COLUMNS, _looked(self._state, name).rows)
+        return PlainRows(_COLUMNS, _looked(self._state, name, resolve).rows)
 
 
 def create_branch(
@@ -158,7 +170,7 @@ def create_branch(
     return carry_out(state, None, stage)
 
 
-def _looked(state: LakeState, name: str) -> BranchMerge:
-    merge = BranchMerge(UnitOfWork(state), name)
+def _looked(state: LakeState, name: str, resolve: Sequence[Resolution]) -> BranchMerge:
+    merge = BranchMerge(UnitOfWork(state), name, resolve)
     merge.look()
     return merge

@@ -32,7 +32,7 @@ from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA, SchemaInfo, Snapshot, TableVersion
-from shelduck.model.tables.twin import MarkBranch, ShareFiles, TakeFiles
+from shelduck.model.tables.twin import FollowSource, MarkBranch, ShareFiles, TakeFiles
 from shelduck.model.tables.view import (
     MacroBody,
     MacroKind,
@@ -53,7 +53,7 @@ class Workspace:
         self._tables: dict[TableId, StagedTable] = {}
         self._views: dict[int, StagedView] = {}
         self._macros: dict[int, StagedMacro] = {}
-        self._sharing: list[ShareFiles | MarkBranch | TakeFiles] = []
+        self._sharing: list[ShareFiles | MarkBranch | TakeFiles | FollowSource] = []
         self._provisional = 0
 
     @property
@@ -215,7 +215,7 @@ class Workspace:
         if self.has_table(name):
             raise AlreadyExists(f"table {name} already exists", about="table")
 
-    def share(self, change: ShareFiles | MarkBranch | TakeFiles) -> None:
+    def share(self, change: ShareFiles | MarkBranch | TakeFiles | FollowSource) -> None:
         """Stage what a branch is, or that a table gets files of another one.
 
         Nobody may read rows of a new table that does before the commit.

@@ -7,14 +7,14 @@ import pytest
 from shelduck.model.changes.change import FlushInlined, Verb
 from shelduck.model.changes.conflict import MATRIX, ConflictRule
 from shelduck.model.changes.definition import CommentViewColumns
-from shelduck.model.tables.twin import MarkBranch, ShareFiles, TakeFiles
+from shelduck.model.tables.twin import FollowSource, MarkBranch, ShareFiles, TakeFiles
 from tests.catalog.conflicts.expected import BY_WRITER
 
 # Only files without deletes are merged.
 _ONLY_ANOTHER = {(FlushInlined, Verb.MERGE_ADJACENT), (FlushInlined, Verb.COMPACTED_TABLE)}
 # Lakes of DuckLake 1.0 have no comments on columns of views: see test_view_comments. For the others
 # see test_branches.
-_ELSEWHERE = (CommentViewColumns, MarkBranch, ShareFiles, TakeFiles)
+_ELSEWHERE = (CommentViewColumns, FollowSource, MarkBranch, ShareFiles, TakeFiles)
 
 
 def tried(mine):

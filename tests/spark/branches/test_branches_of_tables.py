@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shelduck
-from shelduck import Conflict, Unsupported
+from shelduck import Unsupported
 from tests.catalog.test_branches import tell
 from tests.spark.alter.test_copied_tables import STATES
 from tests.support.oracle import DuckDBOracle
@@ -77,19 +77,6 @@ def test_a_heavy_change_of_a_branch_merges_if_the_source_stood_still(lake):
     lake.sql("INSERT INTO t VALUES (7, 7)")
     lake.sql("RESTORE TABLE t TO VERSION AS OF 2")
     assert lake.sql("SELECT max(v) FROM t").collect() == [("9",)]
-
-
-def test_a_heavy_change_is_refused_if_both_sides_have_new_rows(lake):
-    lake.execute("CALL set_option('data_inlining_row_limit', 0)")
-    lake.sql("CREATE TABLE t (id INT, v STRING)")
-    lake.sql("INSERT INTO t VALUES (1, '1')")
-    lake.create_branch("b")
-    lake.sql("ALTER TABLE b.t ALTER COLUMN v TYPE INT")
-    lake.sql("INSERT INTO b.t VALUES (2, 2)")
-    lake.sql("INSERT INTO t VALUES (3, 'three')")
-    with pytest.raises(Conflict, match="both have new rows; converted on the branch"):
-        lake.merge_branch("b")
-    assert rows(lake, "t") == [(1, "1"), (3, "three")]
 
 
 def test_a_branch_is_written_through_a_session_to_which_the_lake_is_attached(spark, tmp_path):
@@ -212,23 +199,6 @@ def test_rows_of_one_file_merge_by_their_ids(lake):
     lake.merge_branch("b")
     assert rows(lake, "t") == [(2, 20), (4, 40), (6, 60), (7, 7), (9, 9)]
     assert not lake.check(rows=True).problems
-
-
-def test_a_row_that_both_sides_changed_is_a_conflict(lake):
-    lake.execute("CALL set_option('data_inlining_row_limit', 0)")
-    lake.sql("CREATE TABLE t (id INT, v INT)")
-    lake.sql("INSERT INTO t SELECT id, id FROM range(8)")
-    lake.create_branch("b")
-    lake.sql("UPDATE t SET v = 20 WHERE id IN (2, 3)")
-    lake.sql("UPDATE b.t SET v = 30 WHERE id IN (3, 4)")
-    lake.sql("DELETE FROM b.t WHERE id = 2")
-    found = [(c.kind, c.item, c.ours, c.theirs) for c in lake.merge_conflicts("b")]
-    assert found == [
-        ("row", "rowid 2", "changed", "deleted"),
-        ("row", "rowid 3", *2 * ("changed",)),
-    ]
-    with pytest.raises(Conflict, match=r"row rowid 2 of main\.t"):
-        lake.merge_branch("b")
 
 
 @pytest.mark.parametrize(

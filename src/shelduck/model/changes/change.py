@@ -24,7 +24,7 @@ from shelduck.model.tables.table_version import (
     TableVersion,
     known_first,
 )
-from shelduck.model.tables.twin import MarkBranch, ShareFiles, TakeFiles
+from shelduck.model.tables.twin import FollowSource, MarkBranch, ShareFiles, TakeFiles
 from shelduck.model.tables.view import ViewDefinition, ViewVersion
 from shelduck.model.text.names import INSIDE, double_quoted, schema_names
 
@@ -323,6 +323,7 @@ Change = (
     | RowChange
     | ShareFiles
     | TakeFiles
+    | FollowSource
     | MarkBranch
 )
 

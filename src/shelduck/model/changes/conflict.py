@@ -45,7 +45,7 @@ from shelduck.model.changes.change import (
 from shelduck.model.changes.definition import CommentViewColumns, CreateMacro, DropMacro
 from shelduck.model.changes.problem import RepairCatalog
 from shelduck.model.tables.schema import SnapshotId
-from shelduck.model.tables.twin import MarkBranch, ShareFiles, TakeFiles
+from shelduck.model.tables.twin import FollowSource, MarkBranch, ShareFiles, TakeFiles
 from shelduck.model.tables.view import MacroKind
 from shelduck.model.text.names import INSIDE
 
@@ -96,6 +96,7 @@ _MINE: tuple[type[Change], ...] = (
     ShareFiles,
     MarkBranch,
     TakeFiles,
+    FollowSource,
 )
 
 # A dropped schema names its tables one by one, so only changes without a table id check the schema.
@@ -122,27 +123,28 @@ _CELLS: dict[Verb, str] = {
     #                            | | | | | | | | | | | | | | | | | comment on columns of views
     #                            | | | | | | | | | | | | | | | | | | share files
     #                            | | | | | | | | | | | | | | | | | | | mark branch
-    # other:                     | | | | | | | | | | | | | | | | | | | | take files
-    Verb.DROPPED_SCHEMA:        "s s s . s . . . . . s . s . s . . . . . .",
-    Verb.DROPPED_TABLE:         ". . . t t t t t t t . . . t . . . . . . w",
-    Verb.DROPPED_VIEW:          ". . . . . . . . . . . v v . . . . v . . .",
-    Verb.CREATED_SCHEMA:        "n s . . . . . . . . . . . . . . . . . . .",
-    Verb.CREATED_TABLE:         ". s n . n . . . . . n . n . . . . . . . .",
-    Verb.CREATED_VIEW:          ". s n . n . . . . . n . n . . . . . . . .",
-    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . . . . . . m . . . . . .",
-    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . . . . . . m . . . . . .",
-    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . . . . . . . m . . . . .",
-    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . . . . . . . m . . . . .",
-    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t . . . . . . . . . . . w",
-    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f . . . f . . . . . . w",
-    Verb.ALTERED_TABLE:         ". . . . . t c c . . . . . t . . . . . . w",
-    Verb.ALTERED_VIEW:          ". . . . . . . . . . . . . . . . . v . . .",
-    Verb.INLINED_INSERT:        ". . . . . r . . t . . . . . . . . . . . w",
-    Verb.INLINED_DELETE:        ". . . . . . t t f f . . . f . . . . . . w",
-    Verb.INLINE_FLUSH:          ". . . . . b . . f f . . . f . . . . . . w",
-    Verb.MERGE_ADJACENT:        ". . . . . b . . f f . . . f . . . . . . w",
-    Verb.REWRITE_DELETE:        ". . . . . b . . f f . . . f . . . . . . w",
-    Verb.COMPACTED_TABLE:       ". . . . . b . . f f . . . f . . . . . . w",
+    #                            | | | | | | | | | | | | | | | | | | | | take files
+    # other:                     | | | | | | | | | | | | | | | | | | | | | follow source
+    Verb.DROPPED_SCHEMA:        "s s s . s . . . . . s . s . s . . . . . . .",
+    Verb.DROPPED_TABLE:         ". . . t t t t t t t . . . t . . . . . . w t",
+    Verb.DROPPED_VIEW:          ". . . . . . . . . . . v v . . . . v . . . .",
+    Verb.CREATED_SCHEMA:        "n s . . . . . . . . . . . . . . . . . . . .",
+    Verb.CREATED_TABLE:         ". s n . n . . . . . n . n . . . . . . . . .",
+    Verb.CREATED_VIEW:          ". s n . n . . . . . n . n . . . . . . . . .",
+    Verb.CREATED_SCALAR_MACRO:  ". s . . . . . . . . . . . . m . . . . . . .",
+    Verb.CREATED_TABLE_MACRO:   ". s . . . . . . . . . . . . m . . . . . . .",
+    Verb.DROPPED_SCALAR_MACRO:  ". . . . . . . . . . . . . . . m . . . . . .",
+    Verb.DROPPED_TABLE_MACRO:   ". . . . . . . . . . . . . . . m . . . . . .",
+    Verb.INSERTED_INTO_TABLE:   ". . . . . r . . t . . . . . . . . . . . w .",
+    Verb.DELETED_FROM_TABLE:    ". . . . . . t t f f . . . f . . . . . . w .",
+    Verb.ALTERED_TABLE:         ". . . . . t c c . . . . . t . . . . . . w .",
+    Verb.ALTERED_VIEW:          ". . . . . . . . . . . . . . . . . v . . . .",
+    Verb.INLINED_INSERT:        ". . . . . r . . t . . . . . . . . . . . w .",
+    Verb.INLINED_DELETE:        ". . . . . . t t f f . . . f . . . . . . w .",
+    Verb.INLINE_FLUSH:          ". . . . . b . . f f . . . f . . . . . . w .",
+    Verb.MERGE_ADJACENT:        ". . . . . b . . f f . . . f . . . . . . w .",
+    Verb.REWRITE_DELETE:        ". . . . . b . . f f . . . f . . . . . . w .",
+    Verb.COMPACTED_TABLE:       ". . . . . b . . f f . . . f . . . . . . w .",
 }
 # fmt: on
 
@@ -208,6 +210,7 @@ _WORDS: dict[type[Change], str] = {
     ShareFiles: "share the files of {c.source.full_name} (id {c.source.id})",
     MarkBranch: "make branch {c.schema.text}",
     TakeFiles: f"merge {{c.twin.full_name}} into {_TABLE}",
+    FollowSource: f"give {_TABLE} the rows of its source",
 }
 
 

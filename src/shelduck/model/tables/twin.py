@@ -143,3 +143,11 @@ class TakeFiles:
     apart: bool = False
     rows: int = 0
     size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FollowSource:
+    """Say that a twin has got what happened to its source: ``known`` is where it comes from now."""
+
+    table: TableVersion
+    known: Twin

@@ -38,6 +38,7 @@ from shelduck.model.tables.twin import (
     ROWS_OF_BLOCK,
     TWIN,
     Branch,
+    FollowSource,
     MarkBranch,
     ShareFiles,
     TakeFiles,
@@ -64,7 +65,7 @@ _CASES = 500
 Changed = Mapping[str, sa.ColumnElement[Any]]
 
 
-def fold(work: Work, change: ShareFiles | TakeFiles | MarkBranch) -> None:
+def fold(work: Work, change: ShareFiles | TakeFiles | MarkBranch | FollowSource) -> None:
     """Keep the change; a table that gets files must exist."""
     if isinstance(change, TakeFiles):
         work.table_of(change.table).changes.append(change)
@@ -84,6 +85,8 @@ def write(draft: Draft, work: Work) -> None:
         for taken in table.of(TakeFiles):
             _take(draft, taken)
     made = [draft.table_ids[c.table] for c in work.of(ShareFiles) if c.is_source]
+    for each in work.of(FollowSource):
+        _mark_twin(draft, each.table.id, each.known)
     for mark in work.of(MarkBranch):
         schema = draft.schema_id(mark.schema.id)
         base = mark.base if schema != mark.schema.id else draft.id
@@ -92,7 +95,7 @@ def write(draft: Draft, work: Work) -> None:
         draft.begin(tag_rows(schema, {BRANCH: branch_text(branch)}))
 
 
-KIND = ChangeKind((ShareFiles, TakeFiles, MarkBranch), fold, write)
+KIND = ChangeKind((ShareFiles, TakeFiles, MarkBranch, FollowSource), fold, write)
 
 
 def _guard(draft: Draft) -> None:
@@ -148,8 +151,7 @@ def _take(draft: Draft, change: TakeFiles) -> None:
         draft.end(tables.delete_file, data_file_id=ids)
     _take_files(draft, change)
     now = replace(change.known, base=draft.id, since=draft.id, apart=change.apart)
-    draft.end(tables.tag, object_id=[twin.id], key=[TWIN])
-    draft.begin(tag_rows(twin.id, {TWIN: twin_text(now)}))
+    _mark_twin(draft, twin.id, now)
     block = _next_block(draft, now.root, table)
     if change.is_whole:
         for source in (tables.table_stats, tables.table_column_stats):
@@ -162,7 +164,12 @@ def _take(draft: Draft, change: TakeFiles) -> None:
         draft.entries.append(Entry(Verb.INSERTED_INTO_TABLE, table.id))
     if change.ended or change.replaced:
         draft.entries.append(Entry(Verb.DELETED_FROM_TABLE, table.id))
-    # Processes that keep the table must learn which ids are next.
+
+
+def _mark_twin(draft: Draft, twin: TableId, known: Twin) -> None:
+    draft.end(tables.tag, object_id=[twin], key=[TWIN])
+    draft.begin(tag_rows(twin, {TWIN: twin_text(known)}))
+    # Processes that keep the table must learn it.
     draft.has_schema_change = draft.has_stats_change = True
 
 

@@ -1,0 +1,255 @@
+"""Rows that the sides of a merge changed: Spark finds them by their ids, and gives them on.
+
+Both sides are read with the columns that the merge makes. A column that a job converted on one side
+is converted for the rows of the other one, as the job did it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+
+from shelduck.branches.merging import OURS, Merging, Resolution
+from shelduck.engine.rows.table_rules import violations
+from shelduck.engine.session import temporary_views
+from shelduck.errors import ShelduckError
+from shelduck.lake.done import Counts
+from shelduck.lake.lookup import rows_of
+from shelduck.lake.results import TableName
+from shelduck.lake.table_changes import changes_of
+from shelduck.lake.unit import UnitOfWork
+from shelduck.model.changes.job import Job
+from shelduck.model.shadows.shadows import Shadow, known_shadow
+from shelduck.model.tables.constraints import Constraints, constraints_of, with_constraints
+from shelduck.model.tables.schema import Field
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.writable import shadow_name
+from shelduck.model.text.names import backticked
+from shelduck.read.scan.matching import Where
+from shelduck.read.scan.scan_frames import ORIGINS, Origin
+from shelduck.read.table_rows import table_rows
+from shelduck.write.changes.append import placing
+from shelduck.write.changes.edits import Versions, write_versions
+from shelduck.write.edit_verbs import EditVerbs
+from shelduck.write.hooks import stage_rows
+from shelduck.write.parquet.kept import Kept, keep, shared
+from shelduck.write.shadow_rows import add_shadows
+
+# At most so many rows that conflict are listed, and so many characters of each.
+MOST_LISTED, _CHARACTERS = 100, 200
+_ROW, _TEXT = Origin.ROW_ID, "__shelduck_text"
+_LIVES, _IS_NEW = "__shelduck_lives", "__shelduck_is_new"
+
+
+@dataclass(frozen=True)
+class Side:
+    """A table of a merge, and the snapshot since which it is compared.
+
+    ``jobs`` have converted columns of it since, in the order of their snapshots.
+    """
+
+    unit: UnitOfWork
+    table: TableVersion
+    since: int
+    jobs: tuple[Job, ...] = ()
+
+    def events(self) -> DataFrame | None:
+        """Return the change feed, with the columns that its parts have; None if nobody knows it.
+
+        A conversion cuts it: no part has the columns of both sides of it.
+        """
+        found, first, head = [], self.since + 1, self.unit.workspace.base.id
+        for job in self.jobs:
+            assert job.published is not None
+            found.append((first, job.published - 1))
+            first = job.first_feed
+        parts = [(low, high) for low, high in (*found, (first, head)) if low <= high]
+        try:
+            frames = [changes_of(self.unit.state, self.table, *part) for part in parts]
+        except ShelduckError:
+            return None
+        return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+
+    @cached_property
+    def changed(self) -> Kept | None:
+        """The ids of rows that came, changed or went: whether they `_LIVES`, and `_IS_NEW`."""
+        events = self.events()
+        if events is None:
+            return None
+        at = F.struct("_commit_version", "_change_type")
+        found = events.groupBy(F.col("_row_id").alias(_ROW)).agg(
+            F.min(at).alias("first"), F.max(at).alias("last")
+        )
+        is_new = F.col("first._change_type") == "insert"
+        lives = F.col("last._change_type") != "delete"
+        told = found.select(_ROW, is_new.alias(_IS_NEW), lives.alias(_LIVES))
+        return keep(told.where(F.col(_LIVES) | ~F.col(_IS_NEW)))
+
+    def rows(self, merged: TableVersion, converted: Sequence[Job] = ()) -> DataFrame:
+        """Return the rows with the columns of a merge, followed by their ids.
+
+        ``converted`` are the jobs of the other side, which do to these rows what they did there. A
+        value that they cannot convert fails the query.
+        """
+        shadows = [s for job in converted for s in self._shadows(job)]
+        known = {s.field.id: s for s in shadows}
+        fields = [known[f.id].old if f.id in known else f for f in merged.columns]
+        state = self.unit.state
+        rows = table_rows(state.store, self.table, state.layouts, lists=state.lists)
+        read = replace(self.table, columns=merged.columns.with_fields(fields))
+        frame = add_shadows(replace(rows, table=read).frame(state.spark, None, (_ROW,)), shadows)
+        return frame.select(*(_named(f, known.get(f.id)) for f in merged.columns), _ROW)
+
+    def _shadows(self, job: Job) -> Iterator[Shadow]:
+        for conversion in job.work.conversions:
+            old = self.table.columns.by_id(conversion.column_id)
+            if old is not None:
+                yield known_shadow(old, conversion, self.table.full_name)
+
+    def broken_rules(self, merged: TableVersion, converted: Sequence[Job]) -> Iterator[str]:
+        """Yield which rules of a merge new rows break; only those that this side does not know."""
+        mine = constraints_of(self.table.properties, self.table.full_name)
+        made = constraints_of(merged.properties, merged.full_name)
+        new = Constraints(tuple(one for one in made if one not in mine.all))
+        needed = [f for f in merged.columns if not f.nullable and _may_be_null(self.table, f)]
+        if not (new.checks or needed):
+            return
+        rows = self.rows(merged, converted)
+        if self.changed is not None:
+            live = self.changed.rows.where(F.col(_LIVES))
+            rows = rows.join(shared(live, self.changed.count), _ROW, "left_semi")
+        for field in needed:
+            count = rows.where(F.col(backticked(field.name)).isNull()).count()
+            if count:
+                yield f"{field.name} is NOT NULL, and NULL in {count} row(s)"
+        yield from violations(rows, replace(merged, properties=with_constraints({}, new)))
+
+
+def _may_be_null(table: TableVersion, field: Field) -> bool:
+    known = table.columns.by_id(field.id)
+    return known is not None and known.nullable
+
+
+def _named(field: Field, shadow: Shadow | None) -> Column:
+    name = field.name if shadow is None else shadow_name(shadow.field)
+    return F.col(backticked(name)).alias(field.name)
+
+
+@dataclass(frozen=True)
+class RowMerge:
+    """The rows of both sides, with the columns of their merge; ``base`` are those of the branch."""
+
+    merged: TableVersion
+    base: TableVersion
+    ours: Side
+    theirs: Side
+
+    @property
+    def is_known(self) -> bool:
+        """False if nobody knows any more which rows changed."""
+        return self.ours.changed is not None and self.theirs.changed is not None
+
+    def stay(self, merging: Merging, using: str = OURS) -> DataFrame | None:
+        """Return the ids of rows for which resolutions choose a side; None for none.
+
+        Other rows that both sides changed, and that are not equal now, are noted as conflicts.
+        """
+        assert self.ours.changed is not None
+        assert self.theirs.changed is not None
+        mine = self.ours.changed.rows.select(_ROW, F.col(_LIVES).alias("mine"))
+        met = mine.join(self.theirs.changed.rows, _ROW)
+        both = keep(met.where(F.col("mine") | F.col(_LIVES)).select(_ROW))
+        if not both.count:
+            return None
+        ids = shared(both.rows, both.count)
+        ours = _with_text(self.ours.rows(self.merged, self.theirs.jobs).join(ids, _ROW))
+        theirs = _with_text(self.theirs.rows(self.merged, self.ours.jobs).join(ids, _ROW))
+        texts = _texts(ours, "mine").join(_texts(theirs, "other"), _ROW, "full")
+        left = keep(texts.where(~F.col("mine").eqNullSafe(F.col("other")))).rows
+        shown = ours.unionByName(theirs.join(ours.select(_ROW), _ROW, "left_anti"))
+        left, stay = decided(left, shown, merging.resolutions, using=using)
+        self._refuse(merging, left)
+        return stay
+
+    def _refuse(self, merging: Merging, left: DataFrame) -> None:
+        found = keep(left.orderBy(_ROW).limit(MOST_LISTED))
+        if not found.count:
+            return
+        jobs = (*self.ours.jobs, *self.theirs.jobs)
+        before = replace(self.theirs, table=self.base, jobs=()).rows(self.merged, jobs)
+        was = _texts(_with_text(before.join(found.rows.select(_ROW), _ROW)), "base")
+        for row in found.rows.join(was, _ROW, "left").orderBy(_ROW).collect():
+            told = [(text or "deleted")[:_CHARACTERS] for text in (row.base, row.mine, row.other)]
+            merging.refuse("row", f"rowid {row[_ROW]}", *told)
+
+
+def _with_text(rows: DataFrame) -> DataFrame:
+    """Return rows followed by `_TEXT`, by which two are equal: Spark compares no maps."""
+    names = [backticked(n) for n in rows.columns if n != _ROW]
+    return rows.withColumn(_TEXT, F.to_json(F.struct(*names), {"ignoreNullFields": "false"}))
+
+
+def _texts(rows: DataFrame, name: str) -> DataFrame:
+    return rows.select(_ROW, F.col(_TEXT).alias(name))
+
+
+def decided(
+    left: DataFrame,
+    shown: DataFrame,
+    resolutions: Sequence[Resolution],
+    *,
+    by: str = _ROW,
+    using: str = OURS,
+) -> tuple[DataFrame, DataFrame | None]:
+    """Return what resolutions leave of rows, and those for which they choose a side.
+
+    Rows are known ``by`` a column; ``shown`` has their values for conditions.
+    """
+    stay = []
+    for each in resolutions:
+        if each.column is not None:
+            continue
+        chosen = left
+        if each.where is not None:
+            some = Where(each.where).rows(shown).select(by)
+            chosen = keep(left.join(some, by, "left_semi")).rows
+        if each.using == using:
+            stay.append(chosen.select(by))
+        left = left.join(chosen.select(by), by, "left_anti")
+    return left, reduce(DataFrame.unionAll, stay) if stay else None
+
+
+def give_rows(unit: UnitOfWork, source: Side, target: Side, stay: DataFrame | None) -> None:
+    """Stage that a table gets what a side did to rows, which keep their ids.
+
+    ``target`` may have got its columns in this unit. Those that ``stay`` are left out.
+    """
+    assert source.changed is not None
+    spark, name = unit.state.spark, TableName.of(target.table)
+    ids = source.changed.rows
+    if stay is not None:
+        ids = ids.join(stay, _ROW, "left_anti")
+    ids = shared(ids, source.changed.count)
+    rows = rows_of(unit, name, writes=True, deletes=True)
+    dead = keep(rows.frame(spark, [], ORIGINS).join(ids.select(_ROW), _ROW, "left_semi"))
+    live = ids.where(F.col(_LIVES)).select(_ROW)
+    new = keep(source.rows(rows.table, target.jobs).join(live, _ROW, "left_semi"))
+    versions = Versions(
+        Counts(updated=new.count, deleted=dead.count),
+        updated=new.rows if new.count else None,
+        dead=dead.rows if dead.count else None,
+    )
+    stage_rows(unit, write_versions(spark, rows, versions, placing(unit.state, rows.table)))
+
+
+def delete_changed(unit: UnitOfWork, source: Side, table: TableVersion) -> None:
+    """Stage that the rows which a side changed leave another table, in whichever files they are."""
+    assert source.changed is not None
+    old = source.changed.rows.where(~F.col(_IS_NEW))
+    with temporary_views(unit.state.spark, {"changed": old}) as names:
+        verbs = EditVerbs(unit.state, TableName.of(table), unit)
+        verbs.delete(f"{_ROW} IN (SELECT {_ROW} FROM {names['changed']})")

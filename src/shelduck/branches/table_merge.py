@@ -1,0 +1,307 @@
+"""The merge of one table: its columns and files in three states, and what follows for its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import Any
+
+from shelduck.branches.changed_rows import RowMerge, Side, delete_changed, give_rows
+from shelduck.branches.keyed_rows import KeyedMerge
+from shelduck.branches.merging import (
+    THEIRS,
+    FilesTaken,
+    MergeConflict,
+    Merging,
+    Resolution,
+    merged_files,
+    merged_table,
+    whole_files,
+)
+from shelduck.catalog.read import read
+from shelduck.catalog.read.queries import changes_after
+from shelduck.catalog.read.read import Connection
+from shelduck.catalog.read.twins import TwinFile, files_by_path
+from shelduck.catalog.running.job_rows import jobs
+from shelduck.engine.session import DataFrame
+from shelduck.errors import Conflict, NotFound, Unsupported
+from shelduck.lake.unit import UnitOfWork
+from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb, alteration
+from shelduck.model.changes.job import Job
+from shelduck.model.tables.keys import folds
+from shelduck.model.tables.properties import copied_properties
+from shelduck.model.tables.rollup import rollup_names
+from shelduck.model.tables.schema import FieldChange, retyped
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.twin import FollowSource, TakeFiles, Twin
+
+
+class LakeHistory:
+    """What happened in the lake since snapshots, which one merge asks for many tables."""
+
+    def __init__(self, connection: Connection, head: int) -> None:
+        self.connection, self.head = connection, head
+        self._entries: dict[int, list[Entry] | None] = {}
+
+    def changes(self, table: TableVersion, base: int) -> set[Verb]:
+        """Return what happened to a table after a snapshot.
+
+        If snapshots in between have expired, that may be anything.
+        """
+        if base not in self._entries:
+            self._entries[base] = self._since(base)
+        entries = self._entries[base]
+        if entries is None:
+            return {*INSERTS, *DELETES, *COMPACTIONS}
+        return {entry.verb for entry in entries if entry.id == table.id}
+
+    def _since(self, base: int) -> list[Entry] | None:
+        rows = self.connection.execute(changes_after(), {"base": base}).all()
+        if len(rows) < self.head - base:
+            return None
+        return [entry for _, entry in read.entries_between(rows, base, self.head)]
+
+    @cached_property
+    def _jobs(self) -> list[Job]:
+        return jobs(self.connection)
+
+    def conversions(self, table: TableVersion, base: int) -> tuple[Job, ...]:
+        """Return the jobs that converted columns of a table after a snapshot, in their order."""
+        found = [(j.published or 0, j.id, j) for j in self._jobs if j.table_id == table.id]
+        return tuple(job for at, _, job in sorted(found, key=lambda f: f[:2]) if at > base)
+
+
+def is_changed(history: LakeHistory, table: TableVersion, base: int) -> bool:
+    """Return whether a table has other columns or rows than at a snapshot."""
+    return bool(history.changes(table, base) - COMPACTIONS - {Verb.INLINE_FLUSH})
+
+
+class TableMerge:
+    """The merge of one table.
+
+    Files come as they are. Rows that both sides may have changed are compared by Spark, and then
+    `_give` stages what is to happen to them. If the branch converted columns, and the source has
+    new rows, the branch first gets these: it ``rebases``.
+    """
+
+    def __init__(
+        self,
+        history: LakeHistory,
+        unit: UnitOfWork,
+        tables: tuple[TableVersion, TableVersion],
+        twin: Twin,
+        resolutions: Sequence[Resolution],
+    ) -> None:
+        self._history, self._unit, self._twin = history, unit, twin
+        self._sides = tuple(
+            Side(unit, table, at, history.conversions(table, at))
+            for table, at in zip(tables, (twin.base, twin.since), strict=True)
+        )
+        self._ours, self._theirs = tables
+        self.merging = Merging(self._ours.full_name, resolutions)
+        self.rebases = False
+        self._apart = False
+        self._files = FilesTaken()
+        self._give: Callable[[], object] | None = None
+        self._table = self._ours
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the table stays as it is."""
+        return self._files.is_empty and self._give is None and not self._alters
+
+    @property
+    def _alters(self) -> bool:
+        return not alteration(self._ours, self._table).is_empty
+
+    def look(self) -> None:
+        """Compare columns and rows of the three states."""
+        base = self._base()
+        self._require_columns(base)
+        states = [_plain(t) for t in (base, self._ours, self._theirs)]
+        self._table = _with_own(merged_table(self.merging, *states), self._ours)
+        self._require_rollups_stay()
+        changed = [self._has_new_rows(side) for side in self._sides]
+        self._apart = self._twin.apart or changed[0]
+        self._require_rules(changed)
+        if changed[1]:
+            self._look_at_rows(base)
+
+    def _look_at_rows(self, base: TableVersion) -> None:
+        ours, theirs = self._sides
+        now = [self._files_of(side, self._history.head) for side in self._sides]
+        if not self._apart:
+            self._files = whole_files(*now)
+            return
+        if self.merging.conflicts:
+            return
+        if folds(self._table) and not (ours.jobs or theirs.jobs):
+            keyed = KeyedMerge(self._table, ours, theirs)
+            stay = keyed.stay(self.merging)
+            self._give = partial(keyed.stage, self._unit, stay)
+            return
+        rows = RowMerge(self._table, base, ours, theirs)
+        if theirs.jobs:
+            self._require_rebase(rows)
+            return
+        then = [self._files_of(side, side.since) for side in self._sides]
+        found = Merging(self.merging.table)
+        self._files = merged_files(found, *zip(then, now, strict=True))
+        if found.conflicts or ours.jobs:
+            self._compare(rows, found.conflicts)
+
+    def _compare(self, rows: RowMerge, conflicts: Sequence[MergeConflict]) -> None:
+        """Tell rows by their ids, where both sides changed a file."""
+        if folds(self._table) or not rows.is_known:
+            self.merging.conflicts += conflicts
+            self._require_no_job()
+            return
+        theirs = self._sides[1]
+        stay = rows.stay(self.merging)
+        compacted = self._history.changes(self._theirs, theirs.since) & COMPACTIONS
+        copies = bool(compacted or self._sides[0].jobs or rollup_names(self._ours))
+        if stay is None and not copies:
+            self._files = FilesTaken(taken=self._files.taken)
+            self._give = partial(delete_changed, self._unit, theirs, self._ours)
+            return
+        self._files = FilesTaken()
+        self._give = partial(give_rows, self._unit, theirs, self._sides[0], stay)
+
+    def _require_rebase(self, rows: RowMerge) -> None:
+        is_new = self._sides[0].since == self._twin.base and not self._twin.apart
+        has_more = folds(self._table) or rollup_names(self._ours)
+        if self._sides[0].jobs or has_more or not (is_new and rows.is_known):
+            self._require_no_job()
+            return
+        stay = rows.stay(self.merging, THEIRS)
+        self.rebases = True
+        self._give = partial(self._rebase, stay)
+
+    def _rebase(self, stay: DataFrame | None) -> None:
+        """Stage that the branch gets what happened to the source."""
+        workspace, ours, theirs = self._unit.workspace, *self._sides
+        made = _with_own(replace(self._theirs, **_shape(self._table)), self._theirs)
+        if not alteration(self._theirs, made).is_empty:
+            unsafe = retyped(self._theirs.columns, made.columns)
+            workspace.alter_table(alteration(self._theirs, made, unsafe))
+        give_rows(self._unit, ours, theirs, stay)
+        workspace.share(FollowSource(self._theirs, replace(self._twin, base=workspace.base.id)))
+
+    def _files_of(self, side: Side, at: int) -> Mapping[str, TwinFile]:
+        return files_by_path(self._history.connection, side.table.id, at)
+
+    def _has_new_rows(self, side: Side) -> bool:
+        """Return whether files have others rows than at a snapshot, or converted ones."""
+        verbs = self._history.changes(side.table, side.since)
+        return bool(verbs & (INSERTS | DELETES) or side.jobs)
+
+    def _base(self) -> TableVersion:
+        """Return the twin as it was when it was made, or merged the last time."""
+        theirs, since = self._theirs, self._twin.since
+        with suppress(NotFound):
+            at = read.snapshot(self._history.connection, version=since)
+            found = read.table_by_id(self._history.connection, theirs.id, at, self._unit.state.info)
+            if found is not None:
+                return found
+        raise Conflict(
+            f"snapshot {since}, with which a merge compares {theirs.full_name}, has expired; expire"
+            " snapshots with Shelduck, which keeps it, and merge by INSERT, DELETE or MERGE INTO"
+        )
+
+    def _require_columns(self, base: TableVersion) -> None:
+        known = {n for t in (base, self._ours, self._theirs) for n in t.columns.names}
+        for each in self.merging.resolutions:
+            if each.column is not None and each.column.lower() not in map(str.lower, known):
+                raise NotFound.named(
+                    "column", each.column, sorted(known), where=self._ours.full_name
+                )
+
+    def _require_rollups_stay(self) -> None:
+        if rollup_names(self._ours) and self._table.columns != self._ours.columns:
+            raise Unsupported(
+                f"cannot merge columns into {self._ours.full_name}, which has rollups; drop them"
+                " first, and make them again after the merge"
+            )
+
+    def _require_rules(self, changed: Sequence[bool]) -> None:
+        """Note rules of one side that new rows of the other one break."""
+        ours, theirs = self._sides
+        for side, other, is_new in ((ours, theirs, changed[0]), (theirs, ours, changed[1])):
+            for wrong in side.broken_rules(self._table, other.jobs) if is_new else ():
+                here = "rows here" if side is ours else "rows on the branch"
+                self.merging.refuse("rule", here, "", *_told_of(side is ours, wrong))
+
+    def _require_no_job(self) -> None:
+        """Refuse a merge if one side converted a column, and the other one has rows without it."""
+        for side, where in zip(self._sides, ("here", "on the branch"), strict=True):
+            for job in side.jobs[:1]:
+                told = f"both have new rows; converted {where}"
+                self.merging.refuse("table", f"job {job.id}", "", told, "")
+
+    def told(self) -> tuple[object, ...]:
+        """Return the row of `BranchVerbs.branch_diff`."""
+        changed = alteration(self._ours, self._table).changed
+        detail = ", ".join(map(_word_of, changed))
+        rows = sum(file.rows for file in self._files.taken)
+        word = "conflict" if self.merging.conflicts else "merged"
+        return (self._ours.full_name, word, len(self._files.taken), rows, detail)
+
+    def stage(self) -> None:
+        """Stage the table's new columns, and the files and rows that it gets."""
+        workspace, files = self._unit.workspace, self._files
+        if self._alters:
+            unsafe = retyped(self._ours.columns, self._table.columns)
+            workspace.alter_table(alteration(self._ours, self._table, unsafe))
+        if self._give is not None:
+            self._give()
+        taken = files.taken
+        workspace.share(
+            TakeFiles(
+                self._ours,
+                self._theirs,
+                self._twin,
+                tuple(files.ended),
+                tuple(f.id for f in taken),
+                tuple(f.delete_id for f in taken if f.delete_id is not None),
+                tuple(files.replaced),
+                files.is_whole,
+                self._apart,
+                sum(f.rows for f in taken),
+                sum(f.size for f in taken),
+            )
+        )
+
+    def stage_rebase(self) -> None:
+        """Stage what the branch gets before."""
+        if self.rebases and self._give is not None:
+            self._give()
+
+
+def _plain(table: TableVersion) -> TableVersion:
+    return replace(table, properties=copied_properties(table.properties))
+
+
+def _with_own(made: TableVersion, table: TableVersion) -> TableVersion:
+    """Return what a table becomes, with the properties that no copy of it has."""
+    own = table.properties.keys() - copied_properties(table.properties).keys()
+    kept = {key: table.properties[key] for key in own}
+    return replace(made, properties=copied_properties(made.properties) | kept)
+
+
+def _shape(table: TableVersion) -> dict[str, Any]:
+    """Return what a merge makes of a table, by name."""
+    names = ("columns", "comments", "partition", "sort", "properties")
+    return {name: getattr(table, name) for name in names}
+
+
+def _told_of(is_ours: bool, wrong: str) -> tuple[str, str]:
+    return (wrong, "a rule") if is_ours else ("a rule", wrong)
+
+
+def _word_of(change: FieldChange) -> str:
+    before, after = change.before, change.after
+    if before is None:
+        return f"add {after.field.name}" if after is not None else ""
+    return f"drop {before.field.name}" if after is None else f"change {before.field.name}"
