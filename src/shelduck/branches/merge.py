@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from shelduck.branches.branch_tables import (
     branch_called,
@@ -20,7 +21,9 @@ from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out, carry_out_anew
 from shelduck.model.tables.keys import folds
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.twin import MarkBranch, ShareFiles, Twin, twin_of
+from shelduck.model.tables.twin import MarkBranch, ShareFiles, twin_of
+
+T = TypeVar("T")
 
 
 class _Rebased(Conflict):
@@ -30,7 +33,8 @@ class _Rebased(Conflict):
 def merge_branch(state: LakeState, name: str, resolutions: Sequence[Resolution] = ()) -> Result:
     """Merge a branch into the schema that it came from."""
     view = UnitOfWork(state)
-    for pair in table_pairs(view, *branch_called(view, name)):
+    schema, branch = branch_called(view, name)
+    for pair in table_pairs(view, schema, branch):
         tables = [t for t in pair if t is not None]
         for table in tables:
             if folds(table) and len(tables) > 1:
@@ -51,7 +55,9 @@ def merge_branch(state: LakeState, name: str, resolutions: Sequence[Resolution] 
             raise _Rebased(f"branch {name!r} got new rows of its source; merge it again")
         merge.stage()
 
-    return carry_out(state, None, lambda _unit: None, prepare=prepare, lost=(_Rebased,))
+    message = f"merge branch {schema.text} since snapshot {branch.base}"
+    lost = (_Rebased,)
+    return carry_out(state, None, lambda _unit: None, message=message, prepare=prepare, lost=lost)
 
 
 def _refused(name: str, conflicts: list[MergeConflict]) -> Conflict:
@@ -62,9 +68,6 @@ def _refused(name: str, conflicts: list[MergeConflict]) -> Conflict:
         f" {one.ours or 'nothing'}, and {one.theirs or 'nothing'} on the branch; see"
         " merge_conflicts, and change one side"
     )
-
-
-_TwoSides = tuple[TableVersion | None, TableVersion | None, TableMerge | None]
 
 
 class BranchMerge:
@@ -79,7 +82,9 @@ class BranchMerge:
         self._source = source
         self.conflicts: list[MergeConflict] = []
         self.rows: list[tuple[object, ...]] = []
-        self._steps: list[_TwoSides] = []
+        self._both: list[TableMerge] = []
+        self._dropped: list[TableVersion] = []
+        self._made: list[TableVersion] = []
 
     def look(self) -> None:
         """Compare the tables; nothing is staged yet."""
@@ -93,6 +98,11 @@ class BranchMerge:
                     raise NotFound.named("table", each.table or "", sorted(names), where=where)
             for ours, theirs in pairs:
                 self._look(history, ours, theirs)
+        looked, self._both = self._both, []
+        for step in looked:
+            step.look_at_rows()
+            if not step.is_empty or step.merging.conflicts:
+                self._add(step.merging, step, self._both, step.told())
 
     def _look(
         self, history: LakeHistory, ours: TableVersion | None, theirs: TableVersion | None
@@ -102,75 +112,65 @@ class BranchMerge:
         about = [one for one in self._resolutions if one.is_about(known.name)]
         merging = Merging(str(TableName(self._source.name, known.name)), about)
         twin = None if theirs is None else twin_of(theirs.properties, theirs.full_name)
-        if theirs is None:
-            assert ours is not None
-            if is_changed(history, ours, self._branch.base):
-                self._decide(merging, known, "changed", "dropped", (ours, None, None))
-            else:
-                self._add(merging, (ours, None, None), (merging.table, "dropped", 0, 0, ""))
-        elif ours is None:
-            self._new(history, merging, theirs, twin)
-        else:
+        if ours is not None and theirs is not None:
             assert twin is not None
-            step = TableMerge(history, self._unit, (ours, theirs), twin, about)
-            step.look()
-            if not step.is_empty or step.merging.conflicts:
-                self._add(step.merging, (ours, theirs, step), step.told())
+            self._both.append(TableMerge(history, self._unit, (ours, theirs), twin, about))
+            self._both[-1].look()
+        elif ours is not None:
+            if is_changed(history, ours, self._branch.base):
+                self._decide(merging, ours, self._dropped, ("changed", "dropped"))
+            else:
+                self._add(merging, ours, self._dropped, (merging.table, "dropped", 0, 0, ""))
+        elif twin is None:
+            self._look_at_new(merging, known)
+        elif is_changed(history, known, twin.since):
+            self._decide(merging, known, self._made, ("dropped", "changed"))
 
-    def _new(
-        self, history: LakeHistory, merging: Merging, theirs: TableVersion, twin: Twin | None
-    ) -> None:
-        step = (None, theirs, None)
-        if twin is not None:
-            if is_changed(history, theirs, twin.since):
-                self._decide(merging, theirs, "dropped", "changed", step)
-        elif not self._unit.workspace.has_table(TableName(self._source.name, theirs.name)):
-            self._add(merging, step, (merging.table, "created", 0, 0, ""))
+    def _look_at_new(self, merging: Merging, theirs: TableVersion) -> None:
+        if not self._unit.workspace.has_table(TableName(self._source.name, theirs.name)):
+            self._add(merging, theirs, self._made, (merging.table, "created", 0, 0, ""))
         elif merging.decided() != OURS:
             merging.refuse("table", theirs.name, "", "another table", "a new table")
-            self._add(merging, step, (merging.table, "conflict", 0, 0, ""))
+            self._add(merging, theirs, self._made, (merging.table, "conflict", 0, 0, ""))
 
     def _decide(
-        self, merging: Merging, table: TableVersion, ours: str, theirs: str, step: _TwoSides
+        self, merging: Merging, table: TableVersion, into: list[TableVersion], done: tuple[str, str]
     ) -> None:
         """Let a resolution decide on a table that one side dropped, and the other one changed."""
         side = merging.decided()
         if side is None:
-            merging.refuse("table", table.name, "as it was", ours, theirs)
+            merging.refuse("table", table.name, "as it was", *done)
         if side != OURS:
-            word = "conflict" if side is None else "dropped" if step[1] is None else "created"
-            self._add(merging, step, (merging.table, word, 0, 0, ""))
+            word = "dropped" if into is self._dropped else "created"
+            word = "conflict" if side is None else word
+            self._add(merging, table, into, (merging.table, word, 0, 0, ""))
 
-    def _add(self, merging: Merging, step: _TwoSides, row: tuple[object, ...]) -> None:
+    def _add(self, merging: Merging, what: T, into: list[T], row: tuple[object, ...]) -> None:
         self.conflicts += merging.conflicts
-        self._steps.append(step)
+        into.append(what)
         self.rows.append(row)
 
     @property
     def rebases(self) -> bool:
         """True if the branch must get rows of the source before."""
-        return any(step is not None and step.rebases for _, _, step in self._steps)
+        return any(step.rebases for step in self._both)
 
     def stage_rebase(self) -> None:
         """Stage what the branch gets of its source before the merge."""
-        for _, _, step in self._steps:
-            if step is not None:
-                step.stage_rebase()
+        for step in self._both:
+            step.stage_rebase()
 
     def stage(self) -> None:
         """Stage the changes of all tables."""
         workspace = self._unit.workspace
-        for ours, theirs, step in self._steps:
-            if step is not None:
-                step.stage()
-            elif ours is not None:
-                workspace.drop_table(ours)
-            else:
-                assert theirs is not None
-                name = TableName(self._source.name, theirs.name)
-                made = make_beside(self._unit, name, theirs)
-                workspace.share(ShareFiles(made.id, theirs, is_source=True, counter=made.uuid))
-        if self._steps:
+        for step in self._both:
+            step.stage()
+        for ours in self._dropped:
+            workspace.drop_table(ours)
+        for theirs in self._made:
+            made = make_beside(self._unit, TableName(self._source.name, theirs.name), theirs)
+            workspace.share(ShareFiles(made.id, theirs, is_source=True, counter=made.uuid))
+        if self.rows:
             branch = self._branch
             mark = MarkBranch(self._schema, self._source, branch.base, branch.tables)
             workspace.share(mark)

@@ -95,17 +95,21 @@ class TableMerge:
         resolutions: Sequence[Resolution],
     ) -> None:
         self._history, self._unit, self._twin = history, unit, twin
-        self._sides = tuple(
-            Side(unit, table, at, history.conversions(table, at))
-            for table, at in zip(tables, (twin.base, twin.since), strict=True)
-        )
         self._ours, self._theirs = tables
+        self._sides = (
+            Side(unit, self._ours, twin.base, history.conversions(self._ours, twin.base)),
+            Side(unit, self._theirs, twin.since, history.conversions(self._theirs, twin.since)),
+        )
         self.merging = Merging(self._ours.full_name, resolutions)
         self.rebases = False
         self._apart = False
         self._files = FilesTaken()
         self._give: Callable[[], object] | None = None
-        self._table = self._ours
+        self._base = self._table = self._ours
+        self._changed = (False, False)
+        self._copies = False
+        self._now: list[Mapping[str, TwinFile]] = []
+        self._then: list[Mapping[str, TwinFile]] = []
 
     @property
     def is_empty(self) -> bool:
@@ -117,38 +121,44 @@ class TableMerge:
         return not alteration(self._ours, self._table).is_empty
 
     def look(self) -> None:
-        """Compare columns and rows of the three states."""
-        base = self._base()
-        self._require_columns(base)
-        states = [_plain(t) for t in (base, self._ours, self._theirs)]
+        """Compare columns of the three states, and read what the catalog says of files.
+
+        `look_at_rows` goes on without the catalog: Spark may take long, and others wait for it.
+        """
+        self._base = self._read_base()
+        self._require_columns()
+        states = [_plain(t) for t in (self._base, self._ours, self._theirs)]
         self._table = _with_own(merged_table(self.merging, *states), self._ours)
         self._require_rollups_stay()
-        changed = [self._has_new_rows(side) for side in self._sides]
-        self._apart = self._twin.apart or changed[0]
-        self._require_rules(changed)
-        if changed[1]:
-            self._look_at_rows(base)
+        self._changed = (self._has_new_rows(self._sides[0]), self._has_new_rows(self._sides[1]))
+        self._apart = self._twin.apart or self._changed[0]
+        if self._changed[1]:
+            self._now = [self._files_of(side, self._history.head) for side in self._sides]
+        if self._changed[1] and self._apart:
+            self._then = [self._files_of(side, side.since) for side in self._sides]
+        verbs = self._history.changes(self._theirs, self._twin.since)
+        self._copies = bool(verbs & COMPACTIONS or rollup_names(self._ours))
 
-    def _look_at_rows(self, base: TableVersion) -> None:
+    def look_at_rows(self) -> None:
+        """Compare rows of both sides, if there are new ones."""
         ours, theirs = self._sides
-        now = [self._files_of(side, self._history.head) for side in self._sides]
-        if not self._apart:
-            self._files = whole_files(*now)
+        self._require_rules()
+        if not self._changed[1] or self.merging.conflicts:
             return
-        if self.merging.conflicts:
+        if not self._apart:
+            self._files = whole_files(*self._now)
             return
         if folds(self._table) and not (ours.jobs or theirs.jobs):
             keyed = KeyedMerge(self._table, ours, theirs)
             stay = keyed.stay(self.merging)
             self._give = partial(keyed.stage, self._unit, stay)
             return
-        rows = RowMerge(self._table, base, ours, theirs)
+        rows = RowMerge(self._table, self._base, ours, theirs)
         if theirs.jobs:
             self._require_rebase(rows)
             return
-        then = [self._files_of(side, side.since) for side in self._sides]
         found = Merging(self.merging.table)
-        self._files = merged_files(found, *zip(then, now, strict=True))
+        self._files = merged_files(found, *zip(self._then, self._now, strict=True))
         if found.conflicts or ours.jobs:
             self._compare(rows, found.conflicts)
 
@@ -158,16 +168,14 @@ class TableMerge:
             self.merging.conflicts += conflicts
             self._require_no_job()
             return
-        theirs = self._sides[1]
+        ours, theirs = self._sides
         stay = rows.stay(self.merging)
-        compacted = self._history.changes(self._theirs, theirs.since) & COMPACTIONS
-        copies = bool(compacted or self._sides[0].jobs or rollup_names(self._ours))
-        if stay is None and not copies:
+        if stay is None and not (ours.jobs or self._copies):
             self._files = FilesTaken(taken=self._files.taken)
             self._give = partial(delete_changed, self._unit, theirs, self._ours)
             return
         self._files = FilesTaken()
-        self._give = partial(give_rows, self._unit, theirs, self._sides[0], stay)
+        self._give = partial(give_rows, self._unit, theirs, ours, stay)
 
     def _require_rebase(self, rows: RowMerge) -> None:
         is_new = self._sides[0].since == self._twin.base and not self._twin.apart
@@ -197,7 +205,7 @@ class TableMerge:
         verbs = self._history.changes(side.table, side.since)
         return bool(verbs & (INSERTS | DELETES) or side.jobs)
 
-    def _base(self) -> TableVersion:
+    def _read_base(self) -> TableVersion:
         """Return the twin as it was when it was made, or merged the last time."""
         theirs, since = self._theirs, self._twin.since
         with suppress(NotFound):
@@ -210,8 +218,8 @@ class TableMerge:
             " snapshots with Shelduck, which keeps it, and merge by INSERT, DELETE or MERGE INTO"
         )
 
-    def _require_columns(self, base: TableVersion) -> None:
-        known = {n for t in (base, self._ours, self._theirs) for n in t.columns.names}
+    def _require_columns(self) -> None:
+        known = {n for t in (self._base, self._ours, self._theirs) for n in t.columns.names}
         for each in self.merging.resolutions:
             if each.column is not None and each.column.lower() not in map(str.lower, known):
                 raise NotFound.named(
@@ -225,10 +233,11 @@ class TableMerge:
                 " first, and make them again after the merge"
             )
 
-    def _require_rules(self, changed: Sequence[bool]) -> None:
+    def _require_rules(self) -> None:
         """Note rules of one side that new rows of the other one break."""
         ours, theirs = self._sides
-        for side, other, is_new in ((ours, theirs, changed[0]), (theirs, ours, changed[1])):
+        of_ours, of_theirs = self._changed
+        for side, other, is_new in ((ours, theirs, of_ours), (theirs, ours, of_theirs)):
             for wrong in side.broken_rules(self._table, other.jobs) if is_new else ():
                 here = "rows here" if side is ours else "rows on the branch"
                 self.merging.refuse("rule", here, "", *_told_of(side is ours, wrong))

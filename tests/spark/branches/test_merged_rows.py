@@ -66,6 +66,7 @@ def test_aggregates_of_both_sides_are_combined(lake):
     assert merged(lake) == [(1, 1111, 4, 9, "c", "c"), *first[1:]]
 
 
+@pytest.mark.slow
 def test_a_column_that_only_the_source_has_keeps_its_values(lake):
     run(lake, *UNIQUE, "CREATE BRANCH b", "ALTER TABLE t ADD COLUMN more INT DEFAULT 7")
     run(lake, "INSERT INTO t VALUES (2, 2, 22)", "INSERT INTO b.t VALUES (2, 200), (9, 9)")
@@ -73,6 +74,7 @@ def test_a_column_that_only_the_source_has_keeps_its_values(lake):
     assert merged(lake) == [(1, 1, 7), (2, 200, 22), (3, 3, 7), (9, 9, 7)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("using", "rows"), [("OURS", [(2, 20), (4, 4)]), ("THEIRS", [(3, 30), (4, 4)])]
 )
@@ -118,6 +120,7 @@ def test_rows_of_one_side_must_keep_the_rules_of_the_other(lake, rule, ruled):
     assert merged(lake) == [(1, 1), (2, 5)]
 
 
+@pytest.mark.slow
 def test_rules_of_both_sides_are_merged_one_by_one(lake):
     run(lake, *PLAIN, "CREATE BRANCH b")
     run(lake, "ALTER TABLE t ADD CONSTRAINT ours CHECK (v > 0)")
@@ -172,6 +175,7 @@ def test_resolutions_say_which_side_decides(lake, how):
     assert merged(lake)[-1] == (4, 400)
 
 
+@pytest.mark.slow
 def test_columns_are_resolved_by_name(lake):
     run(lake, *PLAIN, "CREATE BRANCH b")
     for name, side in (("t", "ours"), ("b.t", "theirs")):
@@ -247,6 +251,7 @@ def test_a_column_is_converted_for_rows_of_the_other_side(lake, where):
     assert merged(lake)[4][0] in (6, 7)
 
 
+@pytest.mark.slow
 def test_a_value_that_cannot_be_converted_merges_nothing(lake):
     run(lake, "CREATE TABLE t (k INT, v STRING)", "INSERT INTO t VALUES (1, '1')")
     run(lake, "CREATE BRANCH b", "ALTER TABLE b.t ALTER COLUMN v TYPE INT")
@@ -257,6 +262,7 @@ def test_a_value_that_cannot_be_converted_merges_nothing(lake):
     assert lake.snapshots()[-1] == before
 
 
+@pytest.mark.slow
 def test_a_row_that_both_changed_stays_a_conflict_where_one_side_converts(lake):
     run(lake, "CREATE TABLE t (k INT, v STRING)", "INSERT INTO t VALUES (1, '1'), (2, '2')")
     run(lake, "CREATE BRANCH b", "ALTER TABLE b.t ALTER COLUMN v TYPE INT")
