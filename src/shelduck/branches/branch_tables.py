@@ -31,15 +31,6 @@ class BranchInfo:
     tables: int
 
 
-def schema_at(connection: Connection, state: LakeState, at: Snapshot, word: str) -> SchemaInfo:
-    """Return a schema as a snapshot has it, or raise NotFound."""
-    known = read.schemas(connection, at, state.info)
-    for found in known:
-        if found.name.lower() == word.lower():
-            return found
-    raise read.no_such_schema(state.store.format, word, known)
-
-
 def tables_shared(
     connection: Connection,
     state: LakeState,

@@ -12,7 +12,6 @@ from shelduck.branches.branch_tables import (
     branches_of,
     flush_kept,
     make_beside,
-    schema_at,
     tables_shared,
     told_branch,
 )
@@ -152,7 +151,8 @@ def create_branch(
             at = unit.workspace.base
             if version is not None or when is not None:
                 at = read.snapshot(connection, version=version, timestamp=when)
-            schema = schema_at(connection, state, at, unit.workspace.word_of(source))
+            known = read.schemas(connection, at, state.info)
+            schema = read.schema_named(known, unit.workspace.word_of(source), state.store.format)
             return schema, at, list(tables_shared(connection, state, at, schema, tables))
 
     flush_kept(state, *read_tables(UnitOfWork(state))[1:])

@@ -76,11 +76,7 @@ class Workspace:
 
     def schema(self, word: str) -> SchemaInfo:
         """Return a schema by its name as one word, in any case, or raise NotFound."""
-        known = self.schemas()
-        match = next((s for s in known if s.name.lower() == word.lower()), None)
-        if match is None:
-            raise read.no_such_schema(self._state.store.format, word, known)
-        return match
+        return read.schema_named(self.schemas(), word, self._state.store.format)
 
     def word_of(self, text: str) -> str:
         """Return the word of the schema ``a.b``: b in a if there is one, else a name with a dot."""

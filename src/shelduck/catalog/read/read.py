@@ -373,10 +373,10 @@ def as_snapshot(row: Any) -> Snapshot:
 def _no_such_table(
     connection: Connection, at: Snapshot, schema: str, name: str, lake: LakeInfo
 ) -> NotFound:
-    known = schemas(connection, at, lake)
-    home = next((s for s in known if s.name.lower() == schema.lower()), None)
-    if home is None:
-        return no_such_schema(format_of(connection), schema, known)
+    try:
+        home = schema_named(schemas(connection, at, lake), schema, format_of(connection))
+    except NotFound as error:
+        return error
     if view(connection, at, home.name, name, lake) is not None:
         return NotFound(
             f"{home.text}.{name} is a view, not a table; read it with"
@@ -385,6 +385,14 @@ def _no_such_table(
         )
     names = table_names(connection, at, home)
     return NotFound.named("table", name, names, where=f"schema {home.text!r}")
+
+
+def schema_named(known: Sequence[SchemaInfo], word: str, known_format: Format) -> SchemaInfo:
+    """Return the schema of a name as one word, in any case, or raise NotFound."""
+    for each in known:
+        if each.name.lower() == word.lower():
+            return each
+    raise no_such_schema(known_format, word, known)
 
 
 def no_such_schema(known_format: Format, word: str, known: Sequence[SchemaInfo]) -> NotFound:
