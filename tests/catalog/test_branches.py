@@ -323,8 +323,8 @@ def test_tables_are_made_and_dropped_on_a_branch(lake, duck):
     duck.execute("DROP TABLE b.gone")
 
     assert lake.branch_diff("b").rows == [
-        ("main.more", "created", 0, 0, ""),
         ("main.gone", "dropped", 0, 0, ""),
+        ("main.more", "created", 0, 0, ""),
     ]
     lake.merge_branch("b")
     assert duck.sql("FROM main.more") == [(7, "seven")]

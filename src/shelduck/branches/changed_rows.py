@@ -6,17 +6,17 @@ is converted for the rows of the other one, as the job did it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.branches.merging import OURS, Merging, Resolution
 from shelduck.engine.rows.table_rules import violations
 from shelduck.engine.session import temporary_views
-from shelduck.errors import ShelduckError
+from shelduck.errors import Conflict, ShelduckError
 from shelduck.lake.done import Counts
 from shelduck.lake.lookup import rows_of
 from shelduck.lake.results import TableName
@@ -25,9 +25,9 @@ from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.job import Job
 from shelduck.model.shadows.shadows import Shadow, known_shadow
 from shelduck.model.tables.constraints import Constraints, constraints_of, with_constraints
-from shelduck.model.tables.schema import Field
+from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import shadow_name
+from shelduck.model.tables.writable import Conversion, shadow_name
 from shelduck.model.text.names import backticked
 from shelduck.read.scan.matching import Where
 from shelduck.read.scan.scan_frames import ORIGINS, Origin
@@ -37,12 +37,12 @@ from shelduck.write.changes.edits import Versions, write_versions
 from shelduck.write.edit_verbs import EditVerbs
 from shelduck.write.hooks import stage_rows
 from shelduck.write.parquet.kept import Kept, keep, shared
-from shelduck.write.shadow_rows import add_shadows
+from shelduck.write.shadow_rows import add_shadows, require_resolved
 
 # At most so many rows that conflict are listed, and so many characters of each.
 MOST_LISTED, _CHARACTERS = 100, 200
 _ROW, _TEXT = Origin.ROW_ID, "__shelduck_text"
-_LIVES, _IS_NEW = "__shelduck_lives", "__shelduck_is_new"
+_LIVES, _IS_NEW, _NEW = "__shelduck_lives", "__shelduck_is_new", "__shelduck_new_{}"
 
 
 @dataclass(frozen=True)
@@ -95,20 +95,46 @@ class Side:
         ``converted`` are the jobs of the other side, which do to these rows what they did there. A
         value that they cannot convert fails the query.
         """
-        shadows = [s for job in converted for s in self._shadows(job)]
-        known = {s.field.id: s for s in shadows}
-        fields = [known[f.id].old if f.id in known else f for f in merged.columns]
+        made = {f.id: f for f in merged.columns}
+        fields = [replace(made.get(f.id, f), name=f.name) for f in self.table.columns]
+        known = {f.id: f for f in fields}
+        jobs = [list(job.work.conversions) for job in converted]
+        wanted = made.keys() - known.keys()
+        for conversions in reversed(jobs):
+            conversions[:] = [c for c in conversions if c.shadow_id in wanted]
+            wanted |= {c.column_id for c in conversions}
+        given = {c.shadow_id for some in jobs for c in some}
+        lacks = [f for f in merged.columns if f.id not in known.keys() | given]
+        more = [replace(f, name=_NEW.format(f.id)) for f in lacks]
         state = self.unit.state
         rows = table_rows(state.store, self.table, state.layouts, lists=state.lists)
-        read = replace(self.table, columns=merged.columns.with_fields(fields))
-        frame = add_shadows(replace(rows, table=read).frame(state.spark, None, (_ROW,)), shadows)
-        return frame.select(*(_named(f, known.get(f.id)) for f in merged.columns), _ROW)
+        read = replace(self.table, columns=self.table.columns.with_fields([*fields, *more]))
+        frame = replace(rows, table=read).frame(state.spark, None, (_ROW,))
+        known |= {f.id: f for f in more}
+        for conversions in jobs:
+            shadows = [self._shadow(known, c) for c in conversions]
+            now = replace(read, columns=read.columns.with_fields(list(known.values())))
+            require_resolved(state.spark, now, [s for s in shadows if s.conversion.using])
+            frame = add_shadows(frame, shadows).drop(*(s.old.name for s in shadows))
+            for each in shadows:
+                frame = frame.withColumnRenamed(shadow_name(each.field), each.old.name)
+            gone = {s.old.id for s in shadows}
+            known = {number: f for number, f in known.items() if number not in gone}
+            known |= {s.field.id: replace(s.field, name=s.old.name) for s in shadows}
+        named = (F.col(backticked(known[f.id].name)).alias(f.name) for f in merged.columns)
+        return frame.select(*named, _ROW)
 
-    def _shadows(self, job: Job) -> Iterator[Shadow]:
-        for conversion in job.work.conversions:
-            old = self.table.columns.by_id(conversion.column_id)
-            if old is not None:
-                yield known_shadow(old, conversion, self.table.full_name)
+    def _shadow(self, known: Mapping[FieldId, Field], conversion: Conversion) -> Shadow:
+        """Return how a job converts a column; a name in USING must mean what it meant there."""
+        meant = {path[0]: number for path, number in conversion.named if len(path) == 1}
+        names = {f.name: f.id for f in known.values()}
+        other = [n for n, number in meant.items() if names.get(n, number) != number]
+        if conversion.using is not None and other:
+            raise Conflict(
+                f"USING {conversion.using} cannot convert rows of {self.table.full_name}, where"
+                f" {other[0]} is another column; rename it"
+            )
+        return known_shadow(known[conversion.column_id], conversion, self.table.full_name)
 
     def broken_rules(self, merged: TableVersion, converted: Sequence[Job]) -> Iterator[str]:
         """Yield which rules of a merge new rows break; only those that this side does not know."""
@@ -132,11 +158,6 @@ class Side:
 def _may_be_null(table: TableVersion, field: Field) -> bool:
     known = table.columns.by_id(field.id)
     return known is not None and known.nullable
-
-
-def _named(field: Field, shadow: Shadow | None) -> Column:
-    name = field.name if shadow is None else shadow_name(shadow.field)
-    return F.col(backticked(name)).alias(field.name)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out, carry_out_anew
 from shelduck.model.tables.keys import folds
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.twin import MarkBranch, ShareFiles, twin_of
+from shelduck.model.tables.twin import TWIN, MarkBranch, ShareFiles, twin_of
 
 T = TypeVar("T")
 
@@ -83,6 +83,7 @@ class BranchMerge:
         self.conflicts: list[MergeConflict] = []
         self.rows: list[tuple[object, ...]] = []
         self._both: list[TableMerge] = []
+        self._fresh: list[tuple[Merging, TableVersion]] = []
         self._dropped: list[TableVersion] = []
         self._made: list[TableVersion] = []
 
@@ -98,6 +99,8 @@ class BranchMerge:
                     raise NotFound.named("table", each.table or "", sorted(names), where=where)
             for ours, theirs in pairs:
                 self._look(history, ours, theirs)
+        for merging, theirs in self._fresh:
+            self._look_at_new(merging, theirs)
         looked, self._both = self._both, []
         for step in looked:
             step.look_at_rows()
@@ -121,17 +124,20 @@ class BranchMerge:
                 self._decide(merging, ours, self._dropped, ("changed", "dropped"))
             else:
                 self._add(merging, ours, self._dropped, (merging.table, "dropped", 0, 0, ""))
-        elif twin is None:
-            self._look_at_new(merging, known)
-        elif is_changed(history, known, twin.since):
-            self._decide(merging, known, self._made, ("dropped", "changed"))
+        elif twin is None or is_changed(history, known, twin.since):
+            self._fresh.append((merging, known))
 
     def _look_at_new(self, merging: Merging, theirs: TableVersion) -> None:
-        if not self._unit.workspace.has_table(TableName(self._source.name, theirs.name)):
-            self._add(merging, theirs, self._made, (merging.table, "created", 0, 0, ""))
-        elif merging.decided() != OURS:
+        """Look at a table that only the branch has, for which the branch may have dropped one."""
+        is_taken = self._unit.workspace.has_table(TableName(self._source.name, theirs.name))
+        is_taken &= theirs.name.lower() not in {t.name.lower() for t in self._dropped}
+        if is_taken and merging.decided() != OURS:
             merging.refuse("table", theirs.name, "", "another table", "a new table")
             self._add(merging, theirs, self._made, (merging.table, "conflict", 0, 0, ""))
+        elif TWIN in theirs.properties:
+            self._decide(merging, theirs, self._made, ("dropped", "changed"))
+        elif not is_taken:
+            self._add(merging, theirs, self._made, (merging.table, "created", 0, 0, ""))
 
     def _decide(
         self, merging: Merging, table: TableVersion, into: list[TableVersion], done: tuple[str, str]
@@ -163,10 +169,10 @@ class BranchMerge:
     def stage(self) -> None:
         """Stage the changes of all tables."""
         workspace = self._unit.workspace
-        for step in self._both:
-            step.stage()
         for ours in self._dropped:
             workspace.drop_table(ours)
+        for step in self._both:
+            step.stage()
         for theirs in self._made:
             made = make_beside(self._unit, TableName(self._source.name, theirs.name), theirs)
             workspace.share(ShareFiles(made.id, theirs, is_source=True, counter=made.uuid))

@@ -130,6 +130,7 @@ class TableMerge:
         states = [_plain(t) for t in (self._base, self._ours, self._theirs)]
         self._table = _with_own(merged_table(self.merging, *states), self._ours)
         self._require_rollups_stay()
+        self._require_converted()
         self._changed = (self._has_new_rows(self._sides[0]), self._has_new_rows(self._sides[1]))
         self._apart = self._twin.apart or self._changed[0]
         if self._changed[1]:
@@ -232,6 +233,18 @@ class TableMerge:
                 f"cannot merge columns into {self._ours.full_name}, which has rollups; drop them"
                 " first, and make them again after the merge"
             )
+
+    def _require_converted(self) -> None:
+        """Note columns that one side converted, and the other one dropped."""
+        for side, other in (self._sides, self._sides[::-1]):
+            for c in (c for job in side.jobs for c in job.work.conversions):
+                was, now = (
+                    self._base.columns.by_id(c.column_id),
+                    side.table.columns.by_id(c.shadow_id),
+                )
+                if was is not None and now and other.table.columns.by_id(was.id) is None:
+                    told = (now, None) if side is self._sides[0] else (None, now)
+                    self.merging.refuse("column", was.name, was, *told)
 
     def _require_rules(self) -> None:
         """Note rules of one side that new rows of the other one break."""

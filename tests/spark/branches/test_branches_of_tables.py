@@ -209,3 +209,26 @@ def test_a_program_with_spark_is_as_its_model(lake, seed):
     with DuckDBOracle(lake._state.store.where) as duck:
         program = tell(lake, duck, seed)
     assert not program.refused or program.compacted
+
+
+def test_a_table_that_was_made_anew_on_a_branch_replaces_that_of_the_source(lake):
+    lake.sql("CREATE TABLE t AS SELECT 1 AS k")
+    lake.create_branch("b")
+    for number in (2, 3):
+        lake.sql(f"CREATE OR REPLACE TABLE b.t AS SELECT 'new' AS s, {number} AS n")
+        lake.merge_branch("b")
+        assert told(lake, "main.t") == told(lake, "b.t") == 2 * ([("new", number)],)
+    lake.sql("INSERT INTO t VALUES ('ours', 9)")
+    lake.sql("CREATE OR REPLACE TABLE b.t AS SELECT 4 AS n")
+    assert [(c.kind, c.ours, c.theirs) for c in lake.merge_conflicts("b")] == [
+        ("table", "changed", "dropped")
+    ]
+    lake.sql("MERGE BRANCH b RESOLVE t USING THEIRS")
+    assert rows(lake, "t") == [(4,)]
+    lake.sql("CREATE OR REPLACE TABLE t AS SELECT 5 AS n")
+    lake.sql("INSERT INTO b.t VALUES (6)")
+    [found] = lake.merge_conflicts("b", [shelduck.Resolution("theirs")])
+    assert (found.ours, found.theirs) == ("another table", "a new table")
+    lake.sql("MERGE BRANCH b RESOLVE t USING OURS")
+    assert rows(lake, "t") == [(5,)]
+    assert not lake.check(rows=True).problems

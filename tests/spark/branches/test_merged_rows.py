@@ -282,3 +282,28 @@ def test_rollups_follow_rows_that_both_sides_changed(lake):
     assert merged(lake) == [(1, 10), (3, 3), (3, 30)]
     totals = lake.sql("SELECT k, sum(v) FROM t GROUP BY k ORDER BY k").collect()
     assert totals == [(1, 10), (3, 33)]
+
+
+@pytest.mark.slow
+def test_a_column_that_was_converted_twice_and_one_that_was_undone(lake):
+    run(lake, "CREATE TABLE t (k INT, v STRING, w STRING)", "INSERT INTO t VALUES (1, '1', '1')")
+    run(lake, "CREATE BRANCH b", "ALTER TABLE b.t ALTER COLUMN v TYPE INT USING k + v")
+    run(lake, "ALTER TABLE b.t ALTER COLUMN v TYPE STRING USING concat('v', v)")
+    run(lake, "ALTER TABLE b.t ALTER COLUMN w TYPE INT", "ALTER TABLE t RENAME COLUMN k TO key")
+    lake.undo(lake.jobs()[0].id).wait()
+    run(lake, "INSERT INTO t VALUES (2, '2', '2')")
+    with pytest.raises(shelduck.ShelduckError, match=r"USING k \+ v of v of main\.t is not valid"):
+        lake.merge_branch("b")
+    run(lake, "ALTER TABLE t RENAME COLUMN key TO k", "MERGE BRANCH b")
+    assert merged(lake) == [(1, "v2", "1"), (2, "v4", "2")]
+
+
+@pytest.mark.parametrize("there", ["b.t", "t"])
+def test_a_column_that_one_side_converted_and_the_other_dropped(lake, there):
+    other = "t" if there == "b.t" else "b.t"
+    run(
+        lake, "CREATE TABLE t (k INT, v STRING)", "INSERT INTO t VALUES (1, '1')", "CREATE BRANCH b"
+    )
+    run(lake, f"ALTER TABLE {there} ALTER COLUMN v TYPE INT", f"ALTER TABLE {other} DROP COLUMN v")
+    [(kind, item, was, *now)] = told(lake)
+    assert (kind, item, was, sorted(now)) == ("column", "v", "v varchar", ["", "v int32"])
