@@ -193,7 +193,7 @@ class Program:
 
     def index(self) -> None:
         column = self.pick(["k", "s"])
-        if column in self.state["indexes"]:
+        if self.encrypted or column in self.state["indexes"]:
             return
         self.state["indexes"].add(column)
         name = self.s if column == "s" else "k"

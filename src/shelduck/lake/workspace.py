@@ -29,6 +29,7 @@ from shelduck.lake.staged_objects import (
 from shelduck.lake.state import LakeState
 from shelduck.model.changes.change import AlterTable, Change, DropSchema, RowChange
 from shelduck.model.changes.staged_rows import StagedRows
+from shelduck.model.tables.column_storage import COLUMN_STORAGE, refuse_filters
 from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA, SchemaInfo, Snapshot, TableVersion
@@ -320,6 +321,8 @@ class Workspace:
         )
         with self.reading() as connection:
             made = replace(made, options=read_table_options(connection, made))
+        if COLUMN_STORAGE in made.properties and made.options.encrypted:
+            refuse_filters(made.properties, {}, str(name))
         self._tables[made.id] = StagedTable(None, made)
         return made
 

@@ -252,3 +252,23 @@ def test_encodings_and_doris_properties_in_sql(lake):
     lake.sql("CREATE TABLE k (a INT, b INT) PROPERTIES ('bloom_filter_columns' = 'a')")
     lake.sql("ALTER TABLE k SET ('bloom_filter_columns' = 'a,b')")
     assert [row[2] for row in rows(lake.sql("SHOW INDEXES FROM k"))] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE t ADD INDEX i (name) USING BLOOMFILTER",
+        "CREATE INDEX i ON t (name) USING BLOOMFILTER",
+        "ALTER TABLE t SET TBLPROPERTIES ('shelduck.bloomFilterColumns' = 'name')",
+        "CREATE TABLE u (name STRING) TBLPROPERTIES ('shelduck.bloomFilterColumns' = 'name')",
+    ],
+)
+def test_files_of_an_encrypted_lake_have_no_filters(tmp_path, text):
+    where = f"sqlite:///{tmp_path}/lake.db", f"{tmp_path}/data"
+    with shelduck.connect(*where, encrypted=True) as lake:
+        lake.execute("CREATE TABLE t (name STRING)")
+        lake.execute("ALTER TABLE t ALTER COLUMN name SET ENCODING (PLAIN)")
+        with pytest.raises(Unsupported, match="cannot have Bloom filters: its files are encrypted"):
+            lake.execute(text)
+        assert lake.execute("SHOW INDEX FROM t").rows == []
+        assert [str(name) for name in lake.tables("main")] == ["main.t"]

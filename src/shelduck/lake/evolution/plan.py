@@ -51,7 +51,12 @@ from shelduck.model.changes.schema_change import (
 )
 from shelduck.model.changes.storing import StorageChange, apply_storage
 from shelduck.model.shadows.shadows import Shadow, kept_parts, known_shadow, plan_shadow
-from shelduck.model.tables.column_storage import COLUMN_STORAGE, kept_storage, moved_storage
+from shelduck.model.tables.column_storage import (
+    COLUMN_STORAGE,
+    kept_storage,
+    moved_storage,
+    refuse_filters,
+)
 from shelduck.model.tables.computed import COMPUTED, follow_columns
 from shelduck.model.tables.constraints import CONSTRAINTS, require_kept
 from shelduck.model.tables.lengths import LENGTHS, is_longer, with_lengths
@@ -195,6 +200,8 @@ class _Fold:
             self.after = replace(self.after, properties=properties)
         if COLUMN_STORAGE in self.after.properties:
             properties = kept_storage(self.after.properties, self.after.columns, name)
+            if self.table.options.encrypted:
+                refuse_filters(properties, self.table.properties, name)
             self.after = replace(self.after, properties=properties)
         if self.arrangement is not NO_ARRANGEMENT:
             types = {s.old.id: s.conversion.target for s in self.shadows}

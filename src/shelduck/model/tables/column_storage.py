@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from shelduck.errors import InvalidRequest, NotFound
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.tables.schema import Field, FieldId, Path, Schema, path_text, with_paths
 from shelduck.model.text.names import quote_name, split_name, split_paths
 from shelduck.model.text.stored import LEFT_OUT, Stored, each, record
@@ -160,6 +160,17 @@ def filtered(found: Storage, columns: Schema, path: Path, name: str, table: str)
             f" of {field.type} by one; use SET SORTED BY, or a column of another type"
         )
     return found.put(replace(found.of(field.id), index=name))
+
+
+def refuse_filters(properties: Properties, before: Properties, table: str) -> None:
+    """Raise Unsupported for new filters of a table whose files are encrypted."""
+    known = storage_of(before, table)
+    for one in storage_of(properties, table):
+        if one.index is not None and known.of(one.column).index is None:
+            raise Unsupported(
+                f"{table} cannot have Bloom filters: its files are encrypted, and DuckDB reads no"
+                " encrypted ones; use SET SORTED BY, so that readers skip files by bounds"
+            )
 
 
 def encoded(found: Storage, columns: Schema, path: Path, encoding: Encoding, table: str) -> Storage:
