@@ -218,6 +218,13 @@ def _branched(world: World) -> str:
     return name
 
 
+def _merged(world: World) -> str:
+    name = _branched(world)
+    world.lake.execute(f"INSERT INTO {name}.t SELECT * FROM {name}.t")
+    world.lake.merge_branch(name)
+    return name
+
+
 L: dict[str, Callable[[World], object]] = {
     "Lake.branch": lambda w: w.lake.branch(_branched(w)),
     "Lake.branch_diff": lambda w: w.lake.branch_diff(_branched(w)),
@@ -225,6 +232,7 @@ L: dict[str, Callable[[World], object]] = {
     "Lake.create_branch": _branched,
     "Lake.drop_branch": lambda w: w.lake.drop_branch(_branched(w)),
     "Lake.merge_branch": lambda w: w.lake.merge_branch(_branched(w)),
+    "Lake.undo_merge": lambda w: w.lake.undo_merge(_merged(w)),
     "Lake.merge_conflicts": lambda w: w.lake.merge_conflicts(_branched(w)),
     "Lake.check": lambda w: w.lake.check("t"),
     "Lake.checkpoint": lambda w: w.lake.checkpoint(dry_run=True),

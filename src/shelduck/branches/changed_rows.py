@@ -49,30 +49,36 @@ _LIVES, _IS_NEW, _NEW = "__shelduck_lives", "__shelduck_is_new", "__shelduck_new
 class Side:
     """A table of a merge, and the snapshot since which it is compared.
 
-    ``jobs`` have converted columns of it since, in the order of their snapshots.
+    ``jobs`` have converted columns of it since, in the order of their snapshots. A side that
+    ``goes_back`` is the table as it was at that snapshot, and the next one changed its rows.
     """
 
     unit: UnitOfWork
     table: TableVersion
     since: int
     jobs: tuple[Job, ...] = ()
+    goes_back: bool = False
 
     def events(self) -> DataFrame | None:
         """Return the change feed, with the columns that its parts have; None if nobody knows it.
 
         A conversion cuts it: no part has the columns of both sides of it.
         """
-        found, first, head = [], self.since + 1, self.unit.workspace.base.id
+        found, first = [], self.since + 1
+        head = first if self.goes_back else self.unit.workspace.base.id
         for job in self.jobs:
             assert job.published is not None
             found.append((first, job.published - 1))
             first = job.first_feed
         parts = [(low, high) for low, high in (*found, (first, head)) if low <= high]
         try:
-            frames = [changes_of(self.unit.state, self.table, *part) for part in parts]
+            frames = [
+                changes_of(self.unit.state, self.table, *part) for part in parts or [(head, head)]
+            ]
         except ShelduckError:
             return None
-        return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+        every = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+        return every.where(F.col("_commit_version") > self.since)
 
     @cached_property
     def changed(self) -> Kept | None:
@@ -86,6 +92,8 @@ class Side:
         )
         is_new = F.col("first._change_type") == "insert"
         lives = F.col("last._change_type") != "delete"
+        if self.goes_back:
+            is_new, lives = ~lives, ~is_new
         told = found.select(_ROW, is_new.alias(_IS_NEW), lives.alias(_LIVES))
         return keep(told.where(F.col(_LIVES) | ~F.col(_IS_NEW)))
 

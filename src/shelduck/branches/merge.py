@@ -12,7 +12,7 @@ from shelduck.branches.branch_tables import (
     source_of_branch,
     table_pairs,
 )
-from shelduck.branches.merging import OURS, MergeConflict, Merging, Resolution
+from shelduck.branches.merging import OURS, MergeConflict, Merging, Resolution, refused
 from shelduck.branches.table_merge import LakeHistory, TableMerge, is_changed
 from shelduck.errors import Conflict, NotFound
 from shelduck.keys.verb import KeyVerbs
@@ -45,7 +45,7 @@ def merge_branch(state: LakeState, name: str, resolutions: Sequence[Resolution] 
         merge = BranchMerge(unit, name, resolutions)
         merge.look()
         if merge.conflicts:
-            raise _refused(name, merge.conflicts)
+            raise refused(f"merge branch {name!r}", merge.conflicts)
         return merge
 
     def prepare(unit: UnitOfWork, _lost: Exception | None) -> None:
@@ -58,16 +58,6 @@ def merge_branch(state: LakeState, name: str, resolutions: Sequence[Resolution] 
     message = f"merge branch {schema.text} since snapshot {branch.base}"
     lost = (_Rebased,)
     return carry_out(state, None, lambda _unit: None, message=message, prepare=prepare, lost=lost)
-
-
-def _refused(name: str, conflicts: list[MergeConflict]) -> Conflict:
-    one = conflicts[0]
-    return Conflict(
-        f"cannot merge branch {name!r}: {len(conflicts)} change(s) conflict, such as {one.kind}"
-        f" {one.item} of {one.table}: it was {one.base or 'nothing'}, is now"
-        f" {one.ours or 'nothing'}, and {one.theirs or 'nothing'} on the branch; see"
-        " merge_conflicts, and change one side"
-    )
 
 
 class BranchMerge:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from shelduck.catalog.read.twins import TwinFile
-from shelduck.errors import InvalidRequest
+from shelduck.errors import Conflict, InvalidRequest
 from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.constraints import (
     CONSTRAINTS,
@@ -42,6 +42,17 @@ class MergeConflict:
     base: str
     ours: str
     theirs: str
+
+
+def refused(what: str, conflicts: Sequence[MergeConflict]) -> Conflict:
+    """Return the error for a merge, or its undo, that has conflicts."""
+    one = conflicts[0]
+    return Conflict(
+        f"cannot {what}: {len(conflicts)} change(s) conflict, such as {one.kind}"
+        f" {one.item} of {one.table}: it was {one.base or 'nothing'}, is now"
+        f" {one.ours or 'nothing'}, and {one.theirs or 'nothing'} on the branch; see"
+        " merge_conflicts, and change one side"
+    )
 
 
 OURS, THEIRS = "ours", "theirs"

@@ -56,6 +56,13 @@ class MergeBranch(Statement):
     dry_run: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class UndoMerge(Statement):
+    """UNDO MERGE BRANCH."""
+
+    name: SchemaName
+
+
 def read_create(cursor: Cursor) -> CreateBranch:
     """Read the statement behind ``CREATE BRANCH``."""
     if_not_exists = cursor.accept_if("NOT", "EXISTS")
@@ -154,6 +161,16 @@ def merge_branch(runner: Runner, statement: MergeBranch) -> Result | PlainRows:
     return run(name, statement.resolve)
 
 
+def read_undo(cursor: Cursor) -> UndoMerge:
+    """Read the statement behind ``UNDO MERGE BRANCH``."""
+    return UndoMerge(cursor.schema_name())
+
+
+def undo_merge(runner: Runner, statement: UndoMerge) -> Result:
+    """UNDO MERGE BRANCH."""
+    return BranchVerbs(runner.state, runner.unit).undo_merge(statement.name.schema)
+
+
 OPERATIONS = (
     Operation("CREATE BRANCH", CreateBranch, create_branch, read_create, only_lakes=True),
     Operation("DROP BRANCH", DropBranch, drop_branch, read_drop, only_lakes=True),
@@ -164,4 +181,5 @@ OPERATIONS = (
     ),
     Operation("USE BRANCH", UseBranch, use_branch, read_use, only_lakes=True),
     Operation("MERGE BRANCH", MergeBranch, merge_branch, read_merge, only_lakes=True),
+    Operation("UNDO MERGE BRANCH", UndoMerge, undo_merge, read_undo, only_lakes=True),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -36,6 +36,7 @@ from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.schema import FieldChange, retyped
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.twin import FollowSource, TakeFiles, Twin
+from shelduck.model.tables.writable import Conversion
 
 
 class LakeHistory:
@@ -71,6 +72,10 @@ class LakeHistory:
         """Return the jobs that converted columns of a table after a snapshot, in their order."""
         found = [(j.published or 0, j.id, j) for j in self._jobs if j.table_id == table.id]
         return tuple(job for at, _, job in sorted(found, key=lambda f: f[:2]) if at > base)
+
+    def conversions_of(self, table: TableVersion) -> Iterator[Conversion]:
+        """Yield what jobs of a table have converted."""
+        return (c for job in self.conversions(table, 0) for c in job.work.conversions)
 
 
 def is_changed(history: LakeHistory, table: TableVersion, base: int) -> bool:
@@ -127,8 +132,8 @@ class TableMerge:
         """
         self._base = self._read_base()
         self._require_columns()
-        states = [_plain(t) for t in (self._base, self._ours, self._theirs)]
-        self._table = _with_own(merged_table(self.merging, *states), self._ours)
+        states = [plain_table(t) for t in (self._base, self._ours, self._theirs)]
+        self._table = with_own(merged_table(self.merging, *states), self._ours)
         self._require_rollups_stay()
         self._require_converted()
         self._changed = (self._has_new_rows(self._sides[0]), self._has_new_rows(self._sides[1]))
@@ -191,10 +196,7 @@ class TableMerge:
     def _rebase(self, stay: DataFrame | None) -> None:
         """Stage that the branch gets what happened to the source."""
         workspace, ours, theirs = self._unit.workspace, *self._sides
-        made = _with_own(replace(self._theirs, **_shape(self._table)), self._theirs)
-        if not alteration(self._theirs, made).is_empty:
-            unsafe = retyped(self._theirs.columns, made.columns)
-            workspace.alter_table(alteration(self._theirs, made, unsafe))
+        alter_to(self._unit, self._theirs, replace(self._theirs, **_shape(self._table)))
         give_rows(self._unit, ours, theirs, stay)
         workspace.share(FollowSource(self._theirs, replace(self._twin, base=workspace.base.id)))
 
@@ -235,16 +237,18 @@ class TableMerge:
             )
 
     def _require_converted(self) -> None:
-        """Note columns that one side converted, and the other one dropped."""
+        """Note columns that one side converted, and the other one dropped or took back."""
+        base = self._base.columns
         for side, other in (self._sides, self._sides[::-1]):
-            for c in (c for job in side.jobs for c in job.work.conversions):
-                was, now = (
-                    self._base.columns.by_id(c.column_id),
-                    side.table.columns.by_id(c.shadow_id),
-                )
-                if was is not None and now and other.table.columns.by_id(was.id) is None:
-                    told = (now, None) if side is self._sides[0] else (None, now)
-                    self.merging.refuse("column", was.name, was, *told)
+            there = other.table.columns
+            for c in self._history.conversions_of(side.table):
+                old, now = base.by_id(c.column_id), side.table.columns.by_id(c.shadow_id)
+                is_lost = old is not None and there.by_id(c.column_id) is None
+                is_back = base.by_id(c.shadow_id) is not None and there.by_id(c.column_id)
+                if now is not None and there.by_id(c.shadow_id) is None and (is_lost or is_back):
+                    found = there.by_id(c.column_id)
+                    told = (now, found) if side is self._sides[0] else (found, now)
+                    self.merging.refuse("column", now.name, old or now, *told)
 
     def _require_rules(self) -> None:
         """Note rules of one side that new rows of the other one break."""
@@ -273,9 +277,7 @@ class TableMerge:
     def stage(self) -> None:
         """Stage the table's new columns, and the files and rows that it gets."""
         workspace, files = self._unit.workspace, self._files
-        if self._alters:
-            unsafe = retyped(self._ours.columns, self._table.columns)
-            workspace.alter_table(alteration(self._ours, self._table, unsafe))
+        alter_to(self._unit, self._ours, self._table)
         if self._give is not None:
             self._give()
         taken = files.taken
@@ -301,15 +303,23 @@ class TableMerge:
             self._give()
 
 
-def _plain(table: TableVersion) -> TableVersion:
+def plain_table(table: TableVersion) -> TableVersion:
+    """Return a table with the properties that a copy of it has."""
     return replace(table, properties=copied_properties(table.properties))
 
 
-def _with_own(made: TableVersion, table: TableVersion) -> TableVersion:
+def with_own(made: TableVersion, table: TableVersion) -> TableVersion:
     """Return what a table becomes, with the properties that no copy of it has."""
     own = table.properties.keys() - copied_properties(table.properties).keys()
     kept = {key: table.properties[key] for key in own}
     return replace(made, properties=copied_properties(made.properties) | kept)
+
+
+def alter_to(unit: UnitOfWork, table: TableVersion, made: TableVersion) -> None:
+    """Stage that a table becomes what a merge made, with the properties that no copy has."""
+    found = alteration(table, with_own(made, table), retyped(table.columns, made.columns))
+    if not found.is_empty:
+        unit.workspace.alter_table(found)
 
 
 def _shape(table: TableVersion) -> dict[str, Any]:

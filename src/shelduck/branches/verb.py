@@ -17,6 +17,7 @@ from shelduck.branches.branch_tables import (
 )
 from shelduck.branches.merge import BranchMerge, merge_branch
 from shelduck.branches.merging import MergeConflict, Resolution
+from shelduck.branches.undo_merge import undo_merge
 from shelduck.catalog.read import read
 from shelduck.errors import AlreadyExists, NotFound
 from shelduck.lake.handle import LakeHandle
@@ -114,6 +115,19 @@ class BranchVerbs(LakeHandle, in_parts=True):
         """
         refuse_in_transaction(self._unit, "MERGE BRANCH")
         return merge_branch(self._state, name, resolve)
+
+    def undo_merge(self, name: str) -> Result:
+        """Take back the last merge of a branch, in one commit; rows written since stay.
+
+        The branch keeps what it has, and a later merge does not bring it again.
+
+        Raises:
+            Conflict: somebody has changed a row or a column since that the merge changed, or rows
+                of a table with a key model or a converted column. RESTORE takes back those, too.
+            InvalidRequest: the branch has not been merged since it was made, or since an undo.
+        """
+        refuse_in_transaction(self._unit, "UNDO MERGE BRANCH")
+        return undo_merge(self._state, name)
 
     def merge_conflicts(self, name: str, resolve: Sequence[Resolution] = ()) -> list[MergeConflict]:
         """Return what both sides changed, each in its own way, and no resolution decides.

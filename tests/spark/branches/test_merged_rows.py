@@ -307,3 +307,47 @@ def test_a_column_that_one_side_converted_and_the_other_dropped(lake, there):
     run(lake, f"ALTER TABLE {there} ALTER COLUMN v TYPE INT", f"ALTER TABLE {other} DROP COLUMN v")
     [(kind, item, was, *now)] = told(lake)
     assert (kind, item, was, sorted(now)) == ("column", "v", "v varchar", ["", "v int32"])
+
+
+def test_a_merge_is_undone_and_newer_rows_stay(lake):
+    run(lake, *PLAIN, "CREATE TABLE other (k INT)", "CREATE BRANCH b")
+    with pytest.raises(InvalidRequest, match="branch 'b' has no merge to undo"):
+        lake.undo_merge("b")
+    run(lake, "INSERT INTO b.t VALUES (4, 4)", "DELETE FROM b.t WHERE k = 1")
+    run(lake, "UPDATE b.t SET v = 20 WHERE k = 2", "ALTER TABLE b.t ADD COLUMN more INT DEFAULT 7")
+    run(lake, "CREATE TABLE b.made (k INT)", "INSERT INTO t VALUES (0, 0)", "MERGE BRANCH b")
+    run(lake, "INSERT INTO t VALUES (5, 5, 5)", "UPDATE t SET v = 33 WHERE k = 3")
+    run(lake, "UNDO MERGE BRANCH b")
+    assert merged(lake) == [(0, 0), (1, 1), (2, 2), (3, 33), (5, 5)]
+    assert [name.name for name in lake.tables("main")] == ["other", "t"]
+    with pytest.raises(InvalidRequest, match="has no merge to undo"):
+        lake.undo_merge("b")
+    run(lake, "INSERT INTO b.t VALUES (6, 6, 6)", "MERGE BRANCH b")
+    assert merged(lake) == [(0, 0), (1, 1), (2, 2), (3, 33), (5, 5), (6, 6)]
+
+
+UNDONE = {
+    "UPDATE t SET w = 200 WHERE k = 2": "row rowid 1",
+    "ALTER TABLE t RENAME COLUMN w TO mine": r"column w\.name",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("newer", UNDONE)
+def test_a_merge_stays_if_somebody_changed_what_it_brought(lake, newer):
+    run(lake, *PLAIN, "CREATE BRANCH b", "ALTER TABLE b.t RENAME COLUMN v TO w")
+    run(lake, "UPDATE b.t SET w = 20 WHERE k = 2", "MERGE BRANCH b", newer)
+    with pytest.raises(Conflict, match=f"cannot undo the merge of branch 'b': .*{UNDONE[newer]}"):
+        lake.undo_merge("b")
+
+
+@pytest.mark.slow
+def test_a_converted_column_is_undone_while_nobody_has_written(lake):
+    run(
+        lake, "CREATE TABLE t (k INT, v STRING)", "INSERT INTO t VALUES (1, '1')", "CREATE BRANCH b"
+    )
+    run(lake, "ALTER TABLE b.t ALTER COLUMN v TYPE INT", "INSERT INTO b.t VALUES (2, 2)")
+    run(lake, "MERGE BRANCH b", "UNDO MERGE BRANCH b")
+    assert merged(lake) == [(1, "1")]
+    run(lake, "INSERT INTO b.t VALUES (3, 3)", "INSERT INTO t VALUES (4, 'four')")
+    assert told(lake) == [("column", "v", "v int32", "v varchar", "v int32")]
