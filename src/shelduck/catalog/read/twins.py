@@ -101,8 +101,11 @@ def keeps_rows(connection: sa.Connection, table: TableId, snapshot: int) -> bool
         return True
     if not known.has_positions:
         return False
-    dead = sa.table(inlined_delete_table(table), sa.column("begin_snapshot", BIGINT))
-    query = sa.select(sa.literal(1)).select_from(dead).where(dead.c.begin_snapshot <= snapshot)
+    columns = [sa.column(name, BIGINT) for name in ("file_id", "begin_snapshot")]
+    dead = sa.table(inlined_delete_table(table), *columns)
+    # Positions in files that a rewrite has ended stay for older snapshots.
+    query = sa.select(sa.literal(1)).join_from(dead, _file, _file.c.data_file_id == dead.c.file_id)
+    query = query.where(dead.c.begin_snapshot <= snapshot, visible(_file, snapshot))
     return connection.execute(query.limit(1)).first() is not None
 
 
