@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from shelduck.catalog.read import read
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.read.twins import branches_at, keeps_rows
-from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.errors import Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.files.verb import FlushVerbs
 from shelduck.lake.evolution.arrangement import arrangement_of
 from shelduck.lake.results import TableName
@@ -18,7 +19,7 @@ from shelduck.model.tables.properties import copied_properties
 from shelduck.model.tables.rollup import rollup_of
 from shelduck.model.tables.schema import SchemaId, TableId
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
-from shelduck.model.tables.twin import Branch, twin_of
+from shelduck.model.tables.twin import Branch, Twin, twin_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,24 @@ def table_pairs(
     for number in branch.tables:
         if number not in seen and (ours := workspace.table_of(number)) is not None:
             yield ours, None
+
+
+def twin_as_begun(
+    unit: UnitOfWork, connection: Connection, table: TableVersion, twin: Twin
+) -> TableVersion:
+    """Return a twin as it was when it was made, or merged the last time.
+
+    Raises Conflict if the snapshot has expired.
+    """
+    with suppress(NotFound):
+        at = read.snapshot(connection, version=twin.since)
+        found = read.table_by_id(connection, table.id, at, unit.state.info)
+        if found is not None:
+            return found
+    raise Conflict(
+        f"snapshot {twin.since}, with which a merge compares {table.full_name}, has expired; expire"
+        " snapshots with Shelduck, which keeps it, and merge by INSERT, DELETE or MERGE INTO"
+    )
 
 
 def require_branch(unit: UnitOfWork, name: str, into: str | None = None) -> str:

@@ -42,7 +42,7 @@ from shelduck.write.shadow_rows import add_shadows, require_resolved
 # At most so many rows that conflict are listed, and so many characters of each.
 MOST_LISTED, _CHARACTERS = 100, 200
 _ROW, _TEXT = Origin.ROW_ID, "__shelduck_text"
-_LIVES, _IS_NEW, _NEW = "__shelduck_lives", "__shelduck_is_new", "__shelduck_new_{}"
+LIVES, IS_NEW, _NEW = "__shelduck_lives", "__shelduck_is_new", "__shelduck_new_{}"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,14 @@ class Side:
     goes_back: bool = False
 
     def events(self) -> DataFrame | None:
-        """Return the change feed, with the columns that its parts have; None if nobody knows it.
+        """Return the change feed, with the columns that its parts have; None if nobody knows it."""
+        found = self.parts()
+        if found is None:
+            return None
+        return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), found)
+
+    def parts(self) -> list[DataFrame] | None:
+        """Return the parts of the change feed, each with its columns; None if nobody knows it.
 
         A conversion cuts it: no part has the columns of both sides of it.
         """
@@ -72,17 +79,18 @@ class Side:
             first = job.first_feed
         parts = [(low, high) for low, high in (*found, (first, head)) if low <= high]
         try:
-            frames = [
-                changes_of(self.unit.state, self.table, *part) for part in parts or [(head, head)]
+            return [
+                changes_of(self.unit.state, self.table, *part).where(
+                    F.col("_commit_version") > self.since
+                )
+                for part in parts or [(head, head)]
             ]
         except ShelduckError:
             return None
-        every = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
-        return every.where(F.col("_commit_version") > self.since)
 
     @cached_property
     def changed(self) -> Kept | None:
-        """The ids of rows that came, changed or went: whether they `_LIVES`, and `_IS_NEW`."""
+        """The ids of rows that came, changed or went: whether they `LIVES`, and `IS_NEW`."""
         events = self.events()
         if events is None:
             return None
@@ -94,8 +102,8 @@ class Side:
         lives = F.col("last._change_type") != "delete"
         if self.goes_back:
             is_new, lives = ~lives, ~is_new
-        told = found.select(_ROW, is_new.alias(_IS_NEW), lives.alias(_LIVES))
-        return keep(told.where(F.col(_LIVES) | ~F.col(_IS_NEW)))
+        told = found.select(_ROW, is_new.alias(IS_NEW), lives.alias(LIVES))
+        return keep(told.where(F.col(LIVES) | ~F.col(IS_NEW)))
 
     def rows(self, merged: TableVersion, converted: Sequence[Job] = ()) -> DataFrame:
         """Return the rows with the columns of a merge, followed by their ids.
@@ -154,7 +162,7 @@ class Side:
             return
         rows = self.rows(merged, converted)
         if self.changed is not None:
-            live = self.changed.rows.where(F.col(_LIVES))
+            live = self.changed.rows.where(F.col(LIVES))
             rows = rows.join(shared(live, self.changed.count), _ROW, "left_semi")
         for field in needed:
             count = rows.where(F.col(backticked(field.name)).isNull()).count()
@@ -189,9 +197,9 @@ class RowMerge:
         """
         assert self.ours.changed is not None
         assert self.theirs.changed is not None
-        mine = self.ours.changed.rows.select(_ROW, F.col(_LIVES).alias("mine"))
+        mine = self.ours.changed.rows.select(_ROW, F.col(LIVES).alias("mine"))
         met = mine.join(self.theirs.changed.rows, _ROW)
-        both = keep(met.where(F.col("mine") | F.col(_LIVES)).select(_ROW))
+        both = keep(met.where(F.col("mine") | F.col(LIVES)).select(_ROW))
         if not both.count:
             return None
         ids = shared(both.rows, both.count)
@@ -265,7 +273,7 @@ def give_rows(unit: UnitOfWork, source: Side, target: Side, stay: DataFrame | No
     ids = shared(ids, source.changed.count)
     rows = rows_of(unit, name, writes=True, deletes=True)
     dead = keep(rows.frame(spark, [], ORIGINS).join(ids.select(_ROW), _ROW, "left_semi"))
-    live = ids.where(F.col(_LIVES)).select(_ROW)
+    live = ids.where(F.col(LIVES)).select(_ROW)
     new = keep(source.rows(rows.table, target.jobs).join(live, _ROW, "left_semi"))
     versions = Versions(
         Counts(updated=new.count, deleted=dead.count),
@@ -278,7 +286,7 @@ def give_rows(unit: UnitOfWork, source: Side, target: Side, stay: DataFrame | No
 def delete_changed(unit: UnitOfWork, source: Side, table: TableVersion) -> None:
     """Stage that the rows which a side changed leave another table, in whichever files they are."""
     assert source.changed is not None
-    old = source.changed.rows.where(~F.col(_IS_NEW))
+    old = source.changed.rows.where(~F.col(IS_NEW))
     with temporary_views(unit.state.spark, {"changed": old}) as names:
         verbs = EditVerbs(unit.state, TableName.of(table), unit)
         verbs.delete(f"{_ROW} IN (SELECT {_ROW} FROM {names['changed']})")

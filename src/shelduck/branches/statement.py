@@ -157,8 +157,9 @@ def merge_branch(runner: Runner, statement: MergeBranch) -> Result | PlainRows:
     """MERGE BRANCH, or what it would do."""
     verbs, name = BranchVerbs(runner.state, runner.unit), statement.name.schema
     require_branch(runner.view(), name, statement.into.schema if statement.into else None)
-    run = verbs.branch_diff if statement.dry_run else verbs.merge_branch
-    return run(name, statement.resolve)
+    if statement.dry_run:
+        return verbs.branch_diff(name, resolve=statement.resolve).told
+    return verbs.merge_branch(name, statement.resolve)
 
 
 def read_undo(cursor: Cursor) -> UndoMerge:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
+from shelduck.branches.branch_diff import BranchDiff
 from shelduck.branches.branch_tables import (
     BranchInfo,
     branch_called,
@@ -15,6 +16,7 @@ from shelduck.branches.branch_tables import (
     tables_shared,
     told_branch,
 )
+from shelduck.branches.diff import diff_of
 from shelduck.branches.merge import BranchMerge, merge_branch
 from shelduck.branches.merging import MergeConflict, Resolution
 from shelduck.branches.undo_merge import undo_merge
@@ -22,13 +24,11 @@ from shelduck.catalog.read import read
 from shelduck.errors import AlreadyExists, NotFound
 from shelduck.lake.handle import LakeHandle
 from shelduck.lake.lookup import instant
-from shelduck.lake.results import PlainRows, Result, TableName, Unchanged
+from shelduck.lake.results import Result, TableName, Unchanged
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out, refuse_in_transaction
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.tables.twin import MarkBranch, ShareFiles, counter_of
-
-_COLUMNS = "table string, change string, files bigint, rows bigint, detail string"
 
 
 class BranchVerbs(LakeHandle, in_parts=True):
@@ -136,9 +136,24 @@ class BranchVerbs(LakeHandle, in_parts=True):
         """
         return list(_looked(self._state, name, resolve).conflicts)
 
-    def branch_diff(self, name: str, resolve: Sequence[Resolution] = ()) -> PlainRows:
-        """Return what a merge would do, a row for each table that it changes."""
-        return PlainRows(_COLUMNS, _looked(self._state, name, resolve).rows)
+    def branch_diff(
+        self, name: str, rows: int = 0, resolve: Sequence[Resolution] = ()
+    ) -> BranchDiff:
+        """Return what happened on a branch since its base, and what a merge would refuse; print it.
+
+        The base is the beginning of the branch, or its last merge. The catalog says how columns
+        differ, and often how many rows. For the rest Spark compares row ids if it runs already.
+
+        Args:
+            name: The branch.
+            rows: Also show up to so many rows of each table, at most 1,000; this starts Spark.
+            resolve: As in `merge_branch`; what it decides is no conflict.
+
+        Raises:
+            Conflict: the snapshot of the base has expired, or the source was dropped.
+            NotFound: there is no such branch.
+        """
+        return diff_of(self._state, name, rows, resolve)
 
 
 def create_branch(
