@@ -17,11 +17,14 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 # Options that many commands take, with the same words.
 _SHARED = re.compile(r"^\* `(-c, --catalog|--json|--conf KEY=VALUE)[^`]*`: (.*)\n", re.MULTILINE)
 _HELP = re.compile(r"^\* `--help`: .*\n", re.MULTILINE)
-_USAGE = re.compile(r"\*\*Usage\*\*:\n\n```console\n\$ (.*)\n```\n\n")
-# Without arguments, it is the heading; a list of commands repeats what their sections say.
-_PLAIN = re.compile(r"^`shelduck[^`]* \[OPTIONS\](?: COMMAND \[ARGS\]\.\.\.)?`\n\n", re.MULTILINE)
+# The usage, the words above the arguments and a list of commands repeat what the rest says.
+_USAGE = re.compile(r"\*\*Usage\*\*:\n\n```console\n\$ .*\n```\n\n")
+# All arguments are, unless they say what they are by default.
+_REQUIRED = re.compile(r"(?<=\n)(\* `\w.*)  \[required\]")
+_ABOVE = re.compile(r"\n\*\*(?:Arguments|Options)\*\*:\n(?=\n\*)|\*\*Options\*\*:\n\n*")
+# Each command has its own example, and the shell's completion its own words.
+_OF_ALL = re.compile(r"^(?:Example: .*\n\n|\* `--show-completion`.*\n)", re.MULTILINE)
 _COMMANDS = re.compile(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+\n")
-_EMPTY = re.compile(r"\*\*Options\*\*:\n\n(?!\*)\n*")
 
 
 def page() -> str:
@@ -29,9 +32,9 @@ def page() -> str:
     first, *others = re.split(r"(?=^##+ )", _made(), flags=re.MULTILINE)
     shared = {found[0]: found[1] for text in others for found in _SHARED.findall(text)}
     known = "".join(f"* `{name}`: {means}\n" for name, means in shared.items())
-    return (
-        f"{_short(first)}Many commands take these, and all take `--help`:\n\n{known}\n"
-        + "".join(map(_short, others))
+    above = _short(_OF_ALL.sub("", first))
+    return f"{above}Many commands take these, and all take `--help`:\n\n{known}\n" + "".join(
+        map(_short, others)
     )
 
 
@@ -49,9 +52,9 @@ def _short(section: str) -> str:
     names = [found.split(" ")[0] for found, _ in _SHARED.findall(section)]
     names = [name.rstrip(",") for name in names]
     text = _HELP.sub("", _SHARED.sub("", section))
-    text = _COMMANDS.sub("", _PLAIN.sub("", _USAGE.sub(r"`\1`\n\n", text)))
+    text = _REQUIRED.sub(r"\1", text)
+    text = _ABOVE.sub("", _COMMANDS.sub("", _USAGE.sub("", text)))
     also = f"Also {', '.join(f'`{name}`' for name in names)}.\n\n" if names else ""
-    text = _EMPTY.sub("", text)
     before, mark, examples = text.partition("Example: ")
     return f"{before}{also}{mark}{examples}" if mark else f"{text}{also}"
 

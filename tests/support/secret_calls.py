@@ -408,6 +408,12 @@ COMMANDS: dict[str, Callable[[World], object]] = {
     "shelduck jobs pause": lambda w: w.command("jobs", "pause", "12345", "-c", "prod"),
     "shelduck jobs resume": lambda w: w.command("jobs", "resume", "12345", "-c", "prod"),
     "shelduck jobs undo": lambda w: w.command("jobs", "undo", "12345", "-c", "prod"),
+    "shelduck branch create": lambda w: w.command("branch", "create", w.new_name(), "-c", "prod"),
+    "shelduck branch list": lambda w: w.command("branch", "list", "-c", w.address),
+    "shelduck branch diff": lambda w: w.command("branch", "diff", _branched(w), "-c", "prod"),
+    "shelduck branch conflicts": lambda w: w.command("branch", "conflicts", "none", "-c", "prod"),
+    "shelduck branch merge": lambda w: w.command("branch", "merge", _branched(w), "-c", "prod"),
+    "shelduck branch drop": lambda w: w.command("branch", "drop", _branched(w), "-c", "prod"),
 }
 
 _ARGUMENTS = {

@@ -16,7 +16,14 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 import shelduck
-from shelduck.cli import looks, maintain_command, schema_command, spark_conf_command, sql
+from shelduck.cli import (
+    branch_command,
+    looks,
+    maintain_command,
+    schema_command,
+    spark_conf_command,
+    sql,
+)
 from shelduck.cli.command_options import console
 from shelduck.cli.config import config_file
 from shelduck.errors import ShelduckError
@@ -61,6 +68,7 @@ app.command(epilog=looks.UI_EXAMPLE)(looks.ui)
 app.command(epilog=spark_conf_command.JAR_EXAMPLE)(spark_conf_command.jar)
 app.command(epilog=spark_conf_command.CONF_EXAMPLE)(spark_conf_command.spark_conf)
 app.add_typer(maintain_command.jobs, name="jobs")
+app.add_typer(branch_command.branches, name="branch")
 
 
 def _print_version(is_asked: bool) -> None:
