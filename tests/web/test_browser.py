@@ -53,6 +53,7 @@ PAGES = {
     "partitions": "/tables/7/files",
     "snapshots": "/snapshots",
     "compare": "/snapshots/compare?a=40&b=1500",
+    "branches": "/branches",
     "jobs": "/jobs",
     "plan": "/plan?sql=ALTER+TABLE+events+ALTER+COLUMN+amount+TYPE+STRING",
     "error": "/tables/99",
@@ -79,6 +80,9 @@ def wordy(tmp_path_factory) -> Iterator[str]:
     shown.alter("u", LONG, LONG, shelduck.add_column(f"z{LONG}", "int"))
     shown.files.append("u", [{"id": 1, f"b{LONG}": LONG * 9, f"z{LONG}": None}])
     shown.files.append("u", [{"id": 2, f"b{LONG}": "two  words\nand a line", f"z{LONG}": 2}])
+    shown.lake.execute(f"CREATE BRANCH {LONG}b WITH TABLES (u)")
+    for name in (f"{LONG}b.u", "u"):
+        shown.lake.execute(f"ALTER TABLE {name} RENAME COLUMN b{LONG} TO {name[0]}{LONG}")
     job, _ = shown.begin("u", shelduck.change_type(f"z{LONG}", "string"))
     shown.run(job, 1, 2)
     with serving(shown) as told:
@@ -170,10 +174,19 @@ def test_long_words_fit_a_phone(browser, wordy):
     )
     page = context.new_page()
     page.goto(wordy)
-    lists = ("/", f"/?q={LONG}", "/snapshots", "/snapshots/compare?a=0", "/jobs", "/views/99")
+    lists = (
+        "/",
+        f"/?q={LONG}",
+        "/snapshots",
+        "/snapshots/compare?a=0",
+        "/jobs",
+        "/views/99",
+        "/branches",
+        f"/branches/diff?branch={LONG}b",
+    )
     plans = (f"/plan?sql=ALTER+TABLE+u+DROP+COLUMN+{LONG}", "/plan?sql=ALTER+TABLE+u+REWRITE")
     shown = [a.get_attribute("href") for a in page.locator("#tables th a").all()]
-    assert len(shown) == 4
+    assert len(shown) == 5
     tabs = ("", "?open=all", "/definition", "/moult", "/files", "/rows")
     of_tables = [f"{link}{tab}" for link in shown if "tables" in link for tab in tabs]
     views = [link for link in shown if "views" in link]

@@ -78,6 +78,7 @@ class Side:
             found.append((first, job.published - 1))
             first = job.first_feed
         parts = [(low, high) for low, high in (*found, (first, head)) if low <= high]
+        _ = self.unit.state.spark  # that there is none is not what nobody knows
         try:
             return [
                 changes_of(self.unit.state, self.table, *part).where(

@@ -14,7 +14,7 @@ from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.engine.files.reaching import reach, require_connector
 from shelduck.engine.session import SparkSession, is_stopped, session_for, time_zone
 from shelduck.engine.stores.homes import hide_secrets_in_log
-from shelduck.errors import InvalidRequest
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.lake.leases import Leases
 from shelduck.model.changes.change import CommitInfo
 from shelduck.model.files.storage_settings import StorageSettings
@@ -57,6 +57,8 @@ class LakeState:
     """Whether a bare TIMESTAMP in a declaration has no time zone, as in DuckDB."""
     config: dict[str, str] = field(default_factory=dict)
     """Settings of the session if one is made."""
+    starts_spark: bool = True
+    """Whether a session is made when one is needed."""
     trust_views: bool = False
     """Whether views may run whatever the catalog says; see `require_harmless`."""
     commits: Counter[int] = field(default_factory=Counter)
@@ -79,6 +81,10 @@ class LakeState:
     def spark(self) -> SparkSession:
         """The session that the user passed, otherwise the active one, otherwise a new local one."""
         if self.given_spark is None:
+            if not self.starts_spark:
+                raise Unsupported(
+                    "this needs Spark, which the page does not start; use the command line"
+                )
             self.given_spark = session_for(self.config)
             self.require_spark_reaches(self.given_spark)
         if is_stopped(self.given_spark):

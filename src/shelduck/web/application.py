@@ -32,6 +32,7 @@ from shelduck.errors import (
 from shelduck.lake.state import LakeState
 from shelduck.web.guard import Guard, GuardMiddleware
 from shelduck.web.pages import (
+    branches_page,
     files_page,
     jobs_page,
     lake_page,
@@ -54,6 +55,8 @@ _PAGES: dict[str, Page] = {
     "/snapshots/compare": snapshots_page.compare,
     "/jobs": jobs_page.show,
     "/plan": table_pages.show_plan,
+    "/branches": branches_page.show,
+    "/branches/diff": branches_page.show_diff,
 }
 _STATUS: tuple[tuple[type[ShelduckError], int], ...] = (
     (NotFound, 404),
@@ -108,6 +111,7 @@ def listening(port: int) -> socket.socket:
 
 def make_app(state: LakeState, guard: Guard, rows_from: str | None = None) -> Starlette:
     """Return the application that shows a lake; ``rows_from`` is as in `Site`."""
+    state.starts_spark = False
     parts = b"".join(path.read_bytes() for path in sorted(ASSETS.iterdir()))
     site = Site(state, guard, sha256(parts).hexdigest()[:12], rows_from)
     return Starlette(
