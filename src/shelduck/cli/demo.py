@@ -1,4 +1,4 @@
-"""The demo: changes of millions of rows, and one back, while clients write, read, and look in."""
+"""The demo: changes of millions of rows, and a branch, while clients write, read, and look in."""
 
 from __future__ import annotations
 
@@ -41,10 +41,16 @@ _LOADED = (
     "timestamp_seconds(1767225600 + id % 86400) AS at",
 )
 _LOOK = "SELECT count(*) || ' rows, amount is ' || typeof(any_value(amount)) FROM events"
+_NIGHTS = (
+    "SELECT count(*) || ' rows from NZ, visitor is ' || typeof(any_value(visitor)) FROM events"
+)
+_NIGHTS += " WHERE country = 'NZ'"
 BATCH = 500
 """Rows of one commit of the writer."""
 AMOUNT = Decimal("0.25")
-"""The amount in each row of the writer."""
+"""The amount in each row of the writer, and of the night load."""
+NIGHT = 1000
+"""Rows of the night load into a branch."""
 _DUCKDB = """
 import sys
 from shelduck.catalog.databases.duckdb_view import DuckDBMissing, duckdb_rows
@@ -199,6 +205,7 @@ class _Story:
             job = self._change_heavy(writer, reader)
             self._travel(loaded)
             self._take_back(job)
+            self._branch()
         self._sum_up(writer, reader)
 
     def _load(self) -> int:
@@ -310,19 +317,34 @@ class _Story:
         )
         self.console.print(f"  DuckDB again: {ask_duckdb(self.url, _LOOK)}", highlight=False)
 
+    def _branch(self) -> None:
+        self._title("9. A night load into a branch, checked, and merged while everybody goes on")
+        spent, _ = _timed(lambda: self.lake.create_branch("night"))
+        self.console.print(f"  CREATE BRANCH night: {1000 * spent:.0f} ms, no file copied.")
+        night = self.lake.branch("night").table("events")
+        night.alter(change_type("visitor", "bigint"))
+        columns = ("-id AS visitor", f"'{AMOUNT}' AS amount", "now() AS at", "'NZ' AS country")
+        night.append(self.lake.spark.range(-NIGHT, 0).selectExpr("id", *columns))
+        told = str(self.lake.branch_diff("night"))
+        self.console.print(told, markup=False, highlight=False, soft_wrap=True)
+        spent, _ = _timed(lambda: self.lake.merge_branch("night"))
+        self.console.print(f"  MERGE BRANCH night: {1000 * spent:.0f} ms.", highlight=False)
+        self.console.print(f"  DuckDB now: {ask_duckdb(self.url, _NIGHTS)}", highlight=False)
+
     def _sum_up(self, writer: DemoWriter, reader: Reader) -> None:
         self._title("What happened")
         total = "sum(CAST(amount AS DECIMAL(10,2))) AS total"
         found = self.table.read().selectExpr("count(*) AS n", total).collect()[0]
         text = self.lake.spark.range(self.rows).selectExpr(_LOADED[2])
         paid = text.selectExpr(total).collect()[0].total
-        wanted = paid + Decimal(writer.rows) * AMOUNT
+        wanted = paid + Decimal(writer.rows + NIGHT) * AMOUNT
         grid = Grid("", "")
         for what, number in (
             ("rows loaded", f"{self.rows:,}"),
             ("rows that the writer committed meanwhile", f"{writer.rows:,}"),
+            ("rows merged from the branch", f"{NIGHT:,}"),
             ("rows in the table now", f"{found.n:,}"),
-            ("[bold]writes lost[/]", f"[bold]{self.rows + writer.rows - found.n:,}[/]"),
+            ("[bold]writes lost[/]", f"[bold]{self.rows + writer.rows + NIGHT - found.n:,}[/]"),
             ("sum of all amounts, less what was written", f"{found.total - wanted}"),
             ("commits of the writer", f"{writer.done:,}"),
             ("commits that it made a second time, for newer columns", f"{writer.retries:,}"),
