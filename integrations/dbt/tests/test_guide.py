@@ -5,16 +5,20 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from dbt.adapters.shelduck.connections import Lakes
+from dbt.adapters.shelduck.connections import Lakes, ShelduckCredentials
+from dbt.adapters.spark.connections import SparkConnectionMethod
 from dbt.cli.main import dbtRunner
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 import shelduck
 from tests.support.documents import DOCS, blocks
+from tests.support.oracle import DuckDBOracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,3 +85,39 @@ def test_the_project_of_the_guide_changes_a_type_while_a_reader_reads(here: Path
         assert (job.id, job.state.name) == (1, "FINISHED")
         assert lake.sql("SELECT DISTINCT customer.country AS c FROM orders").collect() == [("NZ",)]
         assert lake.sql("DESCRIBE orders").collect()[0]["comment"] == "the number on the invoice"
+
+
+def test_a_run_of_ci_builds_into_a_branch_that_nobody_else_sees(here: Path) -> None:
+    built(here)
+    for _ in range(2):
+        told = built(here, "--target", "ci", "--vars", "{id_type: bigint, country: true}")
+    assert "main." not in told
+    query = "SELECT typeof(id), count(*), sum(amount) FROM lake.{}.orders GROUP BY 1"
+    with DuckDBOracle(f"sqlite:///{here}/shop.db") as oracle:
+        assert oracle.sql(query.format("main")) == [("VARCHAR", 3, Decimal("22.15"))]
+        assert oracle.sql(query.format("ci")) == [("BIGINT", 3, Decimal("22.15"))]
+        assert oracle.sql("SELECT name FROM lake.ci.customers ORDER BY 1") == [("ada",), ("bo",)]
+    spark = SparkSession.getActiveSession()
+    with shelduck.connect(f"sqlite:///{here}/shop.db", spark=spark) as lake:
+        assert [(b.name, b.source) for b in lake.branches()] == [("ci", "main")]
+        found = {table.table: table for table in lake.branch_diff("ci").tables}
+    assert found["main.orders"].clauses == (
+        "ALTER COLUMN id TYPE int64",
+        "ADD COLUMN customer.country varchar",
+    )
+    assert found["main.by_day"].change == "replaced"
+
+
+def test_a_schema_that_is_no_branch_is_not_built_into(here: Path) -> None:
+    with shelduck.connect("sqlite:///shop.db", "shop-data/") as lake:
+        lake.create_schema("ci")
+    place = ["--project-dir", str(here), "--profiles-dir", str(here), "--target", "ci"]
+    found = dbtRunner().invoke(["build", *place])
+    assert "schema 'ci' already exists" in str(found.exception)
+
+
+def test_a_server_makes_its_branches_itself() -> None:
+    with pytest.raises(DbtRuntimeError, match="`lake_branch` is for the method session"):
+        ShelduckCredentials(
+            method=SparkConnectionMethod.THRIFT, host="h", schema="main", lake_branch="ci"
+        )

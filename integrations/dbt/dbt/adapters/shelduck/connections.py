@@ -30,13 +30,16 @@ class ShelduckCredentials(SparkCredentials):
     With the method ``session``, the default, ``catalog`` is the address of the lake and
     ``data_path`` the folder of its files, as `shelduck.connect` takes them;
     ``server_side_parameters`` are settings of the Spark session. With ``thrift``, the server of
-    ``host`` and ``port`` has the lake.
+    ``host`` and ``port`` has the lake. With ``lake_branch``, models are built into that branch of
+    the ``schema`` of the profile; whoever connects makes it if it is missing.
     """
 
     method: SparkConnectionMethod = SparkConnectionMethod.SESSION
     catalog: str | None = None
     data_path: str | None = None
     lake: str = "lake"
+    lake_branch: str | None = None
+    branch_source: str = ""
 
     def __post_init__(self) -> None:
         if self.method == SparkConnectionMethod.SESSION:
@@ -51,6 +54,14 @@ class ShelduckCredentials(SparkCredentials):
                 f"`catalog` and `data_path` are for the method session; with {self.method}, the"
                 " server has the lake"
             )
+        elif self.lake_branch:
+            raise DbtRuntimeError(
+                f"`lake_branch` is for the method session; with {self.method}, make the branch"
+                " there, and name it as `schema`"
+            )
+        if self.lake_branch and not self.branch_source:
+            # From here on, it is the schema of all models.
+            self.branch_source, self.schema = self.schema, self.lake_branch
         super().__post_init__()
 
     @property
@@ -64,7 +75,7 @@ class ShelduckCredentials(SparkCredentials):
     def _connection_keys(self) -> tuple[str, ...]:
         if self.method == SparkConnectionMethod.SESSION:
             # The address may have a password.
-            return ("method", "data_path", "schema", "lake")
+            return ("method", "data_path", "schema", "lake", "lake_branch")
         return ("method", "host", "port", "schema")
 
 
@@ -78,7 +89,7 @@ class Lakes:
     @classmethod
     def session(cls, wanted: ShelduckCredentials) -> SparkSession:
         """Return a session of its own, in which names without a catalog mean the lake."""
-        key = (wanted.catalog, wanted.data_path, wanted.lake)
+        key = (wanted.catalog, wanted.data_path, wanted.lake, wanted.lake_branch)
         with cls._lock:
             if cls._known != key or cls._spark is None or _is_stopped(cls._spark):
                 cls.leave()
@@ -86,6 +97,9 @@ class Lakes:
                 address = wanted.catalog or ""
                 spark = shelduck.session(address, wanted.data_path, name=wanted.lake, config=config)
                 cls._spark, cls._known = spark, key
+                if wanted.lake_branch:
+                    branch, source = map(_quoted, (wanted.lake_branch, wanted.branch_source))
+                    spark.sql(f"CREATE BRANCH IF NOT EXISTS {branch} FROM {source}")
             # Temporary views and settings of one model are not those of another thread.
             return cls._spark.newSession()
 
@@ -95,6 +109,10 @@ class Lakes:
         if cls._spark is not None and cls._known is not None and not _is_stopped(cls._spark):
             shelduck.detach(cls._spark, cls._known[2])
         cls._spark = cls._known = None
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _is_stopped(spark: SparkSession) -> bool:
