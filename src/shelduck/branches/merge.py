@@ -71,7 +71,6 @@ class BranchMerge:
             raise Conflict(f"the schema that branch {name!r} came from was dropped")
         self._source = source
         self.conflicts: list[MergeConflict] = []
-        self.rows: list[tuple[object, ...]] = []
         self._both: list[TableMerge] = []
         self._fresh: list[tuple[Merging, TableVersion]] = []
         self._dropped: list[TableVersion] = []
@@ -95,7 +94,7 @@ class BranchMerge:
         for step in looked:
             step.look_at_rows()
             if not step.is_empty or step.merging.conflicts:
-                self._add(step.merging, step, self._both, step.told())
+                self._add(step.merging, step, self._both)
 
     def _look(
         self, history: LakeHistory, ours: TableVersion | None, theirs: TableVersion | None
@@ -113,7 +112,7 @@ class BranchMerge:
             if is_changed(history, ours, self._branch.base):
                 self._decide(merging, ours, self._dropped, ("changed", "dropped"))
             else:
-                self._add(merging, ours, self._dropped, (merging.table, "dropped", 0, 0, ""))
+                self._add(merging, ours, self._dropped)
         elif twin is None or is_changed(history, known, twin.since):
             self._fresh.append((merging, known))
 
@@ -123,11 +122,11 @@ class BranchMerge:
         is_taken &= theirs.name.lower() not in {t.name.lower() for t in self._dropped}
         if is_taken and merging.decided() != OURS:
             merging.refuse("table", theirs.name, "", "another table", "a new table")
-            self._add(merging, theirs, self._made, (merging.table, "conflict", 0, 0, ""))
+            self._add(merging, theirs, self._made)
         elif TWIN in theirs.properties:
             self._decide(merging, theirs, self._made, ("dropped", "changed"))
         elif not is_taken:
-            self._add(merging, theirs, self._made, (merging.table, "created", 0, 0, ""))
+            self._add(merging, theirs, self._made)
 
     def _decide(
         self, merging: Merging, table: TableVersion, into: list[TableVersion], done: tuple[str, str]
@@ -137,14 +136,11 @@ class BranchMerge:
         if side is None:
             merging.refuse("table", table.name, "as it was", *done)
         if side != OURS:
-            word = "dropped" if into is self._dropped else "created"
-            word = "conflict" if side is None else word
-            self._add(merging, table, into, (merging.table, word, 0, 0, ""))
+            self._add(merging, table, into)
 
-    def _add(self, merging: Merging, what: T, into: list[T], row: tuple[object, ...]) -> None:
+    def _add(self, merging: Merging, what: T, into: list[T]) -> None:
         self.conflicts += merging.conflicts
         into.append(what)
-        self.rows.append(row)
 
     @property
     def rebases(self) -> bool:
@@ -166,7 +162,7 @@ class BranchMerge:
         for theirs in self._made:
             made = make_beside(self._unit, TableName(self._source.name, theirs.name), theirs)
             workspace.share(ShareFiles(made.id, theirs, is_source=True, counter=made.uuid))
-        if self.rows:
+        if self._both or self._dropped or self._made:
             branch = self._branch
             mark = MarkBranch(self._schema, self._source, branch.base, branch.tables)
             workspace.share(mark)

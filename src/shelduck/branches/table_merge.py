@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
+from shelduck.branches.branch_tables import twin_as_begun
 from shelduck.branches.changed_rows import RowMerge, Side, delete_changed, give_rows
 from shelduck.branches.keyed_rows import KeyedMerge
 from shelduck.branches.merging import (
@@ -26,14 +26,14 @@ from shelduck.catalog.read.read import Connection
 from shelduck.catalog.read.twins import TwinFile, files_by_path
 from shelduck.catalog.running.job_rows import jobs
 from shelduck.engine.session import DataFrame
-from shelduck.errors import Conflict, NotFound, Unsupported
+from shelduck.errors import NotFound, Unsupported
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb, alteration
 from shelduck.model.changes.job import Job
 from shelduck.model.tables.keys import folds
 from shelduck.model.tables.properties import copied_properties
 from shelduck.model.tables.rollup import rollup_names
-from shelduck.model.tables.schema import FieldChange, retyped
+from shelduck.model.tables.schema import retyped
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.twin import FollowSource, TakeFiles, Twin
 from shelduck.model.tables.writable import Conversion
@@ -130,7 +130,7 @@ class TableMerge:
 
         `look_at_rows` goes on without the catalog: Spark may take long, and others wait for it.
         """
-        self._base = self._read_base()
+        self._base = twin_as_begun(self._unit, self._history.connection, self._theirs, self._twin)
         self._require_columns()
         states = [plain_table(t) for t in (self._base, self._ours, self._theirs)]
         self._table = with_own(merged_table(self.merging, *states), self._ours)
@@ -208,19 +208,6 @@ class TableMerge:
         verbs = self._history.changes(side.table, side.since)
         return bool(verbs & (INSERTS | DELETES) or side.jobs)
 
-    def _read_base(self) -> TableVersion:
-        """Return the twin as it was when it was made, or merged the last time."""
-        theirs, since = self._theirs, self._twin.since
-        with suppress(NotFound):
-            at = read.snapshot(self._history.connection, version=since)
-            found = read.table_by_id(self._history.connection, theirs.id, at, self._unit.state.info)
-            if found is not None:
-                return found
-        raise Conflict(
-            f"snapshot {since}, with which a merge compares {theirs.full_name}, has expired; expire"
-            " snapshots with Shelduck, which keeps it, and merge by INSERT, DELETE or MERGE INTO"
-        )
-
     def _require_columns(self) -> None:
         known = {n for t in (self._base, self._ours, self._theirs) for n in t.columns.names}
         for each in self.merging.resolutions:
@@ -265,14 +252,6 @@ class TableMerge:
             for job in side.jobs[:1]:
                 told = f"both have new rows; converted {where}"
                 self.merging.refuse("table", f"job {job.id}", "", told, "")
-
-    def told(self) -> tuple[object, ...]:
-        """Return the row of `BranchVerbs.branch_diff`."""
-        changed = alteration(self._ours, self._table).changed
-        detail = ", ".join(map(_word_of, changed))
-        rows = sum(file.rows for file in self._files.taken)
-        word = "conflict" if self.merging.conflicts else "merged"
-        return (self._ours.full_name, word, len(self._files.taken), rows, detail)
 
     def stage(self) -> None:
         """Stage the table's new columns, and the files and rows that it gets."""
@@ -330,10 +309,3 @@ def _shape(table: TableVersion) -> dict[str, Any]:
 
 def _told_of(is_ours: bool, wrong: str) -> tuple[str, str]:
     return (wrong, "a rule") if is_ours else ("a rule", wrong)
-
-
-def _word_of(change: FieldChange) -> str:
-    before, after = change.before, change.after
-    if before is None:
-        return f"add {after.field.name}" if after is not None else ""
-    return f"drop {before.field.name}" if after is None else f"change {before.field.name}"
