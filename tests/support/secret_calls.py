@@ -472,6 +472,8 @@ PAGES: dict[str, Callable[[World], object]] = {
     "page /snapshots/compare": lambda w: w.get("/snapshots/compare?first=1&second=2"),
     "page /jobs": lambda w: w.get("/jobs"),
     "page /plan": lambda w: w.get("/plan"),
+    "page /branches": lambda w: w.get("/branches"),
+    "page /branches/diff": lambda w: w.get(f"/branches/diff?branch={_branched(w)}"),
 }
 CALLED = (
     *("snapshots", "table_info", "current_snapshot", "last_committed_snapshot", "settings"),
