@@ -52,7 +52,7 @@ from shelduck.model.types.data_types import Primitive
 
 _OF_FILES = (tables.file_column_stats, tables.file_variant_stats, tables.file_partition_value)
 _tag = tables.tag.c
-_TWINS = sa.select(_tag.value).where(_tag.key == TWIN)
+_TWINS = sa.select(_tag.object_id, _tag.value).where(_tag.key == TWIN)
 
 _INDEXES = {
     "shelduck_ix_path_of_data_file": tables.data_file,
@@ -313,17 +313,22 @@ def _renumber(draft: Draft, source: sa.Table, number: int, own: int, changed: Ch
 
 
 def _next_block(draft: Draft, root: TableId, source: TableVersion) -> int:
-    """Return the number of a block that no table of a family has, and no id of ``source`` is in."""
-    texts = draft.connection.execute(_TWINS).scalars()
-    family = [t.block for text in texts if (t := read_twin(text)).root == root]
+    """Return the number of a block that no table of a family has, and no id of one is in.
+
+    A merge gives a table another block, which the tag of its twin does not tell.
+    """
+    twins = [(n, read_twin(text)) for n, text in draft.connection.execute(_TWINS)]
+    blocks = {number: twin.block for number, twin in twins if twin.root == root}
+    family = {root, source.id, *blocks}
     total, column = tables.table_stats.c, tables.column.c
-    rows = sa.select(or_null(sa.func.max(total.next_row_id))).where(total.table_id == source.id)
-    columns = sa.select(or_null(sa.func.max(column.column_id))).where(column.table_id == source.id)
+    rows = sa.select(or_null(sa.func.max(total.next_row_id))).where(total.table_id.in_(family))
+    columns = sa.select(or_null(sa.func.max(column.column_id)))
+    columns = columns.where(column.table_id.in_(family))
     used = (
         (draft.connection.execute(rows).scalar() or 0) // ROWS_OF_BLOCK,
         (draft.connection.execute(columns).scalar() or 0) // COLUMNS_OF_BLOCK,
     )
-    block = 1 + max(0, *family, *used)
+    block = 1 + max(0, *blocks.values(), *used)
     if block > LAST_BLOCK:
         raise Unsupported(
             f"{source.full_name} has had {LAST_BLOCK} branches and merges, and no ids are left for"
