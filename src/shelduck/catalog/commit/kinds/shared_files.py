@@ -119,7 +119,9 @@ def _share(draft: Draft, table: TableId, change: ShareFiles) -> None:
     _require_only_files(draft, source, at)
     files, deletes = draft.format.table(tables.data_file), draft.format.table(tables.delete_file)
     seen = sa.and_(files.c.table_id == source.id, visible(files, at))
-    dead = sa.and_(deletes.c.table_id == source.id, visible(deletes, at))
+    # DuckDB lets the delete file of a file stay that it ends.
+    there = deletes.c.data_file_id.in_(sa.select(files.c.data_file_id).where(seen))
+    dead = sa.and_(deletes.c.table_id == source.id, visible(deletes, at), there)
     shift = _shift(draft, (files.c.data_file_id, seen), (deletes.c.delete_file_id, dead))
     if shift is not None:
         _copy_files(draft, table, source, seen, shift)
