@@ -19,7 +19,7 @@ from shelduck.model.tables.properties import copied_properties
 from shelduck.model.tables.rollup import rollup_of
 from shelduck.model.tables.schema import SchemaId, TableId
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
-from shelduck.model.tables.twin import Branch, Twin, twin_of
+from shelduck.model.tables.twin import Branch, Twin, branched_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def table_pairs(
     theirs = [t for t in theirs if rollup_of(t) is None]
     seen: set[TableId] = set()
     for table in theirs:
-        twin = twin_of(table.properties, table.full_name)
+        twin = branched_from(table)
         ours = None if twin is None else workspace.table_of(twin.source)
         if twin is not None:
             seen.add(twin.source)

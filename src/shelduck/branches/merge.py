@@ -21,7 +21,7 @@ from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out, carry_out_anew
 from shelduck.model.tables.keys import folds
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.twin import TWIN, MarkBranch, ShareFiles, twin_of
+from shelduck.model.tables.twin import MarkBranch, ShareFiles, branched_from
 
 T = TypeVar("T")
 
@@ -103,7 +103,7 @@ class BranchMerge:
         assert known is not None
         about = [one for one in self._resolutions if one.is_about(known.name)]
         merging = Merging(str(TableName(self._source.name, known.name)), about)
-        twin = None if theirs is None else twin_of(theirs.properties, theirs.full_name)
+        twin = None if theirs is None else branched_from(theirs)
         if ours is not None and theirs is not None:
             assert twin is not None
             self._both.append(TableMerge(history, self._unit, (ours, theirs), twin, about))
@@ -123,7 +123,7 @@ class BranchMerge:
         if is_taken and merging.decided() != OURS:
             merging.refuse("table", theirs.name, "", "another table", "a new table")
             self._add(merging, theirs, self._made)
-        elif TWIN in theirs.properties:
+        elif branched_from(theirs) is not None:
             self._decide(merging, theirs, self._made, ("dropped", "changed"))
         elif not is_taken:
             self._add(merging, theirs, self._made)

@@ -65,6 +65,15 @@ def twin_of(properties: Mapping[str, str], table: str) -> Twin | None:
     return None if text is None else _TWIN.read(text, table)
 
 
+def branched_from(table: TableVersion) -> Twin | None:
+    """Return what a table of a branch comes from, None for a clone, which merges with nothing.
+
+    A clone counts its identity numbers alone.
+    """
+    twin = twin_of(table.properties, table.full_name)
+    return twin if twin is not None and twin.counter else None
+
+
 def counter_of(table: TableVersion) -> str:
     """Return the UUID of the table whose identity numbers a table takes: its own, or another."""
     twin = twin_of(table.properties, table.full_name)

@@ -136,6 +136,7 @@ def _share(draft: Draft, table: TableId, change: ShareFiles) -> None:
     ids = (table, table, draft.id) if change.is_source else (root, source.id, at)
     twin = source.id if change.is_source else table
     made = Twin(*ids, since=draft.id, block=block, counter=change.counter)
+    draft.end(tables.tag, object_id=[twin], key=[TWIN])
     draft.begin(tag_rows(twin, {TWIN: twin_text(made)}))
     _reserve(draft, table, block)
     draft.has_stats_change = True
