@@ -6,7 +6,6 @@ import pytest
 
 import shelduck
 from shelduck import Unsupported
-from tests.catalog.test_branches import tell
 from tests.spark.alter.test_copied_tables import STATES
 from tests.support.oracle import DuckDBOracle
 
@@ -199,16 +198,6 @@ def test_rows_of_one_file_merge_by_their_ids(lake):
     lake.merge_branch("b")
     assert rows(lake, "t") == [(2, 20), (4, 40), (6, 60), (7, 7), (9, 9)]
     assert not lake.check(rows=True).problems
-
-
-@pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(n, marks=pytest.mark.slow) for n in range(3, 30))]
-)
-def test_a_program_with_spark_is_as_its_model(lake, seed):
-    lake.set_option("data_inlining_row_limit", 0)
-    with DuckDBOracle(lake._state.store.where) as duck:
-        program = tell(lake, duck, seed)
-    assert not program.refused or program.compacted
 
 
 def test_a_table_that_was_made_anew_on_a_branch_replaces_that_of_the_source(lake):
