@@ -9,13 +9,15 @@ from tests.support.branch_program import COLUMNS, FILES, ROWS, TABLES, Program, 
 from tests.support.lengths import turns
 from tests.support.oracle import DuckDBOracle
 
-PROGRAMS, FAST = range(3, 400), range(3)
+PROGRAMS, FAST = range(4, 400), range(4)
 # In an odd program the catalog itself keeps small writes.
 INLINED = 10
 
 
 class SparkProgram(Program):
     """A story in which Spark writes where the other one has files and commits only."""
+
+    inlines = False
 
     def insert_by_shelduck(self, side, column, keys):
         names = "id" if column is None else f"id, {side.columns[column]}"
@@ -53,14 +55,11 @@ class InliningProgram(SparkProgram):
         self.duck.execute("CALL ducklake_flush_inlined_data('lake')")
 
 
-SparkProgram.inlines = False
-
-
 @pytest.mark.parametrize(
     "seed",
     [
         *FAST,
-        *(pytest.param(n, marks=pytest.mark.slow) for some in turns(PROGRAMS, 30) for n in some),
+        *(pytest.param(n, marks=pytest.mark.slow) for some in turns(PROGRAMS, 20) for n in some),
     ],
 )
 def test_a_program_with_spark_is_as_its_model(spark, sqlite_url, data_path, seed):
