@@ -224,6 +224,20 @@ def test_a_branch_has_no_delete_files_of_files_that_ended(lake, duck):
     assert not lake.check().problems
 
 
+def test_a_merge_keeps_deletes_that_the_source_had_before_the_last_merge(lake, duck, monkeypatch):
+    monkeypatch.setattr("shelduck.branches.merge._Step._compare_rows", lambda _: None)
+    duck.execute("CREATE TABLE t (id INT)")
+    duck.execute("INSERT INTO t VALUES (1), (2), (3)")
+    lake.create_branch("b")
+    duck.execute("DELETE FROM t WHERE id = 1")
+    duck.execute("ALTER TABLE b.t ADD COLUMN x INT")
+    lake.merge_branch("b")
+    duck.execute("DELETE FROM b.t WHERE id = 2")
+    [found] = lake.merge_conflicts("b")
+    assert found.kind == "file"
+    assert sorted(duck.sql("SELECT id FROM t")) == [(2,), (3,)]
+
+
 def test_a_block_of_ids_that_a_merge_gave_is_not_given_again(lake, duck):
     duck.execute("CREATE TABLE t (id INT)")
     lake.create_branch("a")

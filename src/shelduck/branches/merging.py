@@ -314,7 +314,8 @@ def merged_files(
         if other[0] == other[1]:
             continue
         known, now = ours[1].get(path), theirs[1].get(path)
-        if mine[0] != mine[1] or known is None:
+        # What stood still since the base may have been another one then, too.
+        if known is None or mine[1] != other[0]:
             if known is None or now is None or mine[1] != other[1]:
                 merging.refuse("file", path, other[0], mine[1], other[1])
         elif now is None:
