@@ -102,6 +102,8 @@ def merged(base, ours, theirs):
 class Program:
     """A story of `main.t` and its branches."""
 
+    inlines = False
+
     def __init__(self, lake, duck, seed, acts=ROWS + COLUMNS + FILES):
         self.lake, self.duck, self.draw = lake, duck, random.Random(seed)
         self.acts = acts
@@ -190,7 +192,8 @@ class Program:
         if listed is not None:
             assert "conflict" not in {row[1] for row in listed}
         if wanted.rows != source.rows or wanted.columns != source.columns:
-            assert listed is None or source.name in {row[0] for row in listed}
+            # Rows of the catalog are looked at when a merge has put them into files.
+            assert self.inlines or listed is None or source.name in {row[0] for row in listed}
             self.changed(wanted)
         wanted.table = source.table
         self.sides[source.schema] = wanted
@@ -218,18 +221,21 @@ class Program:
             self.sides[source.schema] = made
         else:
             assert side.changes == base.changes
+            self.merge_clones(name)
             return
         self.settled(name)
 
+    def merge_clones(self, name):
+        known = {clone.name for clone in self.clones}
+        new = [clone.copied(self.sources[name]) for clone in self.clones if clone.schema == name]
+        self.clones += [clone for clone in new if clone.name not in known]
+
     def settled(self, name):
         source = self.sources[name]
+        self.merge_clones(name)
         self.bases[name] = self.sides[name].copied("base")
         if source in self.sides:
             self.bases[name].began = self.sides[source].changes
-        known = {clone.name for clone in self.clones}
-        new = [clone for clone in self.clones if clone.schema == name]
-        new = [clone.copied(source) for clone in new]
-        self.clones += [clone for clone in new if clone.name not in known]
         self.expired.discard(name)
         if self.draw.random() < 0.3:
             self.unchanged(name)
@@ -426,8 +432,8 @@ class Program:
         name = f"t{self.fresh()}"
         run = self.one_of(self.duck.execute, self.lake.execute)
         run(f"ALTER TABLE {side.name} RENAME TO {name}")
+        # A merge takes no names of tables.
         side.table = name
-        self.changed(side)
 
     def clone(self, side):
         name = f"clone_{self.fresh()}"

@@ -17,8 +17,6 @@ INLINED = 10
 class SparkProgram(Program):
     """A story in which Spark writes where the other one has files and commits only."""
 
-    inlines = False
-
     def insert_by_shelduck(self, side, column, keys):
         names = "id" if column is None else f"id, {side.columns[column]}"
         values = ", ".join(f"({k})" if column is None else f"({k}, {k})" for k in keys)
