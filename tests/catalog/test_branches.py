@@ -224,6 +224,16 @@ def test_a_branch_has_no_delete_files_of_files_that_ended(lake, duck):
     assert not lake.check().problems
 
 
+def test_positions_of_files_that_ended_are_no_rows_to_flush(lake_url, data_path):
+    with shelduck.connect(lake_url, data_path) as lake, DuckDBOracle(lake_url) as duck:
+        duck.execute("CREATE TABLE t (id INT)")
+        duck.execute("INSERT INTO t SELECT * FROM range(100)")
+        duck.execute("DELETE FROM t WHERE id = 1")
+        duck.execute("CALL ducklake_rewrite_data_files('lake', 't', delete_threshold => 0.001)")
+        lake.create_branch("b")
+        assert duck.sql("SELECT count(*) FROM b.t") == [(99,)]
+
+
 def test_a_merge_keeps_deletes_that_the_source_had_before_the_last_merge(lake, duck, monkeypatch):
     monkeypatch.setattr("shelduck.branches.merge._Step._compare_rows", lambda _: None)
     duck.execute("CREATE TABLE t (id INT)")

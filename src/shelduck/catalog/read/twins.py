@@ -10,10 +10,15 @@ import sqlalchemy as sa
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read.holdings import holdings_of
 from shelduck.catalog.read.inlined_rows import is_shown, tables_with_rows
-from shelduck.catalog.read.queries import deletes_of_file, inlined_delete_table, live, visible
+from shelduck.catalog.read.queries import (
+    deletes_of_file,
+    inlined_delete_table,
+    inlined_deletes,
+    live,
+    visible,
+)
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
-from shelduck.ducklake.column_types import BIGINT
 from shelduck.model.tables.schema import SchemaId, TableId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.twin import BRANCH, TWIN, Branch, branch_of, read_twin
@@ -101,9 +106,8 @@ def keeps_rows(connection: sa.Connection, table: TableId, snapshot: int) -> bool
         return True
     if not known.has_positions:
         return False
-    columns = [sa.column(name, BIGINT) for name in ("file_id", "begin_snapshot")]
-    dead = sa.table(inlined_delete_table(table), *columns)
-    # Positions in files that a rewrite has ended stay for older snapshots.
+    # Those of files that have ended may stay.
+    dead = inlined_deletes(inlined_delete_table(table))
     query = sa.select(sa.literal(1)).join_from(dead, _file, _file.c.data_file_id == dead.c.file_id)
     query = query.where(dead.c.begin_snapshot <= snapshot, visible(_file, snapshot))
     return connection.execute(query.limit(1)).first() is not None
