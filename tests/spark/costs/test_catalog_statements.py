@@ -89,6 +89,27 @@ def test_rows_are_written_with_few_statements(lake, costs, spark, more):
     within("statements.update", update.statements - more)
 
 
+@pytest.mark.databases("sqlite", "postgres")
+def test_a_table_with_ten_branches_takes_no_more_statements(lake, costs, spark):
+    lake.sql("CREATE TABLE t (id BIGINT, v STRING)")
+    table, found = lake.table("t"), []
+    for number in range(4):
+        for branch in range(10) if number == 2 else ():
+            lake.create_branch(f"b{branch}")
+        first = 100 * len(found)
+        with costs() as append:
+            table.append(rows(spark, first))
+        with costs() as read:
+            assert table.read().where("id = 7").count() == 1
+        with costs() as delete:
+            table.delete(f"id = {first + 8}")
+        with costs() as add:
+            lake.sql(f"ALTER TABLE t ADD COLUMN c{first} INT")
+        found.append([append, read, delete, add])
+    # The first round after a change of the lake tells the process what it keeps.
+    assert found[3] == found[1]
+
+
 def test_a_small_load_by_key_asks_no_more_after_others(lake, costs, spark, more):
     lake.sql("CREATE TABLE t (id BIGINT, v STRING) UNIQUE KEY (id)")
     lake.table("t").append(rows(spark))
