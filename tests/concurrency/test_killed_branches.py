@@ -144,7 +144,7 @@ def test_killed_at_any_change_it_did_nothing(statement, killing):
     killing.assert_all_is_there(statement)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_killed_around_its_commit_it_did_nothing_or_all(statement, killing):
     assert killing.kill(statement, "before")
