@@ -17,6 +17,7 @@ from benchmarks import (
     alter,
     append,
     attach,
+    branches,
     commits,
     compaction,
     inlined,
@@ -56,6 +57,7 @@ BENCHMARKS = {
     "compaction": compaction.run,
     "jobs": jobs.run,
     "moult": moult.run,
+    "branches": branches.run,
     "undo": undo.run,
     "refused": refused.run,
     "proven": proven.run,
@@ -77,7 +79,7 @@ BENCHMARKS = {
 # Of these the page has targets only.
 BRIEF = (
     *("attach", "rows", "compaction", "refused", "proven", "storage", "keys", "loads", "inlined"),
-    *("together", "processes", "sealed", "statements", "ui", "wide", "long"),
+    *("together", "processes", "sealed", "statements", "ui", "wide", "long", "branches"),
 )
 # They need Spark 4.1 and JARs, so they run when they are named: `make bench-peers`.
 NAMED = ("peers", "more")
