@@ -1,5 +1,6 @@
 """Run seeds: ``SEED`` with its trace, ``FIRST LAST``, or ``--with FAULT FIRST LAST``.
 
+``--branches`` before one of the first two adds a client who branches and merges.
 Several such commands may follow each other, with a comma between them.
 """
 
@@ -29,6 +30,8 @@ def main(arguments: list[str]) -> int:
 
 def _do(arguments: list[str]) -> int:
     with bench() as runs:
+        if arguments[0] == "--branches":
+            runs.branches, arguments = True, arguments[1:]
         if arguments[0] == "--with":
             names = FAULTS if arguments[1] == "all" else [arguments[1]]
             seeds = range(int(arguments[2]), int(arguments[3]) + 1)

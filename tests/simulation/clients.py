@@ -115,10 +115,39 @@ class Client:
         with self._asking(write, "added"):
             append(self._state, None, _T, self._rows(write), Manner())
 
-    def _rows(self, write: Write) -> Rows:
+    def branch(self) -> None:
+        """Add rows on a branch, delete others there, and merge it; the name is of this order."""
+        random, ledger = self.simulation.world.random, self.simulation.ledger
+        name = f"b{len(ledger.writes)}"
+        deleted = random.choice(ledger.deletable() or [None])
+        if random.random() < 0.5:
+            deleted = None
+        write = ledger.begin(("t",), random.randint(1, 3))
+        with self._asking(write, "added"):
+            if deleted is None:
+                self._merged(name, write, None)
+            else:
+                with self._asking(deleted, "deleted"):
+                    self._merged(name, write, deleted)
+        self.lake.drop_branch(name)
+
+    def _merged(self, name: str, write: Write, deleted: Write | None) -> None:
+        process = self.simulation.process
+        self.lake.create_branch(name, tables=["t"])
+        process.is_on_branch = True
+        try:
+            rows = self._rows(write, f"{name}.t")
+            append(self._state, None, TableName(name, "t"), rows, Manner())
+            if deleted is not None:
+                self.lake.table(f"{name}.t").delete(f"op = {deleted.number}")
+        finally:
+            process.is_on_branch = False
+        self.lake.merge_branch(name)
+
+    def _rows(self, write: Write, table: str = "t") -> Rows:
         made = [row_of(write.number, n) for n in range(write.rows)]
         # Whoever appends looks at the type of the column.
-        kind = self.lake.table("t").columns
+        kind = self.lake.table(table).columns
         text = next(c for c in kind if c.name == "v").type
         if "varchar" in str(text).lower() or "string" in str(text).lower():
             # As a number, such a text loses its zeros.

@@ -204,10 +204,10 @@ class StandInSpark:
         return DeadRows(len(gone), made, takes_inlined=bool(file.inlined_deletes))
 
     def write_deaths(
-        self, directory: str, path: str, _data: str, deaths: dict[int, int]
+        self, table: TableVersion, path: str, _data: str, deaths: dict[int, int]
     ) -> NewDeleteFile:
         """Take the place of `write_deaths`: a delete file with the snapshots of its positions."""
-        size = self._put(directory + path, StandIn(dead=dict(deaths)))
+        size = self._put(table.path + path, StandIn(dead=dict(deaths)))
         return NewDeleteFile(path, len(deaths), size, 40, min(deaths.values()))
 
     def deaths_in(self, path: str, begin: int) -> dict[int, int]:

@@ -32,7 +32,8 @@ WHERE table_id = ? AND begin_snapshot <= ? AND (end_snapshot IS NULL OR end_snap
 _TABLES = """
 SELECT t.table_name, t.table_id, s.path || t.path FROM ducklake_table t
 JOIN ducklake_schema s ON s.schema_id = t.schema_id
-WHERE t.begin_snapshot <= ? AND (t.end_snapshot IS NULL OR t.end_snapshot > ?)"""
+WHERE s.schema_name = 'main'
+AND t.begin_snapshot <= ? AND (t.end_snapshot IS NULL OR t.end_snapshot > ?)"""
 _NAMED = """
 SELECT s.path || t.path || f.path, f.file_size_bytes FROM (
   SELECT table_id, path, file_size_bytes FROM ducklake_data_file
@@ -42,12 +43,13 @@ JOIN ducklake_schema s ON s.schema_id = t.schema_id"""
 _ROLLUPS = """
 SELECT value FROM ducklake_tag WHERE object_id = ? AND key = 'shelduck.rollups'
 AND begin_snapshot <= ? AND (end_snapshot IS NULL OR end_snapshot > ?)"""
+_OF_MAIN = "t.schema_id = (SELECT schema_id FROM ducklake_schema WHERE schema_name = 'main')"
 _WAITING = ("PENDING", "WAITING_TXN")
 _OPEN = (*_WAITING, "RUNNING")
 _BASE, _ROLLUP = "t", "t$r"
-_SHOWN = """
+_SHOWN = f"""
 SELECT column_id FROM ducklake_column c JOIN ducklake_table t ON t.table_id = c.table_id
-WHERE t.table_name = 't' AND c.column_name = 'v'
+WHERE t.table_name = 't' AND c.column_name = 'v' AND {_OF_MAIN}
 AND c.begin_snapshot <= ? AND (c.end_snapshot IS NULL OR c.end_snapshot > ?)"""
 
 
@@ -230,7 +232,9 @@ class Invariants:
         )
         is_fresh = settled is not None and not self._touched(settled, head, {base, ids[_ROLLUP]})
         # A DELETE that chose its rows before the rollup was listed leaves it to the next write.
-        if self._is_fresh and not is_fresh and not self._deletes(head, base):
+        # A merge of a branch leaves it as well.
+        is_left = self._deletes(head, base) or self._merges(head)
+        if self._is_fresh and not is_fresh and not is_left:
             raise Violation(f"the rollup is stale since snapshot {head}")
         self._is_fresh = is_fresh
         if not is_fresh:
@@ -249,6 +253,10 @@ class Invariants:
         query = "SELECT changes_made FROM ducklake_snapshot_changes WHERE snapshot_id = ?"
         made = self._one(query, head).split(",")
         return bool({f"deleted_from_table:{table}", f"inlined_delete:{table}"} & {*made})
+
+    def _merges(self, head: int) -> bool:
+        query = "SELECT 1 FROM ducklake_tag WHERE key = 'shelduck.branch' AND begin_snapshot = ?"
+        return self._one(query, head) is not None
 
     def _touched(self, since: int, head: int, tables: set[int]) -> bool:
         query = (
@@ -286,6 +294,7 @@ class Invariants:
         query = (
             "SELECT count(DISTINCT column_id) FROM ducklake_column c JOIN ducklake_table t"
             " ON t.table_id = c.table_id WHERE t.table_name = 't' AND c.column_name = 'v'"
+            f" AND {_OF_MAIN}"
             " AND (c.end_snapshot IS NULL OR c.begin_snapshot < c.end_snapshot)"
         )
         shown = self._one(query)
@@ -297,6 +306,7 @@ class Invariants:
         query = (
             "SELECT d.path FROM ducklake_data_file d JOIN ducklake_table t ON"
             " t.table_id = d.table_id WHERE t.table_name = 't' AND t.end_snapshot IS NULL"
+            f" AND {_OF_MAIN}"
             " AND d.end_snapshot IS NULL AND d.begin_snapshot < ?"
         )
         early = self._one(query, head)
@@ -309,6 +319,8 @@ class Invariants:
         there = self._simulation.files.files
         for process in self._simulation.world.processes:
             if process.is_dead or process.is_late or not process.is_registered:
+                continue
+            if process.is_on_branch:
                 continue
             for path in process.writes & there.keys() - {f"lake/{p}" for p in self._named}:
                 rows = there[path].content.rows

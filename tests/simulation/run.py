@@ -92,6 +92,8 @@ class Simulation:
     slots: list[Slot]
     migrates: bool = False
     """Whether somebody migrates the lake to DuckLake 1.1 among other things."""
+    branches: bool = False
+    """Whether somebody makes branches of the table, and merges and drops them."""
     is_on: bool = False
     told: Counter[str] = field(default_factory=Counter)
     """How often what was done ended in which way."""
@@ -178,7 +180,9 @@ class Simulation:
 
     def _client(self, number: int) -> Client:
         draw = self.world.random
-        if number == 1:
+        if number == 0 and self.branches:
+            orders = [draw.choice(("branch", "branch", "append")) for _ in range(4)]
+        elif number == 1:
             orders = [*draw.choice(_STORIES)]
         elif number == 3 and draw.random() < _CLEANERS:
             orders = ["remove_orphans"] * 8
@@ -226,6 +230,8 @@ class Bench:
         self._templates: list[Simulation] = []
         self.migrates = True
         """Whether some of the seeds migrate the lake."""
+        self.branches = False
+        """Whether all of the seeds make and merge branches."""
 
     def make(self) -> None:
         """Make the lakes of which runs get copies; the stand-ins must be in place."""
@@ -254,7 +260,9 @@ class Bench:
             slot.store.use(FORMATS[template.info.version])
         shutil.copyfile(self._template(template), self._path)
         migrates = self.migrates and seed % 3 == _MIGRATES
-        self._current = Simulation(seed, template.info, str(self._path), self._slots, migrates)
+        self._current = Simulation(
+            *(seed, template.info, str(self._path), self._slots, migrates, self.branches)
+        )
         self._current.files.files = dict(template.files.files)
         self._current.ledger = deepcopy(template.ledger)
         if self._current.world.random.random() < 0.5:

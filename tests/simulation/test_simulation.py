@@ -55,6 +55,12 @@ def test_ten_thousand_seeds_keep_all_promises(seeds):
     assert ", 0 failed, " in result(start(seeds[0], seeds[-1]))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", turns(range(1, _LAST + 1), 60), ids=shown)
+def test_seeds_with_branches_keep_all_promises(seeds):
+    assert ", 0 failed, " in result(start("--branches", seeds[0], seeds[-1]))
+
+
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", _FAULTS)
 def test_a_fault_that_is_put_in_is_found(name):

@@ -52,6 +52,8 @@ class Process:
     """True once it was stopped for so long, or its clock jumped so far, that leases ran out."""
     is_immortal: bool = False
     is_registered: bool = False
+    is_on_branch: bool = False
+    """True while it writes where no job of the table's does anything."""
     writes: set[str] = field(default_factory=set)
     """The files that it wrote for a write that it has registered."""
     connections: list[Any] = field(default_factory=list)
