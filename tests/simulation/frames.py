@@ -207,7 +207,8 @@ class StandInSpark:
         self, table: TableVersion, path: str, _data: str, deaths: dict[int, int]
     ) -> NewDeleteFile:
         """Take the place of `write_deaths`: a delete file with the snapshots of its positions."""
-        size = self._put(table.path + path, StandIn(dead=dict(deaths)))
+        with _removed_if_failed(None, table, _Write(path.rpartition("/")[0], None)):
+            size = self._put(table.path + path, StandIn(dead=dict(deaths)))
         return NewDeleteFile(path, len(deaths), size, 40, min(deaths.values()))
 
     def deaths_in(self, path: str, begin: int) -> dict[int, int]:
