@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 from unittest.mock import patch
 
-from shelduck.branches import merge
+from shelduck.branches.changed_rows import RowMerge
 from shelduck.engine.bridge import Engine
 from shelduck.engine.files import listing, storage
 from shelduck.engine.rows.needed_columns import NamedRows
@@ -68,7 +68,7 @@ def seams(simulation: Callable[[], Simulation]) -> Iterator[None]:
         # The change feed is a query of Spark: without it, a stale rollup is made of all rows.
         (following, "feed_since", lambda *_: None),
         # So is the comparison of rows that a merge makes.
-        (merge, "feed_since", lambda *_: None),
+        (RowMerge, "is_known", False),
         (leases, "threading", _threading(simulation)),
         (leases, "os", SimpleNamespace(getpid=_pid(simulation), kill=_kill(simulation))),
         (leases, "_place", lambda: _process(simulation).machine),
