@@ -176,7 +176,7 @@ def test_a_killed_spark_process_leaves_all_sides_as_before_or_as_after(
     with shelduck.connect(sqlite_url, data_path, spark) as lake:
         lake.set_option("data_inlining_row_limit", 0)
         lake.sql("CREATE TABLE t (id INT, v INT)")
-        lake.sql("INSERT INTO t SELECT id, id FROM range(6)")
+        lake.sql("INSERT INTO t SELECT id, id FROM range(0, 6, 1, 1)")
         lake.create_branch("b")
         if is_merge:
             # Both have changed the only file: Spark compares rows, and writes a delete file.
