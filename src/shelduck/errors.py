@@ -50,7 +50,11 @@ class NotFound(InvalidRequest):
         near = difflib.get_close_matches(name.lower(), list(lowered), n=3, cutoff=0.5)
         hint = f"; did you mean {', '.join(repr(lowered[n]) for n in near)}?" if near else ""
         if not hint and names:
-            kinds = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+            kinds = (
+                f"{kind[:-1]}ies"
+                if kind.endswith("y")
+                else f"{kind}{'es' if kind.endswith('ch') else 's'}"
+            )
             hint = f"; existing {kinds}: {', '.join(repr(n) for n in names[:12])}"
         place = f" in {where}" if where else ""
         return cls(f"{kind} {name!r} does not exist{place}{hint}", about=kind)

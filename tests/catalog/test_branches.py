@@ -42,7 +42,7 @@ def test_a_branch_is_made_of_some_tables_as_of_a_snapshot(lake, duck):
     duck.execute("INSERT INTO t VALUES (2)")
 
     lake.execute(f"CREATE BRANCH b FROM main VERSION AS OF {at} WITH TABLES (t)")
-    assert lake.execute("SHOW BRANCHES").rows == [("b", "main", at, 1)]
+    assert lake.execute("SHOW BRANCHES").rows == [("b", "main", at, 1, None)]
     assert duck.sql("FROM b.t") == [(1,)]
     assert [str(name) for name in lake.tables("b")] == ["b.t"]
     lake.execute("CREATE BRANCH IF NOT EXISTS b")

@@ -225,12 +225,20 @@ def _merged(world: World) -> str:
     return name
 
 
+def _tagged(world: World) -> str:
+    name = world.new_name()
+    world.lake.create_tag(name, tables=["t"], retain="7 days")
+    return name
+
+
 L: dict[str, Callable[[World], object]] = {
     "Lake.branch": lambda w: w.lake.branch(_branched(w)),
     "Lake.branch_diff": lambda w: w.lake.branch_diff(_branched(w)),
     "Lake.branches": lambda w: w.lake.branches(),
     "Lake.create_branch": _branched,
+    "Lake.create_tag": _tagged,
     "Lake.drop_branch": lambda w: w.lake.drop_branch(_branched(w)),
+    "Lake.drop_tag": lambda w: w.lake.drop_tag(_tagged(w)),
     "Lake.merge_branch": lambda w: w.lake.merge_branch(_branched(w)),
     "Lake.undo_merge": lambda w: w.lake.undo_merge(_merged(w)),
     "Lake.merge_conflicts": lambda w: w.lake.merge_conflicts(_branched(w)),

@@ -33,8 +33,6 @@ TOLD = {
     "CREATE FUNCTION main.f(x INT) RETURNS INT LANGUAGE PYTHON AS $$ 1 $$": "register a function",
     "CREATE FUNCTION f AS 'com.example.F'": "register a function of Spark",
     "ALTER TABLE t DROP IDENTIFIER FIELDS id": "DROP CONSTRAINT identifier_fields",
-    "ALTER TABLE t CREATE BRANCH dev RETAIN 7 DAYS": "CREATE BRANCH is not supported",
-    "ALTER TABLE t CREATE OR REPLACE TAG v1 AS OF VERSION 2": "use CREATE BRANCH b WITH TABLES (t)",
     "ALTER TABLE t ADD IF NOT EXISTS PARTITION (day = '2026-01-05')": "partitions come with",
     "ALTER TABLE t PARTITION (a = 1) CONCATENATE": "use OPTIMIZE t",
     "CREATE EXTERNAL TABLE t (a INT) STORED AS PARQUET": "CALL add_files('t', 'folder')",

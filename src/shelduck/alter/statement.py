@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shelduck.alter.clauses import index_behind, read_action, read_drop_index
@@ -14,7 +14,7 @@ from shelduck.jobs import statement as jobs
 from shelduck.jobs.jobs import SchemaChangeJob, job_properties
 from shelduck.jobs.rollup_statement import begins_rollup_change, mixed_changes
 from shelduck.lake.lookup import view_named
-from shelduck.lake.operation import Operation, Runner, phrases
+from shelduck.lake.operation import Form, Operation, Runner, phrases
 from shelduck.lake.results import Result, TableName, Unchanged
 from shelduck.lake.unit import UnitOfWork, carry_out
 from shelduck.model.changes import schema_change
@@ -97,7 +97,7 @@ def read_alter(cursor: Cursor) -> Statement:
     """Read the statement behind ``ALTER TABLE``."""
     if_exists = cursor.accept_if("EXISTS")
     name = cursor.table_name()
-    for words, read in _FORMS:
+    for words, read in FORMS:
         if _stands(cursor, words) and (found := read(cursor, name)) is not None:
             return replace(found, if_exists=if_exists) if isinstance(found, OfAltered) else found
     changes = read_action(cursor)
@@ -407,10 +407,15 @@ OPERATIONS = (
         only_lakes=True,
     ),
 )
-_ALL = OPERATIONS + jobs.OPERATIONS + rollups.OPERATIONS + edits.OPERATIONS
-_FORMS = [
-    (words, read)
-    for operation in _ALL
-    for pattern, read in operation.forms.items()
-    for words in phrases(pattern)
-]
+FORMS: list[tuple[tuple[str, ...], Form]] = []
+"""The words behind the table of ALTER TABLE, and what reads them; the first ones that stand win."""
+
+
+def add_forms(operations: Iterable[Operation]) -> None:
+    """Let ALTER TABLE know the forms of operations, also of those in layers above."""
+    for operation in operations:
+        for pattern, read in operation.forms.items():
+            FORMS.extend((words, read) for words in phrases(pattern))
+
+
+add_forms(OPERATIONS + jobs.OPERATIONS + rollups.OPERATIONS + edits.OPERATIONS)

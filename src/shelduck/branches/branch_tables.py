@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 from shelduck.catalog.read import read
 from shelduck.catalog.read.read import Connection
@@ -24,12 +25,14 @@ from shelduck.model.tables.twin import Branch, Twin, branched_from
 
 @dataclass(frozen=True, slots=True)
 class BranchInfo:
-    """A branch: its name, the schema that it came from, and the snapshot of that."""
+    """A branch or a tag: its name, the schema that it came from, and the snapshot of that."""
 
     name: str
     source: str
     base: int
     tables: int
+    until: datetime | None = None
+    """When an expiry drops it, None for never."""
 
 
 def tables_shared(
@@ -83,21 +86,44 @@ def branches_of(unit: UnitOfWork) -> Iterator[tuple[SchemaInfo, Branch]]:
     return ((s, known[s.id]) for s in unit.workspace.schemas() if s.id in known)
 
 
-def branch_called(unit: UnitOfWork, name: str) -> tuple[SchemaInfo, Branch]:
-    """Return a branch and its schema by name, or raise NotFound."""
+def schema_called(unit: UnitOfWork, name: str) -> SchemaInfo | None:
+    """Return a schema by its name, None if there is none."""
+    wanted = unit.workspace.word_of(name).lower()
+    return next((s for s in unit.workspace.schemas() if s.name.lower() == wanted), None)
+
+
+def branch_called(
+    unit: UnitOfWork, name: str, *, is_tag: bool | None = False
+) -> tuple[SchemaInfo, Branch]:
+    """Return a branch, a tag, or one of both (None), and its schema by name.
+
+    Raises NotFound if there is none, and InvalidRequest for a tag instead of a branch.
+    """
     found = list(branches_of(unit))
     wanted = unit.workspace.word_of(name).lower()
     for schema, branch in found:
         if schema.name.lower() == wanted:
-            return schema, branch
-    raise NotFound.named("branch", name, [schema.text for schema, _ in found])
+            if is_tag in (None, branch.is_tag):
+                return schema, branch
+            told = "a branch; DROP BRANCH drops it" if is_tag else "a tag, which nobody changes"
+            raise InvalidRequest(f"{schema.text!r} is {told}")
+    kind = "tag" if is_tag else "branch"
+    raise NotFound.named(kind, name, [s.text for s, b in found if is_tag in (None, b.is_tag)])
 
 
 def told_branch(unit: UnitOfWork, schema: SchemaInfo, branch: Branch) -> BranchInfo:
     """Return what people see of a branch."""
     source = source_of_branch(unit, branch)
     tables = unit.workspace.table_names(schema)
-    return BranchInfo(schema.text, source.text if source else "", branch.base, len(tables))
+    until = datetime.fromisoformat(branch.until) if branch.until else None
+    known = schema.text, source.text if source else "", branch.base
+    return BranchInfo(*known, len(tables), until)
+
+
+def told_branches(unit: UnitOfWork, *, tags: bool) -> list[BranchInfo]:
+    """Return what people see of all branches, or of all tags, by name."""
+    found = (told_branch(unit, *each) for each in branches_of(unit) if each[1].is_tag == tags)
+    return sorted(found, key=lambda branch: branch.name)
 
 
 def source_of_branch(unit: UnitOfWork, branch: Branch) -> SchemaInfo | None:
@@ -143,11 +169,11 @@ def twin_as_begun(
 
 
 def require_branch(unit: UnitOfWork, name: str, into: str | None = None) -> str:
-    """Return the name of a branch as it is stored.
+    """Return the name of a branch as it is stored; one to read may be a tag.
 
     Raises NotFound if there is none, and InvalidRequest if it did not come from ``into``.
     """
-    schema, branch = branch_called(unit, name)
+    schema, branch = branch_called(unit, name, is_tag=None if into is None else False)
     if into is None:
         return schema.name
     workspace = unit.workspace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from shelduck.branches.branch_tables import (
@@ -30,8 +30,16 @@ class _Rebased(Conflict):
     """The branch has got what happened to its source: look at it again."""
 
 
-def merge_branch(state: LakeState, name: str, resolutions: Sequence[Resolution] = ()) -> Result:
-    """Merge a branch into the schema that it came from."""
+def merge_branch(
+    state: LakeState,
+    name: str,
+    resolutions: Sequence[Resolution] = (),
+    require: Callable[[UnitOfWork], None] | None = None,
+) -> Result:
+    """Merge a branch into the schema that it came from.
+
+    ``require`` raises if the lake, as the merge sees it, must not get it.
+    """
     view = UnitOfWork(state)
     schema, branch = branch_called(view, name)
     for pair in table_pairs(view, schema, branch):
@@ -42,6 +50,8 @@ def merge_branch(state: LakeState, name: str, resolutions: Sequence[Resolution] 
         flush_kept(state, view.workspace.base, tables)
 
     def looked(unit: UnitOfWork) -> BranchMerge:
+        if require is not None:
+            require(unit)
         merge = BranchMerge(unit, name, resolutions)
         merge.look()
         if merge.conflicts:
@@ -102,7 +112,7 @@ class BranchMerge:
         known = ours or theirs
         assert known is not None
         about = [one for one in self._resolutions if one.is_about(known.name)]
-        merging = Merging(str(TableName(self._source.name, known.name)), about)
+        merging = Merging(str(self._named(known)), about)
         twin = None if theirs is None else branched_from(theirs)
         if ours is not None and theirs is not None:
             assert twin is not None
@@ -118,7 +128,7 @@ class BranchMerge:
 
     def _look_at_new(self, merging: Merging, theirs: TableVersion) -> None:
         """Look at a table that only the branch has, for which the branch may have dropped one."""
-        is_taken = self._unit.workspace.has_table(TableName(self._source.name, theirs.name))
+        is_taken = self._unit.workspace.has_table(self._named(theirs))
         is_taken &= theirs.name.lower() not in {t.name.lower() for t in self._dropped}
         if is_taken and merging.decided() != OURS:
             merging.refuse("table", theirs.name, "", "another table", "a new table")
@@ -143,6 +153,15 @@ class BranchMerge:
         into.append(what)
 
     @property
+    def changed(self) -> list[str]:
+        """The names of the tables that the merge changes, as the source has them."""
+        others = (*self._dropped, *self._made)
+        return [*(s.merging.table for s in self._both), *(str(self._named(t)) for t in others)]
+
+    def _named(self, table: TableVersion) -> TableName:
+        return TableName(self._source.name, table.name)
+
+    @property
     def rebases(self) -> bool:
         """True if the branch must get rows of the source before."""
         return any(step.rebases for step in self._both)
@@ -160,9 +179,9 @@ class BranchMerge:
         for step in self._both:
             step.stage()
         for theirs in self._made:
-            made = make_beside(self._unit, TableName(self._source.name, theirs.name), theirs)
+            made = make_beside(self._unit, self._named(theirs), theirs)
             workspace.share(ShareFiles(made.id, theirs, is_source=True, counter=made.uuid))
-        if self._both or self._dropped or self._made:
+        if self.changed:
             branch = self._branch
             mark = MarkBranch(self._schema, self._source, branch.base, branch.tables)
             workspace.share(mark)

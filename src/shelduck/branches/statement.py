@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from shelduck.branches.branch_tables import require_branch
+from shelduck.branches.creation import NewBranch, branch_table, drop_branch_of_table
 from shelduck.branches.merging import Resolution
 from shelduck.branches.verb import BranchVerbs
 from shelduck.lake.operation import Operation, Runner
-from shelduck.lake.results import PlainRows, Result, Unchanged
+from shelduck.lake.results import PlainRows, Result, Unchanged, table_name
+from shelduck.lake.unit import refuse_in_transaction
 from shelduck.text.tokens.arguments import ShowObjects, is_like, listing
 from shelduck.text.tokens.cursor import Cursor
-from shelduck.text.tokens.parts import SchemaName, Statement
+from shelduck.text.tokens.parts import NamedTable, OfAltered, SchemaName, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,12 @@ class CreateBranch(Statement):
     version: int | None = None
     timestamp: str | datetime | None = None
     tables: tuple[str, ...] | None = None
+    retain: str | None = None
     if_not_exists: bool = False
+
+
+class CreateTag(CreateBranch):
+    """CREATE TAG."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +43,28 @@ class DropBranch(Statement):
     if_exists: bool = False
 
 
+class DropTag(DropBranch):
+    """DROP TAG."""
+
+
 class ShowBranches(ShowObjects):
     """SHOW BRANCHES."""
+
+
+class ShowTags(ShowObjects):
+    """SHOW TAGS."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchTable(OfAltered):
+    """Iceberg's ALTER TABLE … CREATE, REPLACE or DROP of a BRANCH or TAG of one table."""
+
+    word: str
+    branch: str
+    is_tag: bool
+    version: int | None = None
+    retain: str | None = None
+    may_be_there: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +91,8 @@ class UndoMerge(Statement):
     name: SchemaName
 
 
-def read_create(cursor: Cursor) -> CreateBranch:
-    """Read the statement behind ``CREATE BRANCH``."""
+def read_create(kind: type[CreateBranch], cursor: Cursor) -> CreateBranch:
+    """Read the statement behind ``CREATE BRANCH`` or ``CREATE TAG``."""
     if_not_exists = cursor.accept_if("NOT", "EXISTS")
     name = cursor.schema_name()
     version, timestamp, source, tables = None, None, None, None
@@ -78,13 +106,48 @@ def read_create(cursor: Cursor) -> CreateBranch:
         timestamp = cursor.string("a time as a string")
     if cursor.accept("WITH", "TABLES"):
         tables = cursor.in_brackets(lambda c: c.name("a table"))
-    return CreateBranch(name, source, version, timestamp, tables, if_not_exists)
+    return kind(name, source, version, timestamp, tables, _retained(cursor), if_not_exists)
 
 
-def read_drop(cursor: Cursor) -> DropBranch:
-    """Read the statement behind ``DROP BRANCH``."""
+def _retained(cursor: Cursor) -> str | None:
+    """Take RETAIN and a span, and return that."""
+    if not cursor.accept("RETAIN"):
+        return None
+    number = cursor.whole("a number of days")
+    unit = cursor.accept_any("DAYS", "HOURS", "MINUTES", "DAY", "HOUR", "MINUTE")
+    if not unit:
+        raise cursor.failure("DAYS, HOURS or MINUTES")
+    return f"{number} {unit.lower()}"
+
+
+def read_drop(kind: type[DropBranch], cursor: Cursor) -> DropBranch:
+    """Read the statement behind ``DROP BRANCH`` or ``DROP TAG``."""
     if_exists = cursor.accept_if("EXISTS")
-    return DropBranch(cursor.schema_name(), if_exists)
+    return kind(cursor.schema_name(), if_exists)
+
+
+def read_of_table(cursor: Cursor, name: NamedTable) -> BranchTable | None:
+    """Read what stands behind ``ALTER TABLE t``; None for a column called branch or tag."""
+    start = cursor.at
+    word = cursor.take().key
+    replaces = cursor.accept("OR", "REPLACE")
+    is_tag = cursor.take().key == "TAG"
+    if_not_exists = word == "CREATE" and cursor.accept_if("NOT", "EXISTS")
+    if_exists = word == "DROP" and cursor.accept_if("EXISTS")
+    if not cursor.peek().may_name or cursor.sees(","):
+        cursor.at = start
+        return None
+    branch = cursor.name("a branch")
+    version = cursor.whole("a snapshot") if cursor.accept("AS", "OF", "VERSION") else None
+    retain = _retained(cursor)
+    if cursor.sees("WITH", "SNAPSHOT", "RETENTION"):
+        raise cursor.refusal(
+            "WITH SNAPSHOT RETENTION",
+            "snapshots are those of the whole lake: leave it out, and use CALL expire_snapshots()",
+        )
+    word = "CREATE OR REPLACE" if replaces else word
+    maybe = if_not_exists or if_exists
+    return BranchTable(name, word, branch, is_tag, version, retain, maybe)
 
 
 def read_use(cursor: Cursor) -> UseBranch:
@@ -121,29 +184,52 @@ def _resolution(cursor: Cursor) -> Resolution:
 
 
 def create_branch(runner: Runner, statement: CreateBranch) -> Result:
-    """CREATE BRANCH."""
-    source = statement.source
-    return BranchVerbs(runner.state, runner.unit).create_branch(
+    """CREATE BRANCH, or CREATE TAG."""
+    source, verbs = statement.source, BranchVerbs(runner.state, runner.unit)
+    make = verbs.create_tag if isinstance(statement, CreateTag) else verbs.create_branch
+    return make(
         statement.name.schema,
         runner.state.current.schema if source is None else source.schema,
         version=statement.version,
         timestamp=statement.timestamp,
         tables=statement.tables,
+        retain=statement.retain,
         if_not_exists=statement.if_not_exists,
     )
 
 
 def drop_branch(runner: Runner, statement: DropBranch) -> Result:
-    """DROP BRANCH."""
+    """DROP BRANCH, or DROP TAG."""
     verbs = BranchVerbs(runner.state, runner.unit)
-    return verbs.drop_branch(statement.name.schema, if_exists=statement.if_exists)
+    drop = verbs.drop_tag if isinstance(statement, DropTag) else verbs.drop_branch
+    return drop(statement.name.schema, if_exists=statement.if_exists)
 
 
-def show_branches(runner: Runner, statement: ShowBranches) -> PlainRows:
-    """SHOW BRANCHES: what each came from, since when, and how many tables it has."""
-    found = BranchVerbs(runner.state, runner.unit).branches()
-    rows = [(b.name, b.source, b.base, b.tables) for b in found if is_like(b.name, statement.like)]
-    return PlainRows("branch string, source string, base bigint, tables bigint", rows)
+def branch_of_table(runner: Runner, statement: BranchTable) -> Result:
+    """ALTER TABLE … CREATE, REPLACE or DROP of a BRANCH or TAG."""
+    word, may = statement.word, statement.may_be_there
+    wish = NewBranch(
+        *(statement.branch, statement.is_tag, statement.version, None), *(statement.retain, may)
+    )
+    # Whatever branch the session works on.
+    table = table_name(statement.name.parts, runner.state.current.schema)
+    if word == "DROP":
+        return drop_branch_of_table(runner.state, runner.unit, table, wish, if_exists=may)
+    refuse_in_transaction(runner.unit, f"{word} {wish.kind.upper()}")
+    creates, replaces = word != "REPLACE", word != "CREATE"
+    return branch_table(runner.state, table, wish, creates=creates, replaces=replaces)
+
+
+def show_branches(runner: Runner, statement: ShowBranches | ShowTags) -> PlainRows:
+    """SHOW BRANCHES, or TAGS: what each came from, since when, how many tables, until when."""
+    verbs, is_tag = BranchVerbs(runner.state, runner.unit), isinstance(statement, ShowTags)
+    rows = [
+        (b.name, b.source, b.base, b.tables, b.until)
+        for b in (verbs.tags() if is_tag else verbs.branches())
+        if is_like(b.name, statement.like)
+    ]
+    columns = "source string, base bigint, tables bigint, until timestamp"
+    return PlainRows(f"{'tag' if is_tag else 'branch'} string, {columns}", rows)
 
 
 def use_branch(runner: Runner, statement: UseBranch) -> Result:
@@ -173,12 +259,24 @@ def undo_merge(runner: Runner, statement: UndoMerge) -> Result:
 
 
 OPERATIONS = (
-    Operation("CREATE BRANCH", CreateBranch, create_branch, read_create, only_lakes=True),
-    Operation("DROP BRANCH", DropBranch, drop_branch, read_drop, only_lakes=True),
+    *(
+        Operation(title, kind, create_branch, partial(read_create, kind), only_lakes=True)
+        for title, kind in (("CREATE BRANCH", CreateBranch), ("CREATE TAG", CreateTag))
+    ),
+    *(
+        Operation(title, kind, drop_branch, partial(read_drop, kind), only_lakes=True)
+        for title, kind in (("DROP BRANCH", DropBranch), ("DROP TAG", DropTag))
+    ),
+    *(
+        Operation(title, kind, show_branches, listing(kind), only_lakes=True, of_current=True)
+        for title, kind in (("SHOW BRANCHES", ShowBranches), ("SHOW TAGS", ShowTags))
+    ),
     Operation(
-        *("SHOW BRANCHES", ShowBranches, show_branches, listing(ShowBranches)),
+        *("ALTER BRANCH", BranchTable, branch_of_table),
+        forms=dict.fromkeys(
+            ("CREATE [OR REPLACE] BRANCH|TAG", "REPLACE|DROP BRANCH|TAG"), read_of_table
+        ),
         only_lakes=True,
-        of_current=True,
     ),
     Operation("USE BRANCH", UseBranch, use_branch, read_use, only_lakes=True),
     Operation("MERGE BRANCH", MergeBranch, merge_branch, read_merge, only_lakes=True),

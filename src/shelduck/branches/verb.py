@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from shelduck.branches.branch_diff import BranchDiff
 from shelduck.branches.branch_tables import (
     BranchInfo,
     branch_called,
-    branches_by_id,
-    branches_of,
-    flush_kept,
-    make_beside,
-    tables_shared,
-    told_branch,
+    require_branch,
+    table_pairs,
+    told_branches,
 )
+from shelduck.branches.creation import NewBranch, create_branch, drop_branch
 from shelduck.branches.diff import diff_of
 from shelduck.branches.merge import BranchMerge, merge_branch
 from shelduck.branches.merging import MergeConflict, Resolution
 from shelduck.branches.undo_merge import undo_merge
 from shelduck.catalog.read import read
-from shelduck.errors import AlreadyExists, NotFound
+from shelduck.errors import Conflict, NotFound, Unsupported
 from shelduck.lake.handle import LakeHandle
-from shelduck.lake.lookup import instant
-from shelduck.lake.results import Result, TableName, Unchanged
+from shelduck.lake.results import Result, TableName
 from shelduck.lake.state import LakeState
-from shelduck.lake.unit import UnitOfWork, carry_out, refuse_in_transaction
-from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
-from shelduck.model.tables.twin import MarkBranch, ShareFiles, counter_of
+from shelduck.lake.unit import UnitOfWork, refuse_in_transaction
+from shelduck.model.changes.change import COMPACTIONS, Verb
+from shelduck.model.tables.twin import twin_of
 
 
 class BranchVerbs(LakeHandle, in_parts=True):
@@ -42,6 +39,7 @@ class BranchVerbs(LakeHandle, in_parts=True):
         version: int | None = None,
         timestamp: str | datetime | None = None,
         tables: Collection[str] | None = None,
+        retain: str | timedelta | None = None,
         if_not_exists: bool = False,
     ) -> Result:
         """Make a branch: a schema whose tables have the rows of another schema's, and its files.
@@ -54,6 +52,8 @@ class BranchVerbs(LakeHandle, in_parts=True):
             version: As of this snapshot; by default the newest.
             timestamp: As of the last snapshot at or before this time.
             tables: Only these tables; by default all. Views and rollups are left out.
+            retain: A span such as "7 days", after which `Lake.expire_snapshots` drops the branch,
+                merged or not; by default never.
             if_not_exists: Do nothing if the branch exists.
 
         Raises:
@@ -62,36 +62,44 @@ class BranchVerbs(LakeHandle, in_parts=True):
             Unsupported: the catalog is a DuckDB file, or files cannot be shared.
         """
         refuse_in_transaction(self._unit, "CREATE BRANCH")
-        return create_branch(
-            self._state,
-            name,
-            source=source,
-            version=version,
-            timestamp=timestamp,
-            tables=tables,
-            if_not_exists=if_not_exists,
-        )
+        wish = NewBranch(name, False, version, timestamp, retain, if_not_exists)
+        return create_branch(self._state, wish, source, tables)
+
+    def create_tag(
+        self,
+        name: str,
+        source: str = "main",
+        *,
+        version: int | None = None,
+        timestamp: str | datetime | None = None,
+        tables: Collection[str] | None = None,
+        retain: str | timedelta | None = None,
+        if_not_exists: bool = False,
+    ) -> Result:
+        """Make a tag: a branch that no call of Shelduck changes or merges, such as of a release.
+
+        Its rows stay, whoever expires snapshots. DuckDB could write it.
+        Arguments and errors are those of `create_branch`.
+        """
+        refuse_in_transaction(self._unit, "CREATE TAG")
+        wish = NewBranch(name, True, version, timestamp, retain, if_not_exists)
+        return create_branch(self._state, wish, source, tables)
 
     def branches(self) -> list[BranchInfo]:
         """Return the branches of the lake, by name."""
-        unit = UnitOfWork(self._state)
-        return sorted(
-            (told_branch(unit, *each) for each in branches_of(unit)), key=lambda b: b.name
-        )
+        return told_branches(UnitOfWork(self._state), tags=False)
+
+    def tags(self) -> list[BranchInfo]:
+        """Return the tags of the lake, by name."""
+        return told_branches(UnitOfWork(self._state), tags=True)
 
     def drop_branch(self, name: str, *, if_exists: bool = False) -> Result:
         """Drop a branch with its tables; NotFound if there is none, unless it may be missing."""
+        return drop_branch(self._state, self._unit, name, is_tag=False, if_exists=if_exists)
 
-        def stage(unit: UnitOfWork) -> None:
-            try:
-                schema, _ = branch_called(unit, name)
-            except NotFound:
-                if if_exists:
-                    return
-                raise
-            unit.workspace.drop_schema(schema.name, if_exists=False, cascade=True)
-
-        return carry_out(self._state, self._unit, stage)
+    def drop_tag(self, name: str, *, if_exists: bool = False) -> Result:
+        """Drop a tag with its tables; NotFound if there is none, unless it may be missing."""
+        return drop_branch(self._state, self._unit, name, is_tag=True, if_exists=if_exists)
 
     def merge_branch(self, name: str, resolve: Sequence[Resolution] = ()) -> Result:
         """Give the tables that a branch came from what happened on it since, in one commit.
@@ -134,7 +142,7 @@ class BranchVerbs(LakeHandle, in_parts=True):
 
         Rows that both sides changed are compared only once columns and the like do not conflict.
         """
-        return list(_looked(self._state, name, resolve).conflicts)
+        return list(_looked(UnitOfWork(self._state), name, resolve).conflicts)
 
     def branch_diff(
         self, name: str, rows: int = 0, resolve: Sequence[Resolution] = ()
@@ -156,50 +164,44 @@ class BranchVerbs(LakeHandle, in_parts=True):
         return diff_of(self._state, name, rows, resolve)
 
 
-def create_branch(
-    state: LakeState,
-    name: str,
-    *,
-    source: str,
-    version: int | None,
-    timestamp: str | datetime | None,
-    tables: Collection[str] | None,
-    if_not_exists: bool,
-) -> Result:
-    """Make a branch; what the catalog itself keeps of its tables is flushed before."""
-    view = UnitOfWork(state).workspace
-    taken = [s for s in view.schemas() if s.name.lower() == view.word_of(name).lower()]
-    if taken and if_not_exists and taken[0].id in branches_by_id(UnitOfWork(state)):
-        return Unchanged(view.base.id)
-    if taken:
-        raise AlreadyExists(f"schema {name!r} already exists", about="schema")
-    when = None if timestamp is None else instant(timestamp, state.time_zone)
+def fast_forward(state: LakeState, name: TableName, to: str) -> Result:
+    """Merge a branch that changed one table, if nobody has changed this table since it began.
 
-    def read_tables(unit: UnitOfWork) -> tuple[SchemaInfo, Snapshot, list[TableVersion]]:
+    Raises:
+        Conflict: somebody has; or snapshots since then have expired, and nobody knows.
+        InvalidRequest: the branch did not come from the schema of the table.
+        NotFound: the branch has no twin of the table.
+        Unsupported: the branch has changed other tables, which Iceberg would leave alone.
+    """
+
+    def require(unit: UnitOfWork) -> None:
+        table = unit.workspace.table(name)
+        require_branch(unit, to, table.schema.text)
+        pairs = table_pairs(unit, *branch_called(unit, to))
+        found = next((t for ours, t in pairs if t and ours and ours.id == table.id), None)
+        if found is None:
+            raise NotFound(f"branch {to!r} of {table.full_name} does not exist", about="schema")
+        twin = twin_of(found.properties, found.full_name)
+        assert twin is not None
         with unit.workspace.reading() as connection:
-            at = unit.workspace.base
-            if version is not None or when is not None:
-                at = read.snapshot(connection, version=version, timestamp=when)
-            known = read.schemas(connection, at, state.info)
-            schema = read.schema_named(known, unit.workspace.word_of(source), state.store.format)
-            return schema, at, list(tables_shared(connection, state, at, schema, tables))
+            since = read.entries_since(connection, twin.base, unit.workspace.base.id)
+        verbs = {entry.verb for _, entry in since if entry.id == table.id}
+        if verbs - COMPACTIONS - {Verb.INLINE_FLUSH}:
+            raise Conflict(
+                f"cannot fast-forward {table.full_name}: it was changed after branch {to!r} began;"
+                f" use MERGE BRANCH {to}, which keeps both changes"
+            )
+        others = [name for name in _looked(unit, to).changed if name != table.full_name]
+        if others:
+            raise Unsupported(
+                f"cannot fast-forward {table.full_name} alone: branch {to!r} has changed"
+                f" {others[0]}, too; use MERGE BRANCH {to}, which merges all of its tables"
+            )
 
-    flush_kept(state, *read_tables(UnitOfWork(state))[1:])
-
-    def stage(unit: UnitOfWork) -> None:
-        schema, at, found = read_tables(unit)
-        workspace = unit.workspace
-        workspace.create_schema(workspace.word_of(name), if_not_exists=False, beside=schema)
-        made = workspace.schema(workspace.word_of(name))
-        for table in found:
-            twin = make_beside(unit, TableName(made.name, table.name), table)
-            workspace.share(ShareFiles(twin.id, table, counter=counter_of(table)))
-        workspace.share(MarkBranch(made, schema, at.id, tuple(t.id for t in found)))
-
-    return carry_out(state, None, stage)
+    return merge_branch(state, to, require=require)
 
 
-def _looked(state: LakeState, name: str, resolve: Sequence[Resolution]) -> BranchMerge:
-    merge = BranchMerge(UnitOfWork(state), name, resolve)
+def _looked(unit: UnitOfWork, name: str, resolve: Sequence[Resolution] = ()) -> BranchMerge:
+    merge = BranchMerge(unit, name, resolve)
     merge.look()
     return merge

@@ -31,6 +31,7 @@ from shelduck.model.changes.modify import TableChange
 from shelduck.model.shadows.shadows import Shadow, reservation, with_reserved
 from shelduck.model.tables.rollup import RollupSpec, rollup_names
 from shelduck.model.tables.table_version import Snapshot, TableVersion
+from shelduck.model.tables.twin import TWIN, refuse_tagged
 from shelduck.model.tables.writable import require_writable
 from shelduck.model.text.intervals import whole_number
 from shelduck.model.text.names import html_text, quote_name
@@ -321,6 +322,8 @@ def _submitted(
 ) -> tuple[Job, Snapshot]:
     if timeout is not None and timeout < 1:
         raise InvalidRequest(f"the timeout of a job must be at least 1 second, not {timeout}")
+    if TWIN in table.properties:
+        refuse_tagged(table)
     name = TableName.of(table)
     require_files(wanted, {table.id: table.path})
     seconds = timeout or table.options.alter_table_timeout_second

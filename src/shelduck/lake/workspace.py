@@ -17,23 +17,32 @@ from shelduck.catalog.read.read import Connection
 from shelduck.catalog.upkeep.option_rows import read_table_options
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.lake import staged_objects as staged
+from shelduck.lake.branch_names import refuse_tag, twin_named
 from shelduck.lake.evolution.arrangement import NO_ARRANGEMENT, Arrangement
 from shelduck.lake.results import TableName
-from shelduck.lake.staged_objects import (
-    StagedMacro,
-    StagedObject,
-    StagedSchema,
-    StagedTable,
-    StagedView,
-)
+from shelduck.lake.staged_objects import StagedMacro, StagedSchema, StagedTable, StagedView
 from shelduck.lake.state import LakeState
-from shelduck.model.changes.change import AlterTable, Change, DropSchema, RowChange
+from shelduck.model.changes.change import (
+    AlterTable,
+    Change,
+    DropSchema,
+    FlushInlined,
+    RewriteFiles,
+    RowChange,
+)
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.tables.column_storage import COLUMN_STORAGE, refuse_filters
 from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.schema import FieldId, Schema, SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA, SchemaInfo, Snapshot, TableVersion
-from shelduck.model.tables.twin import FollowSource, MarkBranch, ShareFiles, TakeFiles
+from shelduck.model.tables.twin import (
+    TWIN,
+    FollowSource,
+    MarkBranch,
+    ShareFiles,
+    TakeFiles,
+    refuse_tagged,
+)
 from shelduck.model.tables.view import (
     MacroBody,
     MacroKind,
@@ -79,6 +88,14 @@ class Workspace:
         """Return a schema by its name as one word, in any case, or raise NotFound."""
         return read.schema_named(self.schemas(), word, self._state.store.format)
 
+    def _home(self, word: str) -> SchemaInfo:
+        """Return a schema in which something is made; Unsupported for another one's tag."""
+        known = self.schemas()
+        found = read.schema_named(known, word, self._state.store.format)
+        with self.reading() as connection:
+            refuse_tag(connection, self.base, known, found, self._sharing)
+        return found
+
     def word_of(self, text: str) -> str:
         """Return the word of the schema ``a.b``: b in a if there is one, else a name with a dot."""
         if shown_schema(text) != text:
@@ -99,7 +116,13 @@ class Workspace:
             return work.current
         if self._has_made_schema(name.home):
             raise self._no_table(name)
-        found = self._base.table(name)
+        try:
+            found = self._base.table(name)
+        except NotFound:
+            twin = twin_named(self, name, self._state.current.schema)
+            if twin is None:
+                raise
+            return self.table(twin)
         work_here = self._tables.get(found.id)
         if work_here is not None:
             known = [] if work_here.dropped else [work_here.current.full_name]
@@ -150,7 +173,7 @@ class Workspace:
     def create_view(self, name: TableName, definition: ViewDefinition) -> None:
         """Stage a new view."""
         _require_name("view", name.name)
-        schema = self.schema(name.home)
+        schema = self._home(name.home)
         self._require_free(name)
         made = ViewVersion(
             id=self._new_id(),
@@ -191,7 +214,7 @@ class Workspace:
     def create_macro(self, name: TableName, kind: MacroKind, bodies: tuple[MacroBody, ...]) -> None:
         """Stage a new macro; the commit finds one that has the name."""
         _require_name("macro", name.name)
-        schema = self.schema(name.home)
+        schema = self._home(name.home)
         begins = SnapshotId(self.base.id + 1)
         made = MacroVersion(self._new_id(), schema, name.name, kind, bodies, begins)
         self._macros[made.id] = StagedMacro(None, made)
@@ -209,14 +232,18 @@ class Workspace:
         # The commit finds views of this name; not looking here saves a query for every new table.
         if staged.called(self._views, name) is not None:
             raise AlreadyExists(f"view {name} already exists", about="view")
-        if self.has_table(name):
-            raise AlreadyExists(f"table {name} already exists", about="table")
+        with suppress(NotFound):
+            # Not a twin that the name means, too.
+            if self.table(name).name.lower() == name.name.lower():
+                raise AlreadyExists(f"table {name} already exists", about="table")
 
     def share(self, change: ShareFiles | MarkBranch | TakeFiles | FollowSource) -> None:
         """Stage what a branch is, or that a table gets files of another one.
 
         Nobody may read rows of a new table that does before the commit.
         """
+        if isinstance(change, TakeFiles):
+            refuse_tagged(change.table)
         self._sharing.append(change)
 
     def create_schema(
@@ -297,7 +324,7 @@ class Workspace:
         ``beside``, or to one of its own.
         """
         _require_name("table", name.name)
-        schema = self.schema(name.home)
+        schema = self._home(name.home)
         self._refuse_table(name)
         self._state.store.format.require(str(name), columns.names, arrangement.partition)
         unique = unique or str(uuid.uuid4())
@@ -328,7 +355,7 @@ class Workspace:
 
     def drop_table(self, table: TableVersion, *, undo: bool = False) -> None:
         """Stage the drop of a table, or undo that."""
-        self._work(table).dropped = not undo
+        self._work(table, keeps_rows=True).dropped = not undo
 
     def rename_table(self, table: TableVersion, new_name: str) -> None:
         """Stage another name in the same schema."""
@@ -362,7 +389,8 @@ class Workspace:
 
     def stage_rows(self, table: TableVersion, change: RowChange) -> None:
         """Stage rows that were written or deleted."""
-        self._work(table).rows.stage(change)
+        keeps_rows = isinstance(change, FlushInlined | RewriteFiles)
+        self._work(table, keeps_rows=keeps_rows).rows.stage(change)
 
     def alters(self, table: TableVersion) -> bool:
         """Return whether the transaction changed the columns of a table that existed before."""
@@ -401,7 +429,7 @@ class Workspace:
 
     def changes(self) -> list[Change]:
         """Return everything that a commit must contain, schemas first."""
-        works: list[StagedObject[Any]] = [*self._tables.values(), *self._views.values()]
+        works: list[staged.StagedObject[Any]] = [*self._tables.values(), *self._views.values()]
         works += self._macros.values()
         schemas = [change for work in self._schemas.values() for change in work.changes()]
         dropped = [change for change in schemas if isinstance(change, DropSchema)]
@@ -409,7 +437,10 @@ class Workspace:
         of_objects = [change for work in works for change in work.changes()]
         return [*created, *of_objects, *self._sharing, *dropped]
 
-    def _work(self, table: TableVersion) -> StagedTable:
+    def _work(self, table: TableVersion, *, keeps_rows: bool = False) -> StagedTable:
+        """Return the work on a table; Unsupported for other rows or columns of one of a tag."""
+        if TWIN in table.properties and not keeps_rows:
+            refuse_tagged(table)
         return self._tables.setdefault(table.id, StagedTable(table, table))
 
 

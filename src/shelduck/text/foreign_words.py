@@ -26,7 +26,6 @@ _TABLE = "CREATE [OR REPLACE] [EXTERNAL] TABLE [IF NOT EXISTS] <name>"
 _ALTER = "ALTER TABLE [IF EXISTS] <name>"
 _SORT = "use SORTED BY (...)"
 _SET_SORT = "use ALTER TABLE t SET SORTED BY (...) REWRITE"
-_BRANCH = "use CREATE BRANCH b WITH TABLES (t), a schema of its own; DROP BRANCH b; MERGE BRANCH b"
 _ANALYZE = "use ANALYZE TABLE t COMPUTE STATISTICS FOR ALL COLUMNS"
 _NO_PARTITION = "partitions come with their rows"
 _FILES = "the files of a lake are Parquet below its data path; leave it out"
@@ -66,7 +65,6 @@ _STATEMENTS = {
         "rows of one partition are written together in any case; leave it out"
     ),
     f"{_ALTER} DROP IDENTIFIER FIELDS": "use DROP CONSTRAINT identifier_fields",
-    f"{_ALTER} CREATE|REPLACE|DROP [OR REPLACE] BRANCH|TAG": _BRANCH,
     # Hive
     f"{_ALTER} ADD [IF NOT EXISTS] PARTITION (": f"{_NO_PARTITION}; leave it out",
     f"{_ALTER} PARTITION … RENAME TO": "use UPDATE t SET",
@@ -102,8 +100,7 @@ _PROCEDURES = {
     "compute_partition_stats": "every write keeps statistics; leave it out",
     "compute_table_stats": _ANALYZE,
     "create_changelog_view": "use table_changes('t', start, end)",
-    "fast_forward": "use MERGE BRANCH b",
-    "publish_changes": "use a transaction: BEGIN and COMMIT",
+    "publish_changes": "write to a branch, and use MERGE BRANCH b; or BEGIN and COMMIT",
     "register_table": "use CALL add_files('t', 'folder')",
     "rewrite_table_path": "use CALL export_iceberg('t', 'folder')",
     "snapshot": "use CALL add_files('t', 'folder')",

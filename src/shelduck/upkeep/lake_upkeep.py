@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
+from functools import partial
 
+from shelduck.branches.creation import drop_overdue
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.catalog.upkeep.expire import (
@@ -92,7 +94,8 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
         """Expire snapshots: they can no longer be read.
 
         Files that only they used are deleted later, by `cleanup_old_files`. The newest snapshot
-        always stays. With several conditions, only snapshots that meet all of them expire.
+        always stays. With several conditions, only snapshots that meet all of them expire. Branches
+        and tags whose time is over are dropped first, with changes that nobody has merged.
 
         Args:
             older_than: Snapshots made before this time; the option expire_older_than if no argument
@@ -124,7 +127,9 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
         )
         state = self._state
         show = state.show_progress
-        return expire_snapshots(state.store, state.info, request, dry_run=dry_run, show=show)
+        drop = partial(drop_overdue, state)
+        where = state.store, state.info
+        return expire_snapshots(*where, request, dry_run=dry_run, show=show, drop_overdue=drop)
 
     def cleanup_old_files(
         self,
@@ -297,15 +302,19 @@ def expire_snapshots(
     *,
     dry_run: bool = False,
     show: bool | None = False,
+    drop_overdue: Callable[[], bool] = bool,
 ) -> Expired:
     """Expire snapshots; the work is done in many short transactions.
 
     After each of them the lake is sound: first snapshots go, then what no snapshot sees. What is
-    left after an interruption is removed by the next call.
+    left after an interruption is removed by the next call. In a lake with branches,
+    ``drop_overdue`` drops those whose time is over, and returns whether there were any.
 
     Raises NotFound for a version that does not exist, InvalidRequest for the newest.
     """
     choice, pace = choose(store, request), LotPace()
+    if choice.has_branches and not dry_run and drop_overdue():
+        choice = choose(store, request)
     if not dry_run:
         told = counted(
             choice.expired, "expiring snapshots", len(choice.expired), unit="snapshot(s)", show=show

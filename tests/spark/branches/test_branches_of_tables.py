@@ -86,7 +86,7 @@ def test_a_branch_is_written_through_a_session_to_which_the_lake_is_attached(spa
         spark.sql("USE lake.main")
         spark.sql("CREATE BRANCH audit")
         spark.createDataFrame([(2,)], "id INT").writeTo("lake.audit.t").append()
-        assert spark.sql("SHOW BRANCHES").collect() == [("audit", "main", 3, 1)]
+        assert spark.sql("SHOW BRANCHES").collect() == [("audit", "main", 3, 1, None)]
         assert spark.table("lake.main.t").count() == 1
         [merged] = spark.sql("MERGE BRANCH audit INTO main").collect()
         assert merged.operation == "MERGE BRANCH"

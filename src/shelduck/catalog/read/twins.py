@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -19,9 +19,11 @@ from shelduck.catalog.read.queries import (
 )
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
+from shelduck.ducklake.format import schemas_of
 from shelduck.model.tables.schema import SchemaId, TableId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.twin import BRANCH, TWIN, Branch, branch_of, read_twin
+from shelduck.model.tables.twin import BRANCH, TWIN, Branch, Twin, branch_of, read_twin
+from shelduck.model.text.names import shown_schema
 
 NO_TRIGGERS = (
     "the catalog is a DuckDB file, which has no triggers to keep files that several tables name;"
@@ -52,6 +54,41 @@ def branches_at(connection: sa.Connection, snapshot: int) -> dict[SchemaId, Bran
     )
     rows = connection.execute(found).all()
     return {SchemaId(owner): branch_of(text, f"schema {owner}") for owner, text in rows}
+
+
+def twins_in(connection: sa.Connection, schema: SchemaId, snapshot: int) -> Mapping[TableId, str]:
+    """Return the names of a schema's twins by the ids of the tables they come from; one statement.
+
+    Of two twins of one table, the first one counts.
+    """
+    table = tables.table
+    query = (
+        sa.select(_tag.c.value, table.c.table_name)
+        .join_from(_tag, table, table.c.table_id == _tag.c.object_id)
+        .where(_tag.c.key == TWIN, table.c.schema_id == schema)
+        .where(visible(_tag, snapshot), visible(table, snapshot))
+        .order_by(table.c.table_id.desc())
+    )
+    return {read_twin(text).source: name for text, name in connection.execute(query)}
+
+
+def twins_of(
+    connection: sa.Connection, source: TableId, snapshot: int
+) -> Iterator[tuple[str, Branch, Twin]]:
+    """Yield the branches and tags that have a twin of a table, each with that; one statement."""
+    table, branch, schema = tables.table, _tag.alias(), schemas_of(connection)
+    query = (
+        sa.select(schema.c.schema_name, branch.c.value.label("branch"), _tag.c.value.label("twin"))
+        .join_from(_tag, table, table.c.table_id == _tag.c.object_id)
+        .join(branch, branch.c.object_id == table.c.schema_id)
+        .join(schema, schema.c.schema_id == table.c.schema_id)
+        .where(_tag.c.key == TWIN, branch.c.key == BRANCH, visible(_tag, snapshot))
+        .where(*(visible(each, snapshot) for each in (branch, table, schema)))
+        .order_by(schema.c.schema_name)
+    )
+    for name, text, twin in connection.execute(query):
+        if (found := read_twin(twin)).source == source:
+            yield shown_schema(name), branch_of(text, name), found
 
 
 def bases_of_twins(connection: sa.Connection) -> set[int]:

@@ -23,7 +23,7 @@ from shelduck.catalog.commit.settled import carry_over
 from shelduck.catalog.databases.known import INLINED_TABLE, dialect_of
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.inlined_rows import tables_with_rows
-from shelduck.catalog.read.queries import chunks
+from shelduck.catalog.read.queries import chunks, live
 from shelduck.catalog.read.twins import bases_of_twins
 from shelduck.catalog.running.writers import last_finished
 from shelduck.catalog.schema.own_tables import ensure_own_tables, upkeep
@@ -31,6 +31,7 @@ from shelduck.catalog.upkeep.few_rows import LotPace
 from shelduck.ducklake import tables
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.schema import SnapshotId
+from shelduck.model.tables.twin import BRANCH
 
 _PAGE = 10_000
 _snapshot, _changes = tables.snapshot, tables.snapshot_changes
@@ -69,10 +70,14 @@ class Remaining:
 
 @dataclass(frozen=True, slots=True)
 class ExpiryChoice:
-    """The snapshots that expire, oldest first, and those that remain."""
+    """The snapshots that expire, oldest first, and those that remain.
+
+    ``has_branches``: the lake has branches or tags, which may have a time.
+    """
 
     expired: Sequence[int]
     remaining: Remaining
+    has_branches: bool
 
 
 def choose(store: Store, request: ExpiryRequest) -> ExpiryChoice:
@@ -81,26 +86,31 @@ def choose(store: Store, request: ExpiryRequest) -> ExpiryChoice:
     Those from which a merge of a branch starts stay. Raises NotFound for a version that does not
     exist, InvalidRequest for the newest.
     """
-    ids, times = array("q"), []
-    for number, time in _snapshots(store):
+    ids, times, has_branches = array("q"), [], False
+    for number, time, is_branched in _snapshots(store):
         ids.append(number)
+        has_branches = is_branched
         if request.older_than is not None:
             times.append(time < request.older_than)
     last = len(ids) - max(1, request.retain_last or 1)
-    with store.read() as connection:
-        kept = bases_of_twins(connection)
+    kept: set[int] = set()
+    if has_branches:
+        with store.read() as connection:
+            kept = bases_of_twins(connection)
     wanted = None if request.versions is None else _known(request.versions, ids)
     expired, remaining = array("q"), array("q")
     for at, number in enumerate(ids):
         is_old = at < last and (not times or times[at])
         goes = is_old and (wanted is None or number in wanted) and number not in kept
         (expired if goes else remaining).append(number)
-    return ExpiryChoice(expired, Remaining(remaining))
+    return ExpiryChoice(expired, Remaining(remaining), has_branches)
 
 
-def _snapshots(store: Store) -> Iterator[tuple[int, datetime]]:
-    c = _snapshot.c
-    query = sa.select(c.snapshot_id, c.snapshot_time).order_by(c.snapshot_id).limit(_PAGE)
+def _snapshots(store: Store) -> Iterator[tuple[int, datetime, bool]]:
+    c, tag = _snapshot.c, tables.tag
+    has_branches = sa.exists().where(tag.c.key == BRANCH, live(tag)).label("has_branches")
+    query = sa.select(c.snapshot_id, c.snapshot_time, has_branches)
+    query = query.order_by(c.snapshot_id).limit(_PAGE)
     last = -1
     while True:
         with store.read() as connection:

@@ -177,6 +177,9 @@ OPERATIONS: dict[type, Operation] = {
 """Each operation by the value of its statements."""
 
 
+alter.add_forms(branches.OPERATIONS)
+
+
 def _readers() -> dict[str, list[tuple[tuple[str, ...], Reader]]]:
     found = defaultdict(list)
     for operation in OPERATIONS.values():

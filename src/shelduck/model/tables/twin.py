@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from shelduck.errors import Unsupported
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table_version import SchemaInfo, TableVersion
+from shelduck.model.text.names import schema_text
 from shelduck.model.text.stored import LEFT_OUT, Stored, record
 
 TWIN = "shelduck.hint.twin"
@@ -41,18 +43,23 @@ class Twin:
     block: int
     apart: bool = False
     counter: str = field(default="", metadata=LEFT_OUT)
+    is_tagged: bool = field(default=False, metadata=LEFT_OUT)
+    """Whether it is a table of a tag: no commit of Shelduck changes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
     """A schema that is a branch of another one, ``source``, since the snapshot ``base``.
 
-    ``tables`` are the ids of the tables of which it began with a twin.
+    ``tables`` are the ids of the tables of which it began with a twin. ``is_tag``: nobody changes
+    them. ``until`` is the time, in ISO 8601, after which an expiry drops it, empty for never.
     """
 
     source: SchemaId
     base: SnapshotId
     tables: tuple[TableId, ...] = ()
+    is_tag: bool = field(default=False, metadata=LEFT_OUT)
+    until: str = field(default="", metadata=LEFT_OUT)
 
 
 _TWIN: Stored[Twin] = Stored("twin", record(Twin))
@@ -72,6 +79,16 @@ def branched_from(table: TableVersion) -> Twin | None:
     """
     twin = twin_of(table.properties, table.full_name)
     return twin if twin is not None and twin.counter else None
+
+
+def refuse_tagged(table: TableVersion) -> None:
+    """Raise Unsupported for a change of a table of a tag."""
+    twin = twin_of(table.properties, table.full_name)
+    if twin is not None and twin.is_tagged:
+        raise Unsupported(
+            f"{table.full_name} is in a tag, which nobody changes; make a branch of it with CREATE"
+            f" BRANCH b FROM {schema_text(table.schema.name)}"
+        )
 
 
 def counter_of(table: TableVersion) -> str:
@@ -106,13 +123,14 @@ class ShareFiles:
 
     ``table`` is the provisional id of a CreateTable with the directory of ``source``, whose twin it
     is. With ``is_source``, ``source`` becomes a twin of the new table: it was made on a branch.
-    ``counter`` is as in `Twin`.
+    ``counter`` and ``is_tagged`` are as in `Twin`.
     """
 
     table: TableId
     source: TableVersion
     is_source: bool = False
     counter: str = ""
+    is_tagged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +138,17 @@ class MarkBranch:
     """Say that a schema is a branch of ``source`` with twins of some ``tables``.
 
     One that this commit makes is so since ``base``, and one that exists since the commit, together
-    with the tables that were made on it.
+    with the tables that were made on it; if it ``stays``, since ``base`` as before. ``is_tag`` and
+    ``until`` are as in `Branch`.
     """
 
     schema: SchemaInfo
     source: SchemaInfo
     base: SnapshotId
     tables: tuple[TableId, ...]
+    stays: bool = False
+    is_tag: bool = False
+    until: str = ""
 
 
 @dataclass(frozen=True, slots=True)

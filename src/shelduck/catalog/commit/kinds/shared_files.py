@@ -21,7 +21,7 @@ from shelduck.catalog.commit.rows.described import reserve_columns
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read.queries import chunks, live, visible
-from shelduck.catalog.read.twins import NO_TRIGGERS, keeps_rows, why_not_shared
+from shelduck.catalog.read.twins import NO_TRIGGERS, branches_at, keeps_rows, why_not_shared
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
@@ -88,14 +88,23 @@ def write(draft: Draft, work: Work) -> None:
     for each in work.of(FollowSource):
         _mark_twin(draft, each.table.id, each.known)
     for mark in work.of(MarkBranch):
-        schema = draft.schema_id(mark.schema.id)
-        base = mark.base if schema != mark.schema.id else draft.id
-        draft.end(tables.tag, object_id=[schema], key=[BRANCH])
-        branch = Branch(mark.source.id, base, (*mark.tables, *made))
-        draft.begin(tag_rows(schema, {BRANCH: branch_text(branch)}))
+        _mark(draft, mark, made)
 
 
 KIND = ChangeKind((ShareFiles, TakeFiles, MarkBranch, FollowSource), fold, write)
+
+
+def _mark(draft: Draft, mark: MarkBranch, made: Sequence[TableId]) -> None:
+    """Write what a branch is; ``made`` are tables that come from it."""
+    schema = draft.schema_id(mark.schema.id)
+    branch = Branch(mark.source.id, mark.base, (), mark.is_tag, mark.until)
+    if schema == mark.schema.id:
+        known = branches_at(draft.connection, draft.head.id)[schema]
+        base = mark.base if mark.stays else draft.id
+        branch = replace(known, base=base, until=mark.until or known.until)
+        draft.end(tables.tag, object_id=[schema], key=[BRANCH])
+    text = branch_text(replace(branch, tables=(*mark.tables, *made)))
+    draft.begin(tag_rows(schema, {BRANCH: text}))
 
 
 def _guard(draft: Draft) -> None:
@@ -135,7 +144,9 @@ def _share(draft: Draft, table: TableId, change: ShareFiles) -> None:
     _copy_totals(draft, table, source.id, block)
     ids = (table, table, draft.id) if change.is_source else (root, source.id, at)
     twin = source.id if change.is_source else table
-    made = Twin(*ids, since=draft.id, block=block, counter=change.counter)
+    made = Twin(
+        *ids, since=draft.id, block=block, counter=change.counter, is_tagged=change.is_tagged
+    )
     draft.end(tables.tag, object_id=[twin], key=[TWIN])
     draft.begin(tag_rows(twin, {TWIN: twin_text(made)}))
     _reserve(draft, table, block)

@@ -1,0 +1,252 @@
+"""Branches and tags: made of a schema or of one table, given more tables, and dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NoReturn
+
+from shelduck import clock
+from shelduck.branches.branch_tables import (
+    branch_called,
+    branches_by_id,
+    branches_of,
+    flush_kept,
+    make_beside,
+    schema_called,
+    tables_shared,
+)
+from shelduck.catalog.read import read
+from shelduck.catalog.read.read import Connection
+from shelduck.catalog.read.twins import twins_in
+from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
+from shelduck.lake.lookup import instant, seconds_of
+from shelduck.lake.results import Committed, Result, TableName, Unchanged
+from shelduck.lake.state import LakeState
+from shelduck.lake.unit import UnitOfWork, carry_out
+from shelduck.model.tables.schema import TableId
+from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
+from shelduck.model.tables.twin import Branch, MarkBranch, ShareFiles, counter_of
+
+
+@dataclass(frozen=True, slots=True)
+class NewBranch:
+    """What somebody asks for: a branch or a tag of tables as of a snapshot, by default the newest.
+
+    ``retain`` is the span after which an expiry drops it, None for never.
+    """
+
+    name: str
+    is_tag: bool = False
+    version: int | None = None
+    timestamp: str | datetime | None = None
+    retain: str | timedelta | None = None
+    if_not_exists: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The word for it."""
+        return "tag" if self.is_tag else "branch"
+
+    @property
+    def until(self) -> str:
+        """The end of its time, counted from now, as `Branch` keeps it."""
+        if self.retain is None:
+            return ""
+        return (clock.now() + timedelta(seconds=seconds_of("retain", self.retain))).isoformat()
+
+    def snapshot(self, state: LakeState, connection: Connection, newest: Snapshot) -> Snapshot:
+        """Return the snapshot that it begins with."""
+        if self.version is None and self.timestamp is None:
+            return newest
+        when = None if self.timestamp is None else instant(self.timestamp, state.time_zone)
+        return read.snapshot(connection, version=self.version, timestamp=when)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begin:
+    """What a branch gets: tables of a schema as of a snapshot, and the names of their twins."""
+
+    source: SchemaInfo
+    at: Snapshot
+    tables: Sequence[TableVersion]
+    names: Sequence[str]
+
+
+def create_branch(
+    state: LakeState, wish: NewBranch, source: str, tables: Collection[str] | None
+) -> Result:
+    """Make a branch of all tables of a schema, or of some."""
+    view = UnitOfWork(state)
+    taken = schema_called(view, wish.name)
+    known = None if taken is None else branches_by_id(view).get(taken.id)
+    if wish.if_not_exists and known is not None and known.is_tag == wish.is_tag:
+        return Unchanged(view.workspace.base.id)
+
+    def begin(unit: UnitOfWork) -> _Begin:
+        workspace = unit.workspace
+        if schema_called(unit, wish.name) is not None:
+            raise AlreadyExists(f"schema {wish.name!r} already exists", about="schema")
+        with workspace.reading() as connection:
+            at = wish.snapshot(state, connection, workspace.base)
+            known = read.schemas(connection, at, state.info)
+            schema = read.schema_named(known, workspace.word_of(source), state.store.format)
+            found = list(tables_shared(connection, state, at, schema, tables))
+        return _Begin(schema, at, found, [table.name for table in found])
+
+    return _made(state, wish, begin)
+
+
+def branch_table(
+    state: LakeState, name: TableName, wish: NewBranch, *, creates: bool, replaces: bool
+) -> Result:
+    """Give a branch a twin of one table; make the branch if there is none.
+
+    Raises:
+        AlreadyExists: the branch has one, and nobody ``replaces`` it; or another schema has the
+            name of the branch.
+        NotFound: nobody ``creates`` it, and it has none; or the table was not there.
+        InvalidRequest: the branch came from another schema.
+    """
+    view = UnitOfWork(state)
+    if wish.if_not_exists and _has_twin(view, view.workspace.table(name), wish):
+        return Unchanged(view.workspace.base.id)
+
+    def begin(unit: UnitOfWork) -> _Begin:
+        workspace = unit.workspace
+        now = workspace.table(name)
+        has_twin = _has_twin(unit, now, wish)
+        if not (has_twin or creates):
+            _refuse_missing(wish, now)
+        if has_twin and not replaces:
+            raise AlreadyExists(f"{wish.kind} {wish.name!r} of {now.full_name} already exists")
+        with workspace.reading() as connection:
+            at = wish.snapshot(state, connection, workspace.base)
+            then = read.table_by_id(connection, now.id, at, state.info)
+        if then is None:
+            raise NotFound(
+                f"table {now.full_name} does not exist at snapshot {at.id}", about="table"
+            )
+        return _Begin(now.schema, at, [then], [now.name])
+
+    return _made(state, wish, begin)
+
+
+def _made(state: LakeState, wish: NewBranch, begin: Callable[[UnitOfWork], _Begin]) -> Result:
+    """Make twins; what the catalog itself keeps of their sources is flushed before."""
+    until = wish.until
+    first = begin(UnitOfWork(state))
+    flush_kept(state, first.at, first.tables)
+
+    def stage(unit: UnitOfWork) -> None:
+        found, workspace = begin(unit), unit.workspace
+        made, base = schema_called(unit, wish.name), found.at.id
+        tables = [table.id for table in found.tables]
+        is_new = made is None
+        if made is None:
+            word = workspace.word_of(wish.name)
+            workspace.create_schema(word, if_not_exists=False, beside=found.source)
+            made = workspace.schema(word)
+        else:
+            branch = _require_same(unit, found.tables[0], made, wish)
+            base, tables = branch.base, [*dict.fromkeys((*branch.tables, *tables))]
+            _drop_twin(unit, made, found.tables[0].id)
+        # From now on the unit may make tables in it.
+        mark = MarkBranch(made, found.source, base, tuple(tables), not is_new, wish.is_tag, until)
+        workspace.share(mark)
+        for table, name in zip(found.tables, found.names, strict=True):
+            twin = make_beside(unit, TableName(made.name, name), table)
+            sharing = ShareFiles(twin.id, table, counter=counter_of(table), is_tagged=wish.is_tag)
+            workspace.share(sharing)
+
+    return carry_out(state, None, stage)
+
+
+def drop_branch(
+    state: LakeState, unit: UnitOfWork | None, name: str, *, is_tag: bool, if_exists: bool
+) -> Result:
+    """Drop a branch, or a tag, with its tables."""
+
+    def stage(unit: UnitOfWork) -> None:
+        try:
+            schema, _ = branch_called(unit, name, is_tag=is_tag)
+        except NotFound:
+            if if_exists:
+                return
+            raise
+        unit.workspace.drop_schema(schema.name, if_exists=False, cascade=True)
+
+    return carry_out(state, unit, stage)
+
+
+def drop_branch_of_table(
+    state: LakeState, unit: UnitOfWork | None, table: TableName, wish: NewBranch, *, if_exists: bool
+) -> Result:
+    """Drop a branch's twin of a table, and the branch with its last table."""
+
+    def stage(unit: UnitOfWork) -> None:
+        now, workspace = unit.workspace.table(table), unit.workspace
+        schema = schema_called(unit, wish.name)
+        if schema is None or not _has_twin(unit, now, wish):
+            if if_exists:
+                return
+            _refuse_missing(wish, now)
+        branch = branches_by_id(unit)[schema.id]
+        _drop_twin(unit, schema, now.id)
+        if workspace.table_names(schema) or workspace.view_names(schema):
+            left = tuple(number for number in branch.tables if number != now.id)
+            workspace.share(MarkBranch(schema, now.schema, branch.base, left, stays=True))
+        else:
+            workspace.drop_schema(schema.name, if_exists=False, cascade=True)
+
+    return carry_out(state, unit, stage)
+
+
+def drop_overdue(state: LakeState) -> bool:
+    """Drop the branches and tags whose time is over; return whether there were any."""
+
+    def stage(unit: UnitOfWork) -> None:
+        for schema, branch in branches_of(unit):
+            if branch.until and datetime.fromisoformat(branch.until) <= clock.now():
+                unit.workspace.drop_schema(schema.name, if_exists=True, cascade=True)
+
+    return isinstance(carry_out(state, None, stage), Committed)
+
+
+def _require_same(
+    unit: UnitOfWork, table: TableVersion, schema: SchemaInfo, wish: NewBranch
+) -> Branch:
+    """Return the branch, or the tag, that a schema is, if it came from that of a table."""
+    branch = branches_by_id(unit).get(schema.id)
+    if branch is None:
+        raise AlreadyExists(f"schema {schema.text!r} already exists", about="schema")
+    if branch.is_tag != wish.is_tag:
+        kind = "tag" if branch.is_tag else "branch"
+        raise AlreadyExists(f"{kind} {schema.text!r} already exists", about="schema")
+    if branch.source != table.schema.id:
+        raise InvalidRequest(
+            f"{wish.kind} {schema.text!r} did not come from schema {table.schema.text!r}; choose"
+            " another name"
+        )
+    return branch
+
+
+def _has_twin(unit: UnitOfWork, table: TableVersion, wish: NewBranch) -> bool:
+    schema = schema_called(unit, wish.name)
+    if schema is None:
+        return False
+    _require_same(unit, table, schema, wish)
+    with unit.workspace.reading() as connection:
+        return table.id in twins_in(connection, schema.id, unit.workspace.base.id)
+
+
+def _drop_twin(unit: UnitOfWork, schema: SchemaInfo, source: TableId) -> None:
+    with unit.workspace.reading() as connection:
+        name = twins_in(connection, schema.id, unit.workspace.base.id).get(source)
+    if name is not None:
+        unit.workspace.drop_table(unit.workspace.table(TableName(schema.name, name)))
+
+
+def _refuse_missing(wish: NewBranch, table: TableVersion) -> NoReturn:
+    raise NotFound(f"{wish.kind} {wish.name!r} of {table.full_name} does not exist", about="schema")
