@@ -94,6 +94,12 @@ def time_zone(given: SparkSession | None, config: Mapping[str, str]) -> str | No
     return spark.conf.get(TIME_ZONE)
 
 
+def branch_of(spark: SparkSession) -> str:
+    """Return the branch that a session works on, by our setting or Iceberg's; else ''."""
+    found = spark.conf.get("shelduck.branch", None) or spark.conf.get("spark.wap.branch", None)
+    return found or ""
+
+
 def is_ntz(spark: SparkSession) -> bool:
     """Return whether TIMESTAMP means a time without a time zone in the session."""
     return spark.conf.get("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ"

@@ -21,6 +21,7 @@ from shelduck.catalog.schema.own_tables import if_known
 from shelduck.engine.rows.assign import Assigning, telling_failures
 from shelduck.engine.rows.table_rules import first_wrong, refusal, ruled, wrong
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
+from shelduck.lake.branch_names import twin_named
 from shelduck.lake.evolution.alter_plan import AlterPlan, Speed
 from shelduck.lake.results import TableName
 from shelduck.lake.state import LakeState
@@ -75,11 +76,17 @@ def version_at(
 ) -> TableVersion:
     """Return a table at a snapshot: an id, the last at or before an instant, or the newest."""
     when = None if timestamp is None else instant(timestamp, state.time_zone)
-    with state.store.read() as connection:
-        at = None
-        if version is not None or when is not None:
-            at = catalog_read.snapshot(connection, version=version, timestamp=when)
-        return state.tables.table(connection, name.home, name.name, at)
+    try:
+        with state.store.read() as connection:
+            at = None
+            if version is not None or when is not None:
+                at = catalog_read.snapshot(connection, version=version, timestamp=when)
+            return state.tables.table(connection, name.home, name.name, at)
+    except NotFound:
+        twin = twin_named(UnitOfWork(state).workspace, name, state.current.schema)
+        if twin is None:
+            raise
+        return version_at(state, twin, version, timestamp)
 
 
 def as_of_today(unit: UnitOfWork, then: TableVersion) -> TableVersion:

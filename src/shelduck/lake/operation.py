@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from shelduck.engine.bridge import engine_for
 from shelduck.engine.session import DataFrame, answer, constant, session_has, temporary_views
 from shelduck.errors import InvalidRequest
+from shelduck.lake.branch_names import name_on_branch
 from shelduck.lake.handle import TableHandle
 from shelduck.lake.results import (
     Committed,
@@ -185,7 +186,9 @@ class Runner:
 
     def name(self, found: NamedTable, default: str | None = None) -> TableName:
         """Return the schema and table that a name in a statement refers to."""
-        return table_name(found.parts, default or self.state.current.schema)
+        name = table_name(found.parts, default or self.state.current.schema)
+        branch = self.state.branch
+        return name_on_branch(self.view().workspace, name, branch) if branch else name
 
     def verbs(self, kind: type[Verbs], found: NamedTable) -> Verbs:
         """Return verbs of one kind, of the table that a name in a statement refers to."""

@@ -41,11 +41,12 @@ _INSTEAD = {
     "partitionoverwritemode": "use df.writeTo(name).overwritePartitions()",
     "start-snapshot-id": 'use .option("readChangeFeed", "true").option("startingVersion", n)',
     "end-snapshot-id": 'use .option("readChangeFeed", "true").option("endingVersion", n)',
-    "branch": "a lake has snapshots, not branches",
-    "tag": "a lake has snapshots, not tags",
+    "branch": "write the name of the table as t.branch_b",
+    "tag": "write the name of the table as t.tag_x",
 }
 
 _VERSIONS = ("versionAsOf", "snapshot-id")
+_BRANCHES = ("branch", "tag")
 _TIMES = ("timestampAsOf", "as-of-timestamp")
 _FEED = ("readChangeFeed", "readChangeData")
 _STARTS = ("startingVersion", "startingTimestamp")
@@ -142,9 +143,9 @@ def refuse_written(given: Mapping[str, str], what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """The wish of a reader's options: a snapshot, a change feed, or the current rows."""
+    """The wish of a reader's options: a snapshot, a branch, a change feed, or the current rows."""
 
-    version: int | None = None
+    version: int | str | None = None
     timestamp: str | None = None
     changes: tuple[int | str, int | str | None] | None = None
 
@@ -155,9 +156,9 @@ def read_options(given: Mapping[str, str], table: str) -> ReadOptions:
     Delta's and Iceberg's words are known for snapshots, Delta's for the change feed.
     """
     what = f"a reader of {table}"
-    refuse_others(given, (*_VERSIONS, *_TIMES, *_FEED, *_STARTS, *_ENDS), what)
+    refuse_others(given, (*_VERSIONS, *_BRANCHES, *_TIMES, *_FEED, *_STARTS, *_ENDS), what)
     values = {name.lower(): value for name, value in given.items()}
-    version, time = _one(values, _VERSIONS), _one(values, _TIMES)
+    version, time = _one(values, (*_VERSIONS, *_BRANCHES)), _one(values, _TIMES)
     start, end = _one(values, _STARTS), _one(values, _ENDS)
     feed = _one(values, _FEED)
     if feed is None or not is_true(feed[1], feed[0]):
@@ -173,7 +174,8 @@ def read_options(given: Mapping[str, str], table: str) -> ReadOptions:
                 f"{what}: use either {version[0]} or {time[0]}, not both", about="option"
             )
         return ReadOptions(
-            None if version is None else _whole(*version), None if time is None else _moment(*time)
+            None if version is None else _version(*version),
+            None if time is None else _moment(*time),
         )
     for found in (version, time):
         if found is not None:
@@ -275,6 +277,12 @@ def _one(values: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str] |
 
 def _end(name: str, text: str) -> int | str:
     return _whole(name, text) if name.endswith("Version") else text
+
+
+def _version(name: str, text: str) -> int | str:
+    """Return the id of a snapshot, or the name of a branch or a tag."""
+    is_named = name in _BRANCHES or (name == "versionAsOf" and whole_number(text.strip()) is None)
+    return text if is_named else _whole(name, text)
 
 
 def _whole(name: str, text: str) -> int:

@@ -59,6 +59,8 @@ class LakeState:
     """Settings of the session if one is made."""
     starts_spark: bool = True
     """Whether a session is made when one is needed."""
+    branch: str = ""
+    """The branch that names of tables of its source mean, empty for none."""
     trust_views: bool = False
     """Whether views may run whatever the catalog says; see `require_harmless`."""
     commits: Counter[int] = field(default_factory=Counter)

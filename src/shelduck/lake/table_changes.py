@@ -20,6 +20,7 @@ from shelduck.catalog.running.job_rows import first_conversion
 from shelduck.engine.files.layouts import read_layouts
 from shelduck.engine.session import DataFrame
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
+from shelduck.lake.branch_names import twin_named
 from shelduck.lake.handle import TableHandle
 from shelduck.lake.lookup import Zone, instant
 from shelduck.lake.results import TableName
@@ -65,6 +66,18 @@ def changes_between(
     unit: UnitOfWork, name: TableName, start: Moment, end: Moment | None
 ) -> DataFrame:
     """Return the change feed of a table by its name at the end of the range."""
+    try:
+        return _changes_between(unit, name, start, end)
+    except NotFound:
+        twin = twin_named(unit.workspace, name, unit.state.current.schema)
+        if twin is None:
+            raise
+        return _changes_between(unit, twin, start, end)
+
+
+def _changes_between(
+    unit: UnitOfWork, name: TableName, start: Moment, end: Moment | None
+) -> DataFrame:
     last = unit.workspace.base.id if end is None else end
     zone = unit.state.time_zone
     with unit.state.store.read() as connection:

@@ -11,6 +11,7 @@ from typing import Any
 
 from shelduck.catalog.read import metadata_rows as read_metadata
 from shelduck.catalog.read.overview.partitions import PARTITION_COLUMNS, partition_rows
+from shelduck.catalog.read.twins import twins_of
 from shelduck.engine.session import DataFrame, metadata_frame
 from shelduck.lake.handle import TableHandle
 from shelduck.lake.lookup import version_at
@@ -155,9 +156,16 @@ def history(state: LakeState, table: TableVersion, limit: int | None = None) -> 
 
 
 def refs(state: LakeState, table: TableVersion) -> DataFrame:
-    """Return ``t.refs``: a lake has one line of snapshots, which Iceberg calls ``main``."""
-    columns = {"name": "string", "type": "string", "snapshot_id": "bigint"}
-    return metadata_frame(state.spark, columns, [("main", "BRANCH", table.snapshot.id)])
+    """Return ``t.refs``: the table, which Iceberg calls ``main``, its branches and its tags.
+
+    The snapshot of a tag is that with which it began; the others go on.
+    """
+    columns, now = {"name": "string", "type": "string", "snapshot_id": "bigint"}, table.snapshot.id
+    rows: list[tuple[object, ...]] = [("main", "BRANCH", now)]
+    with state.store.read() as connection:
+        for name, branch, twin in twins_of(connection, table.id, now):
+            rows.append((name, "TAG", twin.base) if branch.is_tag else (name, "BRANCH", now))
+    return metadata_frame(state.spark, columns, rows)
 
 
 TABLES: dict[str, MetadataTable] = {

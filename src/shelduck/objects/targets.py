@@ -11,6 +11,7 @@ from shelduck.engine.bridge import Named, engine_for, select_named
 from shelduck.engine.session import DataFrame, metadata_frame
 from shelduck.engine.types import kind_text
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
+from shelduck.lake.branch_names import may_be_twin, name_on_branch, twin_on
 from shelduck.lake.lookup import instant
 from shelduck.lake.operation import QueryScope, text_over
 from shelduck.lake.pinned_views import pinned_query
@@ -45,7 +46,9 @@ def relation_frame(unit: UnitOfWork, relation: Relation, scope: QueryScope) -> D
         version = scope.version
     parts = relation.name.parts
     name = table_name(parts, scope.schema)
-    is_plain = len(parts) < 3 or unit.state.store.format.nests
+    is_plain = len(parts) < 3 or unit.state.store.format.nests or may_be_twin(name.name)
+    if isinstance(version, str) or (is_plain and unit.state.branch):
+        name, version = _on_branch(unit, name, version)
     try:
         if not is_plain:
             raise catalog_read.no_such_schema(unit.state.store.format, name.home, ())
@@ -71,6 +74,18 @@ def relation_frame(unit: UnitOfWork, relation: Relation, scope: QueryScope) -> D
         if found is None:
             raise
         return found
+
+
+def _on_branch(
+    unit: UnitOfWork, name: TableName, version: int | str | None
+) -> tuple[TableName, int | None]:
+    """Return the table that a name means with ``VERSION AS OF 'branch'``, or in the session."""
+    if not isinstance(version, str):
+        return name_on_branch(unit.workspace, name, unit.state.branch), version
+    found = twin_on(unit.workspace, name, version)
+    if found is None:
+        raise NotFound(f"table {name} does not exist", about="table")
+    return found, None
 
 
 def _refuse_icebergs(unit: UnitOfWork, parts: tuple[str, ...], scope: QueryScope) -> None:
@@ -200,6 +215,8 @@ def _metadata(
     """Return a metadata table, None if the name before it is not a table."""
     *owner, kind = relation.name.parts
     name = table_name(tuple(owner), scope.schema)
+    if unit.state.branch:
+        name = name_on_branch(unit.workspace, name, unit.state.branch)
     try:
         return metadata_table(
             unit, name, kind.lower(), version=version, timestamp=relation.timestamp

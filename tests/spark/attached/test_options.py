@@ -101,7 +101,9 @@ def test_a_reader_reads_the_change_feed(spark, lake, name):
             "is read from startingVersion to endingVersion; leave out versionAsOf",
         ),
         ({"start-snapshot-id": 3}, 'use .option("readChangeFeed", "true")'),
-        ({"branch": "x"}, "a lake has snapshots, not branches"),
+        ({"branch": "x"}, "branch or tag 'x' of main.t does not exist"),
+        ({"branch": "x", "versionAsOf": 3}, "versionAsOf and branch cannot be used together"),
+        ({"snapshot-id": "x"}, "option snapshot-id must be the id of a snapshot"),
     ],
 )
 def test_options_of_a_reader_that_say_nothing_clear_are_refused(spark, lake, options, told):

@@ -27,16 +27,19 @@ from shelduck.doors.attached.attached_table import (
 from shelduck.doors.lake import Lake, Transaction
 from shelduck.engine.bridge.codec import rows_of
 from shelduck.engine.bridge.lake_catalog import given, held_frames
-from shelduck.engine.session import DataFrame, SparkSession, StructType
+from shelduck.engine.session import DataFrame, SparkSession, StructType, branch_of
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.lake.branch_names import name_on_branch
 from shelduck.lake.evolution.arrangement import arrangement_of, new_arrangement
 from shelduck.lake.operation import QueryScope
 from shelduck.lake.results import TableName
 from shelduck.lake.spark_options import OVERWRITE_SCHEMA, refuse_format, refuse_made
+from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out, view_of
 from shelduck.lake.workspace import Workspace
 from shelduck.model.tables.partition import IDENTITY, named_keys
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA, TableVersion
+from shelduck.model.text.intervals import whole_number
 from shelduck.model.text.names import schema_names, shown_schema
 from shelduck.objects.catalog_verbs import CatalogVerbs
 from shelduck.objects.table import Table
@@ -127,7 +130,7 @@ class AttachedLake:
     @contextmanager
     def pinned(self, query: str) -> Iterator[None]:
         """Load everything for a query from one snapshot."""
-        self._pinned[query] = UnitOfWork(self.state)
+        self._pinned[query] = UnitOfWork(self._session())
         try:
             yield
         finally:
@@ -192,8 +195,8 @@ class AttachedLake:
     def _load(self, query: str, *table: str) -> tuple[str, str, str, str]:
         """Return a view that reads the table at one snapshot: database, name, schema, ids."""
         namespace, name, how, when = table
-        unit = self._pinned.get(query) or UnitOfWork(self.state)
-        key = (namespace.lower(), name.lower(), how, when)
+        unit = self._pinned.get(query) or UnitOfWork(self._session())
+        key = (namespace.lower(), name.lower(), how, when, unit.state.branch)
         snapshot = unit.workspace.base.id
         with self._lock:
             known = self._views.get(key, [])
@@ -203,7 +206,7 @@ class AttachedLake:
         hidden = f"__shelduck_{self._unique}_{next(self._numbers)}"
         with held_frames():
             frame.createGlobalTempView(hidden)
-        schema, ids = frame.schema.json(), _ids(unit, self._name(namespace, name))
+        schema, ids = frame.schema.json(), _ids(unit, self._name(namespace, name, unit))
         now = time.monotonic()
         with self._lock:
             found = self._views.setdefault(key, [])
@@ -272,8 +275,20 @@ class AttachedLake:
         state.given_spark = self.spark
         return AttachedTable(state, catalog, self._name(namespace, name))
 
-    def _name(self, namespace: str, name: str) -> TableName:
-        return TableName(namespace or DEFAULT_SCHEMA, name)
+    def _name(self, namespace: str, name: str, unit: UnitOfWork | None = None) -> TableName:
+        found = TableName(namespace or DEFAULT_SCHEMA, name)
+        unit = unit or UnitOfWork(self._session())
+        branch = unit.state.branch
+        return name_on_branch(unit.workspace, found, branch) if branch else found
+
+    def _session(self) -> LakeState:
+        """Return the lake as this session reads it."""
+        branch = branch_of(self.spark)
+        if not branch:
+            return self.state
+        state = copy.copy(self.state)
+        state.branch = branch
+        return state
 
 
 def _ids(unit: UnitOfWork, name: TableName) -> str:
@@ -291,7 +306,8 @@ _SCOPE = QueryScope(DEFAULT_SCHEMA, rollups=True)
 
 def _relation(namespace: str, name: str, how: str, when: str) -> Relation:
     parts = (*schema_names(namespace or DEFAULT_SCHEMA), name)
-    version = int(when) if how == "version" else None
+    number = whole_number(when) if how == "version" else None
+    version = when if how == "version" and number is None else number
     timestamp = None
     if how == "timestamp":
         timestamp = (_EPOCH + timedelta(microseconds=int(when))).isoformat()

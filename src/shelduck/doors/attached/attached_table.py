@@ -19,6 +19,7 @@ from shelduck.engine.rows.store_rules import MARK, default_text, require_text
 from shelduck.engine.session import DataFrame, merges_schemas
 from shelduck.engine.types import spark_type
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
+from shelduck.lake.branch_names import name_on_branch
 from shelduck.lake.done import Done
 from shelduck.lake.operation import QueryScope
 from shelduck.lake.results import TableName
@@ -65,6 +66,13 @@ class AttachedTable:
     catalog: str
     table: TableName
 
+    @classmethod
+    def meant(cls, state: LakeState, catalog: str, name: TableName) -> AttachedTable:
+        """Return the table that a name means, on the branch of the session if it has one."""
+        if state.branch:
+            name = name_on_branch(UnitOfWork(state).workspace, name, state.branch)
+        return cls(state, catalog, name)
+
     @property
     def name(self) -> str:
         """The name in the lake."""
@@ -100,7 +108,7 @@ class AttachedTable:
             return self.changes(*wanted.changes)
         return self.read(wanted.version, wanted.timestamp)
 
-    def read(self, version: int | None, timestamp: str | None) -> DataFrame:
+    def read(self, version: int | str | None, timestamp: str | None) -> DataFrame:
         """Return its rows as of a snapshot; a view of that snapshot is read too."""
         relation = Relation(NamedTable(self.table.parts), "", version, timestamp)
         with told_as_sparks():

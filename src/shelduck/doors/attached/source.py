@@ -12,7 +12,7 @@ from shelduck.doors.attached.attached_catalog import AttachedLake
 from shelduck.doors.attached.attached_table import AttachedTable
 from shelduck.doors.connect import connect_existing
 from shelduck.engine.bridge.lake_catalog import given
-from shelduck.engine.session import DataFrame, SparkSession
+from shelduck.engine.session import DataFrame, SparkSession, branch_of
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.lake.results import table_name
 from shelduck.lake.spark_options import read_options, stream_options
@@ -98,7 +98,7 @@ class LakeSources:
                 about="option",
             )
         state = self._lake(found.get(_CATALOG))
-        return AttachedTable(state, "", table_name(split_name(name), DEFAULT_SCHEMA)), rest
+        return AttachedTable.meant(state, "", table_name(split_name(name), DEFAULT_SCHEMA)), rest
 
     def _lake(self, catalog: str | None) -> LakeState:
         """Return the lake at an address, or the attached one of a name."""
@@ -111,7 +111,7 @@ class LakeSources:
         known = self._attached.get(catalog.lower())
         if known is not None:
             state = copy.copy(known.state)
-            state.given_spark = self._spark
+            state.given_spark, state.branch = self._spark, branch_of(self._spark)
             return state
         if "://" not in catalog:
             raise NotFound.named("catalog", catalog, list(self._attached))

@@ -53,8 +53,16 @@ from shelduck.engine.named_errors import (
     told_as_sparks,
     was_unable,
 )
-from shelduck.engine.session import DataFrame, SparkSession, is_catalog, is_ntz, temporary_views
+from shelduck.engine.session import (
+    DataFrame,
+    SparkSession,
+    branch_of,
+    is_catalog,
+    is_ntz,
+    temporary_views,
+)
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
+from shelduck.lake.branch_names import may_be_twin
 from shelduck.lake.operation import Runner, SqlSession
 from shelduck.lake.results import PlainRows, TableName, table_name
 from shelduck.lake.state import LakeState
@@ -308,11 +316,11 @@ class SessionSql:
         if catalog is None:
             return None
         parts = inside(parts, catalog)
-        if len(parts) > 2 and catalog not in names.nesting:
+        if len(parts) > 2 and catalog not in names.nesting and not may_be_twin(parts[-1]):
             return None
         lake = self.lakes[catalog]
         found = table_name(parts, self._schema(lake, names) or DEFAULT_SCHEMA)
-        return AttachedTable(self._state(lake), catalog, found)
+        return AttachedTable.meant(self._state(lake), catalog, found)
 
     def has(self, name: str, length: int) -> bool | None:
         """Return whether a lake has a schema or table, None for a name that is not in a lake."""
@@ -384,7 +392,7 @@ class SessionSql:
     def _state(self, lake: AttachedLake) -> LakeState:
         """Return the lake as this session reads and writes it."""
         state = copy.copy(lake.state)
-        state.given_spark = self._spark
+        state.given_spark, state.branch = self._spark, branch_of(self._spark)
         return state
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from shelduck.doors.sql.explain import Explain
 from shelduck.doors.sql.parse import OPERATIONS
+from shelduck.lake.branch_names import may_be_twin
 from shelduck.model.text.names import inside
 from shelduck.objects.statement.show import ShowTables
 from shelduck.objects.statement.views import ShowViews
@@ -64,7 +65,8 @@ class LakeNames:
         if len(parts) > 1 and parts[0].lower() in self.lakes:
             return parts[0].lower()
         current = self.current.lower()
-        is_long = len(parts) > 2 and (current not in self.nesting or self.foreign(parts[0]))
+        nests = current in self.nesting or may_be_twin(parts[-1])
+        is_long = len(parts) > 2 and (not nests or self.foreign(parts[0]))
         return current if current in self.lakes and not is_long else None
 
     def is_sessions(self, parts: tuple[str, ...]) -> bool:

@@ -58,7 +58,7 @@ class Found:
     start: int
     end: int
     alias_at: int | None = None
-    version: int | None = None
+    version: int | str | None = None
     timestamp: str | None = None
     call: Call | None = None
     options: tuple[str, ...] = ()

@@ -36,9 +36,15 @@ def read_time(cursor: Cursor) -> tuple[int | None, str | None]:
     return None, None
 
 
-def read_any_time(cursor: Cursor) -> tuple[int | None, str | None, TimeExpression | None]:
-    """Take a time as `read_time` does, or ``AT (...)`` with an expression to compute."""
+def read_any_time(cursor: Cursor) -> tuple[int | str | None, str | None, TimeExpression | None]:
+    """Take a time as `read_time` does, or ``AT (...)`` with an expression to compute.
+
+    A version may be the name of a branch or a tag: ``VERSION AS OF 'b'``.
+    """
     start = cursor.at
+    named = _branch(cursor)
+    if named is not None:
+        return named, None, None
     computes = any(cursor.sees("AT", "(", word, "=>") for word in _TIMES)
     if not computes or _may_be_literal(cursor, 4):
         try:
@@ -54,6 +60,18 @@ def read_any_time(cursor: Cursor) -> tuple[int | None, str | None, TimeExpressio
         raise cursor.failure("a time", first)
     text = cursor.text[cursor.tokens[first].start : cursor.tokens[last].end]
     return None, None, TimeExpression(cursor.tokens[start + 2].key, text)
+
+
+def _branch(cursor: Cursor) -> str | None:
+    ahead = 1 if cursor.sees("FOR") else 0
+    version, *rest = (cursor.peek(ahead + n).key for n in range(3))
+    if version not in ("VERSION", "SYSTEM_VERSION") or rest != ["AS", "OF"]:
+        return None
+    token = cursor.peek(ahead + 3)
+    if token.kind is not TokenKind.STRING or string_of(token).isdigit():
+        return None
+    cursor.at += ahead + 3
+    return cursor.string()
 
 
 def in_sparks_words(text: str) -> str:

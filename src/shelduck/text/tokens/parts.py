@@ -103,15 +103,15 @@ class TimeExpression:
 class Relation:
     """A table that a query reads, and the word that stands for it in the query's text.
 
-    At most one of ``version`` (a snapshot id) and ``timestamp`` (its text as written) is set; both
-    None is the newest state. ``computed`` is a time that has to be computed first, to become one of
-    them. ``options`` are the names of those that stand behind it. ``virtual`` are the virtual
-    columns that the query may name, such as ``rowid``.
+    At most one of ``version`` (a snapshot id, or the name of a branch or a tag) and ``timestamp``
+    (its text as written) is set; both None is the newest state. ``computed`` is a time that has to
+    be computed first, to become one of them. ``options`` are the names of those that stand behind
+    it. ``virtual`` are the virtual columns that the query may name, such as ``rowid``.
     """
 
     name: NamedTable
     placeholder: str
-    version: int | None = None
+    version: int | str | None = None
     timestamp: str | None = None
     options: tuple[str, ...] = ()
     computed: TimeExpression | None = None

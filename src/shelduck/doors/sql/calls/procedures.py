@@ -11,12 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
+from shelduck.branches.verb import fast_forward as fast_forward_table
 from shelduck.doors.sql import transactions
 from shelduck.doors.sql.call_arguments import Moment, by_name, table_name, values
 from shelduck.doors.sql.calls import exchange, functions, upkeep_calls
-from shelduck.errors import NotFound, Unsupported
+from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.lake.operation import Answer, Operation, Procedure, Runner
 from shelduck.lake.results import Committed, PlainRows, Result
+from shelduck.lake.results import table_name as plain_name
+from shelduck.lake.unit import refuse_in_transaction
+from shelduck.model.text.names import split_name
 from shelduck.objects.table import Table
 from shelduck.text.foreign_words import foreign_procedure
 from shelduck.text.tokens.arguments import read_call
@@ -71,6 +75,25 @@ def ancestors_of(runner: Runner, table: str, snapshot_id: int | None = None) -> 
     return PlainRows("snapshot_id bigint, timestamp timestamp", rows)
 
 
+def fast_forward(runner: Runner, table: str, branch: str, to: str) -> PlainRows:
+    """Give a table what a branch of it did, if nobody has changed the table since.
+
+    ``branch`` is the table's schema, or Iceberg's word for it, ``main``.
+    """
+    refuse_in_transaction(runner.unit, "fast_forward()")
+    # Whatever branch the session works on.
+    name = plain_name(split_name(table), runner.state.current.schema)
+    if branch.lower() not in ("main", name.schema.lower()):
+        raise InvalidRequest(
+            f"{name} is in schema {name.schema!r}, not {branch!r}; name the table of {branch!r}"
+        )
+    before = runner.view().workspace.base.id
+    done = fast_forward_table(runner.state, name, to)
+    now = done.snapshot if isinstance(done, Committed) else before
+    columns = "branch_updated string, previous_ref bigint, updated_ref bigint"
+    return PlainRows(columns, [(branch, before, now)])
+
+
 def rewrite_position_delete_files(runner: Runner, table: str) -> PlainRows:
     """Write the files again that have deleted rows."""
     return compacted_rows([_table(runner, table).rewrite_deletes(0)])
@@ -109,7 +132,13 @@ def _restored(runner: Runner, restore: Callable[[], Result]) -> PlainRows:
 
 
 _OF_ICEBERG = by_name(
-    *(ancestors_of, remove_orphan_files, rewrite_manifests, rewrite_position_delete_files),
+    *(
+        ancestors_of,
+        fast_forward,
+        remove_orphan_files,
+        rewrite_manifests,
+        rewrite_position_delete_files,
+    ),
     *(rollback_to_snapshot, rollback_to_timestamp),
 ) | {"set_current_snapshot": rollback_to_snapshot}
 PROCEDURES: dict[str, Procedure] = {
