@@ -142,19 +142,18 @@ def _made(state: LakeState, wish: NewBranch, begin: Callable[[UnitOfWork], _Begi
     def stage(unit: UnitOfWork) -> None:
         found, workspace = begin(unit), unit.workspace
         made, base = schema_called(unit, wish.name), found.at.id
-        tables = [table.id for table in found.tables]
+        tables = tuple(table.id for table in found.tables)
         is_new = made is None
         if made is None:
             word = workspace.word_of(wish.name)
             workspace.create_schema(word, if_not_exists=False, beside=found.source)
             made = workspace.schema(word)
         else:
-            branch = _require_same(unit, found.tables[0], made, wish)
-            base, tables = branch.base, [*dict.fromkeys((*branch.tables, *tables))]
+            base = _require_same(unit, found.tables[0], made, wish).base
             _drop_twin(unit, made, found.tables[0].id)
         # From now on the unit may make tables in it.
-        mark = MarkBranch(made, found.source, base, tuple(tables), not is_new, wish.is_tag, until)
-        workspace.share(mark)
+        more = (not is_new, wish.is_tag, until)
+        workspace.share(MarkBranch(made, found.source, base, tables, (), *more))
         for table, name in zip(found.tables, found.names, strict=True):
             twin = make_beside(unit, TableName(made.name, name), table)
             sharing = ShareFiles(twin.id, table, counter=counter_of(table), is_tagged=wish.is_tag)
@@ -195,8 +194,8 @@ def drop_branch_of_table(
         branch = branches_by_id(unit)[schema.id]
         _drop_twin(unit, schema, now.id)
         if workspace.table_names(schema) or workspace.view_names(schema):
-            left = tuple(number for number in branch.tables if number != now.id)
-            workspace.share(MarkBranch(schema, now.schema, branch.base, left, stays=True))
+            mark = MarkBranch(schema, now.schema, branch.base, (), (now.id,), stays=True)
+            workspace.share(mark)
         else:
             workspace.drop_schema(schema.name, if_exists=False, cascade=True)
 

@@ -132,8 +132,12 @@ def test_nobody_writes_a_tag(spark, lake, frame):
     for name in ("lake.main.t.tag_x", "lake.x.t"):
         with pytest.raises(Unsupported, match="a tag, which nobody changes"):
             frame.writeTo(name).append()
-    lake.compact()
+    lake.execute("CALL set_option('data_inlining_row_limit', 0)")
+    lake.sql("INSERT INTO t VALUES (2, 'two'); INSERT INTO t VALUES (3, 'three')")
+    lake.sql("ALTER TABLE t CREATE TAG y")
+    assert lake.table("y.t").compact(min_files=2).new_files == 1
     lake.checkpoint()
+    assert told(spark, "SELECT id FROM lake.main.t.tag_y") == [(1,), (2,), (3,)]
     assert told(spark, "SELECT * FROM lake.main.t.tag_x") == [OLD]
     assert lake.jobs() == []
     assert not lake.check(rows=True).problems
@@ -207,6 +211,29 @@ def test_a_session_works_on_a_branch(spark, lake, frame, setting):
     found = told(spark, "SELECT id, v FROM lake.main.t")
     assert found == [OLD, NEW, (3, "more"), (4, "changed")]
     assert spark.table("lake.main.t").columns == ["id", "v", "more"]
+
+
+def test_a_stream_stays_on_the_branch_of_its_session(spark, lake, tmp_path):
+    lake.sql("CREATE TABLE s AS SELECT 3 AS id, 'three' AS v")
+    spark.conf.set("shelduck.branch", "b")
+    writer = spark.readStream.table("lake.main.s").writeStream
+    writer = writer.trigger(processingTime="0 seconds")
+    query = writer.option("checkpointLocation", f"{tmp_path}/state").toTable("lake.main.t")
+    reader = spark.readStream.table("lake.main.t").writeStream.format("memory")
+    read = reader.queryName("on_branch").start()
+    try:
+        spark.conf.unset("shelduck.branch")
+        query.processAllAvailable()
+        lake.sql("INSERT INTO s VALUES (4, 'four')")
+        query.processAllAvailable()
+        read.processAllAvailable()
+    finally:
+        query.stop()
+        read.stop()
+    on_branch = [OLD, NEW, (3, "three"), (4, "four")]
+    assert told(spark, "SELECT * FROM lake.b.t") == on_branch
+    assert told(spark, "SELECT * FROM on_branch") == on_branch
+    assert told(spark, "SELECT * FROM lake.main.t") == [OLD]
 
 
 def test_a_setting_for_no_branch_is_refused(spark, lake, frame):

@@ -26,15 +26,14 @@ from shelduck.doors.attached.attached_table import (
 )
 from shelduck.doors.lake import Lake, Transaction
 from shelduck.engine.bridge.codec import rows_of
-from shelduck.engine.bridge.lake_catalog import given, held_frames
-from shelduck.engine.session import DataFrame, SparkSession, StructType, branch_of
+from shelduck.engine.bridge.lake_catalog import ON, given, held_frames
+from shelduck.engine.session import DataFrame, SparkSession, StructType
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.lake.branch_names import name_on_branch
 from shelduck.lake.evolution.arrangement import arrangement_of, new_arrangement
 from shelduck.lake.operation import QueryScope
 from shelduck.lake.results import TableName
 from shelduck.lake.spark_options import OVERWRITE_SCHEMA, refuse_format, refuse_made
-from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out, view_of
 from shelduck.lake.workspace import Workspace
 from shelduck.model.tables.partition import IDENTITY, named_keys
@@ -93,12 +92,16 @@ class AttachedLake:
 
     def answer(self, request: list[str], rows: DataFrame | None) -> Rows:
         """Answer what `LakeCatalog` asks."""
-        query, what, namespace, name, *more = request
+        asks, what, namespace, name, *more = request
+        query, _, branch = asks.partition(ON)
+        if branch and name and what != "load":
+            meant = self._name(namespace, name, branch)
+            namespace, name = meant.home, meant.name
         if what in ("create", "replace", "create or replace", "overwrite"):
             return [(self._stage(what, self._name(namespace, name), *more),)]
         match what:
             case "load":
-                return [self._load(query, namespace, name, *more)]
+                return [self._load(query, branch, namespace, name, *more)]
             case "sql":
                 # A statement of a script.
                 return [given(self.spark, self.spark.sql(more[0]))]
@@ -130,7 +133,7 @@ class AttachedLake:
     @contextmanager
     def pinned(self, query: str) -> Iterator[None]:
         """Load everything for a query from one snapshot."""
-        self._pinned[query] = UnitOfWork(self._session())
+        self._pinned[query] = UnitOfWork(copy.copy(self.state))
         try:
             yield
         finally:
@@ -192,11 +195,12 @@ class AttachedLake:
         wanted = self._name(namespace, name)
         return unit.workspace.has_table(wanted) or unit.workspace.view(wanted) is not None
 
-    def _load(self, query: str, *table: str) -> tuple[str, str, str, str]:
+    def _load(self, query: str, branch: str, *table: str) -> tuple[str, str, str, str]:
         """Return a view that reads the table at one snapshot: database, name, schema, ids."""
         namespace, name, how, when = table
-        unit = self._pinned.get(query) or UnitOfWork(self._session())
-        key = (namespace.lower(), name.lower(), how, when, unit.state.branch)
+        unit = self._pinned.get(query) or UnitOfWork(copy.copy(self.state))
+        unit.state.branch = branch
+        key = (namespace.lower(), name.lower(), how, when, branch)
         snapshot = unit.workspace.base.id
         with self._lock:
             known = self._views.get(key, [])
@@ -206,7 +210,7 @@ class AttachedLake:
         hidden = f"__shelduck_{self._unique}_{next(self._numbers)}"
         with held_frames():
             frame.createGlobalTempView(hidden)
-        schema, ids = frame.schema.json(), _ids(unit, self._name(namespace, name, unit))
+        schema, ids = frame.schema.json(), _ids(unit, self._name(namespace, name, branch))
         now = time.monotonic()
         with self._lock:
             found = self._views.setdefault(key, [])
@@ -275,20 +279,11 @@ class AttachedLake:
         state.given_spark = self.spark
         return AttachedTable(state, catalog, self._name(namespace, name))
 
-    def _name(self, namespace: str, name: str, unit: UnitOfWork | None = None) -> TableName:
+    def _name(self, namespace: str, name: str, branch: str = "") -> TableName:
         found = TableName(namespace or DEFAULT_SCHEMA, name)
-        unit = unit or UnitOfWork(self._session())
-        branch = unit.state.branch
-        return name_on_branch(unit.workspace, found, branch) if branch else found
-
-    def _session(self) -> LakeState:
-        """Return the lake as this session reads it."""
-        branch = branch_of(self.spark)
-        if not branch:
-            return self.state
-        state = copy.copy(self.state)
-        state.branch = branch
-        return state
+        return (
+            name_on_branch(view_of(self.state, None).workspace, found, branch) if branch else found
+        )
 
 
 def _ids(unit: UnitOfWork, name: TableName) -> str:

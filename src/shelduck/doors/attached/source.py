@@ -11,7 +11,7 @@ from shelduck.catalog.databases.address import parse_address
 from shelduck.doors.attached.attached_catalog import AttachedLake
 from shelduck.doors.attached.attached_table import AttachedTable
 from shelduck.doors.connect import connect_existing
-from shelduck.engine.bridge.lake_catalog import given
+from shelduck.engine.bridge.lake_catalog import ON, given
 from shelduck.engine.session import DataFrame, SparkSession, branch_of
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.lake.results import table_name
@@ -39,14 +39,15 @@ class LakeSources:
 
     def answer(self, request: list[str], _: DataFrame | None) -> Rows:
         """Answer what `LakeProvider` and `LakeSource` ask."""
-        _query, what, _namespace, _name, *more = request
+        asks, what, _namespace, _name, *more = request
+        branch = asks.partition(ON)[2]
         if what in ("rows", "columns", "open"):
             made = more.pop(0) if what == "open" else None
             options = dict(zip(more[::2], more[1::2], strict=True))
             if what == "rows":
-                return [given(self._spark, self.read(options))]
+                return [given(self._spark, self.read(options, branch))]
             _require_no_secret(options)
-            table, rest = self._table(options)
+            table, rest = self._table(options, branch)
             wanted = stream_options(rest, table.name)
             stream = TableStream(table.state, table.table, wanted, made)
             schema = stream.schema.json()
@@ -58,9 +59,13 @@ class LakeSources:
         opened, *about = more
         return self._about_stream(what, opened, about)
 
-    def read(self, options: Mapping[str, str]) -> DataFrame:
-        """Return the rows of the table that the options of a reader name."""
-        table, rest = self._table(options)
+    def read(self, options: Mapping[str, str], branch: str | None = None) -> DataFrame:
+        """Return the rows of the table that the options of a reader name.
+
+        ``branch`` is that of the session, which is asked if nobody knows it.
+        """
+        branch = branch_of(self._spark) if branch is None else branch
+        table, rest = self._table(options, branch)
         return table.read_as(read_options(rest, table.name))
 
     def _about_stream(self, what: str, opened: str, about: list[str]) -> Rows:
@@ -83,7 +88,9 @@ class LakeSources:
         assert end is not None
         return [given(self._spark, stream.batch(start, end))]
 
-    def _table(self, options: Mapping[str, str]) -> tuple[AttachedTable, dict[str, str]]:
+    def _table(
+        self, options: Mapping[str, str], branch: str
+    ) -> tuple[AttachedTable, dict[str, str]]:
         """Return the table that options name, and the other options."""
         rest = dict(options)
         lowered = {name.lower(): name for name in rest}
@@ -97,7 +104,8 @@ class LakeSources:
                 ' or .load("main.events")',
                 about="option",
             )
-        state = self._lake(found.get(_CATALOG))
+        state = copy.copy(self._lake(found.get(_CATALOG)))
+        state.branch = branch
         return AttachedTable.meant(state, "", table_name(split_name(name), DEFAULT_SCHEMA)), rest
 
     def _lake(self, catalog: str | None) -> LakeState:
@@ -111,7 +119,7 @@ class LakeSources:
         known = self._attached.get(catalog.lower())
         if known is not None:
             state = copy.copy(known.state)
-            state.given_spark, state.branch = self._spark, branch_of(self._spark)
+            state.given_spark = self._spark
             return state
         if "://" not in catalog:
             raise NotFound.named("catalog", catalog, list(self._attached))

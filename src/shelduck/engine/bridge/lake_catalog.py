@@ -32,9 +32,12 @@ from shelduck.model.text.names import backticked
 Answer = Callable[[list[str], DataFrame | None], Iterable[Iterable[str]]]
 """Answers a request; rows to write are passed with it.
 
-Its first text is the property `QUERY` of the thread that asks, or empty. Its second text names the
-request.
+Its first text is the property `QUERY` of the thread that asks, or empty, and behind `ON` the branch
+on which its session works. Its second text names the request.
 """
+
+ON = "\x01"
+"""Stands before the name of a branch."""
 
 CLASS = class_name("LakeCatalog")
 QUERY = "shelduck.query"

@@ -138,14 +138,15 @@ class MarkBranch:
     """Say that a schema is a branch of ``source`` with twins of some ``tables``.
 
     One that this commit makes is so since ``base``, and one that exists since the commit, together
-    with the tables that were made on it; if it ``stays``, since ``base`` as before. ``is_tag`` and
-    ``until`` are as in `Branch`.
+    with the tables that were made on it; if it ``stays``, since ``base`` as before. Tables come to
+    those that it had, but for those ``gone``. ``is_tag`` and ``until`` are as in `Branch`.
     """
 
     schema: SchemaInfo
     source: SchemaInfo
     base: SnapshotId
     tables: tuple[TableId, ...]
+    gone: tuple[TableId, ...] = ()
     stays: bool = False
     is_tag: bool = False
     until: str = ""

@@ -103,7 +103,9 @@ def _mark(draft: Draft, mark: MarkBranch, made: Sequence[TableId]) -> None:
         base = mark.base if mark.stays else draft.id
         branch = replace(known, base=base, until=mark.until or known.until)
         draft.end(tables.tag, object_id=[schema], key=[BRANCH])
-    text = branch_text(replace(branch, tables=(*mark.tables, *made)))
+    begun = dict.fromkeys((*branch.tables, *mark.tables, *made))
+    left = tuple(number for number in begun if number not in mark.gone)
+    text = branch_text(replace(branch, tables=left))
     draft.begin(tag_rows(schema, {BRANCH: text}))
 
 

@@ -73,8 +73,7 @@ public final class CatalogCall {
     Option active = SparkSession.getActiveSession();
     if (found == null && active.isDefined()) {
       // Where Spark analyses for one session and Python asks another one, the settings are the first's.
-      SQLConf own = ((SparkSession) active.get()).sessionState().conf();
-      found = FromPython.ASKED.get(own.getConfString(setting, ""));
+      found = FromPython.ASKED.get(((SparkSession) active.get()).sessionState().conf().getConfString(setting, ""));
     }
     return (BiFunction) found;
   }
@@ -98,17 +97,19 @@ public final class CatalogCall {
   }
 
   /**
-   * Returns the rows of the answer; {@code data} may be null. If this thread works on one of
-   * Python's own queries, Python also learns which one.
+   * Returns the rows of the answer; {@code data} may be null. Python also learns on which one of
+   * its own queries this thread works, if on any, and the branch on which its session works.
    */
   public List<String[]> rows(Object data, String... request) {
     String query = SparkContext.getOrCreate().getLocalProperty("shelduck.query");
-    String text = (query == null ? "" : query) + '\t' + TextRows.encoded(request) + '\n';
+    SQLConf conf = SQLConf.get();
+    String branch = conf.getConfString("shelduck.branch", conf.getConfString("spark.wap.branch", ""));
+    String who = TextRows.encoded((query == null ? "" : query) + '\u0001' + branch);
+    String text = who + '\t' + TextRows.encoded(request) + '\n';
     List<String[]> answer = TextRows.rows(told(text, request[0], data));
-    String[] first = (String[]) answer.get(0);
-    if (!first[0].equals("ok")) {
+    if (!((String[]) answer.get(0))[0].equals("ok")) {
       // Spark's analysis errors are checked exceptions, which not every method declares.
-      Platform.throwException(error(first, request));
+      Platform.throwException(error((String[]) answer.get(0), request));
     }
     return answer.subList(1, answer.size());
   }
@@ -123,31 +124,30 @@ public final class CatalogCall {
   }
 
   private static Throwable error(String[] found, String[] request) {
-    String condition = found[0];
     // Python makes its error again from the class in front; others read the sentence.
     String told = Sidecar.isUsed() && !Sidecar.isPython() ? CLASS.matcher(found[1]).replaceFirst("") : found[1];
-    if (condition.equals("THROWN")) {
+    if (found[0].equals("THROWN")) {
       return (Throwable) FromPython.THROWN.remove(found[1]);
     }
-    if (condition.equals("INCOMPATIBLE_DATA_FOR_TABLE")
-        || condition.endsWith("_NOT_FOUND") && request[1].isEmpty() && request[2].isEmpty()) {
+    if (found[0].equals("INCOMPATIBLE_DATA_FOR_TABLE")
+        || found[0].endsWith("_NOT_FOUND") && request[1].isEmpty() && request[2].isEmpty()) {
       return new AnalysisException(told, Option.empty(), Option.empty(), Option.empty(),
-          Option.apply(condition), Map$.MODULE$.empty(), new QueryContext[0]);
+          Option.apply(found[0]), Map$.MODULE$.empty(), new QueryContext[0]);
     }
-    if (condition.equals("TABLE_OR_VIEW_NOT_FOUND")) {
+    if (found[0].equals("TABLE_OR_VIEW_NOT_FOUND")) {
       return new NoSuchTableException(identifier(request[1], request[2]));
     }
-    if (condition.equals("SCHEMA_NOT_FOUND")) {
+    if (found[0].equals("SCHEMA_NOT_FOUND")) {
       return new NoSuchNamespaceException(request[1].split("\u0001"));
     }
-    if (condition.equals("TABLE_OR_VIEW_ALREADY_EXISTS")) {
+    if (found[0].equals("TABLE_OR_VIEW_ALREADY_EXISTS")) {
       return new TableAlreadyExistsException(identifier(request[1], request[2]));
     }
-    if (condition.equals("SCHEMA_ALREADY_EXISTS")) {
+    if (found[0].equals("SCHEMA_ALREADY_EXISTS")) {
       return new NamespaceAlreadyExistsException(new String[] {request[1]});
     }
     // PySpark shows only the message of either; Spark treats an IllegalStateException as a bug.
-    return condition.equals("FAILED")
+    return found[0].equals("FAILED")
         ? new QueryExecutionException(told, null) : new IllegalArgumentException(told);
   }
 
