@@ -46,13 +46,18 @@ def tables_shared(
     present = read.table_names(connection, at, schema)
     for name in present if names is None else names:
         found = read.table(connection, at, schema.name, name, state.info)
-        if not found.path.startswith(schema.path):
-            raise Unsupported(
-                f"cannot share the files of {found.full_name}: they are in {found.path}, outside of"
-                " the directory of its schema"
-            )
+        require_inside(found)
         if names is not None or rollup_of(found) is None:
             yield found
+
+
+def require_inside(table: TableVersion) -> None:
+    """Raise Unsupported for a table whose files are not below those of its schema."""
+    if not table.path.startswith(table.schema.path):
+        raise Unsupported(
+            f"cannot share the files of {table.full_name}: they are in {table.path}, outside of the"
+            " directory of its schema"
+        )
 
 
 def make_beside(unit: UnitOfWork, name: TableName, other: TableVersion) -> TableVersion:

@@ -14,6 +14,7 @@ from shelduck.branches.branch_tables import (
     branches_of,
     flush_kept,
     make_beside,
+    require_inside,
     schema_called,
     tables_shared,
 )
@@ -128,6 +129,7 @@ def branch_table(
             raise NotFound(
                 f"table {now.full_name} does not exist at snapshot {at.id}", about="table"
             )
+        require_inside(then)
         return _Begin(now.schema, at, [then], [now.name])
 
     return _made(state, wish, begin)
