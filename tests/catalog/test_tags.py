@@ -267,3 +267,12 @@ def test_branch_and_tag_are_names_of_columns_too(lake, duck):
     lake.execute("ALTER TABLE odd DROP branch")
     lake.execute("ALTER TABLE odd DROP COLUMN tag")
     assert lake.table("odd").columns.names == ["id"]
+
+
+def test_a_folder_of_schema_files_has_no_tables_of_branches_and_tags(lake, duck, tmp_path):
+    lake.pull_schema(tmp_path / "before")
+    lake.create_branch("b")
+    lake.create_tag("x")
+    assert str(lake.plan(tmp_path / "before")) == "nothing differs"
+    files = [path.name for path in lake.pull_schema(tmp_path / "after")]
+    assert files == ["main.t.sql", "main.u.sql", "options.sql"]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from shelduck.branches.branch_tables import branches_of
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.catalog.running.job_rows import published_conversions
 from shelduck.doors.schema_files.schema_diff import difference, light_and_heavy
@@ -50,6 +51,7 @@ _OPTIONS = "options.sql"
 def pull(state: LakeState, folder: Path) -> list[Path]:
     """Write one file for each table and view of a lake; return the files. Others stay.
 
+    Tables of branches and tags have none: they come from others.
     Options of the lake and of its schemas are in ``options.sql``, if there are any. A view that
     only DuckDB can read has no file.
     """
@@ -57,7 +59,10 @@ def pull(state: LakeState, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     found = options(state)
     texts: dict[str, str] = {}
+    branches = _branches(unit)
     for name in CatalogVerbs(state, None).tables():
+        if name.home in branches:
+            continue
         table = unit.workspace.table(name)
         text = create_statement(table, list(rollups_of(unit, table)), with_ids=True)
         mine = [replace(o, owner=str(name)) for o in found if is_of(o, name)]
@@ -126,6 +131,10 @@ def is_of(option: Option, name: TableName) -> bool:
     return option.scope == "table" and option.owner == f"{name.schema}.{name.name}"
 
 
+def _branches(unit: UnitOfWork) -> set[str]:
+    return {schema.name for schema, _ in branches_of(unit)}
+
+
 def _file(name: TableName) -> str:
     schema = "+".join(quote(part, safe="") for part in name.parts[:-1])
     return f"{schema}.{quote(name.name, safe='')}.sql"
@@ -152,7 +161,7 @@ def plan_schema(state: LakeState, texts: Mapping[str, str]) -> SchemaPlan:
     unit = view_of(state, None)
     files = _declared(texts)
     there = {_key(name): name for name in CatalogVerbs(state, None).tables()}
-    views = {_key(name): (name, view) for name, view in views_of(unit)}
+    views, branches = {_key(n): (n, view) for n, view in views_of(unit)}, _branches(unit)
     with state.store.read() as connection:
         done = [j for j in catalog_jobs.jobs(connection) if j.published is not None]
     plans = [
@@ -163,7 +172,7 @@ def plan_schema(state: LakeState, texts: Mapping[str, str]) -> SchemaPlan:
     plans += [
         TablePlan(name, Action.DROP, f"DROP TABLE {name}", None, _gone(name), (str(name),))
         for key, name in there.items()
-        if key not in files.tables
+        if key not in files.tables and name.home not in branches
     ]
     for key, (name, file) in files.tables.items():
         if key not in there:
