@@ -9,6 +9,7 @@ import pytest
 
 import shelduck
 from shelduck import clock
+from shelduck.branches import creation
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from tests.catalog.test_check_repairs import After
 from tests.support.oracle import DuckDBOracle
@@ -276,3 +277,23 @@ def test_a_folder_of_schema_files_has_no_tables_of_branches_and_tags(lake, duck,
     assert str(lake.plan(tmp_path / "before")) == "nothing differs"
     files = [path.name for path in lake.pull_schema(tmp_path / "after")]
     assert files == ["main.t.sql", "main.u.sql", "options.sql"]
+
+
+def test_two_who_give_a_branch_tables_at_once_both_do(lake, duck, lake_url, monkeypatch):
+    lake.execute("CREATE TABLE w (id INT); ALTER TABLE w CREATE BRANCH b")
+    make, left = creation.make_beside, ["ALTER TABLE u CREATE BRANCH b"]
+
+    def meanwhile(*args):
+        if left:
+            with shelduck.connect(lake_url) as other:
+                other.execute(left.pop())
+        return make(*args)
+
+    monkeypatch.setattr(creation, "make_beside", meanwhile)
+    lake.execute("ALTER TABLE t CREATE BRANCH b")
+    assert names(lake.branches()) == [("b", 3)]
+    # The branch knows that it began with all of them.
+    for name in "tuw":
+        duck.execute(f"DROP TABLE b.{name}")
+    dropped = [(row[0], row[1]) for row in lake.branch_diff("b").rows]
+    assert sorted(dropped) == [(f"main.{name}", "dropped") for name in "tuw"]
