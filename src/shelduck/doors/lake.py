@@ -94,7 +94,7 @@ class Lake(LakeUpkeep, LakeBorders, BranchVerbs, in_parts=True):
         return run_plain(self._session, text)
 
     def branch(self, name: str) -> Lake:
-        """Return the lake in which names without a schema mean tables of a branch.
+        """Return the lake in which names without a schema mean tables of a branch, or of a tag.
 
         Raises NotFound if there is no such branch; see `create_branch`.
         """
