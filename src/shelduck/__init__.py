@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from shelduck.alter.schema_changes import set_sorting as set_sorting
     from shelduck.alter.schema_changes import unset_properties as unset_properties
     from shelduck.alter.schema_changes import validate_constraint as validate_constraint
+    from shelduck.branches.branch_diff import BranchDiff as BranchDiff
+    from shelduck.branches.branch_diff import RowCounts as RowCounts
+    from shelduck.branches.branch_diff import TableDiff as TableDiff
     from shelduck.branches.branch_tables import BranchInfo as BranchInfo
     from shelduck.branches.merging import MergeConflict as MergeConflict
     from shelduck.branches.merging import Resolution as Resolution
@@ -109,6 +112,7 @@ _NAMES = {
         "set_not_null set_partitioning set_properties set_sorting unset_properties "
         "validate_constraint"
     ),
+    "shelduck.branches.branch_diff": "BranchDiff RowCounts TableDiff",
     "shelduck.branches.branch_tables": "BranchInfo",
     "shelduck.branches.merging": "MergeConflict Resolution",
     "shelduck.doors.connect": "connect",

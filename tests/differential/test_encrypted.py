@@ -16,10 +16,7 @@ from tests.support.oracle import DuckDBOracle, at
 
 ROWS = "SELECT id, CAST(id % 3 AS INT), concat('text ', id % 50), id / 4 FROM range({}, {})"
 STORY = (
-    (
-        "CREATE TABLE t (id BIGINT, part INT, s STRING, d DOUBLE) PARTITIONED BY (part)"
-        " TBLPROPERTIES ('bloom_filter_columns' = 's, id')"
-    ),
+    "CREATE TABLE t (id BIGINT, part INT, s STRING, d DOUBLE) PARTITIONED BY (part)",
     f"INSERT INTO t {ROWS.format(0, 3000)}",
     "UPDATE t SET s = concat(s, '!') WHERE id % 10 = 1",
     "DELETE FROM t WHERE id % 7 = 3",

@@ -240,6 +240,7 @@ L: dict[str, Callable[[World], object]] = {
     "Lake.drop_branch": lambda w: w.lake.drop_branch(_branched(w)),
     "Lake.drop_tag": lambda w: w.lake.drop_tag(_tagged(w)),
     "Lake.merge_branch": lambda w: w.lake.merge_branch(_branched(w)),
+    "Lake.tags": lambda w: (_tagged(w), w.lake.tags()),
     "Lake.undo_merge": lambda w: w.lake.undo_merge(_merged(w)),
     "Lake.merge_conflicts": lambda w: w.lake.merge_conflicts(_branched(w)),
     "Lake.check": lambda w: w.lake.check("t"),
@@ -394,6 +395,9 @@ FUNCTIONS: dict[str, Callable[[World], object]] = {
     "when_not_matched_insert_all": lambda w: w.merged(S.when_not_matched_insert_all()),
     "AlterPlan.rewriting": lambda w: w.table().plan_alter(S.change_type("w", "string")),
     "AlterPlan.telling": lambda w: w.table().plan_alter(S.change_type("w", "string")).telling("w"),
+    "BranchDiff.as_json": lambda w: w.lake.branch_diff(_branched(w)).as_json(),
+    "BranchDiff.markdown": lambda w: w.lake.branch_diff(_branched(w)).markdown(),
+    "Resolution.is_about": lambda _: S.Resolution("ours", "t").is_about("t"),
     "TableName.of": lambda w: S.TableName("main", "t"),
 }
 COMMANDS: dict[str, Callable[[World], object]] = {
@@ -459,6 +463,8 @@ def _procedure(name: str) -> Callable[[World], object]:
             "FOLDER": str(world.folder),
         }
         given = _ARGUMENTS.get(name, "")
+        if name == "fast_forward":
+            given = f"'t', 'main', '{_branched(world)}'"
         for word, place in places.items():
             given = given.replace(word, place)
         if name == "set_commit_message":
@@ -492,7 +498,7 @@ CALLED = (
     *("expire_snapshots", "cleanup_old_files", "delete_orphaned_files", "remove_orphans"),
     *("checkpoint", "check", "maintain", "migrate", "ancestors_of", "remove_orphan_files"),
     *("rewrite_manifests", "rewrite_position_delete_files", "rollback_to_snapshot"),
-    *("rollback_to_timestamp", "set_current_snapshot"),
+    *("rollback_to_timestamp", "set_current_snapshot", "fast_forward"),
 )
 ENTRIES = (
     FUNCTIONS

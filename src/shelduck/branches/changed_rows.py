@@ -59,13 +59,6 @@ class Side:
     jobs: tuple[Job, ...] = ()
     goes_back: bool = False
 
-    def events(self) -> DataFrame | None:
-        """Return the change feed, with the columns that its parts have; None if nobody knows it."""
-        found = self.parts()
-        if found is None:
-            return None
-        return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), found)
-
     def parts(self) -> list[DataFrame] | None:
         """Return the parts of the change feed, each with its columns; None if nobody knows it.
 
@@ -92,9 +85,11 @@ class Side:
     @cached_property
     def changed(self) -> Kept | None:
         """The ids of rows that came, changed or went: whether they `LIVES`, and `IS_NEW`."""
-        events = self.events()
-        if events is None:
+        parts = self.parts()
+        if parts is None:
             return None
+        names = ("_row_id", "_commit_version", "_change_type")
+        events = reduce(DataFrame.unionAll, [part.select(*names) for part in parts])
         at = F.struct("_commit_version", "_change_type")
         found = events.groupBy(F.col("_row_id").alias(_ROW)).agg(
             F.min(at).alias("first"), F.max(at).alias("last")

@@ -56,9 +56,10 @@ class KeyedMerge:
 
     def _net(self, side: Side) -> Kept | None:
         """Return the rows of changed keys before and after, NULL for none."""
-        events = side.events()
-        if events is None:
+        parts = side.parts()
+        if parts is None:
             return None
+        [events] = parts
         comes = F.col("_change_type").isin("insert", "update_postimage")
         row, at = (
             F.struct(comes.alias("comes"), *_ids(side.table)),

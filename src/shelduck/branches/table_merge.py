@@ -111,6 +111,7 @@ class TableMerge:
         self._files = FilesTaken()
         self._give: Callable[[], object] | None = None
         self._base = self._table = self._ours
+        self._name = self._ours.name
         self._changed = (False, False)
         self._copies = False
         self._now: list[Mapping[str, TwinFile]] = []
@@ -119,7 +120,8 @@ class TableMerge:
     @property
     def is_empty(self) -> bool:
         """True if the table stays as it is."""
-        return self._files.is_empty and self._give is None and not self._alters
+        is_named = self._name == self._ours.name
+        return is_named and self._files.is_empty and self._give is None and not self._alters
 
     @property
     def _alters(self) -> bool:
@@ -134,6 +136,8 @@ class TableMerge:
         self._require_columns()
         states = [plain_table(t) for t in (self._base, self._ours, self._theirs)]
         self._table = with_own(merged_table(self.merging, *states), self._ours)
+        names = [t.name for t in (self._base, self._ours, self._theirs)]
+        self._name = self.merging.chosen("table", "name", *names)
         self._require_rollups_stay()
         self._require_converted()
         self._changed = (self._has_new_rows(self._sides[0]), self._has_new_rows(self._sides[1]))
@@ -275,6 +279,8 @@ class TableMerge:
                 sum(f.size for f in taken),
             )
         )
+        if self._name != self._ours.name:
+            workspace.rename_table(self._ours, self._name)
 
     def stage_rebase(self) -> None:
         """Stage what the branch gets before."""

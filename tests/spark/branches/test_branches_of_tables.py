@@ -221,3 +221,30 @@ def test_a_table_that_was_made_anew_on_a_branch_replaces_that_of_the_source(lake
     lake.sql("MERGE BRANCH b RESOLVE t USING OURS")
     assert rows(lake, "t") == [(5,)]
     assert not lake.check(rows=True).problems
+
+
+def test_a_table_is_renamed_by_a_merge(lake):
+    lake.sql("CREATE TABLE t (k INT)")
+    lake.sql("CREATE TABLE taken (k INT)")
+    lake.sql("INSERT INTO t VALUES (1)")
+    lake.create_branch("b")
+    lake.sql("ALTER TABLE b.t RENAME TO taken_not")
+    lake.sql("ALTER TABLE b.taken_not ADD COLUMN v INT DEFAULT 3")
+    lake.sql("INSERT INTO b.taken_not VALUES (2, 2)")
+    lake.sql("INSERT INTO t VALUES (3)")
+    lake.sql("DELETE FROM b.taken_not WHERE k = 1")
+    lake.merge_branch("b")
+    assert told(lake, "main.taken_not") == 2 * ([(2, 2), (3, 3)],)
+    lake.sql("ALTER TABLE taken_not RENAME TO ours")
+    lake.sql("ALTER TABLE b.taken_not RENAME TO theirs")
+    [found] = lake.merge_conflicts("b")
+    assert (found.item, found.base, found.ours, found.theirs) == (
+        *("name", "taken_not", "ours", "theirs"),
+    )
+    lake.sql("MERGE BRANCH b RESOLVE ours USING THEIRS")
+    assert [name.name for name in lake.tables("main")] == ["taken", "theirs"]
+    lake.sql("CREATE TABLE free (k INT)")
+    lake.sql("ALTER TABLE b.theirs RENAME TO free")
+    with pytest.raises(shelduck.AlreadyExists, match=r"main\.free"):
+        lake.merge_branch("b")
+    assert not lake.check(rows=True).problems

@@ -168,8 +168,8 @@ def refuse_filters(properties: Properties, before: Properties, table: str) -> No
     for one in storage_of(properties, table):
         if one.index is not None and known.of(one.column).index is None:
             raise Unsupported(
-                f"{table} cannot have Bloom filters: its files are encrypted, and DuckDB reads no"
-                " encrypted ones; use SET SORTED BY, so that readers skip files by bounds"
+                f"{table} cannot have Bloom filters: files of an encrypted lake have none, because"
+                " DuckDB cannot read them; use SET SORTED BY, so that readers skip files by bounds"
             )
 
 
