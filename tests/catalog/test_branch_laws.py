@@ -19,8 +19,8 @@ from tests.support.lengths import turns
 from tests.support.oracle import DuckDBOracle
 
 pytestmark = pytest.mark.databases("sqlite", "postgres")
-PROGRAMS, FAST = range(2_000), range(10)
-OF_TABLES, FAST_OF_TABLES = range(1_000), range(4)
+PROGRAMS, FAST = range(2_000), range(8)
+OF_TABLES, FAST_OF_TABLES = range(1_000), range(3)
 ORDERS, FAST_ORDERS = range(200), range(1)
 # Stories in which tables come and go.
 WITH_TABLES = ROWS + 2 * FILES + TABLES

@@ -70,7 +70,7 @@ BESIDE_MERGES = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("statement", BESIDE_MERGES)
 def test_a_merge_goes_on_beside_others(lake, other, duck, statement, monkeypatch):
     once_before(monkeypatch, UnitOfWork, "commit", partial(other.execute, statement))
@@ -81,6 +81,7 @@ def test_a_merge_goes_on_beside_others(lake, other, duck, statement, monkeypatch
     assert not lake.check().problems
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
@@ -115,7 +116,7 @@ BESIDE_BRANCHES = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("statement", BESIDE_BRANCHES)
 def test_a_branch_is_made_beside_writers(lake, duck, statement, monkeypatch):
     once_before(monkeypatch, UnitOfWork, "commit", partial(duck.execute, statement))

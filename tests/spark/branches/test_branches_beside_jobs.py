@@ -51,6 +51,7 @@ def test_a_branch_merges_while_a_job_converts_the_source(lake, statement, monkey
     assert not lake.check(rows=True).problems
 
 
+@pytest.mark.slow
 def test_a_branch_merges_while_a_job_converts_it(lake, monkeypatch):
     lake.sql("INSERT INTO b.t VALUES (7, '7')")
     convert_first(monkeypatch)
@@ -64,6 +65,7 @@ def test_a_branch_merges_while_a_job_converts_it(lake, monkeypatch):
     assert not lake.check(rows=True).problems
 
 
+@pytest.mark.slow
 def test_rows_that_are_written_while_a_merge_lands_stay(lake, monkeypatch):
     lake.sql("INSERT INTO b.t VALUES (7, '7')")
     lake.execute("ALTER TABLE b.t ADD COLUMN w INT DEFAULT 3")
