@@ -25,7 +25,7 @@ REFUSED = {
     *(f"Table.{name}" for name in ("add_files", "export_delta", "export_iceberg", "plan_export")),
     *(f"CALL {name}" for name in ("add_files", "add_data_files", "import_delta", "plan_export")),
     *("CALL export_delta", "CALL export_iceberg", "Lake.import_delta"),
-    *("ExportReport.require_ready", "add_index", "drop_index"),
+    *("ExportReport.require_ready", "add_index"),
 }
 
 
