@@ -190,7 +190,7 @@ def test_a_branch_of_one_table_is_replaced_and_dropped(lake, duck):
 
     # A table that leaves the branch is not a table that the branch dropped.
     lake.execute("ALTER TABLE t DROP BRANCH b")
-    assert lake.branch_diff("b").rows == []
+    assert lake.branch_diff("b").told.rows == []
     lake.merge_branch("b")
     assert duck.sql("FROM t") == [(1, "1")]
     lake.execute("ALTER TABLE t DROP BRANCH IF EXISTS b")
@@ -295,5 +295,5 @@ def test_two_who_give_a_branch_tables_at_once_both_do(lake, duck, lake_url, monk
     # The branch knows that it began with all of them.
     for name in "tuw":
         duck.execute(f"DROP TABLE b.{name}")
-    dropped = [(row[0], row[1]) for row in lake.branch_diff("b").rows]
+    dropped = [(row[0], row[1]) for row in lake.branch_diff("b").told.rows]
     assert sorted(dropped) == [(f"main.{name}", "dropped") for name in "tuw"]

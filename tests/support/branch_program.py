@@ -250,7 +250,7 @@ class Program:
     def listed(self, name):
         """What a merge would do, None if it cannot be compared."""
         try:
-            return self.lake.branch_diff(name).rows
+            return self.lake.branch_diff(name).told.rows
         except Conflict as error:
             if name not in self.expired or "expired" not in str(error):
                 raise

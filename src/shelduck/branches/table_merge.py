@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
+
+import pyarrow as pa
 
 from shelduck.branches.branch_tables import twin_as_begun
 from shelduck.branches.changed_rows import RowMerge, Side, delete_changed, give_rows
@@ -20,6 +23,7 @@ from shelduck.branches.merging import (
     merged_table,
     whole_files,
 )
+from shelduck.branches.positions import State, delete_at, deleted_by_branch
 from shelduck.catalog.read import read
 from shelduck.catalog.read.queries import changes_after
 from shelduck.catalog.read.read import Connection
@@ -116,6 +120,7 @@ class TableMerge:
         self._copies = False
         self._now: list[Mapping[str, TwinFile]] = []
         self._then: list[Mapping[str, TwinFile]] = []
+        self._ours_then: TableVersion | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -146,6 +151,7 @@ class TableMerge:
             self._now = [self._files_of(side, self._history.head) for side in self._sides]
         if self._changed[1] and self._apart:
             self._then = [self._files_of(side, side.since) for side in self._sides]
+            self._ours_then = self._as_of(self._ours, self._twin.base)
         verbs = self._history.changes(self._theirs, self._twin.since)
         self._copies = bool(verbs & COMPACTIONS or rollup_names(self._ours))
 
@@ -179,13 +185,30 @@ class TableMerge:
             self._require_no_job()
             return
         ours, theirs = self._sides
+        is_shared = not (ours.jobs or self._copies)
+        dead = self._deleted_apart([one.item for one in conflicts]) if is_shared else None
+        if dead is not None:
+            self._give = partial(delete_at, self._unit, self._ours, dead)
+            return
         stay = rows.stay(self.merging)
-        if stay is None and not (ours.jobs or self._copies):
+        if stay is None and is_shared:
             self._files = FilesTaken(taken=self._files.taken)
             self._give = partial(delete_changed, self._unit, theirs, self._ours)
             return
         self._files = FilesTaken()
         self._give = partial(give_rows, self._unit, theirs, ours, stay)
+
+    def _deleted_apart(self, paths: Sequence[str]) -> pa.Table | None:
+        """Return what the branch deleted in files, None if the source did so, or lacks one."""
+        files = [*self._then, *self._now]
+        if any(path not in each for each in files for path in paths) or self._ours_then is None:
+            return None
+        tables = [self._ours_then, self._base, self._ours, self._theirs]
+        states = [
+            State(table, {path: each[path].id for path in paths})
+            for table, each in zip(tables, files, strict=True)
+        ]
+        return deleted_by_branch(self._unit, states[::2], states[1::2])
 
     def _require_rebase(self, rows: RowMerge) -> None:
         is_new = self._sides[0].since == self._twin.base and not self._twin.apart
@@ -203,6 +226,12 @@ class TableMerge:
         alter_to(self._unit, self._theirs, replace(self._theirs, **_shape(self._table)))
         give_rows(self._unit, ours, theirs, stay)
         workspace.share(FollowSource(self._theirs, replace(self._twin, base=workspace.base.id)))
+
+    def _as_of(self, table: TableVersion, snapshot: int) -> TableVersion | None:
+        with suppress(NotFound):
+            at = read.snapshot(self._history.connection, version=snapshot)
+            return read.table_by_id(self._history.connection, table.id, at, self._unit.state.info)
+        return None
 
     def _files_of(self, side: Side, at: int) -> Mapping[str, TwinFile]:
         return files_by_path(self._history.connection, side.table.id, at)
