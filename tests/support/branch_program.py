@@ -175,7 +175,10 @@ class Program:
 
     def merge_rows(self, name, source):
         side = self.sides[name]
-        wanted, conflicts, maybe = merged(self.bases[name], source, side)
+        base = self.bases[name]
+        wanted, conflicts, maybe = merged(base, source, side)
+        wanted.table, clash = chosen(base.table, source.table, side.table)
+        conflicts |= clash
         listed = self.listed(name)
         try:
             self.lake.merge_branch(name)
@@ -195,7 +198,6 @@ class Program:
             # Rows of the catalog are looked at when a merge has put them into files.
             assert self.inlines or listed is None or source.name in {row[0] for row in listed}
             self.changed(wanted)
-        wanted.table = source.table
         self.sides[source.schema] = wanted
         self.settled(name)
 
@@ -309,7 +311,8 @@ class Program:
         self.one_of(self.delete_by_duckdb, self.delete_by_shelduck)(side, condition, keys)
         for key in keys:
             del side.rows[key]
-        self.changed(side)
+        if keys:
+            self.changed(side)
 
     def delete_by_duckdb(self, side, condition, _):
         self.duck.execute(f"DELETE FROM {side.name} WHERE {condition}")
@@ -357,7 +360,8 @@ class Program:
         # Now and then both sides write the same.
         number, value = self.draw.choice(list(side.columns)), self.draw.randrange(1000, 1003)
         self.update_in(side, f"{side.columns[number]} = {value}", condition)
-        self.changed(side)
+        if keys:
+            self.changed(side)
         for key in keys:
             side.rows[key] = (self.key, side.rows[key][1] | {number: value})
 

@@ -26,7 +26,7 @@ from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS
 from shelduck.model.changes.job import successors
 from shelduck.model.tables.table_version import Feature, TableVersion
-from shelduck.model.tables.twin import twin_of
+from shelduck.model.tables.twin import branched_from
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.write.parquet.kept import Kept
 
@@ -64,7 +64,7 @@ def diff_of(state: LakeState, name: str, rows: int, resolve: Sequence[Resolution
                 told.append(TableDiff(ours.full_name, "dropped"))
                 continue
             base, since = None, branch.base
-            if (twin := twin_of(theirs.properties, theirs.full_name)) is not None:
+            if (twin := branched_from(theirs)) is not None:
                 base, since = twin_as_begun(unit, connection, theirs, twin), twin.since
             side = Side(unit, theirs, since, history.conversions(theirs, since))
             named = replace(theirs, schema=source) if ours is None else ours
@@ -100,6 +100,8 @@ def _changed(
         done = [c for job in side.jobs if job.is_understood for c in job.work.conversions]
         clauses = clauses_between(base, side.table, successors(done))
         if not (clauses or verbs & (INSERTS | DELETES)):
+            return None
+        if not clauses and history.has_same_files(side.table, side.since):
             return None
     known = row_changes(history.connection, [side.table.id], side.since, history.head)
     found = known.get(side.table.id, FileChanges())

@@ -27,7 +27,7 @@ from shelduck.branches.positions import State, delete_at, deleted_by_branch
 from shelduck.catalog.read import read
 from shelduck.catalog.read.queries import changes_after
 from shelduck.catalog.read.read import Connection
-from shelduck.catalog.read.twins import TwinFile, files_by_path
+from shelduck.catalog.read.twins import TwinFile, files_by_path, keeps_rows
 from shelduck.catalog.running.job_rows import jobs
 from shelduck.engine.session import DataFrame
 from shelduck.errors import NotFound, Unsupported
@@ -67,6 +67,15 @@ class LakeHistory:
         if len(rows) < self.head - base:
             return None
         return [entry for _, entry in read.entries_between(rows, base, self.head)]
+
+    def has_same_files(self, table: TableVersion, base: int) -> bool:
+        """Return whether a table certainly has the rows of a snapshot, even if the log has gaps."""
+        then, now = (
+            {path: (file.delete_path, file.in_part) for path, file in found.items()}
+            for at in (base, self.head)
+            for found in [files_by_path(self.connection, table.id, at)]
+        )
+        return then == now and not keeps_rows(self.connection, table.id, self.head)
 
     @cached_property
     def _jobs(self) -> list[Job]:

@@ -98,8 +98,9 @@ def test_a_branch_is_written_through_a_session_to_which_the_lake_is_attached(spa
         shelduck.detach(spark, "lake")
 
 
-def test_the_feed_of_the_source_shows_what_a_merge_brought(lake):
-    lake.execute("CALL set_option('data_inlining_row_limit', 0)")
+@pytest.mark.parametrize("inlined", [0, 100], ids=["files", "inlined"])
+def test_the_feed_of_the_source_shows_what_a_merge_brought(lake, inlined):
+    lake.execute(f"CALL set_option('data_inlining_row_limit', {inlined})")
     lake.sql("CREATE TABLE t (id INT, v INT)")
     lake.sql("INSERT INTO t SELECT id, id FROM range(4)")
     lake.create_branch("b")
@@ -114,6 +115,13 @@ def test_the_feed_of_the_source_shows_what_a_merge_brought(lake):
         ("update_postimage", 1, 7),
         ("update_preimage", 1, 1),
     ]
+    lake.sql("INSERT INTO t VALUES (11, 11)")
+    lake.sql("INSERT INTO t VALUES (12, 12)")
+    lake.execute("CALL flush_inlined_data('t')")
+    lake.table("t").compact(min_files=2)
+    with DuckDBOracle(lake._state.store.where) as duck:
+        before = duck.sql(f"SELECT count(*) FROM t AT (VERSION => {at - 1})")
+    assert before == [(4,)] == lake.sql(f"SELECT count(*) FROM t VERSION AS OF {at - 1}").collect()
 
 
 def test_a_table_with_rollups_takes_rows_of_a_branch_but_no_columns(lake):

@@ -163,7 +163,8 @@ def _has_births(found: FeedFile, span: Span, snapshots: FeedSnapshots) -> bool:
         return False
     if found.knows_snapshots:
         newest = found.file.partial_max
-        return begin <= span.last and (newest is None or newest >= span.first)
+        # A file that came from another table has rows that are older there.
+        return begin <= span.last and (newest is None or max(newest, begin) >= span.first)
     return span.first <= begin <= span.last
 
 

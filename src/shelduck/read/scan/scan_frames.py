@@ -217,7 +217,10 @@ def _origin(group: ScanGroup, origin: Origin, index: str) -> str:
         case Origin.POSITION:
             return Sql(index)
         case Origin.SNAPSHOT_ID:
-            return _embedded(group.snapshot_column, BEGIN_SNAPSHOT)
+            if group.snapshot_column is None:
+                return BEGIN_SNAPSHOT
+            # A file that came from another table has rows that are older there.
+            return Sql(f"greatest({backticked(group.snapshot_column)}, {BEGIN_SNAPSHOT})")
         case Origin.ROW_ID:
             return _embedded(group.row_id_column, f"{ROW_ID_START} + {index}")
 

@@ -79,11 +79,12 @@ def write(draft: Draft, work: Work) -> None:
     Raises Conflict if the rows of a source are no longer in the files that were looked at.
     """
     _guard(draft)
+    known = {number: read_twin(text) for number, text in draft.connection.execute(_TWINS)}
     for change in work.of(ShareFiles):
-        _share(draft, draft.table_ids[change.table], change)
+        _share(draft, draft.table_ids[change.table], change, known)
     for table in work.existing():
         for taken in table.of(TakeFiles):
-            _take(draft, taken)
+            _take(draft, taken, known)
     made = [draft.table_ids[c.table] for c in work.of(ShareFiles) if c.is_source]
     for each in work.of(FollowSource):
         _mark_twin(draft, each.table.id, each.known)
@@ -124,7 +125,7 @@ def _guard(draft: Draft) -> None:
     draft.connection.execute(sa.text(dialect.kept_files))
 
 
-def _share(draft: Draft, table: TableId, change: ShareFiles) -> None:
+def _share(draft: Draft, table: TableId, change: ShareFiles, twins: dict[int, Twin]) -> None:
     """Write the rows of a new table's files, and which of both is the twin of the other one."""
     source, at = change.source, change.source.snapshot.id
     _require_only_files(draft, source, at)
@@ -142,7 +143,7 @@ def _share(draft: Draft, table: TableId, change: ShareFiles) -> None:
         draft.entries.append(Entry(Verb.INSERTED_INTO_TABLE, table))
     known = twin_of(source.properties, source.full_name)
     root = source.id if known is None else known.root
-    block = _next_block(draft, root, source)
+    block = _next_block(draft, twins, root, source)
     _copy_totals(draft, table, source.id, block)
     ids = (table, table, draft.id) if change.is_source else (root, source.id, at)
     twin = source.id if change.is_source else table
@@ -151,11 +152,12 @@ def _share(draft: Draft, table: TableId, change: ShareFiles) -> None:
     )
     draft.end(tables.tag, object_id=[twin], key=[TWIN])
     draft.begin(tag_rows(twin, {TWIN: twin_text(made)}))
+    twins[twin] = made
     _reserve(draft, table, block)
     draft.has_stats_change = True
 
 
-def _take(draft: Draft, change: TakeFiles) -> None:
+def _take(draft: Draft, change: TakeFiles, twins: dict[int, Twin]) -> None:
     """Let a table have what its twin did; files that both have stay as they are."""
     table, twin = change.table, change.twin
     for each in (table, twin):
@@ -168,7 +170,7 @@ def _take(draft: Draft, change: TakeFiles) -> None:
     _take_files(draft, change)
     now = replace(change.known, base=draft.id, since=draft.id, apart=change.apart)
     _mark_twin(draft, twin.id, now)
-    block = _next_block(draft, now.root, table)
+    block = _next_block(draft, twins, now.root, table)
     if change.is_whole:
         for source in (tables.table_stats, tables.table_column_stats):
             draft.connection.execute(sa.delete(source).where(source.c.table_id == table.id))
@@ -328,13 +330,14 @@ def _renumber(draft: Draft, source: sa.Table, number: int, own: int, changed: Ch
     _copy(draft, source, made, draft.format.table(source).c.partition_id == number)
 
 
-def _next_block(draft: Draft, root: TableId, source: TableVersion) -> int:
+def _next_block(
+    draft: Draft, twins: Mapping[int, Twin], root: TableId, source: TableVersion
+) -> int:
     """Return the number of a block that no table of a family has, and no id of one is in.
 
     A merge gives a table another block, which the tag of its twin does not tell.
     """
-    twins = [(n, read_twin(text)) for n, text in draft.connection.execute(_TWINS)]
-    blocks = {number: twin.block for number, twin in twins if twin.root == root}
+    blocks = {number: twin.block for number, twin in twins.items() if twin.root == root}
     family = {root, source.id, *blocks}
     total, column = tables.table_stats.c, tables.column.c
     rows = sa.select(or_null(sa.func.max(total.next_row_id))).where(total.table_id.in_(family))
