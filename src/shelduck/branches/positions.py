@@ -22,7 +22,7 @@ _NONE = pa.array([], pa.int64())
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class TableFiles:
     """A table at one snapshot, and the ids of some of its files by path."""
 
     table: TableVersion
@@ -39,7 +39,7 @@ class State:
 
 
 def deleted_by_branch(
-    unit: UnitOfWork, ours: Sequence[State], theirs: Sequence[State]
+    unit: UnitOfWork, ours: Sequence[TableFiles], theirs: Sequence[TableFiles]
 ) -> pa.Table | None:
     """Return positions that the branch deleted in files of the source; None if both deleted one.
 

@@ -23,7 +23,7 @@ from shelduck.branches.merging import (
     merged_table,
     whole_files,
 )
-from shelduck.branches.positions import State, delete_at, deleted_by_branch
+from shelduck.branches.positions import TableFiles, delete_at, deleted_by_branch
 from shelduck.catalog.read import read
 from shelduck.catalog.read.queries import changes_after
 from shelduck.catalog.read.read import Connection
@@ -214,7 +214,7 @@ class TableMerge:
             return None
         tables = [self._ours_then, self._base, self._ours, self._theirs]
         states = [
-            State(table, {path: each[path].id for path in paths})
+            TableFiles(table, {path: each[path].id for path in paths})
             for table, each in zip(tables, files, strict=True)
         ]
         return deleted_by_branch(self._unit, states[::2], states[1::2])
