@@ -96,7 +96,7 @@ def _of_kind(
 
 
 def _publish(section: Section, spark: SparkSession, folder: Path, rows: int) -> float:
-    """Time merges of what was loaded into a branch, and return their median seconds."""
+    """Load rows into a branch, time its merge, and return the median in seconds."""
     copies = _copies(spark, folder)
     with copies.connect("loaded") as lake:
         _filled(lake, _values(spark, 0, 1000, 1))

@@ -155,6 +155,16 @@ def table_pairs(
             yield ours, None
 
 
+def table_then(
+    unit: UnitOfWork, connection: Connection, table: TableId, snapshot: int
+) -> TableVersion | None:
+    """Return a table at a snapshot, None if one of both is not there."""
+    with suppress(NotFound):
+        at = read.snapshot(connection, version=snapshot)
+        return read.table_by_id(connection, table, at, unit.state.info)
+    return None
+
+
 def twin_as_begun(
     unit: UnitOfWork, connection: Connection, table: TableVersion, twin: Twin
 ) -> TableVersion:
@@ -162,11 +172,9 @@ def twin_as_begun(
 
     Raises Conflict if the snapshot has expired.
     """
-    with suppress(NotFound):
-        at = read.snapshot(connection, version=twin.since)
-        found = read.table_by_id(connection, table.id, at, unit.state.info)
-        if found is not None:
-            return found
+    found = table_then(unit, connection, table.id, twin.since)
+    if found is not None:
+        return found
     raise Conflict(
         f"snapshot {twin.since}, with which a merge compares {table.full_name}, has expired; expire"
         " snapshots with Shelduck, which keeps it, and merge by INSERT, DELETE or MERGE INTO"

@@ -59,10 +59,11 @@ class Side:
     jobs: tuple[Job, ...] = ()
     goes_back: bool = False
 
+    @cached_property
     def parts(self) -> list[DataFrame] | None:
-        """Return the parts of the change feed, each with its columns; None if nobody knows it.
+        """The parts of the change feed, each with its columns; None if nobody knows it.
 
-        A conversion cuts it: no part has the columns of both sides of it.
+        A conversion cuts it: no part has the columns of both sides of it. No job runs.
         """
         found, first = [], self.since + 1
         head = first if self.goes_back else self.unit.workspace.base.id
@@ -85,7 +86,7 @@ class Side:
     @cached_property
     def changed(self) -> Kept | None:
         """The ids of rows that came, changed or went: whether they `LIVES`, and `IS_NEW`."""
-        parts = self.parts()
+        parts = self.parts
         if parts is None:
             return None
         names = ("_row_id", "_commit_version", "_change_type")
@@ -184,7 +185,7 @@ class RowMerge:
     @property
     def is_known(self) -> bool:
         """False if nobody knows any more which rows changed."""
-        return self.ours.changed is not None and self.theirs.changed is not None
+        return self.ours.parts is not None and self.theirs.parts is not None
 
     def stay(self, merging: Merging, using: str = OURS) -> DataFrame | None:
         """Return the ids of rows for which resolutions choose a side; None for none.

@@ -78,7 +78,7 @@ def diff_of(state: LakeState, name: str, rows: int, resolve: Sequence[Resolution
 
 
 def _told(known: Sequence[TableDiff]) -> tuple[TableDiff, ...]:
-    """Return what happened to tables, by name; a table in the place of another one is told once."""
+    """Return what happened to tables, sorted by name; one that replaces another is listed once."""
     gone = {one.table for one in known if one.change == "dropped"}
     again = {one.table for one in known if one.change == "created" and one.table in gone}
     return tuple(
@@ -139,7 +139,7 @@ class _Changed:
         """Yield the first rows by id: as they are, and deleted ones as they were."""
         some = changed.rows.orderBy(str(Origin.ROW_ID)).limit(most).collect()
         chosen = {row[Origin.ROW_ID]: _KINDS[row[LIVES], row[IS_NEW]] for row in some}
-        unit, parts = self.side.unit, self.side.parts()
+        unit, parts = self.side.unit, self.side.parts
         if not chosen or parts is None:
             return
         now = rows_of(unit, TableName.of(self.side.table))

@@ -31,10 +31,8 @@ from shelduck.write.parquet.kept import Kept, keep
 
 # A struct of keys, of which NULL is equal to NULL, and structs whose fields are ids of columns.
 _KEY, _BEFORE, _AFTER, _MINE = (f"__shelduck_{n}" for n in ("key", "before", "after", "mine"))
-_ADDS_NOTHING = (
-    *(Aggregation.SUM, Aggregation.MIN, Aggregation.MAX),
-    Aggregation.REPLACE_IF_NOT_NULL,
-)
+# All these ignore NULL.
+_ADDS_NOTHING = frozenset(Aggregation) - {Aggregation.REPLACE}
 
 
 @dataclass(frozen=True)
@@ -56,15 +54,13 @@ class KeyedMerge:
 
     def _net(self, side: Side) -> Kept | None:
         """Return the rows of changed keys before and after, NULL for none."""
-        parts = side.parts()
+        parts = side.parts
         if parts is None:
             return None
         [events] = parts
         comes = F.col("_change_type").isin("insert", "update_postimage")
-        row, at = (
-            F.struct(comes.alias("comes"), *_ids(side.table)),
-            F.struct("_commit_version", comes),
-        )
+        row = F.struct(comes.alias("comes"), *_ids(side.table))
+        at = F.struct("_commit_version", comes)
         found = events.groupBy(self._key(side.table).alias(_KEY)).agg(
             F.min_by(row, at).alias(_BEFORE), F.max_by(row, at).alias(_AFTER)
         )
@@ -130,12 +126,11 @@ class KeyedMerge:
         if is_lacking:
             return F.lit(None) if how in _ADDS_NOTHING else F.col(f"{_MINE}.c{field.id}")
         after, before = (F.col(f"{name}.c{field.id}") for name in (_AFTER, _BEFORE))
-        # A row that the other side has deleted begins anew.
+        # If the other side deleted the row, the whole value counts.
         goes_on = F.col(_BEFORE).isNotNull() & F.col(_MINE).isNotNull()
         if how is Aggregation.SUM:
-            return F.when(
-                goes_on, F.coalesce(after, F.lit(0)) - F.coalesce(before, F.lit(0))
-            ).otherwise(after)
+            more = F.coalesce(after, F.lit(0)) - F.coalesce(before, F.lit(0))
+            return F.when(goes_on, more).otherwise(after)
         if how is None or not how.replaces:
             return after
         own = F.lit(None) if how in _ADDS_NOTHING else F.col(f"{_MINE}.c{field.id}")

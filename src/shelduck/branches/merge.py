@@ -14,7 +14,7 @@ from shelduck.branches.branch_tables import (
 )
 from shelduck.branches.merging import OURS, MergeConflict, Merging, Resolution, refused
 from shelduck.branches.table_merge import LakeHistory, TableMerge, is_changed
-from shelduck.errors import Conflict, NotFound
+from shelduck.errors import Conflict, NotFound, Unsupported
 from shelduck.keys.verb import KeyVerbs
 from shelduck.lake.results import Result, TableName
 from shelduck.lake.state import LakeState
@@ -34,11 +34,12 @@ def merge_branch(
     state: LakeState,
     name: str,
     resolutions: Sequence[Resolution] = (),
-    require: Callable[[UnitOfWork], None] | None = None,
+    require: Callable[[UnitOfWork], str] | None = None,
 ) -> Result:
     """Merge a branch into the schema that it came from.
 
-    ``require`` raises if the lake, as the merge sees it, must not get it.
+    ``require`` raises if the lake, as the merge sees it, must not get it, and returns the name of
+    the only table that the branch may have changed.
     """
     view = UnitOfWork(state)
     schema, branch = branch_called(view, name)
@@ -50,10 +51,15 @@ def merge_branch(
         flush_kept(state, view.workspace.base, tables)
 
     def looked(unit: UnitOfWork) -> BranchMerge:
-        if require is not None:
-            require(unit)
+        only = None if require is None else require(unit)
         merge = BranchMerge(unit, name, resolutions)
         merge.look()
+        other = next((table for table in merge.changed if only not in (None, table)), None)
+        if other is not None:
+            raise Unsupported(
+                f"cannot fast-forward {only} alone: branch {name!r} has changed {other}, too; use"
+                f" MERGE BRANCH {name}, which merges all of its tables"
+            )
         if merge.conflicts:
             raise refused(f"merge branch {name!r}", merge.conflicts)
         return merge

@@ -20,6 +20,7 @@ from shelduck.model.tables.constraints import (
     with_constraints,
 )
 from shelduck.model.tables.keys import table_keys
+from shelduck.model.tables.properties import copied_properties
 from shelduck.model.tables.schema import Field, FieldId, Schema, in_places
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import quote_name
@@ -231,7 +232,10 @@ def _field(
 def merged_table(
     merging: Merging, base: TableVersion, ours: TableVersion, theirs: TableVersion
 ) -> TableVersion:
-    """Return a table with the columns, comments, keys, sort order and properties of a merge."""
+    """Return a table with the columns, comments, keys, sort order and properties of a merge.
+
+    The properties that no copy of a table has are those of ours.
+    """
     sides = (base, ours, theirs)
     columns = merged_columns(merging, *(t.columns for t in sides))
     comments = merging.mapping(
@@ -242,7 +246,8 @@ def merged_table(
     known = {f.id for f in columns.walk()}
     rules = [{one.name: one for one in constraints_of(t.properties, t.full_name)} for t in sides]
     checks = merging.mapping("rule", str, (rules[0], rules[1], rules[2]))
-    plain = [{k: v for k, v in t.properties.items() if k != CONSTRAINTS} for t in sides]
+    copied = (copied_properties(t.properties) for t in sides)
+    plain = [{k: v for k, v in found.items() if k != CONSTRAINTS} for found in copied]
     properties = merging.mapping("property", str, (plain[0], plain[1], plain[2]))
     made = replace(
         ours,
@@ -255,7 +260,14 @@ def merged_table(
     for what, used in _uses(made):
         if not used <= known:
             merging.refuse("rule", what, None, f"uses column {min(used - known)}", "without it")
-    return made
+    return with_own(made, ours)
+
+
+def with_own(made: TableVersion, table: TableVersion) -> TableVersion:
+    """Return what a table becomes, with the properties that no copy of it has."""
+    own = table.properties.keys() - copied_properties(table.properties).keys()
+    kept = {key: table.properties[key] for key in own}
+    return replace(made, properties=copied_properties(made.properties) | kept)
 
 
 def _uses(table: TableVersion) -> Iterator[tuple[str, set[FieldId]]]:

@@ -1,4 +1,4 @@
-"""Rows that both sides of a merge deleted in files that they share, told by positions alone."""
+"""Rows that a branch deleted in files that it shares with its source, told by positions alone."""
 
 from __future__ import annotations
 

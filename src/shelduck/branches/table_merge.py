@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
 
-from shelduck.branches.branch_tables import twin_as_begun
+from shelduck.branches.branch_tables import table_then, twin_as_begun
 from shelduck.branches.changed_rows import RowMerge, Side, delete_changed, give_rows
 from shelduck.branches.keyed_rows import KeyedMerge
 from shelduck.branches.merging import (
@@ -22,6 +21,7 @@ from shelduck.branches.merging import (
     merged_files,
     merged_table,
     whole_files,
+    with_own,
 )
 from shelduck.branches.positions import TableFiles, delete_at, deleted_by_branch
 from shelduck.catalog.read import read
@@ -32,10 +32,17 @@ from shelduck.catalog.running.job_rows import jobs
 from shelduck.engine.session import DataFrame
 from shelduck.errors import NotFound, Unsupported
 from shelduck.lake.unit import UnitOfWork
-from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb, alteration
+from shelduck.model.changes.change import (
+    COMPACTIONS,
+    DELETES,
+    INSERTS,
+    MOVES,
+    Entry,
+    Verb,
+    alteration,
+)
 from shelduck.model.changes.job import Job
 from shelduck.model.tables.keys import folds
-from shelduck.model.tables.properties import copied_properties
 from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.schema import retyped
 from shelduck.model.tables.table_version import TableVersion
@@ -93,7 +100,7 @@ class LakeHistory:
 
 def is_changed(history: LakeHistory, table: TableVersion, base: int) -> bool:
     """Return whether a table has other columns or rows than at a snapshot."""
-    return bool(history.changes(table, base) - COMPACTIONS - {Verb.INLINE_FLUSH})
+    return bool(history.changes(table, base) - MOVES)
 
 
 class TableMerge:
@@ -148,8 +155,7 @@ class TableMerge:
         """
         self._base = twin_as_begun(self._unit, self._history.connection, self._theirs, self._twin)
         self._require_columns()
-        states = [plain_table(t) for t in (self._base, self._ours, self._theirs)]
-        self._table = with_own(merged_table(self.merging, *states), self._ours)
+        self._table = merged_table(self.merging, self._base, self._ours, self._theirs)
         names = [t.name for t in (self._base, self._ours, self._theirs)]
         self._name = self.merging.chosen("table", "name", *names)
         self._require_rollups_stay()
@@ -160,7 +166,8 @@ class TableMerge:
             self._now = [self._files_of(side, self._history.head) for side in self._sides]
         if self._changed[1] and self._apart:
             self._then = [self._files_of(side, side.since) for side in self._sides]
-            self._ours_then = self._as_of(self._ours, self._twin.base)
+            connection = self._history.connection
+            self._ours_then = table_then(self._unit, connection, self._ours.id, self._twin.base)
         verbs = self._history.changes(self._theirs, self._twin.since)
         self._copies = bool(verbs & COMPACTIONS or rollup_names(self._ours))
 
@@ -232,15 +239,10 @@ class TableMerge:
     def _rebase(self, stay: DataFrame | None) -> None:
         """Stage that the branch gets what happened to the source."""
         workspace, ours, theirs = self._unit.workspace, *self._sides
-        alter_to(self._unit, self._theirs, replace(self._theirs, **_shape(self._table)))
+        made = with_own(replace(self._theirs, **_shape(self._table)), self._theirs)
+        alter_to(self._unit, self._theirs, made)
         give_rows(self._unit, ours, theirs, stay)
         workspace.share(FollowSource(self._theirs, replace(self._twin, base=workspace.base.id)))
-
-    def _as_of(self, table: TableVersion, snapshot: int) -> TableVersion | None:
-        with suppress(NotFound):
-            at = read.snapshot(self._history.connection, version=snapshot)
-            return read.table_by_id(self._history.connection, table.id, at, self._unit.state.info)
-        return None
 
     def _files_of(self, side: Side, at: int) -> Mapping[str, TwinFile]:
         return files_by_path(self._history.connection, side.table.id, at)
@@ -326,21 +328,9 @@ class TableMerge:
             self._give()
 
 
-def plain_table(table: TableVersion) -> TableVersion:
-    """Return a table with the properties that a copy of it has."""
-    return replace(table, properties=copied_properties(table.properties))
-
-
-def with_own(made: TableVersion, table: TableVersion) -> TableVersion:
-    """Return what a table becomes, with the properties that no copy of it has."""
-    own = table.properties.keys() - copied_properties(table.properties).keys()
-    kept = {key: table.properties[key] for key in own}
-    return replace(made, properties=copied_properties(made.properties) | kept)
-
-
 def alter_to(unit: UnitOfWork, table: TableVersion, made: TableVersion) -> None:
-    """Stage that a table becomes what a merge made, with the properties that no copy has."""
-    found = alteration(table, with_own(made, table), retyped(table.columns, made.columns))
+    """Stage that a table becomes what a merge made."""
+    found = alteration(table, made, retyped(table.columns, made.columns))
     if not found.is_empty:
         unit.workspace.alter_table(found)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from shelduck.branches.branch_tables import branch_called, source_of_branch, table_pairs
 from shelduck.branches.changed_rows import RowMerge, Side, give_rows
 from shelduck.branches.merging import MergeConflict, Merging, merged_table, refused
-from shelduck.branches.table_merge import LakeHistory, alter_to, is_changed, plain_table, with_own
+from shelduck.branches.table_merge import LakeHistory, alter_to, is_changed
 from shelduck.catalog.read import read
 from shelduck.errors import InvalidRequest
 from shelduck.lake.results import Result
@@ -17,7 +17,7 @@ from shelduck.lake.unit import UnitOfWork, carry_out_anew
 from shelduck.model.changes.change import DELETES, INSERTS
 from shelduck.model.tables.keys import folds
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.twin import MarkBranch, Twin, twin_of
+from shelduck.model.tables.twin import MarkBranch, Twin, branched_from
 
 
 def undo_merge(state: LakeState, name: str) -> Result:
@@ -32,7 +32,7 @@ def _undo(unit: UnitOfWork, name: str) -> None:
     with unit.workspace.reading() as connection:
         history = LakeHistory(connection, unit.workspace.base.id)
         for ours, theirs in table_pairs(unit, schema, branch):
-            twin = None if theirs is None else twin_of(theirs.properties, theirs.full_name)
+            twin = None if theirs is None else branched_from(theirs)
             if ours is not None and theirs is not None and _is_merged(twin, branch.base):
                 undone.append(_UndoneTable(unit, history, ours, theirs, branch.base))
     if source is None or not undone:
@@ -89,8 +89,7 @@ class _UndoneTable:
             told = "has a key model" if folds(self._ours) else "got a converted column"
             merging.refuse("table", f"which {told}", "merged", "changed since", "before the merge")
             return merging.conflicts
-        states = [plain_table(t) for t in (then, self._ours, before)]
-        self._made = with_own(merged_table(merging, *states), self._ours)
+        self._made = merged_table(merging, then, self._ours, before)
         if self._has_rows and not merging.conflicts:
             self._past = Side(self._unit, before, self._now.since - 1, goes_back=True)
             rows = RowMerge(self._made, then, self._now, self._past)

@@ -19,13 +19,13 @@ from shelduck.branches.merge import BranchMerge, merge_branch
 from shelduck.branches.merging import MergeConflict, Resolution
 from shelduck.branches.undo_merge import undo_merge
 from shelduck.catalog.read import read
-from shelduck.errors import Conflict, NotFound, Unsupported
+from shelduck.errors import Conflict, NotFound
 from shelduck.lake.handle import LakeHandle
 from shelduck.lake.results import Result, TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, refuse_in_transaction
-from shelduck.model.changes.change import COMPACTIONS, Verb
-from shelduck.model.tables.twin import twin_of
+from shelduck.model.changes.change import MOVES
+from shelduck.model.tables.twin import branched_from
 
 
 class BranchVerbs(LakeHandle, in_parts=True):
@@ -142,7 +142,9 @@ class BranchVerbs(LakeHandle, in_parts=True):
 
         Rows that both sides changed are compared only once columns and the like do not conflict.
         """
-        return list(_looked(UnitOfWork(self._state), name, resolve).conflicts)
+        merge = BranchMerge(UnitOfWork(self._state), name, resolve)
+        merge.look()
+        return list(merge.conflicts)
 
     def branch_diff(
         self, name: str, rows: int = 0, resolve: Sequence[Resolution] = ()
@@ -155,7 +157,7 @@ class BranchVerbs(LakeHandle, in_parts=True):
         Args:
             name: The branch.
             rows: Also show up to so many rows of each table, at most 1,000; this starts Spark.
-            resolve: As in `merge_branch`; what it decides is no conflict.
+            resolve: As in `merge_branch`; conflicts that it decides are not listed.
 
         Raises:
             Conflict: the snapshot of the base has expired, or the source was dropped.
@@ -174,34 +176,23 @@ def fast_forward(state: LakeState, name: TableName, to: str) -> Result:
         Unsupported: the branch has changed other tables, which Iceberg would leave alone.
     """
 
-    def require(unit: UnitOfWork) -> None:
+    def require(unit: UnitOfWork) -> str:
         table = unit.workspace.table(name)
         require_branch(unit, to, table.schema.text)
         pairs = table_pairs(unit, *branch_called(unit, to))
         found = next((t for ours, t in pairs if t and ours and ours.id == table.id), None)
         if found is None:
             raise NotFound(f"branch {to!r} of {table.full_name} does not exist", about="schema")
-        twin = twin_of(found.properties, found.full_name)
+        twin = branched_from(found)
         assert twin is not None
         with unit.workspace.reading() as connection:
             since = read.entries_since(connection, twin.base, unit.workspace.base.id)
         verbs = {entry.verb for _, entry in since if entry.id == table.id}
-        if verbs - COMPACTIONS - {Verb.INLINE_FLUSH}:
+        if verbs - MOVES:
             raise Conflict(
                 f"cannot fast-forward {table.full_name}: it was changed after branch {to!r} began;"
                 f" use MERGE BRANCH {to}, which keeps both changes"
             )
-        others = [name for name in _looked(unit, to).changed if name != table.full_name]
-        if others:
-            raise Unsupported(
-                f"cannot fast-forward {table.full_name} alone: branch {to!r} has changed"
-                f" {others[0]}, too; use MERGE BRANCH {to}, which merges all of its tables"
-            )
+        return table.full_name
 
     return merge_branch(state, to, require=require)
-
-
-def _looked(unit: UnitOfWork, name: str, resolve: Sequence[Resolution] = ()) -> BranchMerge:
-    merge = BranchMerge(unit, name, resolve)
-    merge.look()
-    return merge

@@ -259,7 +259,7 @@ def test_a_table_that_moved_is_not_fast_forwarded(spark, lake):
     assert told(spark, "SELECT * FROM lake.main.t") == [OLD, (5, "five")]
     spark.sql("MERGE BRANCH lake.b")
     assert told(spark, "SELECT * FROM lake.main.t") == [OLD, NEW, (5, "five")]
-    # The merge is no move.
+    # Neither the merge nor a compaction counts as a change of main.
     spark.sql("INSERT INTO lake.b.t VALUES (6, 'six')")
     spark.sql("OPTIMIZE lake.main.t")
     spark.sql("CALL lake.system.fast_forward('main.t', 'main', 'b')")

@@ -107,7 +107,7 @@ def test_rows_of_one_side_must_keep_the_rules_of_the_other(lake, rule, ruled):
     key, value, why = RULES[rule]
     other = "b.t" if ruled == "t" else "t"
     bad = "NULL" if value is None else value
-    # A row that breaks the rule on the ruled side, and that it corrected, is no fault.
+    # The side with the rule has deleted its own bad row, so only the new one counts.
     run(lake, PLAIN[0], f"INSERT INTO t VALUES (1, 1), (9, {bad})", "CREATE BRANCH b")
     run(lake, f"DELETE FROM {ruled} WHERE k = 9", rule.format(ruled))
     run(lake, f"INSERT INTO {other} VALUES ({key}, {bad})")

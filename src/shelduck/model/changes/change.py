@@ -371,6 +371,8 @@ class Verb(Enum):
 INSERTS = frozenset({Verb.INSERTED_INTO_TABLE, Verb.INLINED_INSERT})
 DELETES = frozenset({Verb.DELETED_FROM_TABLE, Verb.INLINED_DELETE})
 COMPACTIONS = frozenset({Verb.MERGE_ADJACENT, Verb.REWRITE_DELETE, Verb.COMPACTED_TABLE})
+# Rows go to other files, and none changes.
+MOVES = COMPACTIONS | {Verb.INLINE_FLUSH}
 
 _VERBS = {verb.value: verb for verb in Verb} | {"flushed_inlined": Verb.INLINE_FLUSH}
 

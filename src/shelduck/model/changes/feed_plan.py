@@ -12,13 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shelduck.errors import Unsupported
-from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb
+from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, MOVES, Entry, Verb
 from shelduck.model.files.data_file import DataFile, DeleteFile
 from shelduck.model.files.layout import SNAPSHOT_FIELD
 from shelduck.model.tables.schema import TableId
 
 _REWRITES = COMPACTIONS - {Verb.MERGE_ADJACENT}
-_MOVES = COMPACTIONS | {Verb.INLINE_FLUSH}
 
 
 def has_snapshots(file: DataFile) -> bool:
@@ -111,7 +110,7 @@ def classify(snapshots: Iterable[tuple[int, Sequence[Entry]]], table: TableId) -
     moved, rewritten, mixed = set(), set(), set()
     for number, entries in snapshots:
         verbs = {e.verb for e in entries if e.id == table}
-        moves = verbs & _MOVES
+        moves = verbs & MOVES
         changes = verbs & (INSERTS | DELETES)
         if Verb.INLINE_FLUSH in verbs:
             # A flush logs this for deletes that were already in the catalog.
