@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from decimal import Decimal
@@ -66,7 +67,9 @@ print(sorted((kind, count, str(amount)) for kind, count, amount in found))
 def test_the_project_of_the_guide_changes_a_type_while_a_reader_reads(here: Path) -> None:
     built(here)
     command = [sys.executable, "-c", READER, f"sqlite:///{here}/shop.db", QUERY]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as reader:
+    # It stands in another directory, and must still find the tests' own modules.
+    own = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, env=own, stdout=subprocess.PIPE, text=True) as reader:
         try:
             told = built(here, "--vars", "{id_type: bigint, country: true}")
         finally:
