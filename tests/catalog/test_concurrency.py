@@ -13,8 +13,7 @@ import pytest
 import shelduck
 from shelduck.catalog.commit.commit import commit
 from shelduck.catalog.databases.database import Contention
-from shelduck.catalog.databases.retry import with_retries
-from shelduck.catalog.databases.store import open_store
+from shelduck.catalog.databases.store import open_store, with_retries
 from shelduck.catalog.read import read
 from shelduck.catalog.schema.lake_schema import create_lake, open_lake
 from shelduck.errors import Conflict

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from shelduck.catalog.databases import retry
 from shelduck.catalog.databases.database import Contention
-from shelduck.catalog.databases.store import Store
+from shelduck.catalog.databases.store import Store, write_with_retries
 from shelduck.catalog.read import read
 from shelduck.errors import AlreadyExists, Conflict, OutcomeUnknown
 from shelduck.model.changes.change import AppendFiles, CommitInfo
@@ -111,7 +110,7 @@ def test_who_fails_leaves_the_others_alone(lake):
             connection.exec_driver_sql("UPDATE ducklake_snapshot SET schema_version = 77")
             return odd["is"]
 
-        return retry.write_with_retries(lake.store, act)
+        return write_with_retries(lake.store, act)
 
     acts = [
         appending(lake, "t0", 0),
@@ -164,7 +163,7 @@ def test_an_interrupted_commit_takes_no_other_with_it(lake):
             raise KeyboardInterrupt
 
         try:
-            retry.write_with_retries(lake.store, act)
+            write_with_retries(lake.store, act)
         except (KeyboardInterrupt, Contention) as error:
             tried.append(error)
 

@@ -22,7 +22,7 @@ from ducklakepy.types import (
 )
 
 import shelduck
-from shelduck.catalog.read.overview.partitions import inlined_partitions, partition_rows
+from shelduck.catalog.read.overview.table_files import inlined_partitions, partition_rows
 from shelduck.errors import InvalidRequest, Unsupported
 from tests.support.ducklakepy_oracle import made_by_ducklakepy
 from tests.support.lake import Lake

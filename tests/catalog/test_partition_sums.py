@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 import shelduck
-from shelduck.catalog.read.overview.partitions import (
+from shelduck.catalog.read.overview.table_files import (
     PartitionSums,
     largest_partitions,
     partition_rows,

@@ -13,7 +13,7 @@ from sqlalchemy import insert, select, text, update
 from shelduck.catalog.databases.store import open_store
 from shelduck.catalog.schema.lake_schema import create_lake
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_types import timestamp_from_text, timestamp_text
+from shelduck.ducklake.checked import timestamp_from_text, timestamp_text
 from tests.support.oracle import METADATA_TABLES, DuckDBOracle
 
 SQLITE_COLUMNS = """

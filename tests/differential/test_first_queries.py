@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 import shelduck
-from shelduck.catalog.read.files.kinds import file_sums
+from shelduck.catalog.read.files.numbers import file_sums
 from shelduck.catalog.read.holdings import holdings_of
 from shelduck.read import file_lists
 from shelduck.read.listed_files import LargeTable

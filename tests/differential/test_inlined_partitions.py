@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.catalog.read.overview.partitions import inlined_partitions, partition_rows
+from shelduck.catalog.read.overview.table_files import inlined_partitions, partition_rows
 from tests.support.lake import Lake
 
 CALENDAR = ("year", "month", "day", "hour")

@@ -16,7 +16,7 @@ import shelduck
 from shelduck.catalog.databases.store import Store, open_store
 from shelduck.catalog.read import metadata_rows, read
 from shelduck.catalog.read.files.data_files import identity_values
-from shelduck.catalog.read.overview.partitions import partition_rows
+from shelduck.catalog.read.overview.table_files import partition_rows
 from shelduck.catalog.schema.lake_schema import open_lake
 from shelduck.catalog.upkeep.audit import audit_rows
 from shelduck.doors.lake import Lake

@@ -14,8 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import check_columns, checked_numbers
-from shelduck.ducklake.column_types import TEXT
+from shelduck.ducklake.checked import TEXT, check_columns, checked_numbers
 from shelduck.ducklake.tables import columns_of, table_of
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import COUNTS

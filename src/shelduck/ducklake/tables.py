@@ -11,8 +11,15 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.types import TypeEngine
 
-from shelduck.ducklake.checked import check_columns
-from shelduck.ducklake.column_types import BIGINT, BOOLEAN, KEY_TEXT, TEXT, TIMESTAMP, UUID
+from shelduck.ducklake.checked import (
+    BIGINT,
+    BOOLEAN,
+    KEY_TEXT,
+    TEXT,
+    TIMESTAMP,
+    UUID,
+    check_columns,
+)
 
 DUCKLAKE = sa.MetaData()
 _TYPES: dict[str, TypeEngine[Any]] = {

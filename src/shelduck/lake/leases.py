@@ -13,8 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self, TypeVar
 
-from shelduck.catalog.databases.retry import write_with_retries
-from shelduck.catalog.databases.store import Store
+from shelduck.catalog.databases.store import Store, write_with_retries
 from shelduck.catalog.running.job_rows import renew_workers
 from shelduck.catalog.running.writers import (
     claim_upkeep,

@@ -11,8 +11,7 @@ from typing import Any, Self
 
 from shelduck.catalog.commit.commit import Landed, commit
 from shelduck.catalog.commit.own_rows import landed_in
-from shelduck.catalog.databases.retry import tries
-from shelduck.catalog.databases.store import Store
+from shelduck.catalog.databases.store import Store, tries
 from shelduck.catalog.running.writers import LeaseLost
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.lake.done import Counts, Done, discard, discard_unpublished, require_files

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from shelduck.catalog.read import metadata_rows as read_metadata
-from shelduck.catalog.read.overview.partitions import PARTITION_COLUMNS, partition_rows
+from shelduck.catalog.read.overview.table_files import PARTITION_COLUMNS, partition_rows
 from shelduck.catalog.read.twins import twins_of
 from shelduck.engine.session import DataFrame, metadata_frame
 from shelduck.lake.handle import TableHandle

@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shelduck.catalog.read import read
-from shelduck.catalog.read.files.kinds import AlikeFiles, alike_files
 from shelduck.catalog.read.files.numbers import (
+    AlikeFiles,
     FileKind,
     FileNumbers,
+    alike_files,
     file_numbers,
     moved_files,
     whole_number_bounds,

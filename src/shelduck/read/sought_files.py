@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
-from shelduck.catalog.read.files.kinds import file_sums
+from shelduck.catalog.read.files.numbers import file_sums
 from shelduck.catalog.read.files.outside import files_inside, files_without_statistics
 from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.model.files.data_file import DataFile, DeletesSeen

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.catalog.commit.settled import forget_settled, settled_ahead
-from shelduck.catalog.databases.retry import write_with_retries
+from shelduck.catalog.databases.store import write_with_retries
 from shelduck.catalog.read.read import Connection
 from shelduck.engine.types import spark_type
 from shelduck.errors import NotFound

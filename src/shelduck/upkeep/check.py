@@ -8,7 +8,7 @@ from datetime import datetime
 
 from shelduck import clock
 from shelduck.catalog.commit.commit import commit
-from shelduck.catalog.databases.retry import write_with_retries
+from shelduck.catalog.databases.store import write_with_retries
 from shelduck.catalog.read import metadata_rows, read
 from shelduck.catalog.read.metadata_rows import listed_files
 from shelduck.catalog.read.read import Connection

@@ -8,8 +8,7 @@ from datetime import datetime
 
 from shelduck.catalog.commit import schedule
 from shelduck.catalog.commit.schedule import ScheduledFile
-from shelduck.catalog.databases.retry import write_with_retries
-from shelduck.catalog.databases.store import Store
+from shelduck.catalog.databases.store import Store, write_with_retries
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.catalog.upkeep.known_files import KnownFiles
 from shelduck.engine.files import storage

@@ -13,8 +13,7 @@ from functools import lru_cache
 
 from shelduck import clock
 from shelduck.catalog.commit import schedule
-from shelduck.catalog.databases.retry import write_with_retries
-from shelduck.catalog.databases.store import Store
+from shelduck.catalog.databases.store import Store, write_with_retries
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.running.writers import at_work_since, remove_dead
 from shelduck.catalog.schema.lake_schema import LakeInfo

@@ -33,8 +33,7 @@ from shelduck.catalog.commit.rebase import moved
 from shelduck.catalog.commit.settled import Settled, settle
 from shelduck.catalog.commit.work import TableWork, Work, versions
 from shelduck.catalog.databases.database import Contention
-from shelduck.catalog.databases.retry import write_with_retries
-from shelduck.catalog.databases.store import Store
+from shelduck.catalog.databases.store import Store, write_with_retries
 from shelduck.catalog.read import read
 from shelduck.catalog.running.job_rows import record_job, reservations, step_job
 from shelduck.catalog.running.writers import end_writers

@@ -21,7 +21,7 @@ from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read.queries import IDS, OF_TABLE
 from shelduck.catalog.read.together import OF_TABLES, Questions
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_types import TEXT
+from shelduck.ducklake.checked import TEXT
 from shelduck.model.tables.options import OptionSetting, Scope
 from shelduck.model.tables.schema import FieldChange, Schema, TableId
 

@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.together import Answers, Selects, Together
 from shelduck.catalog.schema import own_tables
-from shelduck.ducklake.checked import or_null
-from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.checked import BIGINT, or_null
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import AppendFiles, Change, FlushInlined, RewriteFiles
 from shelduck.model.changes.records import ANY_TABLE, Batch

@@ -13,15 +13,18 @@ code, never by message: `Contention` (run it again), `CatalogUnavailable`, `Outc
 
 from __future__ import annotations
 
+import random
 import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from shelduck import clock
 from shelduck.catalog.databases.address import Address, parse_address
 from shelduck.catalog.databases.database import Contention, Database, Failure
 from shelduck.catalog.databases.group import Group
@@ -38,6 +41,7 @@ from shelduck.errors import (
     ShelduckError,
     missing_extra,
 )
+from shelduck.metrics import RETRIES, record
 from shelduck.model.text.names import require_characters
 
 T = TypeVar("T")
@@ -365,3 +369,74 @@ def _texts(values: Any) -> Iterator[str]:
 
 def _driver_connection(connection: sa.Connection) -> Any:
     return connection.connection.dbapi_connection
+
+
+ATTEMPTS = 10
+FIRST_WAIT = 0.02
+GROWTH = 1.6
+
+
+def write_with_retries(store: Store, act: Callable[[sa.Connection], T]) -> T:
+    """Return what ``act`` returns in a transaction of `Store.write_together`.
+
+    All of it runs again while it raises Contention.
+    """
+    return with_retries(lambda: store.write_together(act))
+
+
+def with_retries(
+    attempt: Callable[[], T],
+    sleep: Callable[[float], None] = clock.sleep,
+    *,
+    lost: type[Exception] = Contention,
+) -> T:
+    """Return what ``attempt`` returns; run it up to ten times while it raises ``lost``.
+
+    Waits between 0.02 and about 1 s, with jitter so that two losers do not meet again. Every other
+    error, and the last ``lost``, goes to the caller.
+    """
+    for each in tries(sleep):
+        with each.may_lose(lost):
+            return attempt()
+    raise AssertionError("unreachable")
+
+
+@dataclass(slots=True)
+class Try:
+    """One of several attempts at the same work."""
+
+    is_last: bool
+    before: Exception | None
+    """The error to which the attempt before it lost."""
+    lost_to: Exception | None = None
+
+    @contextmanager
+    def may_lose(
+        self, *lost: type[Exception], but: tuple[type[Exception], ...] = ()
+    ) -> Iterator[None]:
+        """Suppress errors of these kinds in a ``with`` block, except in the last attempt.
+
+        Errors of the kinds ``but`` are never suppressed.
+        """
+        try:
+            yield
+        except lost as error:
+            if self.is_last or isinstance(error, but):
+                raise
+            self.lost_to = error
+            record(RETRIES, 1, {"error.type": type(error).__name__})
+
+
+def tries(sleep: Callable[[float], None] = clock.sleep) -> Iterator[Try]:
+    """Yield ten attempts; wait before each but the first.
+
+    For work of which only a part is repeated, or that continues in another way; otherwise use
+    `with_retries`.
+    """
+    before = None
+    for number in range(ATTEMPTS):
+        each = Try(number == ATTEMPTS - 1, before)
+        yield each
+        before = each.lost_to
+        longest = FIRST_WAIT * GROWTH**number
+        sleep(random.uniform(longest / 2, longest))  # noqa: S311 - jitter, not a secret

@@ -13,8 +13,7 @@ from shelduck.catalog.read import queries
 from shelduck.catalog.read.together import Answers, Together
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import or_null
-from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.checked import BIGINT, or_null
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table_version import Mark
 

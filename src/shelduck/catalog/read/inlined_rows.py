@@ -23,8 +23,7 @@ from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.holdings import Holdings, holdings_of
 from shelduck.catalog.read.queries import chunks
-from shelduck.ducklake.checked import RESTORE, guard, is_broken, unchecked
-from shelduck.ducklake.column_types import TEXT
+from shelduck.ducklake.checked import RESTORE, TEXT, guard, is_broken, unchecked
 from shelduck.ducklake.descriptions import begin_under, rows_at, schema_of
 from shelduck.ducklake.format import format_of
 from shelduck.errors import CorruptLake

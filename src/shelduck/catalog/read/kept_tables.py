@@ -25,7 +25,7 @@ from shelduck.catalog.read.read import OPTIONS
 from shelduck.catalog.read.together import Together
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.checked import BIGINT
 from shelduck.ducklake.descriptions import settings_of
 from shelduck.ducklake.format import follow
 from shelduck.errors import NotFound

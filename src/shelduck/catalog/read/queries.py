@@ -19,6 +19,8 @@ from shelduck.catalog.databases.known import DIALECTS
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import (
+    BIGINT,
+    TEXT,
     begin_of,
     checked_numbers,
     guard,
@@ -27,7 +29,6 @@ from shelduck.ducklake.checked import (
     or_null,
     unchecked,
 )
-from shelduck.ducklake.column_types import BIGINT, TEXT
 
 Value = TypeVar("Value")
 

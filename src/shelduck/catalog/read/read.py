@@ -25,8 +25,7 @@ from shelduck.catalog.read.together import Together
 from shelduck.catalog.read.views_and_macros import require_distinct, resolve, schema_of_row, view
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import begin_of, two_rows
-from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.checked import BIGINT, begin_of, two_rows
 from shelduck.ducklake.descriptions import description_of, schema_of
 from shelduck.ducklake.format import Format, first_with, follow, format_of, schemas_of
 from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound

@@ -13,7 +13,7 @@ from shelduck.catalog.read import queries
 from shelduck.catalog.read.inlined_rows import AT_ONCE, source_of
 from shelduck.catalog.read.queries import chunks, total
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.checked import BIGINT
 
 _file, _delete = tables.data_file, tables.delete_file
 _ADDED, _DELETED = 1, -1

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.files.data_files import sealed
 from shelduck.catalog.read.metadata_rows import partition_keys
-from shelduck.catalog.read.overview.partitions import FilesAt, files_at
+from shelduck.catalog.read.overview.table_files import FilesAt, files_at
 from shelduck.catalog.read.queries import (
     IDS,
     OF_TABLE,

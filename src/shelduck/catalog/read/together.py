@@ -15,8 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.types import NullType, TypeEngine
 
-from shelduck.ducklake.checked import Checked, StoredFlag
-from shelduck.ducklake.column_types import BIGINT, BOOLEAN, TEXT, TIMESTAMP, UUID
+from shelduck.ducklake.checked import BIGINT, BOOLEAN, TEXT, TIMESTAMP, UUID, Checked, StoredFlag
 from shelduck.ducklake.format import Asked
 
 Selects = tuple[tuple[str, sa.Select[Any]], ...]

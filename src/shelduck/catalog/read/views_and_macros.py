@@ -13,8 +13,7 @@ import sqlalchemy as sa
 from shelduck.catalog.read.queries import about_schema, shown_or_broken, visible
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import RESTORE, begin_of, or_null, two_rows
-from shelduck.ducklake.column_types import BIGINT, TEXT
+from shelduck.ducklake.checked import BIGINT, RESTORE, TEXT, begin_of, or_null, two_rows
 from shelduck.ducklake.definition_rows import VIEW_TAGS, bodies_of, definition_of
 from shelduck.ducklake.format import format_of, schemas_of
 from shelduck.errors import CorruptLake, Unsupported

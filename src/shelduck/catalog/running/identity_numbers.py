@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 import sqlalchemy as sa
 
-from shelduck.catalog.databases.retry import write_with_retries
-from shelduck.catalog.databases.store import Store
+from shelduck.catalog.databases.store import Store, write_with_retries
 from shelduck.catalog.read import queries
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables

@@ -16,15 +16,13 @@ import sqlalchemy as sa
 
 from shelduck import clock
 from shelduck.catalog.databases.known import dialect_of
-from shelduck.catalog.databases.retry import write_with_retries
-from shelduck.catalog.databases.store import Store
+from shelduck.catalog.databases.store import Store, write_with_retries
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.read.together import Answers, Selects, Together
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import or_null
-from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.checked import BIGINT, or_null
 from shelduck.errors import (
     AlreadyExists,
     Conflict,

@@ -14,8 +14,7 @@ from functools import partial
 import sqlalchemy as sa
 
 from shelduck import clock
-from shelduck.catalog.databases.retry import write_with_retries
-from shelduck.catalog.databases.store import Store
+from shelduck.catalog.databases.store import Store, write_with_retries
 from shelduck.catalog.read import queries, read
 from shelduck.catalog.read.queries import present_tables
 from shelduck.catalog.read.together import Together

@@ -10,8 +10,7 @@ import sqlalchemy as sa
 
 from shelduck import clock
 from shelduck.catalog.databases.known import dialect_of
-from shelduck.catalog.databases.retry import write_with_retries
-from shelduck.catalog.databases.store import Store
+from shelduck.catalog.databases.store import Store, write_with_retries
 from shelduck.ducklake.checked import or_null
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.catalog.read.overview.lake_tables import RowsInCatalog, kept_rows, with_schemas
-from shelduck.catalog.read.overview.partitions import with_values
+from shelduck.catalog.read.overview.table_files import with_values
 from shelduck.catalog.read.queries import live, present_tables, total
 from shelduck.catalog.running.job_rows import tables_at_work
 from shelduck.catalog.running.writers import last_finished

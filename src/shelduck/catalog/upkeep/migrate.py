@@ -18,8 +18,7 @@ from sqlalchemy.schema import CreateColumn, CreateTable, DropTable
 from shelduck import clock
 from shelduck.catalog.databases.dialect import as_it_is
 from shelduck.catalog.databases.known import dialect_of, renaming, stored_columns
-from shelduck.catalog.databases.retry import with_retries
-from shelduck.catalog.databases.store import Store
+from shelduck.catalog.databases.store import Store, with_retries
 from shelduck.catalog.read import queries
 from shelduck.catalog.running.job_rows import jobs
 from shelduck.catalog.running.writers import registered_writers

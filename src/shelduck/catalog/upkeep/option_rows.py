@@ -8,7 +8,7 @@ from shelduck.catalog.commit.kept_places import name_to_set
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.read.read import OPTIONS
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_types import TEXT
+from shelduck.ducklake.checked import TEXT
 from shelduck.ducklake.descriptions import setting_of
 from shelduck.ducklake.format import schemas_of
 from shelduck.model.tables.options import (

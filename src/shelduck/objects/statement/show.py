@@ -8,7 +8,7 @@ from datetime import datetime
 from urllib.parse import quote
 
 from shelduck.catalog.read.metadata_rows import Partition, table_rows
-from shelduck.catalog.read.overview.partitions import partition_rows
+from shelduck.catalog.read.overview.table_files import partition_rows
 from shelduck.catalog.read.read import table_history
 from shelduck.engine.session import DataFrame, answer
 from shelduck.engine.types import field_type

@@ -12,12 +12,15 @@ from starlette.responses import Response
 
 from shelduck.catalog.read import read
 from shelduck.catalog.read.overview.lake_tables import RowsInCatalog, kept_rows
-from shelduck.catalog.read.overview.partitions import (
+from shelduck.catalog.read.overview.table_files import (
     PartitionSums,
+    SizeSums,
+    deletes,
     inlined_partitions,
     largest_partitions,
+    newest_files,
+    sizes,
 )
-from shelduck.catalog.read.overview.table_files import SizeSums, deletes, newest_files, sizes
 from shelduck.catalog.read.read import Connection
 from shelduck.errors import ShelduckError
 from shelduck.files.candidates import LOOKED_UP, outlook

@@ -18,7 +18,7 @@ from shelduck.catalog.commit.rows.file_rows import (
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read.queries import OF_TABLE, total
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.checked import BIGINT
 from shelduck.ducklake.format import format_of
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import Entry, FlushedRows, FlushInlined, Verb

@@ -13,7 +13,7 @@ from shelduck.catalog.commit.rows.table_stats import widen_column_stats
 from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.known import misnamed_tables, renaming
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.checked import BIGINT
 from shelduck.ducklake.format import format_of
 from shelduck.errors import Conflict
 from shelduck.model.changes.problem import CorrectedStats, RepairCatalog

@@ -24,8 +24,7 @@ from shelduck.catalog.read.queries import chunks, live, visible
 from shelduck.catalog.read.twins import NO_TRIGGERS, branches_at, keeps_rows, why_not_shared
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import or_null
-from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.checked import BIGINT, or_null
 from shelduck.ducklake.descriptions import tag_rows
 from shelduck.errors import Conflict, Unsupported
 from shelduck.model.changes.change import Entry, Verb

@@ -13,7 +13,7 @@ from shelduck.catalog.read.queries import chunks, inlined_delete_counts, inlined
 from shelduck.catalog.read.together import OF_FILES, Answers, Selects, Together
 from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.checked import BIGINT
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import DeleteRows, MergedDeletes, RewriteFiles
 from shelduck.model.changes.conflict import describe

@@ -11,7 +11,7 @@ from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.read.queries import IDS, chunks, inlined_delete_table, present_tables
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.checked import BIGINT
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import Entry, FlushInlined, MergedDeletes, RewriteFiles, Verb
 from shelduck.model.changes.conflict import describe

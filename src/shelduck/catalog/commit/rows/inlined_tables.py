@@ -22,8 +22,7 @@ from shelduck.catalog.read.inlined_rows import require_inlined_tables, tables_wi
 from shelduck.catalog.read.queries import IDS, OF_TABLE, chunks
 from shelduck.catalog.read.together import OF_CONVERTED, OF_TABLES, Questions
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import or_null
-from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.checked import BIGINT, or_null
 from shelduck.ducklake.descriptions import begin_under, rows_at, schema_of
 from shelduck.ducklake.format import Format
 from shelduck.errors import Conflict, InvalidRequest, Unsupported

@@ -17,8 +17,7 @@ from shelduck.catalog.read import queries
 from shelduck.catalog.read.queries import OF_TABLE, live
 from shelduck.catalog.read.together import OF_TABLES, Questions
 from shelduck.ducklake import tables
-from shelduck.ducklake.checked import sum_of
-from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.checked import BIGINT, sum_of
 from shelduck.ducklake.format import Format
 from shelduck.errors import InvalidRequest
 from shelduck.model.files.data_file import ColumnStats, NewDataFile

@@ -16,7 +16,7 @@ from shelduck.catalog.read.queries import COUNT, chunks, total, visible
 from shelduck.catalog.read.read import entries_in
 from shelduck.catalog.read.row_counts import dead_positions, tables_of_rows
 from shelduck.ducklake import tables
-from shelduck.ducklake.column_types import BIGINT
+from shelduck.ducklake.checked import BIGINT
 from shelduck.ducklake.format import schemas_of
 from shelduck.model.changes.change import Verb
 from shelduck.model.tables.schema import TableId
