@@ -12,13 +12,21 @@ import sqlalchemy as sa
 from shelduck.errors import Unsupported
 from shelduck.model.files.duckdb_text import TEXT_FORM, nested_text
 from shelduck.model.tables.schema import Field, Kind
+from shelduck.model.text.names import double_quoted
 
 Stored = int | float | str | bytes | None
 Encoder = Callable[[object], Stored]
 """Converts a value of `InlinedBatch.rows` to a parameter of a statement."""
 
 
-@dataclass(frozen=True, slots=True)
+UNLIMITED = 1 << 30
+
+
+def as_it_is(_field: Field, _kind: str) -> None:
+    """Return None: all versions store the value alike."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     """The SQL and the types of one kind of database; no other module asks which kind it is."""
 
@@ -35,46 +43,46 @@ class Dialect:
     """Its INSERT that knows ON CONFLICT."""
     whole_number: str
     """An expression over ``{0}``, a text: its number if it is an integer, otherwise NULL."""
-    indexes_bounds: bool
+    indexes_bounds: bool = False
     """Whether Shelduck's index of the bounds of files makes queries quicker here."""
-    first_rows: str
+    first_rows: str = "{0} LIMIT {1}"
     """A statement for the first ``{1}`` rows of the query ``{0}``, quick if few rows match."""
-    parameter_mark: str
+    parameter_mark: str = "?"
     """The mark of a parameter in text that goes to the driver unchanged."""
-    in_driver_text: Callable[[str], str]
+    in_driver_text: Callable[[str], str] = double_quoted
     """Quotes a name for this text."""
-    kept_places: str | None
+    kept_places: str | None = None
     """The statements that create the trigger of `shelduck.catalog.commit.kept_places`, or None."""
-    kept_files: str | None
+    kept_files: str | None = None
     """The same for the trigger of `shelduck.catalog.commit.shared_guard`."""
 
     inlined_type: Callable[[Field], str]
     """The type of a column in a table for inlined rows, as DuckDB creates it in this database."""
     inlined_value: Callable[[Field], Encoder]
     """How to store a value of the column so that DuckDB reads it correctly."""
-    older_value: Callable[[Field, str], str | None]
+    older_value: Callable[[Field, str], str | None] = as_it_is
     """An expression that makes an inlined value of one that DuckLake 0.3 stored in such a type."""
     never_inlined: frozenset[str]
     """Types whose values Shelduck does not inline in this database; DuckDB may inline variants."""
-    longest_name: int
+    longest_name: int = UNLIMITED
     """The longest name of a column, in bytes."""
-    most_columns: int
+    most_columns: int = UNLIMITED
     """How many columns a table for inlined rows can have."""
     read_as_text: Callable[[Field], bool]
     """Whether the database casts a stored value to text, because the driver would change it."""
-    has_literal_structs: bool
+    has_literal_structs: bool = True
     """Whether DuckDB writes structs to this database as SQL literals, not as its text."""
-    has_variants: bool
+    has_variants: bool = False
     """Whether DuckDB keeps variants here in a type of its own, not as the bytes of Parquet."""
-    knows_columns: bool
+    knows_columns: bool = True
     """False if a quoted name that is not a column is taken for a text, so names must be checked."""
-    before_reading: str | None
+    before_reading: str | None = None
     """The statement that runs before inlined rows are read."""
-    drops_at_once: bool
+    drops_at_once: bool = False
     """Whether no other process can know a dropped table, and DROP TABLE waits for nobody."""
-    in_use: str | None
+    in_use: str | None = None
     """The query for the names of tables that DROP TABLE would wait for, None if there are none."""
-    row_address: str
+    row_address: str = "rowid"
     """The column that every table has and that tells its rows apart within one transaction."""
 
     @property
@@ -92,11 +100,6 @@ class Dialect:
 _MOST = 2**63 - 1
 
 
-def as_it_is(_field: Field, _kind: str) -> None:
-    """Return None: all versions store the value alike."""
-
-
-UNLIMITED = 1 << 30
 SMALL_INTEGERS = "boolean int8 int16 int32 int64 uint8 uint16 uint32".split()
 WHOLE: dict[str, Encoder] = dict.fromkeys(SMALL_INTEGERS, lambda value: int(str(value)))
 

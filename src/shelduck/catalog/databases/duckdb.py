@@ -24,7 +24,7 @@ from sqlalchemy.engine import Dialect as EngineDialect
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from shelduck.catalog.databases.database import Database, Failure, file_at, refuse_settings
-from shelduck.catalog.databases.dialect import UNLIMITED, Dialect, as_it_is, encoders
+from shelduck.catalog.databases.dialect import Dialect, encoders
 from shelduck.catalog.databases.duckdb_dialect import SCHEME
 from shelduck.catalog.databases.duckdb_lease import SETTING, Lease, Wish, opening, seconds_to_keep
 from shelduck.errors import CatalogUnavailable, InvalidRequest, Unsupported
@@ -254,25 +254,13 @@ DUCKDB = Dialect(
     ),
     insert=insert,
     whole_number=("CASE WHEN regexp_full_match({0}, '-?[0-9]+') THEN TRY_CAST({0} AS HUGEINT) END"),
-    indexes_bounds=False,
-    first_rows="{0} LIMIT {1}",
-    parameter_mark="?",
-    in_driver_text=double_quoted,
-    kept_places=None,
-    kept_files=None,
     inlined_type=_type,
     inlined_value=encoders({}, mark=""),
     never_inlined=frozenset({"geometry", "timestamptz_ns", "variant"}),
-    older_value=as_it_is,
-    longest_name=UNLIMITED,
-    most_columns=UNLIMITED,
     read_as_text=lambda field: str(field.shape) != "blob",
     has_literal_structs=False,
     has_variants=True,
-    knows_columns=True,
     # The text of a timestamp is in the time zone of the session.
     before_reading="SET TimeZone = 'UTC'",
     drops_at_once=True,
-    in_use=None,
-    row_address="rowid",
 )

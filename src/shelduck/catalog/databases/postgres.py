@@ -289,7 +289,6 @@ POSTGRESQL = Dialect(
     ),
     insert=insert,
     whole_number="CASE WHEN {0} ~ '^-?[0-9]+$' THEN CAST({0} AS NUMERIC) END",
-    indexes_bounds=False,
     # With LIMIT beside WHERE, the planner expects to be done soon, and reads in one process.
     first_rows="WITH found AS MATERIALIZED ({0}) SELECT * FROM found LIMIT {1}",
     parameter_mark="%s",
@@ -304,11 +303,6 @@ POSTGRESQL = Dialect(
     longest_name=63,
     most_columns=1500,
     read_as_text=lambda field: str(field.shape) in _READ_AS_TEXT,
-    has_literal_structs=True,
-    has_variants=False,
-    knows_columns=True,
-    before_reading=None,
-    drops_at_once=False,
     in_use=(
         "SELECT c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_locks l"
         " ON l.relation = c.oid WHERE l.pid <> pg_backend_pid()"

@@ -17,16 +17,14 @@ from sqlalchemy.dialects.sqlite import insert
 from shelduck.catalog.databases.database import Database, Failure, file_at, refuse_settings
 from shelduck.catalog.databases.dialect import (
     SMALL_INTEGERS,
-    UNLIMITED,
     WHOLE,
     Dialect,
-    as_it_is,
     encoders,
     number_of_boolean,
 )
 from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import Field
-from shelduck.model.text.names import LONE_SURROGATE, double_quoted
+from shelduck.model.text.names import LONE_SURROGATE
 
 BUSY_SECONDS = 30.0
 
@@ -160,23 +158,12 @@ SQLITE = Dialect(
         "CASE WHEN CAST(CAST({0} AS INTEGER) AS TEXT) = {0} THEN CAST({0} AS INTEGER) END"
     ),
     indexes_bounds=True,
-    first_rows="{0} LIMIT {1}",
-    parameter_mark="?",
-    in_driver_text=double_quoted,
     kept_places=_KEPT_PLACES,
     kept_files=_KEPT_FILES,
     inlined_type=_type,
     inlined_value=encoders(WHOLE | {"boolean": number_of_boolean}),
-    older_value=as_it_is,
     never_inlined=frozenset({"geometry", "variant"}),
-    longest_name=UNLIMITED,
     most_columns=1900,
     read_as_text=lambda _: False,
-    has_literal_structs=True,
-    has_variants=False,
     knows_columns=False,
-    before_reading=None,
-    drops_at_once=False,
-    in_use=None,
-    row_address="rowid",
 )

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -209,19 +210,21 @@ def begin_running(store: Store, step: JobStep, job: Job) -> None:
 
 def last_finished(connection: sa.Connection, subject: str) -> datetime | None:
     """Return when a subject was last maintained; at most two statements."""
-    if not present_tables(connection, [_CLAIMS.name]):
-        return None
-    found = connection.execute(sa.select(_held.finished).where(_held.subject == subject)).first()
+    found = _claim_on(connection, subject)
     return None if found is None else found.finished
 
 
 def maintainer(store: Store, subject: str) -> str | None:
     """Return who claimed a subject last and has not released it; one or two statements."""
     with store.read() as connection:
-        if not present_tables(connection, [_CLAIMS.name]):
-            return None
-        found = connection.execute(sa.select(_held.worker).where(_held.subject == subject)).first()
+        found = _claim_on(connection, subject)
     return None if found is None else found.worker
+
+
+def _claim_on(connection: sa.Connection, subject: str) -> Any:
+    if not present_tables(connection, [_CLAIMS.name]):
+        return None
+    return connection.execute(sa.select(_CLAIMS).where(_held.subject == subject)).first()
 
 
 @dataclass(frozen=True, slots=True)

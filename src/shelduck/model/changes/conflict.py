@@ -74,30 +74,32 @@ class ConflictRule(Enum):
     """The columns changed, and mine does not say for which ones it was written."""
 
 
-_MINE: tuple[type[Change], ...] = (
-    CreateSchema,
-    DropSchema,
-    CreateTable,
-    DropTable,
-    RenameTable,
-    AlterTable,
-    AppendFiles,
-    InlineRows,
-    DeleteRows,
-    RewriteFiles,
-    CreateView,
-    DropView,
-    RenameView,
-    FlushInlined,
-    CreateMacro,
-    DropMacro,
-    RepairCatalog,
-    CommentViewColumns,
-    ShareFiles,
-    MarkBranch,
-    TakeFiles,
-    FollowSource,
-)
+_TABLE, _VIEW = "{c.table.full_name} (id {c.table.id})", "{c.view.full_name} (id {c.view.id})"
+# What each kind of change does, in words; the order is that of the columns of the matrix.
+_WORDS: dict[type[Change], str] = {
+    CreateSchema: "create schema {c.schema.text!r}",
+    DropSchema: "drop schema {c.schema.text!r}",
+    CreateTable: "create table {c.schema.text}.{c.name}",
+    DropTable: f"drop table {_TABLE}",
+    RenameTable: f"rename table {_TABLE} to {{c.new_name}}",
+    AlterTable: f"alter table {_TABLE}",
+    AppendFiles: "append to table {c.table}",
+    InlineRows: "append to table {c.table}",
+    DeleteRows: f"change rows of table {_TABLE}",
+    RewriteFiles: f"rewrite files of table {_TABLE}",
+    CreateView: "create view {c.schema.text}.{c.name}",
+    DropView: f"drop view {_VIEW}",
+    RenameView: f"rename view {_VIEW} to {{c.new_name}}",
+    FlushInlined: f"flush table {_TABLE}",
+    CreateMacro: "create macro {c.macro.full_name}",
+    DropMacro: "drop macro {c.macro.full_name} (id {c.macro.id})",
+    RepairCatalog: "repair the catalog",
+    CommentViewColumns: f"comment on columns of view {_VIEW}",
+    ShareFiles: "share the files of {c.source.full_name} (id {c.source.id})",
+    MarkBranch: "make branch {c.schema.text}",
+    TakeFiles: f"merge {{c.twin.full_name}} into {_TABLE}",
+    FollowSource: f"give {_TABLE} the rows of its source",
+}
 
 # A dropped schema names its tables one by one, so only changes without a table id check the schema.
 # Tables and views share one namespace; macros have a separate one.
@@ -151,7 +153,7 @@ _CELLS: dict[Verb, str] = {
 MATRIX: dict[tuple[type[Change], Verb], ConflictRule] = {
     (mine, other): ConflictRule(letter)
     for other, letters in _CELLS.items()
-    for mine, letter in zip(_MINE, letters.split(), strict=True)
+    for mine, letter in zip(_WORDS, letters.split(), strict=True)
 }
 
 _INSIDE = (ConflictRule.NEVER, ConflictRule.SAME_FILE)
@@ -185,33 +187,6 @@ def find_conflict(mine: Sequence[Change], others: Sequence[tuple[SnapshotId, Ent
 def describe(change: Change) -> str:
     """Return the change in a few words, to follow "cannot"."""
     return _WORDS[type(change)].format(c=change)
-
-
-_TABLE, _VIEW = "{c.table.full_name} (id {c.table.id})", "{c.view.full_name} (id {c.view.id})"
-_WORDS: dict[type[Change], str] = {
-    CreateSchema: "create schema {c.schema.text!r}",
-    DropSchema: "drop schema {c.schema.text!r}",
-    CreateTable: "create table {c.schema.text}.{c.name}",
-    DropTable: f"drop table {_TABLE}",
-    RenameTable: f"rename table {_TABLE} to {{c.new_name}}",
-    AlterTable: f"alter table {_TABLE}",
-    AppendFiles: "append to table {c.table}",
-    InlineRows: "append to table {c.table}",
-    DeleteRows: f"change rows of table {_TABLE}",
-    RewriteFiles: f"rewrite files of table {_TABLE}",
-    FlushInlined: f"flush table {_TABLE}",
-    RepairCatalog: "repair the catalog",
-    CreateView: "create view {c.schema.text}.{c.name}",
-    DropView: f"drop view {_VIEW}",
-    CommentViewColumns: f"comment on columns of view {_VIEW}",
-    RenameView: f"rename view {_VIEW} to {{c.new_name}}",
-    CreateMacro: "create macro {c.macro.full_name}",
-    DropMacro: "drop macro {c.macro.full_name} (id {c.macro.id})",
-    ShareFiles: "share the files of {c.source.full_name} (id {c.source.id})",
-    MarkBranch: "make branch {c.schema.text}",
-    TakeFiles: f"merge {{c.twin.full_name}} into {_TABLE}",
-    FollowSource: f"give {_TABLE} the rows of its source",
-}
 
 
 # Each of these is called only for the changes that have its letter in the matrix.

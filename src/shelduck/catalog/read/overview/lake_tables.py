@@ -18,7 +18,7 @@ from shelduck.catalog.read.row_counts import dead_positions, tables_of_rows
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import BIGINT
 from shelduck.ducklake.format import schemas_of
-from shelduck.model.changes.change import Verb
+from shelduck.model.changes.change import DELETES, INSERTS, MOVES, Verb
 from shelduck.model.tables.schema import TableId
 from shelduck.model.text.names import INSIDE, shown_schema
 
@@ -211,19 +211,7 @@ def _of_log(number: int, text: str | None) -> set[int]:
     return {e.id for e in entries if e.id is not None and e.verb in _OF_TABLES}
 
 
-_OF_TABLES = frozenset(
-    {
-        Verb.INSERTED_INTO_TABLE,
-        Verb.DELETED_FROM_TABLE,
-        Verb.ALTERED_TABLE,
-        Verb.INLINED_INSERT,
-        Verb.INLINED_DELETE,
-        Verb.INLINE_FLUSH,
-        Verb.MERGE_ADJACENT,
-        Verb.REWRITE_DELETE,
-        Verb.COMPACTED_TABLE,
-    }
-)
+_OF_TABLES = INSERTS | DELETES | MOVES | {Verb.ALTERED_TABLE}
 
 
 def _with_names(
