@@ -8,7 +8,7 @@ import pytest
 
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.changes.schema_change import AddColumn, SetComment
-from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.data_file import Layout, PhysicalField
 from shelduck.model.types.data_types import Primitive, parse_type
 from tests.support.files import write_file
 from tests.support.lake import NESTED, altered, statements

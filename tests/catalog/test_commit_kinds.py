@@ -34,7 +34,7 @@ from shelduck.model.changes.schema_change import (
     SetNullable,
 )
 from shelduck.model.files.data_file import deletes_seen
-from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.files.fitted import InlinedBatch
 from shelduck.model.tables.view import ViewDefinition
 from shelduck.model.types.data_types import parse_type
 from tests.support.files import write_file

@@ -11,7 +11,7 @@ from shelduck.errors import Conflict
 from shelduck.model.changes.change import AppendFiles, DeleteRows, FileDeletes, InlineRows
 from shelduck.model.changes.schema_change import RenameColumn
 from shelduck.model.files.data_file import DeletesSeen
-from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.files.fitted import InlinedBatch
 from tests.support.files import write_file
 from tests.support.lake import altered, created, provisional, statements
 

@@ -14,7 +14,7 @@ from shelduck.catalog.running import job_rows
 from shelduck.catalog.running.writers import register_writer
 from shelduck.catalog.upkeep.lake_counts import table_facts
 from shelduck.errors import AlreadyExists, Conflict, CorruptLake, NewerFormat, NotFound
-from shelduck.lake.leases import Leases, Writer
+from shelduck.lake.state import Leases, Writer
 from shelduck.model.changes.change import AlterTable, CommitInfo, alteration
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.job import (
@@ -28,7 +28,7 @@ from shelduck.model.changes.job import (
 )
 from shelduck.model.changes.schema_change import AddColumn, ChangeType
 from shelduck.model.tables.schema import Default, Schema
-from shelduck.model.tables.writable import Conversion
+from shelduck.model.tables.table_version import Conversion
 from shelduck.model.types.data_types import Primitive, parse_type
 from tests.support.lake import Lake
 

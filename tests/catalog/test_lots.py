@@ -17,7 +17,7 @@ from shelduck.catalog.upkeep import few_rows, sweep
 from shelduck.catalog.upkeep.expire import ExpiryRequest
 from shelduck.engine.files import storage
 from shelduck.model.changes.change import DropTable
-from shelduck.upkeep import cleanup, lake_upkeep
+from shelduck.upkeep import lake_upkeep, orphans
 from tests.support.catalog_scans import scans_of
 from tests.support.lake import Lake
 
@@ -108,7 +108,7 @@ def small_lots(monkeypatch):
     for module, name, size in (
         *((choosing, "_PAGE", 100), (sweep, "PAGE", 100), (few_rows, "ROWS", 500)),
         # Whatever the machine does meanwhile.
-        *((few_rows, "_LONG", inf), (cleanup, "LOT", 100)),
+        *((few_rows, "_LONG", inf), (orphans, "WAITING_LOT", 100)),
     ):
         monkeypatch.setattr(module, name, size)
 
@@ -189,11 +189,11 @@ def test_the_longest_transaction_of_a_cleanup_does_not_grow(
 ):
     lake = lake_with_history(sqlite_url, data_path, 250)
     lake_upkeep.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
-    everything = cleanup.Chosen(before=None)
+    everything = orphans.Chosen(before=None)
     with watched(monkeypatch) as looking:
-        seen = cleanup.clean_up(lake.store, lake.info, everything, dry_run=True)
+        seen = orphans.clean_up(lake.store, lake.info, everything, dry_run=True)
     with watched(monkeypatch) as work:
-        done = cleanup.clean_up(lake.store, lake.info, everything)
+        done = orphans.clean_up(lake.store, lake.info, everything)
 
     assert looking.changed == []
     assert len(seen.files) == len(set(done.files)) == 250
@@ -206,7 +206,7 @@ def test_the_longest_transaction_of_a_cleanup_does_not_grow(
 def test_a_cleanup_that_is_interrupted_is_continued(sqlite_url, data_path, small_lots, monkeypatch):
     lake = lake_with_history(sqlite_url, data_path, 250)
     lake_upkeep.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
-    everything = cleanup.Chosen(before=None)
+    everything = orphans.Chosen(before=None)
     real, lots = storage.delete_files, []
 
     def deleted(places):
@@ -217,7 +217,7 @@ def test_a_cleanup_that_is_interrupted_is_continued(sqlite_url, data_path, small
 
     monkeypatch.setattr(storage, "delete_files", deleted)
     with pytest.raises(KeyboardInterrupt):
-        cleanup.clean_up(lake.store, lake.info, everything)
+        orphans.clean_up(lake.store, lake.info, everything)
     assert len(lake.metadata("ducklake_files_scheduled_for_deletion")) == 150
-    assert len(cleanup.clean_up(lake.store, lake.info, everything).files) == 150
+    assert len(orphans.clean_up(lake.store, lake.info, everything).files) == 150
     lake.store.close()

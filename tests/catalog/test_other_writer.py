@@ -12,7 +12,7 @@ import shelduck
 from shelduck.errors import AlreadyExists, Conflict, NotFound
 from shelduck.model.changes.change import DeleteRows, InlineRows
 from shelduck.model.changes.schema_change import AddColumn, RenameColumn
-from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.files.fitted import InlinedBatch
 from shelduck.model.types.data_types import parse_type
 from tests.support.ducklakepy_oracle import DuckLakePyOracle
 from tests.support.lake import Lake, altered, created

@@ -15,8 +15,7 @@ from shelduck.catalog.read.files.data_files import files_at_once
 from shelduck.catalog.schema.lake_schema import open_lake
 from shelduck.catalog.schema.own_tables import ensure_own_tables
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound
-from shelduck.model.files.data_file import MappedName
-from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.data_file import Layout, MappedName, PhysicalField
 from shelduck.model.tables.schema import Default
 from shelduck.model.types.data_types import parse_type
 from tests.support.oracle import DuckDBOracle

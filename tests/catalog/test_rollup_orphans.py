@@ -17,7 +17,7 @@ from shelduck.catalog.running.writers import (
     registered_writers,
     remove_dead,
 )
-from shelduck.lake.leases import Writer
+from shelduck.lake.state import Writer
 from shelduck.model.changes.job import LEASE
 from shelduck.model.tables.rollup import uuid_of_job, uuid_of_next
 from shelduck.model.text.names import write_directory

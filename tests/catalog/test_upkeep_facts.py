@@ -12,7 +12,7 @@ from shelduck.catalog.schema import own_tables
 from shelduck.catalog.upkeep.lake_counts import files_of_layouts, lake_facts, table_facts
 from shelduck.catalog.upkeep.option_rows import write_setting
 from shelduck.ducklake import tables
-from shelduck.lake.leases import Leases, Maintainer
+from shelduck.lake.state import Leases, Maintainer
 from shelduck.model.changes.job import LEASE
 from shelduck.model.files.lake_facts import LayoutFiles
 from shelduck.model.tables.options import OptionSetting, Scope
@@ -209,7 +209,7 @@ def test_a_claim_ends_with_its_lease_or_with_its_process(lake, maintainers, monk
     assert writers.claim_upkeep(store, "t", "w")
     assert not writers.claim_upkeep(store, "t", "v")
     assert writers.claim_upkeep(store, "t", "v", gone="w")
-    monkeypatch.setattr("shelduck.lake.leases.is_gone", lambda name: name == "v")
+    monkeypatch.setattr("shelduck.lake.state.is_gone", lambda name: name == "v")
     with maintainers[0].claim("t") as claim:
         assert claim.is_mine
     assert writers.claim_upkeep(store, "t", "w")

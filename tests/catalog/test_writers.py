@@ -14,15 +14,15 @@ from shelduck.catalog.running import writers
 from shelduck.catalog.running.job_rows import job as look_up
 from shelduck.catalog.schema import own_tables
 from shelduck.errors import CatalogUnavailable
-from shelduck.lake import leases, unit
-from shelduck.lake import leases as jobs_leases
+from shelduck.lake import state as jobs_leases
+from shelduck.lake import state as leases
+from shelduck.lake import unit
 from shelduck.lake.done import Done
-from shelduck.lake.leases import Leases, Writer
-from shelduck.lake.state import LakeState
+from shelduck.lake.state import LakeState, Leases, Writer
 from shelduck.model.changes.change import AlterTable, CommitInfo, DeleteRows
 from shelduck.model.changes.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
 from shelduck.model.changes.records import EndWriters
-from shelduck.model.tables.writable import Conversion
+from shelduck.model.tables.table_version import Conversion
 from tests.support.lake import Lake
 from tests.support.time_limit import until
 

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Any
 from shelduck.lake.done import Done
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.changes.staged_rows import StagedRows
-from shelduck.model.files.data_file import NewDataFile, NewDeleteFile
-from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
+from shelduck.model.files.data_file import (
+    ROW_ID_FIELD,
+    SNAPSHOT_FIELD,
+    Layout,
+    NewDataFile,
+    NewDeleteFile,
+    PhysicalField,
+)
 from shelduck.model.tables.rollup import Measure, rollup_of
-from shelduck.model.tables.writable import shadow_name
+from shelduck.model.tables.table_version import shadow_name
 from shelduck.model.types.data_types import Primitive
 from shelduck.read.table_rows import TableRows
 from shelduck.write.changes.append import Placing

@@ -19,12 +19,13 @@ from shelduck.files import compact, lot_commits
 from shelduck.jobs import worker
 from shelduck.jobs.convert import OlderValues
 from shelduck.jobs.renewal import Renewal
-from shelduck.lake import leases, unit
+from shelduck.lake import state as leases
+from shelduck.lake import unit
 from shelduck.lake.done import Done
-from shelduck.lake.leases import Writer
+from shelduck.lake.state import Writer
 from shelduck.model.changes.change import PostponedRewrites
 from shelduck.rollups import following
-from shelduck.upkeep import cleanup, orphans
+from shelduck.upkeep import orphans
 from shelduck.write import appending
 
 if TYPE_CHECKING:
@@ -205,11 +206,7 @@ BROKEN = {
     "one beat": Fault("a lease is never renewed", _one_beat, "is at work on it|writes without it"),
     "nothing is cleaned": Fault(
         "cleanup deletes no file",
-        lambda: [
-            (module, f"delete_{w}", lambda _: None)
-            for module in (cleanup, orphans)
-            for w in ("files", "directory")
-        ],
+        lambda: [(orphans, f"delete_{w}", lambda _: None) for w in ("files", "directory")],
         "orphans are left",
         within=20,
     ),

@@ -16,7 +16,7 @@ from shelduck.engine.files import listing, storage
 from shelduck.engine.rows.needed_columns import NamedRows
 from shelduck.files import compact
 from shelduck.jobs import convert, lots, shares
-from shelduck.lake import leases
+from shelduck.lake import state as leases
 from shelduck.model.files.place import split_address
 from shelduck.read.table_rows import TableRows
 from shelduck.rollups import following

@@ -31,7 +31,7 @@ from shelduck.model.changes.definition import CreateMacro, DropMacro
 from shelduck.model.changes.problem import RepairCatalog
 from shelduck.model.changes.schema_change import AddColumn, SetComment, SetNullable
 from shelduck.model.files.data_file import deletes_seen
-from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.files.fitted import InlinedBatch
 from shelduck.model.tables.table_version import PartitionColumn
 from shelduck.model.tables.view import (
     MacroBody,

@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shelduck.model.files.data_file import ColumnStats, NewDataFile, NewDeleteFile
-from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.data_file import (
+    ColumnStats,
+    Layout,
+    NewDataFile,
+    NewDeleteFile,
+    PhysicalField,
+)
 from shelduck.model.tables.schema import FieldId, Kind
 from shelduck.model.types.data_types import Decimal, Primitive
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import shelduck
 from shelduck.catalog.commit.commit import Landed, commit
 from shelduck.catalog.running import job_rows as catalog_jobs
-from shelduck.lake.leases import new_identity
+from shelduck.lake.state import new_identity
 from shelduck.model.changes.change import AppendFiles, CommitInfo, DeleteRows, FileDeletes
 from shelduck.model.changes.job import OPEN_STATES, JobState, JobStep, JobWork, NewJob
 from shelduck.model.files.data_file import DeletesSeen

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck.model.files.adoption import match_file, same_names
-from shelduck.model.files.layout import ROW_ID_FIELD, Layout, PhysicalField
+from shelduck.model.files.data_file import ROW_ID_FIELD, Layout, PhysicalField
 from shelduck.model.tables.schema import FieldId, Kind, Schema, new_schema
 from shelduck.model.types.data_types import Member, ducklake_type, parse_type
 

@@ -6,7 +6,7 @@ import pytest
 
 from shelduck.formats.delta.delta_export import file_uri
 from shelduck.formats.delta.delta_schema import shown_as
-from shelduck.model.files.layout import PhysicalField
+from shelduck.model.files.data_file import PhysicalField
 from shelduck.model.types.data_types import ducklake_type
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck.formats.iceberg.iceberg_survey import layout_findings
-from shelduck.model.files.data_file import DataFile, MappedName, NameMapping
-from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.data_file import DataFile, Layout, MappedName, NameMapping, PhysicalField
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.types.data_types import Primitive, ducklake_type
 
@@ -44,20 +43,20 @@ def findings(*fields, names=None):
 def test_a_file_like_our_own_needs_nothing():
     found = findings(leaf("a", 1), listed(), mapped(), struct(leaf("p", 8), leaf("q", 9)))
 
-    assert found.reasons == ()
+    assert found.reasons == []
     assert sorted(found.stored) == [1, 3, 5, 6, 8, 9]
-    assert (found.lacks, found.names) == ((), {})
+    assert (found.lacks, found.names) == ([], {})
 
 
 def test_members_that_a_file_lacks_are_told_where_rows_have_a_default():
     found = findings(leaf("a", 1), struct(leaf("p", 8)))
 
-    assert found.reasons == ()
+    assert found.reasons == []
     assert [f.id for f in found.lacks] == [9]
 
 
 def test_members_of_a_struct_that_is_not_there_are_null_with_it():
-    assert findings(leaf("a", 1)).lacks == ()
+    assert findings(leaf("a", 1)).lacks == []
 
 
 @pytest.mark.parametrize(
@@ -106,7 +105,7 @@ def test_names_of_files_without_ids_are_learned_at_every_level():
     bare = PhysicalField("l", None, Kind.LIST, (leaf("item", None),), group="list")
     found = findings(leaf("a", None), bare, leaf("x", None), names=names)
 
-    assert found.reasons == ()
+    assert found.reasons == []
     # The column 77 was dropped: its name must not mean another one.
     assert found.names == {(None, "a"): 1, (None, "l"): 2, (2, "element"): 3, (None, "x"): 77}
     assert sorted(found.stored) == [1, 3]

@@ -9,8 +9,7 @@ from pyiceberg.table.puffin import PuffinFile
 from shelduck.formats.iceberg.iceberg_export import PuffinWriter
 from shelduck.formats.iceberg.iceberg_survey import name_mapping_json
 from shelduck.formats.iceberg.iceberg_types import certain_bounds, choose, default_json, shown_as
-from shelduck.model.files.data_file import ColumnStats
-from shelduck.model.files.layout import PhysicalField
+from shelduck.model.files.data_file import ColumnStats, PhysicalField
 from shelduck.model.tables.schema import Field
 from shelduck.model.types.data_types import PRIMITIVES, Decimal, ducklake_type
 

@@ -20,8 +20,7 @@ from shelduck.model.tables.keys import (
     with_keys,
 )
 from shelduck.model.tables.schema import Default, Schema
-from shelduck.model.tables.table_version import Feature, PartitionColumn
-from shelduck.model.tables.writable import Conversion
+from shelduck.model.tables.table_version import Conversion, Feature, PartitionColumn
 from shelduck.write.hooks import hooks_of
 from tests.support.scans import column, holding, table
 

@@ -10,7 +10,7 @@ import pytest
 from shelduck.engine.files.footers import told_of_file
 from shelduck.engine.files.layouts import layout_of, parse_footer, read_layouts
 from shelduck.errors import CorruptLake, Unsupported
-from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.data_file import Layout, PhysicalField
 from shelduck.model.tables.schema import Kind
 from shelduck.model.types.data_types import Decimal, Primitive
 from tests.support.scans import arrow

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from shelduck.model.files.inlined_batch import InlinedBatch, batch_stats
+from shelduck.model.files.fitted import InlinedBatch, batch_stats
 from shelduck.model.tables.schema import Default, Schema, new_schema
 from shelduck.model.types.data_types import Member, parse_type
 from shelduck.text.query.value_rows import Cell, literal_rows

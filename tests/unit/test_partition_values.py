@@ -8,7 +8,7 @@ import pytest
 
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_file import InlinedRows
-from shelduck.model.files.partition_values import partition_values
+from shelduck.model.files.fitted import partition_values
 from shelduck.model.tables.schema import new_schema
 from shelduck.model.tables.table_version import PartitionColumn
 from shelduck.model.types.data_types import Member, parse_type

@@ -14,8 +14,13 @@ from shelduck.model.changes.feed_plan import (
     classify,
     plan_changes,
 )
-from shelduck.model.files.data_file import DataFile, DeleteFile
-from shelduck.model.files.layout import SNAPSHOT_FIELD, Layout, PhysicalField
+from shelduck.model.files.data_file import (
+    SNAPSHOT_FIELD,
+    DataFile,
+    DeleteFile,
+    Layout,
+    PhysicalField,
+)
 from shelduck.model.tables.schema import TableId
 from shelduck.model.types.data_types import Primitive
 

@@ -14,8 +14,14 @@ from shelduck.model.files.compaction import (
     dead_row_bins,
     small_file_bins,
 )
-from shelduck.model.files.data_file import DataFile, DeleteFile, MappedName, NameMapping
-from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.data_file import (
+    DataFile,
+    DeleteFile,
+    Layout,
+    MappedName,
+    NameMapping,
+    PhysicalField,
+)
 from shelduck.model.text.names import is_write_directory, write_directory
 from shelduck.model.types.data_types import ducklake_type
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shelduck.model.files.data_file import ColumnStats, DataFile
-from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.data_file import ColumnStats, DataFile, Layout, PhysicalField
 from shelduck.model.files.predicate import (
     And,
     ComparedValue,

@@ -11,9 +11,8 @@ from shelduck.doors.sql.parse import parse
 from shelduck.errors import Conflict
 from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.changes.change import altered
-from shelduck.model.files.data_file import ColumnStats, NewDataFile
-from shelduck.model.files.inlined_batch import InlinedBatch
-from shelduck.model.files.layout import Layout
+from shelduck.model.files.data_file import ColumnStats, Layout, NewDataFile
+from shelduck.model.files.fitted import InlinedBatch
 from shelduck.model.tables.keys import KEYS
 from shelduck.model.tables.rollup import ROLLUPS
 from shelduck.model.tables.schema import Default
@@ -69,7 +68,7 @@ def problems(now, **more):
 def test_what_only_metadata_tells_fits(clauses):
     seen = moved(T, after(*clauses))
     seen.refuse()
-    assert seen.outdated == ()
+    assert seen.outdated == []
     assert seen.files([file(stats(2))]) == (file(stats(2)),)
 
 
@@ -123,7 +122,7 @@ def test_a_column_that_a_job_replaced_needs_the_rows_again():
     assert problems(now) == ["column a was dropped"]
     seen = moved(T, now, replaced={2: 9})
     seen.refuse()
-    assert (seen.must_repeat, seen.outdated) == (True, ("column a was converted",))
+    assert (seen.must_repeat, seen.outdated) == (True, ["column a was converted"])
     assert not moved(T, now, given={1}, replaced={2: 9}).must_repeat
     assert problems(now, replaced={2: 8}) == ["column a was dropped"]
 
@@ -162,7 +161,7 @@ def test_an_expression_needs_values_whatever_its_text():
     expression = replace(now.columns.get(("c",)), default=Default("now()", literal=False))
     assert not moved(T, after(of=now)).must_repeat
     changed = replace(now, columns=now.columns.replace(("c",), expression))
-    assert moved(T, changed).outdated == ("column c was added, and its default changed",)
+    assert moved(T, changed).outdated == ["column c was added, and its default changed"]
 
 
 def test_nulls_are_looked_for_in_the_statistics_of_files():

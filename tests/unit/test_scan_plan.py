@@ -7,8 +7,16 @@ import sys
 import pytest
 
 from shelduck.errors import CorruptLake, NotFound, Unsupported
-from shelduck.model.files.data_file import DataFile, DeleteFile, MappedName, NameMapping
-from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
+from shelduck.model.files.data_file import (
+    ROW_ID_FIELD,
+    SNAPSHOT_FIELD,
+    DataFile,
+    DeleteFile,
+    Layout,
+    MappedName,
+    NameMapping,
+    PhysicalField,
+)
 from shelduck.model.files.readable import How, StoredReading, reading
 from shelduck.model.tables.schema import Kind
 from shelduck.model.types.data_types import Primitive, ducklake_type

@@ -10,8 +10,7 @@ from shelduck.errors import Conflict, CorruptLake, Unsupported
 from shelduck.model.changes.change import DeleteRows, FileDeletes, InlineRows
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import DataFile, DeletesSeen, InlinedRows
-from shelduck.model.files.fitted import fitted_batch, fitted_values
-from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.files.fitted import InlinedBatch, fitted_batch, fitted_values
 from shelduck.model.tables.schema import Schema, new_schema
 from shelduck.model.types.data_types import List, Map, Member, Primitive, Struct
 from tests.support.scans import column, table

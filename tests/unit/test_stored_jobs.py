@@ -42,7 +42,7 @@ from shelduck.model.tables.properties import SetProperties, UnsetProperties
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec
 from shelduck.model.tables.row_expressions import NameUse, WrittenExpression
 from shelduck.model.tables.schema import Default
-from shelduck.model.tables.writable import Conversion
+from shelduck.model.tables.table_version import Conversion
 from shelduck.model.text.stored import form_of
 from shelduck.model.types.data_types import DataType, parse_type
 

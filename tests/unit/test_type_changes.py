@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.files.compaction import ColumnVersion
-from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.data_file import Layout, PhysicalField
 from shelduck.model.files.resolve import resolve
 from shelduck.model.shadows.type_changes import (
     OlderType,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shelduck.model.changes.job import successors
 from shelduck.model.shadows.shadows import known_shadow
 from shelduck.model.tables.schema import Field, Kind, new_field
-from shelduck.model.tables.writable import Conversion
+from shelduck.model.tables.table_version import Conversion
 from shelduck.model.types.data_types import Primitive, parse_type
 
 

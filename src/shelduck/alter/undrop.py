@@ -13,8 +13,7 @@ from shelduck.lake.results import TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import AlterTable, alteration
-from shelduck.model.files.data_file import DataFile, InlinedRows
-from shelduck.model.files.layout import ROW_ID_FIELD
+from shelduck.model.files.data_file import ROW_ID_FIELD, DataFile, InlinedRows
 from shelduck.model.tables.column_storage import Storage, storage_of, with_storage
 from shelduck.model.tables.computed import (
     ComputedColumns,

@@ -13,8 +13,13 @@ from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking, submit_
 from shelduck.keys.unique_keys import require_apart, told_of_keys
 from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.evolution.plan import names_rollup, plan_alter
-from shelduck.lake.handle import TableHandle
-from shelduck.lake.lookup import require_checked, require_satisfied, require_unconverted, with_cost
+from shelduck.lake.lookup import (
+    TableHandle,
+    require_checked,
+    require_satisfied,
+    require_unconverted,
+    with_cost,
+)
 from shelduck.lake.preflight import Preflight, preflight
 from shelduck.lake.results import Committed, Result, Staged
 from shelduck.lake.unit import UnitOfWork, carry_out, refuse_in_transaction
@@ -25,7 +30,7 @@ from shelduck.model.shadows.shadows import of_dictionaries, of_numbers
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, refuse_rollup
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.text.names import split_name
-from shelduck.rollups import rollup_shape
+from shelduck.rollups import following
 from shelduck.rollups.altered_bases import parted, plan_with_rollups
 from shelduck.rollups.rollup_tables import drop_rollup, rollups_of
 from shelduck.rollups.staged_alters import stage_alter
@@ -202,7 +207,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
         plans += [parts.plan_of(name) for name in parts.theirs]
         done = carry_out(self._state, self._unit, stage, first=view)
         if self._unit is None:
-            rollup_shape.refresh_by_id(self._state, table)
+            following.refresh_by_id(self._state, table)
         return _noted(done, plans)
 
     def _planned(
@@ -263,7 +268,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
         """
 
         def stage(unit: UnitOfWork) -> None:
-            rollup_shape.rename_with_rollups(unit, unit.workspace.table(self.name), new_name)
+            following.rename_with_rollups(unit, unit.workspace.table(self.name), new_name)
 
         result = carry_out(self._state, self._unit, stage)
         self.name = replace(self.name, name=new_name)
@@ -273,7 +278,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
         """Drop the table; older snapshots still show it."""
 
         def stage(unit: UnitOfWork) -> None:
-            rollup_shape.drop_with_rollups(unit, unit.workspace.table(self.name))
+            following.drop_with_rollups(unit, unit.workspace.table(self.name))
 
         return carry_out(self._state, self._unit, stage)
 
@@ -331,9 +336,9 @@ class RollupVerbs(TableHandle, in_parts=True):
         The next write of Shelduck does this too; until then, queries read the table itself.
         """
         if self._unit is not None:
-            rollup_shape.refresh(self._unit, self._unit.workspace.table(self.name))
+            following.refresh(self._unit, self._unit.workspace.table(self.name))
             return Staged()
-        return rollup_shape.refresh_all(self._state, self.name)
+        return following.refresh_all(self._state, self.name)
 
 
 def _measure(name: str, how: str | tuple[str, str]) -> MeasureSpec:

@@ -26,8 +26,7 @@ from shelduck.model.changes.job import Job
 from shelduck.model.shadows.shadows import Shadow, known_shadow
 from shelduck.model.tables.constraints import Constraints, constraints_of, with_constraints
 from shelduck.model.tables.schema import Field, FieldId
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import Conversion, shadow_name
+from shelduck.model.tables.table_version import Conversion, TableVersion, shadow_name
 from shelduck.model.text.names import backticked
 from shelduck.read.scan.matching import Where
 from shelduck.read.scan.scan_frames import ORIGINS, Origin

@@ -45,9 +45,8 @@ from shelduck.model.changes.job import Job
 from shelduck.model.tables.keys import folds
 from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.schema import retyped
-from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.table_version import Conversion, TableVersion
 from shelduck.model.tables.twin import FollowSource, TakeFiles, Twin
-from shelduck.model.tables.writable import Conversion
 
 
 class LakeHistory:

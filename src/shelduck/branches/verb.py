@@ -20,7 +20,7 @@ from shelduck.branches.merging import MergeConflict, Resolution
 from shelduck.branches.undo_merge import undo_merge
 from shelduck.catalog.read import read
 from shelduck.errors import Conflict, NotFound
-from shelduck.lake.handle import LakeHandle
+from shelduck.lake.lookup import LakeHandle
 from shelduck.lake.results import Result, TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, refuse_in_transaction

@@ -20,7 +20,6 @@ from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.errors import InvalidRequest
 from shelduck.formats.delta.import_verbs import LakeBorders
 from shelduck.jobs.jobs import SchemaChangeJob, jobs_of, run_jobs
-from shelduck.lake.leases import Turns
 from shelduck.lake.operation import SqlSession
 from shelduck.lake.results import (
     Committed,
@@ -31,7 +30,7 @@ from shelduck.lake.results import (
     Unchanged,
     require_limit,
 )
-from shelduck.lake.state import Current, LakeState
+from shelduck.lake.state import Current, LakeState, Turns
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.records import Batch
 from shelduck.model.tables.options import OptionValue

@@ -6,8 +6,7 @@ from shelduck.keys.key_draft import KeyDraft
 from shelduck.keys.unique_keys import rules_of, settled
 from shelduck.lake.unit import COMPLETING
 from shelduck.model.tables.table_version import Feature
-from shelduck.rollups.answering import chooser_of
-from shelduck.rollups.following import stage_followed
+from shelduck.rollups.following import chooser_of, stage_followed
 from shelduck.write.changes.flush_rows import with_past
 from shelduck.write.hooks import Hooks, put_in
 

@@ -28,8 +28,14 @@ from shelduck.model.files.compaction import (
     dead_row_bins,
     small_file_bins,
 )
-from shelduck.model.files.data_file import DataFile, NameMapping, NewDataFile, deletes_seen
-from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
+from shelduck.model.files.data_file import (
+    ROW_ID_FIELD,
+    SNAPSHOT_FIELD,
+    DataFile,
+    NameMapping,
+    NewDataFile,
+    deletes_seen,
+)
 from shelduck.model.shadows.copied import CopiedFile
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.scan.scan_frames import Origin

@@ -8,12 +8,11 @@ from contextlib import suppress
 from shelduck.errors import Conflict, OutcomeUnknown, Unsupported
 from shelduck.files.compact import Derived, Report, RewrittenBin, Survey, write_bins
 from shelduck.lake.done import Done, discard, discard_unpublished
-from shelduck.lake.leases import Writer
 from shelduck.lake.results import Committed, Compacted, TableName
-from shelduck.lake.state import LakeState
+from shelduck.lake.state import LakeState, Writer
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.files.compaction import Bin, batches
-from shelduck.model.tables.writable import why_not_written
+from shelduck.model.tables.table_version import why_not_written
 from shelduck.write.progress import bin_progress
 
 Parts = Sequence[RewrittenBin]

@@ -12,7 +12,7 @@ from shelduck.files.candidates import files_holding, survey_small, survey_some, 
 from shelduck.files.compact import survey
 from shelduck.files.lot_commits import rewrite
 from shelduck.lake.done import Done
-from shelduck.lake.handle import TableHandle
+from shelduck.lake.lookup import TableHandle
 from shelduck.lake.results import Compacted, Result, Staged
 from shelduck.lake.unit import UnitOfWork, refuse_in_transaction
 from shelduck.model.files.compaction import MIN_FILES, SmallFiles

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shelduck.catalog.commit.adoptions import live_paths
 from shelduck.catalog.read.views_and_macros import hive_parts
@@ -12,13 +12,13 @@ from shelduck.engine.files.foreign import ForeignFile, column_places, foreign_st
 from shelduck.engine.files.listing import find_parquet
 from shelduck.engine.session import SparkSession
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
+from shelduck.formats.report import raise_problems
 from shelduck.lake.done import Counts, Done
 from shelduck.lake.lookup import require_satisfied_in
 from shelduck.lake.results import Result
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.files.adoption import Adopted, match_file
-from shelduck.model.files.data_file import ColumnStats, NewDataFile
-from shelduck.model.files.layout import Layout
+from shelduck.model.files.data_file import ColumnStats, Layout, NewDataFile
 from shelduck.model.files.place import is_below, storage_path
 from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.constraints import CONSTRAINTS
@@ -28,12 +28,11 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.bounds import Ends, bound, ends
 from shelduck.model.types.data_types import FLOATS
 from shelduck.model.types.literals import canonical_text
-from shelduck.rollups.rollup_shape import refresh_by_id
+from shelduck.rollups.following import refresh_by_id
 from shelduck.write.appending import Written, land
 from shelduck.write.progress import counted
 from shelduck.write.row_verbs import RowVerbs
 
-_SHOWN = 20
 Place = str | os.PathLike[str]
 
 
@@ -88,7 +87,8 @@ def adopt_files(
     told = f"adding files to {table.full_name}"
     foreign = counted(read_foreign(spark, files), told, len(files), show=show_progress)
     made = [work.adopt(file) for file in foreign]
-    work.raise_problems(len(files))
+    told = f"cannot add {len(files)} file(s) to {table.full_name}, nothing was added:"
+    raise_problems(told, work.problems)
     return tuple(file for file in made if file is not None)
 
 
@@ -117,30 +117,11 @@ class _Adoption:
         absent = [ColumnStats(f.id, 0, 0, rows) for f in adopted.missing if self._reads_null(f)]
         of_path = [constant_stats(f, text, rows) for f, text in texts]
         partition_id, partition = self._partition(texts)
-        return NewDataFile(
-            path=file.path,
-            record_count=rows,
-            file_size_bytes=file.size,
-            footer_size=file.footer.size,
-            row_group_count=metadata.num_row_groups,
-            stats=(*stats, *absent, *of_path),
-            layout=file.layout,
+        return replace(
+            file.adopted((*stats, *absent, *of_path), adopted.names),
             partition_id=partition_id,
             partition_values=partition,
-            names=adopted.names,
             path_values=tuple(text for _, text in texts),
-        )
-
-    def raise_problems(self, files: int) -> None:
-        """Raise InvalidRequest with a list of all problems, if there are any."""
-        if not self.problems:
-            return
-        shown = "\n".join(f"  {p}" for p in self.problems[:_SHOWN])
-        more = len(self.problems) - _SHOWN
-        rest = f"\n  … and {more} more" if more > 0 else ""
-        raise InvalidRequest(
-            f"cannot add {files} file(s) to {self.table.full_name}, nothing was"
-            f" added:\n{shown}{rest}"
         )
 
     def _path_values(self, path: str) -> dict[str, str | None]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from rich.filesize import decimal
 
-from shelduck.errors import Unsupported
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.files.data_file import DataFile
 from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.constraints import constraints_of
@@ -104,6 +104,16 @@ def listed(numbers: Sequence[int]) -> str:
     """Return the first of the files that `Table.rewrite` has to rewrite."""
     more = ", …" if len(numbers) > _MOST_LINES else ""
     return ", ".join(map(str, numbers[:_MOST_LINES])) + more
+
+
+def raise_problems(told: str, problems: Sequence[str]) -> None:
+    """Raise InvalidRequest with a list of all problems, if there are any."""
+    if not problems:
+        return
+    shown = "\n".join(f"  {p}" for p in problems[:_MOST_LINES])
+    more = len(problems) - _MOST_LINES
+    rest = f"\n  … and {more} more" if more > 0 else ""
+    raise InvalidRequest(f"{told}\n{shown}{rest}")
 
 
 def column_of(path: Path) -> str:

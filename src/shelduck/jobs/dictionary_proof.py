@@ -25,8 +25,7 @@ from shelduck.model.files.data_file import InlinedRows, NameMapping
 from shelduck.model.files.trusted_statistics import is_own
 from shelduck.model.shadows.shadows import Shadow, of_dictionaries
 from shelduck.model.tables.schema import Field
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import shadow_name
+from shelduck.model.tables.table_version import TableVersion, shadow_name
 from shelduck.read.scan.column_values import (
     OF_FILE,
     DictionaryFile,

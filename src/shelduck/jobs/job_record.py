@@ -22,8 +22,7 @@ from shelduck.errors import (
 )
 from shelduck.files.compact import Survey, survey
 from shelduck.lake.done import discard, require_files
-from shelduck.lake.leases import Writer
-from shelduck.lake.state import LakeState
+from shelduck.lake.state import LakeState, Writer
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import Change
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep

@@ -19,10 +19,9 @@ from shelduck.jobs.undo_plan import WayBack
 from shelduck.jobs.worker import JobWorker
 from shelduck.lake.done import require_files
 from shelduck.lake.evolution.alter_plan import AlterPlan
-from shelduck.lake.handle import TellsOfSpark
-from shelduck.lake.leases import Turns, is_gone, new_identity
+from shelduck.lake.lookup import TellsOfSpark
 from shelduck.lake.results import Committed, TableName
-from shelduck.lake.state import LakeState
+from shelduck.lake.state import LakeState, Turns, is_gone, new_identity
 from shelduck.lake.unit import UnitOfWork
 from shelduck.metrics import JOB_DURATION, timed
 from shelduck.model.changes.change import Change
@@ -30,14 +29,13 @@ from shelduck.model.changes.job import Job, JobIndex, JobPace, JobState, JobWork
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.shadows.shadows import Shadow, reservation, with_reserved
 from shelduck.model.tables.rollup import RollupSpec, rollup_names
-from shelduck.model.tables.table_version import Snapshot, TableVersion
+from shelduck.model.tables.table_version import Snapshot, TableVersion, require_writable
 from shelduck.model.tables.twin import TWIN, refuse_tagged
-from shelduck.model.tables.writable import require_writable
 from shelduck.model.text.intervals import whole_number
 from shelduck.model.text.names import html_text, quote_name
 from shelduck.rollups.builder import drop_unlisted, is_taken, refolding
 from shelduck.rollups.rollup_plan import plan_rollup
-from shelduck.text.query.read_query import looks_at_other_rows
+from shelduck.text.query.rewriting import looks_at_other_rows
 from shelduck.write.shadow_rows import require_resolved
 
 

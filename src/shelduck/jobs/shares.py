@@ -17,8 +17,7 @@ from shelduck.files.compact import Survey
 from shelduck.jobs.convert import older, unconverted
 from shelduck.jobs.job_record import JobRecord
 from shelduck.jobs.lots import Lots
-from shelduck.lake.leases import Maintainer, new_identity
-from shelduck.lake.state import LakeState
+from shelduck.lake.state import LakeState, Maintainer, new_identity
 from shelduck.model.changes.job import Job, JobState, JobWork
 from shelduck.model.shadows.shadows import Shadow, known_shadows
 

@@ -15,8 +15,7 @@ from shelduck.model.changes.retype import conversion_verdict
 from shelduck.model.changes.schema_change import ChangeTypeBack
 from shelduck.model.shadows.shadows import kept_parts, named_columns, require_usable
 from shelduck.model.tables.schema import Field, Kind, Schema, path_text
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import Conversion
+from shelduck.model.tables.table_version import Conversion, TableVersion
 from shelduck.model.types.data_types import FLOATS, type_text
 from shelduck.model.types.promotions import Verdict
 

@@ -11,7 +11,7 @@ from shelduck.errors import Conflict, NotFound, ShelduckError
 from shelduck.files.compact import survey
 from shelduck.files.lot_commits import rewrite
 from shelduck.jobs.convert import renewal_of_columns
-from shelduck.lake.handle import TableHandle
+from shelduck.lake.lookup import TableHandle
 from shelduck.lake.results import Committed, Compacted, Staged, TableName, Unchanged
 from shelduck.lake.unit import UnitOfWork, carry_out, refuse_in_transaction
 from shelduck.model.changes.change import alteration

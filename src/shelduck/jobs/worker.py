@@ -46,9 +46,8 @@ from shelduck.keys.key_draft import meeting_keys
 from shelduck.keys.unique_keys import MeetingRows
 from shelduck.lake.done import Done, discard
 from shelduck.lake.evolution.plan import plan_alter
-from shelduck.lake.leases import is_gone, new_identity
 from shelduck.lake.results import Committed, TableName, Unchanged
-from shelduck.lake.state import LakeState
+from shelduck.lake.state import LakeState, is_gone, new_identity
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import AlterTable, DeleteRows, RewriteFiles, altered
 from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
@@ -61,7 +60,7 @@ from shelduck.model.tables.schema import Field, SnapshotId
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.read.table_rows import TableRows
 from shelduck.rollups.builder import drop_unlisted, roll_up
-from shelduck.rollups.rollup_shape import refresh_by_id
+from shelduck.rollups.following import refresh_by_id
 from shelduck.rollups.staged_alters import alter_with_rollups, stage_converted
 
 # After so many lost races, a job briefly leaves rollups stale, so that it ends at all.

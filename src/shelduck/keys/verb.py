@@ -8,8 +8,7 @@ from dataclasses import replace
 from shelduck.errors import InvalidRequest
 from shelduck.keys.unique_keys import folded_done
 from shelduck.lake.done import Done
-from shelduck.lake.handle import TableHandle
-from shelduck.lake.lookup import rows_of
+from shelduck.lake.lookup import TableHandle, rows_of
 from shelduck.lake.results import Result
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.tables.keys import Aggregation, KeyModel, KeySpec, folds

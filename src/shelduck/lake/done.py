@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 
 from shelduck.engine.files.listing import absent_files
 from shelduck.engine.files.storage import delete_directory, delete_file, delete_files
@@ -23,7 +24,7 @@ from shelduck.model.changes.change import (
     is_look,
 )
 from shelduck.model.files.data_file import NewDataFile, NewDeleteFile
-from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.files.fitted import InlinedBatch
 from shelduck.model.files.place import place_below
 from shelduck.model.shadows.conservation import named
 from shelduck.model.tables.schema import TableId
@@ -47,13 +48,7 @@ class Counts:
         return self.inserted + self.updated + self.deleted
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            self.inserted + other.inserted,
-            self.updated + other.updated,
-            self.deleted + other.deleted,
-            self.files + other.files,
-            self.bytes + other.bytes,
-        )
+        return Counts(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, slots=True)

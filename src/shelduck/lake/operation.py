@@ -15,7 +15,7 @@ from shelduck.engine.bridge import engine_for
 from shelduck.engine.session import DataFrame, answer, constant, session_has, temporary_views
 from shelduck.errors import InvalidRequest
 from shelduck.lake.branch_names import name_on_branch
-from shelduck.lake.handle import TableHandle
+from shelduck.lake.lookup import TableHandle
 from shelduck.lake.results import (
     Committed,
     PlainRows,

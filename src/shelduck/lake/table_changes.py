@@ -21,8 +21,7 @@ from shelduck.engine.files.layouts import read_layouts
 from shelduck.engine.session import DataFrame
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.lake.branch_names import twin_named
-from shelduck.lake.handle import TableHandle
-from shelduck.lake.lookup import Zone, instant
+from shelduck.lake.lookup import TableHandle, Zone, instant
 from shelduck.lake.results import TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, view_of

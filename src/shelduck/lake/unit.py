@@ -15,14 +15,13 @@ from shelduck.catalog.databases.store import Store, tries
 from shelduck.catalog.running.writers import LeaseLost
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
 from shelduck.lake.done import Counts, Done, discard, discard_unpublished, require_files
-from shelduck.lake.leases import Writer
 from shelduck.lake.results import Committed, Result, Staged, Unchanged
-from shelduck.lake.state import LakeState
+from shelduck.lake.state import LakeState, Writer
 from shelduck.lake.workspace import Workspace
 from shelduck.model.changes.change import Change, CommitInfo, DeleteRows, RewriteFiles, is_look
 from shelduck.model.changes.job import JobStep
 from shelduck.model.changes.records import Batch, EndWriters, LearnLayouts, Record, Settling
-from shelduck.model.files.layout import Layout
+from shelduck.model.files.data_file import Layout
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table_version import TableVersion
 

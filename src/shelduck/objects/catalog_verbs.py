@@ -9,7 +9,7 @@ from shelduck.engine.session import StructType
 from shelduck.engine.types import members_of
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.keys.verb import with_aggregates
-from shelduck.lake.handle import LakeHandle
+from shelduck.lake.lookup import LakeHandle
 from shelduck.lake.pinned_views import pin_view
 from shelduck.lake.results import Result, TableName
 from shelduck.lake.unit import UnitOfWork, carry_out, view_of

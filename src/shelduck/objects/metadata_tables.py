@@ -13,8 +13,7 @@ from shelduck.catalog.read import metadata_rows as read_metadata
 from shelduck.catalog.read.overview.table_files import PARTITION_COLUMNS, partition_rows
 from shelduck.catalog.read.twins import twins_of
 from shelduck.engine.session import DataFrame, metadata_frame
-from shelduck.lake.handle import TableHandle
-from shelduck.lake.lookup import version_at
+from shelduck.lake.lookup import TableHandle, version_at
 from shelduck.lake.results import TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork

@@ -10,8 +10,7 @@ from shelduck.catalog.read import read
 from shelduck.engine.session import SparkSession
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.lake.done import Counts, Done, discard
-from shelduck.lake.handle import TableHandle
-from shelduck.lake.lookup import instant
+from shelduck.lake.lookup import TableHandle, instant
 from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import Result, TableName
 from shelduck.lake.state import LakeState
@@ -27,8 +26,13 @@ from shelduck.model.changes.change import (
     alteration,
 )
 from shelduck.model.changes.feed_plan import FeedSnapshots, Span
-from shelduck.model.files.data_file import DataFile, InlinedRows, deletes_seen
-from shelduck.model.files.layout import ROW_ID_COLUMN, SNAPSHOT_FIELD
+from shelduck.model.files.data_file import (
+    ROW_ID_COLUMN,
+    SNAPSHOT_FIELD,
+    DataFile,
+    InlinedRows,
+    deletes_seen,
+)
 from shelduck.model.tables.rollup import ROLLUPS, refuse_rollup
 from shelduck.model.tables.schema import retyped
 from shelduck.model.tables.table_version import TableVersion

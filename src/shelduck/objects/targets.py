@@ -23,8 +23,8 @@ from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.names import backticked
 from shelduck.objects.metadata_tables import ICEBERGS, TABLES, metadata_table
 from shelduck.text.query.harmless import refuse_harmful
-from shelduck.text.query.read_query import sole_query
 from shelduck.text.query.relations import names_of_queries
+from shelduck.text.query.rewriting import sole_query
 from shelduck.text.query.translate import spark_query
 from shelduck.text.tokens.parts import Query, Relation
 from shelduck.write.row_verbs import Reading, read_any

@@ -29,12 +29,12 @@ from shelduck.model.files.data_file import (
     DataFile,
     DeletesSeen,
     InlinedRows,
+    Layout,
     NameMapping,
     counted_rows,
     deletes_seen,
     live_rows,
 )
-from shelduck.model.files.layout import Layout
 from shelduck.model.shadows.conservation import named
 from shelduck.model.tables.schema import Field, FieldId, TableId
 from shelduck.model.tables.table_version import Mark, TableVersion

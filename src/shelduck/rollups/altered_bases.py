@@ -29,8 +29,7 @@ from shelduck.model.tables.rollup import (
     with_rollup,
 )
 from shelduck.model.tables.schema import Field, Path, path_text
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import Conversion
+from shelduck.model.tables.table_version import Conversion, TableVersion
 from shelduck.model.text.names import quote_name
 from shelduck.rollups.rollup_plan import has_other_values, is_current, measured_type, renumbered
 

@@ -33,9 +33,8 @@ from shelduck.model.tables.rollup import (
 from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
-from shelduck.rollups.following import catch_up, is_fresh
+from shelduck.rollups.following import catch_up, is_fresh, refresh_by_id
 from shelduck.rollups.rollup_plan import is_current
-from shelduck.rollups.rollup_shape import refresh_by_id
 from shelduck.rollups.rollup_tables import (
     create_rollup,
     drop_rollup,

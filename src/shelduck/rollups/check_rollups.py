@@ -30,9 +30,8 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
 from shelduck.model.types.data_types import FLOATS
 from shelduck.read.scan.expect import has_no_hash
-from shelduck.rollups.following import is_fresh
+from shelduck.rollups.following import base_of, is_fresh
 from shelduck.rollups.rollup_plan import is_current
-from shelduck.rollups.rollup_shape import base_of
 from shelduck.rollups.rollup_tables import rollup_name
 
 _STALE = "queries read {} itself; its next write or refresh_rollups() makes up for it"

@@ -1,27 +1,49 @@
-"""Changes of rows, staged together with the changes of the table's rollups."""
+"""Rollups follow their base: its rows, its creation, its name and its end; and answer queries."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 
 from shelduck.catalog.commit.settled import is_settled, settled_at
 from shelduck.catalog.read import read as catalog_read
 from shelduck.engine.session import DataFrame
-from shelduck.errors import ShelduckError
+from shelduck.errors import Conflict, InvalidRequest, NewerFormat, NotFound, ShelduckError
 from shelduck.lake.done import Done, Loaded
-from shelduck.lake.lookup import rows_of
-from shelduck.lake.results import TableName
+from shelduck.lake.lookup import rows_of, table_of_id
+from shelduck.lake.results import Result, TableName
+from shelduck.lake.state import LakeState
 from shelduck.lake.table_changes import feed_since
-from shelduck.lake.unit import UnitOfWork
+from shelduck.lake.unit import UnitOfWork, carry_out_anew
 from shelduck.model.changes.change import AppendFiles, RowChange, is_look
 from shelduck.model.changes.records import Settling
+from shelduck.model.files.data_file import live_rows
+from shelduck.model.tables.keys import table_keys
+from shelduck.model.tables.rollup import (
+    RollupSpec,
+    definition_of,
+    keeps_rows,
+    rollup_of,
+    rollup_table,
+)
+from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
+from shelduck.read.plan.rollup_choice import Candidate, Wanted, choose
+from shelduck.read.scan.rollup_rule import Chooser, RollupFrame
 from shelduck.read.table_rows import TableRows, table_rows
 from shelduck.rollups.rollup_plan import is_current
 from shelduck.rollups.rollup_rows import RollupRows, added, followed, made_anew, touched_rows
-from shelduck.rollups.rollup_tables import redefined, rollups_of, settling
-from shelduck.write.hooks import staged
+from shelduck.rollups.rollup_tables import (
+    create_rollup,
+    drop_rollup,
+    list_rollups,
+    redefined,
+    rollups_of,
+    settling,
+)
+from shelduck.write.hooks import settled_rows, staged
 
 
 def stage_followed(unit: UnitOfWork, loaded: Loaded) -> Done:
@@ -180,3 +202,170 @@ def _before(unit: UnitOfWork, base: TableVersion) -> TableRows:
     found = unit.workspace.table(TableName.of(base))
     staged = unit.workspace.staged_rows(found)
     return table_rows(unit.state.store, found, unit.state.layouts, staged and staged.copied())
+
+
+def chooser_of(unit: UnitOfWork, rows: TableRows) -> Chooser | None:
+    """Return a function that chooses a rollup for a query, None if the table has no usable one.
+
+    Only rollups that are fresh at the unit's snapshot, from which the rows are too, are considered.
+    If a newer Shelduck made them, the table itself answers.
+    """
+    try:
+        return _chooser(unit, rows.table, rows)
+    except NewerFormat:
+        return None
+
+
+def _chooser(unit: UnitOfWork, base: TableVersion, rows: TableRows) -> Chooser | None:
+    candidates: list[Candidate] = []
+    found: dict[str, TableRows] = {}
+    for table in rollups_of(unit, base):
+        if not is_fresh(unit, base, table):
+            continue
+        theirs = rows_of(unit, TableName.of(table))
+        rollup, count = rollup_of(table), _alive(theirs)
+        if rollup is None or count is None:
+            continue
+        sources = {c.id: c.source for c in rollup.columns}
+        order = tuple(s for i in _key_order(table) if (s := sources.get(i)) is not None)
+        whole = keeps_rows(rollup, table_keys(table), table_keys(base))
+        candidates.append(Candidate(rollup.name, rollup, order, count, whole))
+        found[rollup.name] = theirs
+    total = _alive(rows)
+    if not candidates or total is None:
+        return None
+    frames: dict[str, DataFrame] = {}
+
+    def chosen(wanted: Wanted) -> RollupFrame | None:
+        choice = choose(wanted, _key_order(base), total, candidates)
+        if choice is None:
+            return None
+        theirs = found[choice.name]
+        # Made once, as Spark plans a query several times. Two threads may make two.
+        if choice.name not in frames:
+            frames[choice.name] = theirs.frame(unit.state.spark)
+        names = {f.id: f.name for f in theirs.table.columns}
+        return RollupFrame.of(choice, frames[choice.name], names)
+
+    return chosen
+
+
+def _key_order(table: TableVersion) -> tuple[FieldId, ...]:
+    keys = table_keys(table)
+    return () if keys is None else keys.columns
+
+
+def _alive(rows: TableRows) -> int | None:
+    """Return how many rows there are, None if a file does not say."""
+    stored = live_rows(rows.files)
+    return None if stored is None else stored + sum(len(part.row_ids) for part in rows.inlined)
+
+
+def create_with_rollups(unit: UnitOfWork, name: TableName, specs: Sequence[RollupSpec]) -> None:
+    """Stage the rollups of a new table, which are up to date as long as it is empty."""
+    base = unit.workspace.table(name)
+    for spec in specs:
+        unit.settle(settling(unit, base, create_rollup(unit, base, spec)))
+    list_rollups(unit, base, tuple(spec.name for spec in specs))
+
+
+def drop_with_rollups(unit: UnitOfWork, table: TableVersion) -> None:
+    """Stage the drop of a table and of its rollups; a rollup is removed from its base's list."""
+    rollup = rollup_of(table)
+    if rollup is not None:
+        base = base_of(unit, table)
+        if base is not None:
+            drop_rollup(unit, base, rollup.name)
+            return
+    for found in _all_rollups(unit, table):
+        unit.workspace.drop_table(found)
+    unit.workspace.drop_table(table)
+
+
+def rename_with_rollups(unit: UnitOfWork, table: TableVersion, new_name: str) -> None:
+    """Stage a new name for a table, and for its rollups, whose names begin with it."""
+    if rollup_of(table) is not None and base_of(unit, table) is not None:
+        raise InvalidRequest(
+            f"cannot rename {table.full_name}: it is a rollup, which is named after its base table;"
+            " rename the base table"
+        )
+    for found in _all_rollups(unit, table):
+        rollup = definition_of(found)
+        unit.workspace.rename_table(found, rollup_table(new_name, rollup.name))
+    unit.workspace.rename_table(table, new_name)
+
+
+def _all_rollups(unit: UnitOfWork, base: TableVersion) -> list[TableVersion]:
+    """Return the rollups of a table, including those that a job has not listed yet."""
+    start = rollup_table(base.name, "")
+    names = [n for n in unit.workspace.table_names(base.schema) if n.startswith(start)]
+    tables = [unit.workspace.table(TableName(base.schema.name, name)) for name in names]
+    return [t for t in tables if (r := rollup_of(t)) is not None and r.base == base.uuid]
+
+
+def base_of(unit: UnitOfWork, table: TableVersion) -> TableVersion | None:
+    """Return the base of a rollup, None if it is gone or another table has its name."""
+    rollup = rollup_of(table)
+    if rollup is None:
+        return None
+    name = table.name.removesuffix(rollup_table("", rollup.name))
+    try:
+        found = unit.workspace.table(TableName(table.schema.name, name))
+    except NotFound:
+        return None
+    return found if found.uuid == rollup.base else None
+
+
+def refresh(unit: UnitOfWork, base: TableVersion) -> int:
+    """Stage the update of every stale rollup of a table; return how many there were.
+
+    Rows that others put into a table with a key model are folded first. A rollup whose columns
+    changed with its base is rebuilt; one whose columns are gone is dropped.
+    """
+    settled_rows(unit, TableName.of(base))
+    base = unit.workspace.table(TableName.of(base))
+    count = 0
+    for table in list(rollups_of(unit, base)):
+        if is_fresh(unit, base, table):
+            continue
+        count += 1
+        if is_current(base, table):
+            catch_up(unit, base, table)
+            continue
+        remake(unit, base, table)
+        base = unit.workspace.table(TableName.of(base))
+    return count
+
+
+def _refresh_outdated(state: LakeState, name: TableName) -> None:
+    """Update rollups that a change of columns left stale."""
+    view = UnitOfWork(state)
+    base = view.workspace.table(name)
+    if all(is_fresh(view, base, table) for table in rollups_of(view, base)):
+        return
+    refresh_all(state, name)
+
+
+def refresh_by_id(state: LakeState, table: TableVersion) -> None:
+    """Update rollups after a commit, whatever the current name of their table is.
+
+    The commit has succeeded, so nothing is raised: the next write of the table or a refresh makes
+    up for a failure. A failure that is not due to another commit is a warning.
+    """
+    try:
+        view = UnitOfWork(state)
+        _refresh_outdated(state, TableName.of(table_of_id(view, table)))
+    except (NotFound, Conflict):
+        return
+    except Exception as error:  # noqa: BLE001 - whatever it is, the commit has landed
+        warnings.warn(
+            f"Shelduck: the change of {table.full_name} is committed, but its rollups are stale:"
+            f" {error}; call refresh_rollups(); until then, queries read the table itself",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def refresh_all(state: LakeState, name: TableName) -> Result:
+    """Update all rollups of a table in one snapshot, or in none if they are up to date."""
+    return carry_out_anew(state, lambda unit: refresh(unit, unit.workspace.table(name)))

@@ -28,8 +28,7 @@ from shelduck.model.tables.rollup import (
     with_rollup,
 )
 from shelduck.model.tables.schema import Field, Schema, new_schema
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import Conversion
+from shelduck.model.tables.table_version import Conversion, TableVersion
 from shelduck.model.text.names import quote_name
 from shelduck.model.types.data_types import SIGNED, UNSIGNED, DataType, Decimal, Member, Primitive
 

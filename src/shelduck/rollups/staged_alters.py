@@ -15,8 +15,7 @@ from shelduck.model.changes.change import AlterTable, alteration, altered, chang
 from shelduck.model.changes.job import Job, JobState, JobStep
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.tables.rollup import definition_of, uuid_of_next, with_rollup_names
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import Conversion
+from shelduck.model.tables.table_version import Conversion, TableVersion
 from shelduck.read.table_rows import TableRows
 from shelduck.rollups.altered_bases import parted
 from shelduck.rollups.following import make_anew, remake

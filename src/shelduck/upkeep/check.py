@@ -27,10 +27,9 @@ from shelduck.engine.rows.table_rules import violations, wrong_values
 from shelduck.engine.stopping import stopped_on_error
 from shelduck.errors import CatalogUnavailable, ShelduckError
 from shelduck.jobs.undo import ComparedJob, compared_jobs
-from shelduck.lake.leases import is_gone
 from shelduck.lake.lookup import rows_of
 from shelduck.lake.results import TableName
-from shelduck.lake.state import LakeState
+from shelduck.lake.state import LakeState, is_gone
 from shelduck.lake.unit import view_of
 from shelduck.model.changes.job import JobState
 from shelduck.model.changes.problem import CorrectedStats, Problem, RepairCatalog

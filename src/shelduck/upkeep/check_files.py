@@ -14,8 +14,7 @@ from shelduck.engine.files.layouts import layout_of
 from shelduck.engine.files.listing import absent_files
 from shelduck.errors import ShelduckError
 from shelduck.model.changes.problem import CorrectedStats, Problem
-from shelduck.model.files.data_file import ColumnStats, DataFile
-from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.data_file import ColumnStats, DataFile, Layout, PhysicalField
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.bounds import bound, widen

@@ -20,7 +20,6 @@ from shelduck.catalog.upkeep.migrate import migrate
 from shelduck.catalog.upkeep.option_rows import read_settings
 from shelduck.catalog.upkeep.sweep import Sweep
 from shelduck.errors import InvalidRequest
-from shelduck.lake.leases import Turns, is_gone
 from shelduck.lake.lookup import earlier
 from shelduck.lake.results import (
     Checkpointed,
@@ -33,11 +32,12 @@ from shelduck.lake.results import (
     Staged,
     TableName,
 )
+from shelduck.lake.state import Turns, is_gone
 from shelduck.lake.unit import refuse_in_transaction
 from shelduck.model.tables.options import TableOptions, table_options
 from shelduck.objects.catalog_verbs import CatalogVerbs
 from shelduck.objects.table import Table
-from shelduck.upkeep import cleanup, orphans
+from shelduck.upkeep import orphans
 from shelduck.write.progress import counted
 
 When = str | datetime | timedelta
@@ -163,9 +163,9 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
                 return FilesDeleted(dry_run=dry_run)
             before = earlier(age, self._state.time_zone)
         state = self._state
-        chosen = cleanup.Chosen(before, self._directory(table), include_adopted)
+        chosen = orphans.Chosen(before, self._directory(table), include_adopted)
         show = state.show_progress
-        return cleanup.clean_up(state.store, state.info, chosen, dry_run=dry_run, show=show)
+        return orphans.clean_up(state.store, state.info, chosen, dry_run=dry_run, show=show)
 
     def remove_orphans(
         self,

@@ -17,10 +17,9 @@ from shelduck.catalog.upkeep.lake_counts import files_of_layouts, lake_facts, ta
 from shelduck.engine.named_errors import first_line
 from shelduck.errors import CatalogUnavailable, Conflict, NotFound, Unsupported
 from shelduck.files.verb import bytes_of
-from shelduck.lake.leases import Maintainer
 from shelduck.lake.lookup import seconds_of
 from shelduck.lake.results import Committed, Compacted, Expired, FilesDeleted, Staged, TableName
-from shelduck.lake.state import LakeState
+from shelduck.lake.state import LakeState, Maintainer
 from shelduck.model.files.lake_facts import LAYOUTS, LakeFacts, LayoutFiles, TableFacts, Tier
 from shelduck.model.tables.schema import TableId
 from shelduck.objects.table import Table

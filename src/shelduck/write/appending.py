@@ -16,10 +16,9 @@ from shelduck.engine.rows.needed_columns import NamedRows, rescue_rows
 from shelduck.engine.session import DataFrame, StructType
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.lake.done import Done, Loaded, discard
-from shelduck.lake.leases import Writer
 from shelduck.lake.lookup import replaced_columns, table_of_id
 from shelduck.lake.results import Result, Staged, TableName
-from shelduck.lake.state import LakeState
+from shelduck.lake.state import LakeState, Writer
 from shelduck.lake.unit import UnitOfWork, carry_out, counted
 from shelduck.model.changes.change import AppendFiles, InlineRows, RowChange
 from shelduck.model.changes.evolution import NO_EVOLUTION, Evolution

@@ -11,7 +11,7 @@ from shelduck.engine.rows.needed_columns import rescue_rows
 from shelduck.engine.session import DataFrame, StructType, merges_schemas
 from shelduck.errors import InvalidRequest
 from shelduck.lake.done import Done
-from shelduck.lake.handle import TableHandle
+from shelduck.lake.lookup import TableHandle
 from shelduck.lake.results import Result
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork

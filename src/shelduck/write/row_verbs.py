@@ -8,8 +8,7 @@ from datetime import datetime
 
 from shelduck.engine.session import DataFrame, SparkSession, StructType
 from shelduck.errors import InvalidRequest
-from shelduck.lake.handle import TableHandle
-from shelduck.lake.lookup import as_of_today, rows_of, version_at
+from shelduck.lake.lookup import TableHandle, as_of_today, rows_of, version_at
 from shelduck.lake.results import Result, TableName
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.evolution import evolution_of

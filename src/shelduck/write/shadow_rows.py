@@ -21,8 +21,7 @@ from shelduck.engine.session import local_frame
 from shelduck.engine.types import spark_type, struct_type
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.shadows.shadows import Shadow
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import holds_map, shadow_name
+from shelduck.model.tables.table_version import TableVersion, holds_map, shadow_name
 from shelduck.model.text.names import backticked, quote_name
 from shelduck.model.types.data_types import (
     DataType,

@@ -15,7 +15,7 @@ from shelduck.catalog.running.writers import register_writer
 from shelduck.errors import Conflict
 from shelduck.jobs import convert, lots, worker
 from shelduck.jobs.lots import Lots
-from shelduck.lake.leases import Writer
+from shelduck.lake.state import Writer
 from shelduck.model.changes.job import Job
 from shelduck.write import appending
 from tests.support.lakes import newest, refusal, rows

@@ -10,8 +10,14 @@ import pyarrow as pa
 import pytest
 
 from shelduck.errors import Unsupported
-from shelduck.model.files.data_file import DeleteFile, InlinedRows, MappedName, NameMapping
-from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD
+from shelduck.model.files.data_file import (
+    ROW_ID_FIELD,
+    SNAPSHOT_FIELD,
+    DeleteFile,
+    InlinedRows,
+    MappedName,
+    NameMapping,
+)
 from shelduck.model.tables.schema import Schema
 from shelduck.read.plan.scan import FileSource, plan_scan
 from shelduck.read.scan.scan_frames import Origin, read_rows

@@ -8,9 +8,8 @@ import pytest
 from sqlalchemy import text
 
 import shelduck
-from shelduck.engine.files import storage
 from shelduck.errors import CorruptLake
-from shelduck.upkeep import cleanup
+from shelduck.upkeep import orphans
 
 _WAITS = (
     "INSERT INTO ducklake_files_scheduled_for_deletion (data_file_id, path, path_is_relative,"
@@ -24,7 +23,7 @@ _LIVES = (
 
 @pytest.fixture
 def lake(tmp_path, monkeypatch):
-    monkeypatch.setattr(cleanup, "LOT", 10)
+    monkeypatch.setattr(orphans, "WAITING_LOT", 10)
     with shelduck.connect(f"sqlite:///{tmp_path}/lake.db", f"{tmp_path}/data/") as made:
         made.execute("CREATE TABLE t (id INT)")
         made.remove_orphans()
@@ -83,7 +82,7 @@ def test_each_row_of_the_catalog_is_read_once_however_many_lots_there_are(lake, 
 def test_a_file_that_a_table_gets_during_a_cleanup_is_kept(lake, monkeypatch):
     old = [f"{n:02}.parquet" for n in range(25)]
     put(lake, _WAITS, old, 1, relative=True)
-    real = storage.delete_files
+    real = orphans.delete_files
 
     def deleted(places):
         if Path(lake.data_path, "main/t", old[0]).exists():
@@ -91,7 +90,7 @@ def test_a_file_that_a_table_gets_during_a_cleanup_is_kept(lake, monkeypatch):
         return real(places)
 
     (Path(lake.data_path) / "main/t/x").mkdir()
-    monkeypatch.setattr(storage, "delete_files", deleted)
+    monkeypatch.setattr(orphans, "delete_files", deleted)
     done = lake.cleanup_old_files(cleanup_all=True)
     assert names(done.kept) == [old[15]]
     assert there(lake) == {"x", old[15]}

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.work import TableWork
+from shelduck.catalog.commit.opening import TableWork
 from shelduck.catalog.read.files.data_files import name_mappings
 from shelduck.catalog.read.queries import IDS, OF_TABLE, live
 from shelduck.catalog.read.views_and_macros import resolve

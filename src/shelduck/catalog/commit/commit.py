@@ -27,11 +27,17 @@ from shelduck.catalog.commit.kinds import (
     shared_files,
 )
 from shelduck.catalog.commit.names_in_use import check_names
-from shelduck.catalog.commit.opening import Opening, OpeningQuestions, opening_of
+from shelduck.catalog.commit.opening import (
+    Opening,
+    OpeningQuestions,
+    TableWork,
+    Work,
+    opening_of,
+    versions,
+)
 from shelduck.catalog.commit.own_rows import landed_in, record_batch, record_layouts
 from shelduck.catalog.commit.rebase import moved
 from shelduck.catalog.commit.settled import Settled, settle
-from shelduck.catalog.commit.work import TableWork, Work, versions
 from shelduck.catalog.databases.database import Contention
 from shelduck.catalog.databases.store import Store, write_with_retries
 from shelduck.catalog.read import read
@@ -62,7 +68,7 @@ from shelduck.model.changes.records import (
     Record,
     Settling,
 )
-from shelduck.model.files.layout import Layout
+from shelduck.model.files.data_file import Layout
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.model.tables.twin import TakeFiles

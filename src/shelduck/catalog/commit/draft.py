@@ -13,8 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck import clock
-from shelduck.catalog.commit.opening import Opening
-from shelduck.catalog.commit.work import Work
+from shelduck.catalog.commit.opening import Opening, Work
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.queries import OF_TABLE, live
 from shelduck.catalog.read.together import Questions
@@ -23,7 +22,7 @@ from shelduck.ducklake import tables
 from shelduck.ducklake.descriptions import Row
 from shelduck.ducklake.format import Asked, Format, format_of
 from shelduck.model.changes.change import Change, CommitInfo, Entry, format_entries
-from shelduck.model.files.layout import Layout
+from shelduck.model.files.data_file import Layout
 from shelduck.model.tables.schema import SchemaId, SnapshotId, TableId
 from shelduck.model.tables.table_version import Snapshot
 

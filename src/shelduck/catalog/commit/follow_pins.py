@@ -13,8 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.opening import pinned_views
-from shelduck.catalog.commit.work import Work
+from shelduck.catalog.commit.opening import Work, pinned_views
 from shelduck.catalog.read import read
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.running.job_rows import jobs

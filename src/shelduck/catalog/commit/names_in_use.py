@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
-from shelduck.catalog.commit.work import Work
+from shelduck.catalog.commit.opening import Work
 from shelduck.catalog.read.queries import has_columns, live
 from shelduck.ducklake import tables
 from shelduck.ducklake.format import format_of, schemas_of
@@ -17,6 +18,8 @@ from shelduck.model.changes.definition import CreateMacro, DropMacro
 from shelduck.model.tables.schema import SchemaId
 from shelduck.model.tables.table_version import SchemaInfo
 from shelduck.model.text.names import require_storable
+
+_OBJECTS = {"table": tables.table, "view": tables.view, "macro": tables.macro}
 
 
 def check_names(connection: sa.Connection, work: Work) -> None:
@@ -107,22 +110,11 @@ def _check_given(
     if not schema_ids:
         return
     wanted = [sa.func.lower(name) for _, name in names]
-    t, v = tables.table.c, tables.view.c
-    taken = connection.execute(
-        sa.union_all(
-            sa.select(sa.literal("table"), t.table_id, t.schema_id, t.table_name).where(
-                live(tables.table),
-                has_columns(),
-                t.schema_id.in_(schema_ids),
-                sa.func.lower(t.table_name).in_(wanted),
-            ),
-            sa.select(sa.literal("view"), v.view_id, v.schema_id, v.view_name).where(
-                live(tables.view),
-                v.schema_id.in_(schema_ids),
-                sa.func.lower(v.view_name).in_(wanted),
-            ),
-        )
-    ).all()
+    parts = [
+        _living(kind, schema_ids).where(sa.func.lower(_OBJECTS[kind].c[f"{kind}_name"]).in_(wanted))
+        for kind in ("table", "view")
+    ]
+    taken = connection.execute(sa.union_all(*parts)).all()
     freed = {
         *_ended(work),
         *(("table", table.id) for table in work.existing() if table.new_name is not None),
@@ -137,18 +129,18 @@ def _check_given(
             )
 
 
+def _living(kind: str, schema_ids: Collection[int]) -> sa.Select[Any]:
+    """Select the kind, the id, the schema and the name of what is in these schemas now."""
+    source = _OBJECTS[kind]
+    c = source.c
+    query = sa.select(sa.literal(kind), c[f"{kind}_id"], c.schema_id, c[f"{kind}_name"])
+    query = query.where(live(source), c.schema_id.in_(schema_ids))
+    return query.where(has_columns()) if source is tables.table else query
+
+
 def _check_emptiness(connection: sa.Connection, dropped: Sequence[SchemaInfo], work: Work) -> None:
     ids = [schema.id for schema in dropped]
-    parts = [
-        sa.select(
-            sa.literal(kind), source.c[f"{kind}_id"], source.c.schema_id, source.c[f"{kind}_name"]
-        ).where(live(source), source.c.schema_id.in_(ids), is_there)
-        for kind, source, is_there in (
-            ("table", tables.table, has_columns()),
-            ("view", tables.view, sa.true()),
-            ("macro", tables.macro, sa.true()),
-        )
-    ]
+    parts = [_living(kind, ids) for kind in _OBJECTS]
     if format_of(connection).nests:
         every = schemas_of(connection)
         s = every.c

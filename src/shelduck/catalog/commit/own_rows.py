@@ -14,8 +14,7 @@ from shelduck.ducklake.checked import BIGINT, or_null
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.change import AppendFiles, Change, FlushInlined, RewriteFiles
 from shelduck.model.changes.records import ANY_TABLE, Batch
-from shelduck.model.files.data_file import NewDataFile
-from shelduck.model.files.layout import Layout
+from shelduck.model.files.data_file import Layout, NewDataFile
 from shelduck.model.tables.schema import SnapshotId
 
 _TABLE = own_tables.stream_batches

@@ -14,8 +14,7 @@ from types import MappingProxyType
 
 from shelduck.errors import Conflict
 from shelduck.model.files.data_file import NewDataFile, without_bounds
-from shelduck.model.files.fitted import fitted_batch
-from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.files.fitted import InlinedBatch, fitted_batch
 from shelduck.model.shadows.proof import is_narrower
 from shelduck.model.shadows.shadows import known_shadows
 from shelduck.model.tables.constraints import CONSTRAINTS
@@ -29,7 +28,7 @@ _MOST_TOLD = 20
 _NOTHING_REPLACED: Mapping[FieldId, FieldId] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Moved:
     """How the columns of a table changed since a writer read them.
 
@@ -41,10 +40,10 @@ class Moved:
 
     written: TableVersion
     now: TableVersion
-    problems: tuple[str, ...] = ()
-    outdated: tuple[str, ...] = ()
-    checked: frozenset[FieldId] = frozenset()
-    unsafe_bounds: frozenset[FieldId] = frozenset()
+    problems: list[str] = field(default_factory=list)
+    outdated: list[str] = field(default_factory=list)
+    checked: set[FieldId] = field(default_factory=set)
+    unsafe_bounds: set[FieldId] = field(default_factory=set)
 
     @property
     def must_repeat(self) -> bool:
@@ -105,30 +104,17 @@ def moved(
     column was dropped, no values are lost. ``replaced`` are the columns that jobs have converted
     since, with the columns that replace them.
     """
-    comparing = _Comparing(written, now, given, replaced)
-    comparing.compare()
-    return Moved(
-        written,
-        now,
-        tuple(comparing.problems),
-        tuple(comparing.outdated),
-        frozenset(comparing.checked),
-        frozenset(comparing.unsafe_bounds),
-    )
+    found = _Comparing(written, now, given=given, replaced=replaced)
+    found.compare()
+    return found
 
 
 @dataclass
-class _Comparing:
+class _Comparing(Moved):
     """One comparison and its results so far."""
 
-    written: TableVersion
-    now: TableVersion
-    given: Collection[FieldId] | None
-    replaced: Mapping[FieldId, FieldId]
-    problems: list[str] = field(default_factory=list)
-    outdated: list[str] = field(default_factory=list)
-    checked: set[FieldId] = field(default_factory=set)
-    unsafe_bounds: set[FieldId] = field(default_factory=set)
+    given: Collection[FieldId] | None = None
+    replaced: Mapping[FieldId, FieldId] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shadows = known_shadows(self.written, self.written.conversions)

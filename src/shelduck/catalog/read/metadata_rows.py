@@ -21,8 +21,7 @@ from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null, sum_of
 from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb, parse_entries
-from shelduck.model.files.fitted import fitted_batch
-from shelduck.model.files.inlined_batch import InlinedBatch, batch_stats
+from shelduck.model.files.fitted import InlinedBatch, batch_stats, fitted_batch
 from shelduck.model.tables.schema import Field, Path
 from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.model.text.names import double_quoted, quote_name

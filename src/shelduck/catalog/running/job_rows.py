@@ -47,8 +47,7 @@ from shelduck.model.changes.job import (
 from shelduck.model.changes.modify import ArrangementChange
 from shelduck.model.tables.rollup import ROLLUP
 from shelduck.model.tables.schema import SnapshotId, TableId
-from shelduck.model.tables.table_version import Snapshot
-from shelduck.model.tables.writable import Conversion
+from shelduck.model.tables.table_version import Conversion, Snapshot
 
 _TABLE = own_tables.job
 _c = _TABLE.c

@@ -15,7 +15,7 @@ from shelduck.model.tables.schema import Path
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
 from shelduck.read.scan.rollup_rule import collecting_choices
-from shelduck.text.query.read_query import begins_query, read_query
+from shelduck.text.query.rewriting import begins_query, read_query
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.parts import NamedTable, Query, Relation, Statement, Target, query_over
 from shelduck.write.statement.delete_and_update import Delete, Update

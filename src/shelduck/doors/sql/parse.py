@@ -19,7 +19,7 @@ from shelduck.model.text.names import backticked
 from shelduck.objects import restore
 from shelduck.objects.statement import macros, schemas_and_tables, show, views
 from shelduck.text.foreign_words import SPARKS, foreign_statement
-from shelduck.text.query.read_query import begins_query, read_query
+from shelduck.text.query.rewriting import begins_query, read_query
 from shelduck.text.tokens.arguments import read_writer_words
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind, statements_of, tokenize

@@ -24,7 +24,7 @@ from shelduck.engine.bridge.relation import FileEntry, FileRelation, Named, colu
 from shelduck.engine.stores.homes import spark_options, spark_path
 from shelduck.engine.types import spark_type
 from shelduck.errors import Unsupported
-from shelduck.model.files.layout import SNAPSHOT_COLUMN
+from shelduck.model.files.data_file import SNAPSHOT_COLUMN
 from shelduck.model.tables.row_expressions import ROW
 from shelduck.model.types.data_types import FLOATS, DataType, Primitive, Struct
 

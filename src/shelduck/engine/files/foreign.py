@@ -21,8 +21,13 @@ from shelduck.engine.files.layouts import layout_of
 from shelduck.engine.files.listing import FoundFile
 from shelduck.engine.files.storage import Listed
 from shelduck.errors import CorruptLake, InvalidRequest
-from shelduck.model.files.data_file import ColumnStats
-from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.data_file import (
+    ColumnStats,
+    Layout,
+    MappedName,
+    NewDataFile,
+    PhysicalField,
+)
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.types.bounds import exactness
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal
@@ -41,6 +46,20 @@ class ForeignFile:
     size: int
     footer: Footer
     layout: Layout
+
+    def adopted(self, stats: tuple[ColumnStats, ...], names: tuple[MappedName, ...]) -> NewDataFile:
+        """Return it as a file of a table that finds its columns by these names."""
+        metadata = self.footer.metadata
+        return NewDataFile(
+            path=self.path,
+            record_count=metadata.num_rows,
+            file_size_bytes=self.size,
+            footer_size=self.footer.size,
+            row_group_count=metadata.num_row_groups,
+            stats=stats,
+            layout=self.layout,
+            names=names,
+        )
 
 
 def read_foreign(spark: SparkSession, files: Sequence[FoundFile]) -> Iterator[ForeignFile]:

@@ -14,7 +14,7 @@ from shelduck.engine.files.footers import metadata_of, told_of_file
 from shelduck.engine.files.storage import TAIL, filesystem
 from shelduck.engine.files.thrift import BROKEN, Element, read_schema
 from shelduck.errors import CorruptLake, Unsupported
-from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.data_file import Layout, PhysicalField
 from shelduck.model.files.place import key_of
 from shelduck.model.tables.schema import Kind
 from shelduck.model.types.data_types import MOST_DIGITS, Decimal, Leaf, Primitive

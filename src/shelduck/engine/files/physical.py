@@ -17,7 +17,12 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import Named
 from shelduck.engine.types import spark_type
-from shelduck.model.files.layout import ROW_ID_COLUMN, ROW_ID_FIELD, SNAPSHOT_COLUMN, SNAPSHOT_FIELD
+from shelduck.model.files.data_file import (
+    ROW_ID_COLUMN,
+    ROW_ID_FIELD,
+    SNAPSHOT_COLUMN,
+    SNAPSHOT_FIELD,
+)
 from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked

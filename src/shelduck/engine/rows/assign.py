@@ -19,8 +19,7 @@ from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.model.tables.computed import COMPUTED, ComputedColumns, computed_of
 from shelduck.model.tables.constraints import CONSTRAINTS
 from shelduck.model.tables.schema import Field, Kind
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import is_writable
+from shelduck.model.tables.table_version import TableVersion, is_writable
 from shelduck.model.text.names import backticked, quote_name
 from shelduck.model.types.data_types import Leaf, Text
 from shelduck.text.ddl.defaults import expression_for_spark

@@ -21,8 +21,7 @@ from shelduck.model.changes.retype import conversion_verdict
 from shelduck.model.changes.schema_change import AddColumn, ChangeType, SchemaChange
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path, Schema, path_text
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import is_writable
+from shelduck.model.tables.table_version import TableVersion, is_writable
 from shelduck.model.text.names import quote_name
 from shelduck.model.types.data_types import FLOATS, DataType, Leaf, List, Map, Struct
 from shelduck.model.types.promotions import Verdict, common_type, promotion

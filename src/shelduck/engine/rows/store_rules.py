@@ -18,7 +18,7 @@ from shelduck.engine.bridge import Sql
 from shelduck.engine.types import spark_type
 from shelduck.engine.values import literal, literal_text
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.tables.writable import is_writable
+from shelduck.model.tables.table_version import is_writable
 from shelduck.model.text.names import quote_text
 from shelduck.model.types.data_types import UNSIGNED, DataType, Decimal, Leaf, Text
 from shelduck.model.types.literals import canonical_text, integer_range

@@ -28,7 +28,7 @@ from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked, quote_name, quote_text
 from shelduck.text.query.harmless import refuse_harmful
-from shelduck.text.query.read_query import looks_at_other_rows
+from shelduck.text.query.rewriting import looks_at_other_rows
 
 Fitting = Callable[[T.DataType, Field], Callable[[Column], Column] | None]
 _MADE, _IS_WRONG = "__shelduck_made_{}", "__shelduck_wrong_{}"

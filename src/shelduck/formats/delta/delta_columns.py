@@ -16,7 +16,7 @@ from shelduck.formats.delta.delta_schema import (
 )
 from shelduck.formats.delta.log import Metadata
 from shelduck.model.files.adoption import holds_widened
-from shelduck.model.files.layout import PhysicalField
+from shelduck.model.files.data_file import PhysicalField
 from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.lengths import with_lengths
 from shelduck.model.tables.partition import IDENTITY

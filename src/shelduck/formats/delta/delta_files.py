@@ -22,8 +22,13 @@ from shelduck.formats.adopt import constant_stats
 from shelduck.formats.delta.delta_columns import Columns
 from shelduck.formats.delta.log import Added
 from shelduck.model.files.adoption import Adopted, holds_widened, match_file
-from shelduck.model.files.data_file import ColumnStats, MappedName, NewDataFile
-from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.data_file import (
+    ColumnStats,
+    Layout,
+    MappedName,
+    NewDataFile,
+    PhysicalField,
+)
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
 from shelduck.model.types.literals import blob_text, canonical_text
 from shelduck.model.types.promotions import Verdict, promotion
@@ -170,18 +175,8 @@ class DeltaFiles:
         constants = [
             constant_stats(key, text, rows) for key, text in zip(columns.keys, texts, strict=True)
         ]
-        return NewDataFile(
-            path=file.path,
-            record_count=rows,
-            file_size_bytes=foreign.size,
-            footer_size=foreign.footer.size,
-            row_group_count=foreign.footer.metadata.num_row_groups,
-            stats=(*stats, *absent, *constants),
-            layout=foreign.layout,
-            partition_values=texts,
-            names=fit.names,
-            path_values=texts,
-        )
+        made = foreign.adopted((*stats, *absent, *constants), fit.names)
+        return replace(made, partition_values=texts, path_values=texts)
 
     def _texts(self, file: Added, columns: Columns) -> tuple[str | None, ...] | None:
         found = []

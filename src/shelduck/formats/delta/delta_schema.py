@@ -20,7 +20,7 @@ from shelduck.errors import CorruptLake, ShelduckError, Unsupported
 from shelduck.formats.delta.log import Metadata
 from shelduck.formats.report import column_of
 from shelduck.model.changes.definition import with_default
-from shelduck.model.files.layout import PhysicalField
+from shelduck.model.files.data_file import PhysicalField
 from shelduck.model.tables.schema import Default, Field, Kind
 from shelduck.model.types.accepted import DELTA_WORDS, delta_widens, delta_word
 from shelduck.model.types.data_types import Decimal, Leaf, Primitive, Text, type_text

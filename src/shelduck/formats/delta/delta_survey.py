@@ -23,8 +23,7 @@ from shelduck.formats.report import (
     shown_parts,
     unknown_rows,
 )
-from shelduck.model.files.data_file import DataFile, NameMapping
-from shelduck.model.files.layout import PhysicalField
+from shelduck.model.files.data_file import DataFile, NameMapping, PhysicalField
 from shelduck.model.files.resolve import Node, resolve
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path
 from shelduck.model.tables.table_version import TableVersion

@@ -19,7 +19,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.formats.delta.delta_files import DeltaFiles, sizes_of
 from shelduck.formats.delta.log import Added, DeltaLog, State
 from shelduck.formats.delta.steps import Imported, ImportStep, Planner
-from shelduck.formats.report import column_of
+from shelduck.formats.report import column_of, raise_problems
 from shelduck.lake.done import Counts, Done, discard
 from shelduck.model.changes.change import AppendFiles, DeleteRows, FileDeletes, RowChange
 from shelduck.model.files.data_file import DataFile, NewDeleteFile, deletes_seen
@@ -40,7 +40,6 @@ from shelduck.formats.delta.delta_schema import DEFAULT, LENGTH, DeltaField, is_
 from shelduck.model.tables.constraints import SHOWN_CHECK
 from shelduck.model.tables.schema import Field, with_paths
 
-_SHOWN = 20
 _COLLATIONS = "__COLLATIONS"
 _BINARY = "UTF8_BINARY"
 _COLLATED = re.compile(r"string collate (\S+)", re.IGNORECASE)
@@ -106,7 +105,8 @@ def plan_import(
     if planner.files.unnumbered:
         planner = Planner(log, start, planner.files, zone, has_nulls=True)
         steps = tuple(planner.steps(known))
-    _require_fit(log, planner.files)
+    told = f"cannot import the Delta table at {log.root}, nothing was imported:"
+    raise_problems(told, list(planner.files.problems))
     oldest = log.steps[0].version if known is None else known.version + 1
     notes = [f"versions {oldest} to {start - 1} were left out: {why}"] if start > oldest else []
     if known is None and oldest > 0:
@@ -241,19 +241,6 @@ def _sizes(log: DeltaLog, start: int, known: Imported | None, own_path: str) -> 
             " that no snapshot uses; move the Delta table elsewhere"
         )
     return {path: size for path, size in sizes_of(list(wanted)).items() if size is not None}
-
-
-def _require_fit(log: DeltaLog, files: DeltaFiles) -> None:
-    """Raise InvalidRequest with a list of what does not fit, if there is anything."""
-    problems = list(files.problems)
-    if not problems:
-        return
-    shown = "\n".join(f"  {p}" for p in problems[:_SHOWN])
-    more = len(problems) - _SHOWN
-    rest = f"\n  … and {more} more" if more > 0 else ""
-    raise InvalidRequest(
-        f"cannot import the Delta table at {log.root}, nothing was imported:\n{shown}{rest}"
-    )
 
 
 def _notes_of_files(planner: Planner) -> Iterator[str]:

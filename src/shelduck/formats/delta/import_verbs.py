@@ -14,8 +14,7 @@ from shelduck.formats.delta.log import delta_root, read_log
 from shelduck.formats.delta.steps import Imported, ImportStep
 from shelduck.lake.done import Done
 from shelduck.lake.evolution.arrangement import Arrangement
-from shelduck.lake.handle import LakeHandle
-from shelduck.lake.lookup import require_unconverted
+from shelduck.lake.lookup import LakeHandle, require_unconverted
 from shelduck.lake.results import Committed, TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork

@@ -31,8 +31,7 @@ from shelduck.formats.report import (
     lost_of_table,
     unknown_rows,
 )
-from shelduck.model.files.data_file import DataFile, MappedName, NameMapping
-from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.data_file import DataFile, Layout, MappedName, NameMapping, PhysicalField
 from shelduck.model.tables.schema import Field, FieldId, Kind, with_paths
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.table_rows import TableRows
@@ -256,21 +255,6 @@ NamedBelow = tuple[int | None, str]
 Names = Sequence[MappedName] | None
 
 
-@dataclass(frozen=True)
-class IcebergFindings:
-    """The findings in a layout.
-
-    ``stored`` are the leaves of the table that the file has, by field id. ``lacks`` are leaves that
-    it lacks, although rows have a value there: their initial default. ``names`` are those of a file
-    without field ids.
-    """
-
-    reasons: tuple[str, ...]
-    stored: Mapping[FieldId, PhysicalField] = field(default_factory=dict)
-    lacks: tuple[Field, ...] = ()
-    names: Mapping[NamedBelow, int] = field(default_factory=dict)
-
-
 def layout_findings(
     file: DataFile, fields: Sequence[Field], columns: Sequence[Field], mapping: NameMapping | None
 ) -> IcebergFindings:
@@ -282,17 +266,17 @@ def layout_findings(
     if layout is None:
         raise CorruptLake(f"the layout of data file {file.path} is unknown")
     if mapping is None and any(f.id is None for f in layout.fields):
-        return IcebergFindings(("its columns have no field ids and are found by position",))
+        return IcebergFindings(["its columns have no field ids and are found by position"])
     if mapping is not None and any(f.id is not None for f in layout.walk()):
-        return IcebergFindings(("it has its own field ids, not those of the table",))
-    work = _IcebergWalk()
+        return IcebergFindings(["it has its own field ids, not those of the table"])
+    found = IcebergFindings()
     names = None if mapping is None else mapping.names
-    work.siblings(fields, layout.fields, names, ())
+    found.siblings(fields, layout.fields, names, ())
     if names is None:
-        work.reasons += _unfit_ids(layout, columns)
+        found.reasons += _unfit_ids(layout, columns)
     else:
-        work.name(layout.fields, names, None)
-    return IcebergFindings(tuple(work.reasons), work.stored, tuple(work.lacks), work.names)
+        found.name(layout.fields, names, None)
+    return found
 
 
 def name_mapping_json(names: Mapping[NamedBelow, int]) -> list[dict[str, object]]:
@@ -314,8 +298,13 @@ def name_mapping_json(names: Mapping[NamedBelow, int]) -> list[dict[str, object]
 
 
 @dataclass
-class _IcebergWalk:
-    """A walk over the fields of the table and those of a file together."""
+class IcebergFindings:
+    """The findings of a walk over the fields of the table and those of a layout together.
+
+    ``stored`` are the leaves of the table that the file has, by field id. ``lacks`` are leaves that
+    it lacks, although rows have a value there: their initial default. ``names`` are those of a file
+    without field ids.
+    """
 
     reasons: list[str] = field(default_factory=list)
     stored: dict[FieldId, PhysicalField] = field(default_factory=dict)

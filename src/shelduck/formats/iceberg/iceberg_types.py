@@ -14,8 +14,7 @@ from typing import Any
 
 from shelduck.errors import InvalidRequest
 from shelduck.formats.report import Loss, column_of, shown_parts
-from shelduck.model.files.data_file import ColumnStats
-from shelduck.model.files.layout import PhysicalField
+from shelduck.model.files.data_file import ColumnStats, PhysicalField
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path
 from shelduck.model.types.bounds import Comparable, bound
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf, Primitive

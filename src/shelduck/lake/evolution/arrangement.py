@@ -24,8 +24,7 @@ from shelduck.model.tables.partition import (
     resolve_keys,
 )
 from shelduck.model.tables.schema import Field, FieldId, Schema, path_text
-from shelduck.model.tables.table_version import Feature, PartitionColumn, TableVersion
-from shelduck.model.tables.writable import shadow_name
+from shelduck.model.tables.table_version import Feature, PartitionColumn, TableVersion, shadow_name
 from shelduck.model.text.names import split_list
 from shelduck.model.types.buckets import has_same_buckets
 from shelduck.text.ddl.sorting import columns_of, is_column, renamed

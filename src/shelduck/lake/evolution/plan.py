@@ -79,8 +79,7 @@ from shelduck.model.tables.schema import (
     path_text,
     with_paths,
 )
-from shelduck.model.tables.table_version import Feature, TableVersion
-from shelduck.model.tables.writable import Conversion, require_writable
+from shelduck.model.tables.table_version import Conversion, Feature, TableVersion, require_writable
 from shelduck.model.types.data_types import Primitive, type_text
 from shelduck.model.types.promotions import promotion
 

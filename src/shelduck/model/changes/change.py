@@ -16,7 +16,7 @@ from shelduck.errors import CorruptLake
 from shelduck.model.changes.definition import CommentViewColumns, MacroChange
 from shelduck.model.changes.problem import RepairCatalog
 from shelduck.model.files.data_file import DeletesSeen, NewDataFile, NewDeleteFile
-from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.files.fitted import InlinedBatch
 from shelduck.model.tables.schema import Field, FieldChange, FieldId, Schema, TableId, spent
 from shelduck.model.tables.table_version import (
     PartitionColumn,

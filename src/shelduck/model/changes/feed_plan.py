@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 from shelduck.errors import Unsupported
 from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, MOVES, Entry, Verb
-from shelduck.model.files.data_file import DataFile, DeleteFile
-from shelduck.model.files.layout import SNAPSHOT_FIELD
+from shelduck.model.files.data_file import SNAPSHOT_FIELD, DataFile, DeleteFile
 from shelduck.model.tables.schema import TableId
 
 _REWRITES = COMPACTIONS - {Verb.MERGE_ADJACENT}

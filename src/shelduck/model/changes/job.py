@@ -12,7 +12,7 @@ from shelduck.model.changes.modify import CLAUSES, TableChange
 from shelduck.model.tables.options import TableOptions
 from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import FieldId, SnapshotId, TableId
-from shelduck.model.tables.writable import Conversion
+from shelduck.model.tables.table_version import Conversion
 from shelduck.model.text.stored import LEFT_OUT, Stored, one_of, record, without_classes
 from shelduck.model.types.data_types import DataType, Decimal, List, Map, Primitive, Struct, Text
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shelduck.model.changes.change import DELETES, INSERTS, Entry
 from shelduck.model.changes.job import JobStep, NewJob
-from shelduck.model.files.layout import Layout
+from shelduck.model.files.data_file import Layout
 from shelduck.model.tables.schema import SnapshotId, TableId
 
 # Ids of tables begin at 1. This stands for "no single table".

@@ -8,7 +8,7 @@ from dataclasses import replace
 from shelduck.errors import Unsupported
 from shelduck.model.tables.properties import TYPE_WIDENING, Properties, allows_promotion
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path, new_field, path_text
-from shelduck.model.tables.writable import unwritable_parts
+from shelduck.model.tables.table_version import unwritable_parts
 from shelduck.model.types.accepted import TypeRules
 from shelduck.model.types.data_types import (
     DataType,

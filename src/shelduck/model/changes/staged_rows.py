@@ -8,7 +8,8 @@ both.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
 
 from shelduck.errors import Conflict
 from shelduck.model.changes.change import (
@@ -29,8 +30,7 @@ from shelduck.model.files.data_file import (
     NewDeleteFile,
     without_bounds,
 )
-from shelduck.model.files.fitted import fitted_batch
-from shelduck.model.files.inlined_batch import InlinedBatch, joined_batch
+from shelduck.model.files.fitted import InlinedBatch, fitted_batch, joined_batch
 from shelduck.model.tables.schema import FieldId, Schema, TableId
 from shelduck.model.tables.table_version import TableVersion
 
@@ -65,15 +65,7 @@ class StagedRows:
 
     def copied(self) -> StagedRows:
         """Return a copy that later changes of this one do not affect."""
-        return replace(
-            self,
-            files=list(self.files),
-            deletes=dict(self.deletes),
-            inlined=set(self.inlined),
-            batches=list(self.batches),
-            rewrites=list(self.rewrites),
-            plans=list(self.plans),
-        )
+        return StagedRows(**{f.name: copy(getattr(self, f.name)) for f in fields(self)})
 
     def stage(self, change: RowChange) -> None:
         """Add one more change."""

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.model.changes.change import DELETES, INSERTS, Entry, Verb
-from shelduck.model.files.data_file import DataFile
-from shelduck.model.files.layout import ROW_ID_FIELD, text_digest
+from shelduck.model.files.data_file import ROW_ID_FIELD, DataFile, text_digest
 from shelduck.model.tables.schema import Field, TableId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.stored import Stored, record

@@ -12,8 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shelduck.model.files.data_file import MappedName
-from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
+from shelduck.model.files.data_file import (
+    ROW_ID_FIELD,
+    SNAPSHOT_FIELD,
+    Layout,
+    MappedName,
+    PhysicalField,
+)
 from shelduck.model.files.readable import How, reading
 from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
 from shelduck.model.types.data_types import SIGNED, UNSIGNED, Decimal, Leaf

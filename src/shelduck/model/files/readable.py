@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from shelduck.model.files.layout import PhysicalField
+from shelduck.model.files.data_file import PhysicalField
 from shelduck.model.tables.schema import Kind
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf, Primitive
 from shelduck.model.types.temporal import MICROSECONDS, NANOSECONDS, ZONELESS

@@ -11,8 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.errors import CorruptLake, Unsupported
-from shelduck.model.files.data_file import MappedName, NameMapping
-from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, Layout, PhysicalField
+from shelduck.model.files.data_file import (
+    ROW_ID_FIELD,
+    SNAPSHOT_FIELD,
+    Layout,
+    MappedName,
+    NameMapping,
+    PhysicalField,
+)
 from shelduck.model.files.readable import How, reading, reads_right
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.types.data_types import DataType, Leaf, List, Map, Member, Primitive, Struct

@@ -25,8 +25,7 @@ from shelduck.model.tables.schema import (
     path_text,
     with_paths,
 )
-from shelduck.model.tables.table_version import Snapshot, TableVersion
-from shelduck.model.tables.writable import Conversion, shadow_name
+from shelduck.model.tables.table_version import Conversion, Snapshot, TableVersion, shadow_name
 from shelduck.model.types.accepted import TEMPORAL
 from shelduck.model.types.data_types import (
     FLOATS,

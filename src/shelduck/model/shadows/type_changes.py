@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from shelduck.model.files.compaction import ColumnVersion
-from shelduck.model.files.layout import PhysicalField
+from shelduck.model.files.data_file import PhysicalField
 from shelduck.model.files.resolve import Node
 from shelduck.model.shadows.proof import is_narrower
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path, Schema

@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shelduck.model.tables.schema import Field, Path, path_text
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import is_shadow
+from shelduck.model.tables.table_version import TableVersion, is_shadow
 from shelduck.model.types import temporal
 from shelduck.model.types.data_types import Leaf
 

@@ -27,11 +27,11 @@ from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import Schema, comments_of, new_schema
 from shelduck.model.text.names import quote_name
 from shelduck.model.types.data_types import Member
-from shelduck.rollups.rollup_shape import create_with_rollups, drop_with_rollups
+from shelduck.rollups.following import create_with_rollups, drop_with_rollups
 from shelduck.text.ddl.column_clauses import Beside, read_columns
 from shelduck.text.ddl.partitioning import read_doris_partitions, read_partition_keys
 from shelduck.text.ddl.sorting import read_sort_keys
-from shelduck.text.query.read_query import begins_query, read_query
+from shelduck.text.query.rewriting import begins_query, read_query
 from shelduck.text.query.travel import read_time
 from shelduck.text.tokens.arguments import read_properties
 from shelduck.text.tokens.cursor import Cursor

@@ -21,7 +21,7 @@ from shelduck.model.text.names import inside
 from shelduck.model.types.data_types import DataType, parse_type
 from shelduck.text.query.harmless import refuse_harmful
 from shelduck.text.query.macro_calls import Macro, MacroForm, expanded, qualified
-from shelduck.text.query.read_query import sole_query
+from shelduck.text.query.rewriting import sole_query
 from shelduck.text.query.translate import refusal_expression, refusal_query, translated_macro
 from shelduck.text.tokens.arguments import ShowObjects, is_like, listing, read_literal
 from shelduck.text.tokens.cursor import Cursor

@@ -39,8 +39,8 @@ from shelduck.objects.statement.create_table import (
 )
 from shelduck.read.scan.column_values import count_values, countable
 from shelduck.read.table_rows import table_rows
+from shelduck.rollups.following import create_with_rollups, drop_with_rollups
 from shelduck.rollups.rollup_plan import spec_of
-from shelduck.rollups.rollup_shape import create_with_rollups, drop_with_rollups
 from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.parts import OfTable, SchemaName, Statement

@@ -31,7 +31,7 @@ from shelduck.objects.statement.schemas_and_tables import SCHEMA_WORDS
 from shelduck.objects.targets import query_frame
 from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.text.foreign_words import SPARKS
-from shelduck.text.query.read_query import begins_query
+from shelduck.text.query.rewriting import begins_query
 from shelduck.text.tokens.arguments import ShowObjects, is_like, listing, read_property_key
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind

@@ -16,7 +16,7 @@ from shelduck.model.tables.view import ViewDefinition
 from shelduck.model.text.names import backticked, double_quoted, quote_text, schema_names
 from shelduck.objects.metadata_tables import TABLES
 from shelduck.objects.targets import frame_of, require_harmless
-from shelduck.text.query.read_query import read_query
+from shelduck.text.query.rewriting import read_query
 from shelduck.text.query.translate import CATALOG, duckdb_query, refusal_query, require_columns
 from shelduck.text.query.travel import read_version
 from shelduck.text.tokens.arguments import ShowObjects, is_like, listing, take_comment

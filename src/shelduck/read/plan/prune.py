@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from shelduck.model.files.data_file import ColumnStats, DataFile
-from shelduck.model.files.layout import Layout, PhysicalField
+from shelduck.model.files.data_file import ColumnStats, DataFile, Layout, PhysicalField
 from shelduck.model.files.predicate import (
     And,
     ComparedValue,

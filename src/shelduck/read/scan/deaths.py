@@ -27,8 +27,7 @@ from shelduck.engine.files.storage import filesystem
 from shelduck.engine.stores.homes import spark_options, spark_path
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.feed_plan import FeedDeletes, FeedFile
-from shelduck.model.files.data_file import DataFile, DeleteFile
-from shelduck.model.files.layout import SNAPSHOT_COLUMN, SNAPSHOT_FIELD
+from shelduck.model.files.data_file import SNAPSHOT_COLUMN, SNAPSHOT_FIELD, DataFile, DeleteFile
 from shelduck.model.files.place import key_of
 
 DIED_FILE = "__shelduck_died_file"

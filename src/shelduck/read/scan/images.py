@@ -18,8 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from shelduck.engine.files.footers import read_columns
 from shelduck.errors import CorruptLake, InvalidRequest, StorageUnavailable
 from shelduck.model.changes.feed_plan import ChangePlan, has_snapshots
-from shelduck.model.files.data_file import DataFile, InlinedRows
-from shelduck.model.files.layout import ROW_ID_FIELD
+from shelduck.model.files.data_file import ROW_ID_FIELD, DataFile, InlinedRows
 from shelduck.model.text.names import backticked
 from shelduck.read.scan.deaths import FILE, MOST, POSITION, SNAPSHOT
 

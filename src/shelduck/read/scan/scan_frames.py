@@ -31,9 +31,8 @@ from shelduck.engine.types import same_type, spark_type
 from shelduck.engine.values import carrier, carrier_type, decoded, exists_default
 from shelduck.errors import Unsupported
 from shelduck.metrics import BYTES_PLANNED, FILES_PLANNED, FILES_SKIPPED, is_wanted, record
-from shelduck.model.files.data_file import DataFile, InlinedRows
+from shelduck.model.files.data_file import DataFile, InlinedRows, Layout
 from shelduck.model.files.fitted import fitted_values
-from shelduck.model.files.layout import Layout
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked

@@ -10,9 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from shelduck.model.tables.schema import Path
-from shelduck.text.query.read_query import begins_query
 from shelduck.text.query.relations import JOINS, Found
-from shelduck.text.query.rewriting import Rewriting, Span
+from shelduck.text.query.rewriting import Rewriting, Span, begins_query
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind
 from shelduck.text.tokens.parts import Assignment, Expression

@@ -26,8 +26,7 @@ from shelduck.errors import ShelduckError
 from shelduck.files.candidates import LOOKED_UP, outlook
 from shelduck.model.files.data_file import ColumnStats
 from shelduck.model.tables.schema import Field
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import why_not_written
+from shelduck.model.tables.table_version import TableVersion, why_not_written
 from shelduck.model.types.bounds import bound
 from shelduck.text.ddl.sorting import sort_key
 from shelduck.web.site import Site, bars

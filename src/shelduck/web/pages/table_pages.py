@@ -22,8 +22,7 @@ from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.results import TableName, table_name
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.modify import RewriteOlderFiles
-from shelduck.model.files.data_file import NameMapping
-from shelduck.model.files.layout import ROW_ID_FIELD, SNAPSHOT_FIELD, PhysicalField
+from shelduck.model.files.data_file import ROW_ID_FIELD, SNAPSHOT_FIELD, NameMapping, PhysicalField
 from shelduck.model.files.place import split_address
 from shelduck.model.files.resolve import Node, resolve
 from shelduck.model.shadows.type_changes import older_types
@@ -34,7 +33,7 @@ from shelduck.model.text.names import double_quoted
 from shelduck.objects.catalog_verbs import CatalogVerbs
 from shelduck.objects.statement.describe import create_statement, sections
 from shelduck.objects.statement.show import view_text
-from shelduck.rollups.rollup_shape import base_of
+from shelduck.rollups.following import base_of
 from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.web.site import Site, asked_number, parts
 

@@ -25,13 +25,12 @@ from shelduck.errors import InvalidRequest
 from shelduck.lake.done import Counts, Done, discard, inlined
 from shelduck.lake.state import LakeState
 from shelduck.model.changes.change import AppendFiles, InlineRows
-from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.files.fitted import InlinedBatch
 from shelduck.model.shadows.shadows import Shadow, known_shadows, with_shadows
 from shelduck.model.tables.computed import COMPUTED, identity_of
 from shelduck.model.tables.rollup import is_followed
 from shelduck.model.tables.schema import Field, Kind, Schema
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import is_writable, shadow_name
+from shelduck.model.tables.table_version import TableVersion, is_writable, shadow_name
 from shelduck.model.text.names import backticked
 from shelduck.model.types.data_types import FLOATS, Decimal, Leaf, Text
 from shelduck.model.types.literals import as_float32, canonical_text, float_text, integer_range

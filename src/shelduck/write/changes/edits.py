@@ -18,9 +18,8 @@ from shelduck.engine.session import DataFrame, SparkSession, with_values
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.lake.done import Counts, Done, Loaded, discard
 from shelduck.model.changes.change import AppendFiles, DeleteRows, FileDeletes, InlineRows
-from shelduck.model.files.data_file import NewDataFile, deletes_seen
-from shelduck.model.files.inlined_batch import InlinedBatch
-from shelduck.model.files.layout import ROW_ID_COLUMN
+from shelduck.model.files.data_file import ROW_ID_COLUMN, NewDataFile, deletes_seen
+from shelduck.model.files.fitted import InlinedBatch
 from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.schema import Path, is_reserved
 from shelduck.model.tables.table_version import Feature, TableVersion

@@ -29,6 +29,8 @@ from shelduck.model.changes.change import (
     RewriteFiles,
 )
 from shelduck.model.files.data_file import (
+    ROW_ID_COLUMN,
+    SNAPSHOT_COLUMN,
     DataFile,
     DeletesSeen,
     InlinedHistory,
@@ -37,10 +39,8 @@ from shelduck.model.files.data_file import (
     deletes_seen,
     without_bounds,
 )
-from shelduck.model.files.layout import ROW_ID_COLUMN, SNAPSHOT_COLUMN
 from shelduck.model.tables.schema import Schema, retyped
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import why_not_written
+from shelduck.model.tables.table_version import TableVersion, why_not_written
 from shelduck.read.scan.scan_frames import inlined_frame
 from shelduck.write.deletes.position_files import deaths_in, row_versions, write_deaths
 from shelduck.write.parquet.write import Register, Writing, fresh_name, write_files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
@@ -70,9 +70,7 @@ def overwrite_matching(
     def delete(files: tuple[NewDataFile, ...]) -> Done:
         if not files:
             return Done(table)
-        own = StagedRows(files=list(files)).over(table, [])
-        written = replace(rows, files=tuple(own), inlined=()).frame(spark)
-        with chosen(written) as where:
+        with chosen(_written(rows, files).frame(spark)) as where:
             return delete_rows(spark, rows, where, few=how.limits.deleted)
 
     return _replaced(spark, rows, _fitting(new, rows, how), delete, how)
@@ -93,14 +91,19 @@ def overwrite_partitions(
     def delete(files: tuple[NewDataFile, ...]) -> Done:
         if not files:
             return Done(table)
-        own = StagedRows(files=list(files)).over(table, [])
-        written = replace(rows, files=tuple(own), inlined=())
         names = {f.name for f in table.columns if f.id in {k.column_id for k in table.partition}}
-        chosen = InPartitions(spark, table, written.frame(spark, sorted(names)), files)
+        chosen = InPartitions(
+            spark, table, _written(rows, files).frame(spark, sorted(names)), files
+        )
         return delete_rows(spark, rows, chosen, few=how.limits.deleted)
 
     fitting = _fitting(new, rows, how)
     return _replaced(spark, rows, fitting, delete, how)
+
+
+def _written(rows: TableRows, files: Sequence[NewDataFile]) -> TableRows:
+    own = StagedRows(files=list(files)).over(rows.table, [])
+    return replace(rows, files=tuple(own), inlined=())
 
 
 def _fitting(new: DataFrame, rows: TableRows, how: Placing) -> DataFrame:

@@ -20,8 +20,13 @@ from shelduck.engine.files.physical import FIELD_ID
 from shelduck.engine.files.storage import delete_directory, write_bytes
 from shelduck.engine.files.task_results import results
 from shelduck.errors import CorruptLake
-from shelduck.model.files.data_file import DataFile, NewDeleteFile
-from shelduck.model.files.layout import ROW_ID_COLUMN, SNAPSHOT_COLUMN, SNAPSHOT_FIELD
+from shelduck.model.files.data_file import (
+    ROW_ID_COLUMN,
+    SNAPSHOT_COLUMN,
+    SNAPSHOT_FIELD,
+    DataFile,
+    NewDeleteFile,
+)
 from shelduck.model.files.place import Place
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.scan.deaths import plain_deletes

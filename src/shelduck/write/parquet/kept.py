@@ -23,8 +23,7 @@ from shelduck.engine.files.storage import Listed, delete_files
 from shelduck.engine.rows.assign import telling_failures
 from shelduck.engine.session import arrow_frame, is_local, local_size
 from shelduck.engine.stores.homes import spark_options, spark_path
-from shelduck.model.files.data_file import DataFile, InlinedRows
-from shelduck.model.files.layout import ROW_ID_COLUMN
+from shelduck.model.files.data_file import ROW_ID_COLUMN, DataFile, InlinedRows
 from shelduck.model.files.place import key_of, place_below
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked

@@ -32,7 +32,7 @@ from shelduck.engine.rows.unheld import (
 )
 from shelduck.errors import Unsupported
 from shelduck.model.files.data_file import NewDataFile
-from shelduck.model.files.partition_values import value_text
+from shelduck.model.files.fitted import value_text
 from shelduck.model.files.place import place_below, same_file
 from shelduck.model.tables.partition import (
     BUCKET,

@@ -10,12 +10,10 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import engine_for
 from shelduck.errors import Unsupported
-from shelduck.model.files.data_file import NewDataFile
-from shelduck.model.files.layout import ROW_ID_COLUMN, SNAPSHOT_COLUMN
+from shelduck.model.files.data_file import ROW_ID_COLUMN, SNAPSHOT_COLUMN, NewDataFile
 from shelduck.model.shadows.copied import CopiedFile
 from shelduck.model.tables.schema import FieldId
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import is_shadow
+from shelduck.model.tables.table_version import TableVersion, is_shadow
 from shelduck.model.text.names import backticked
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.write.parquet.clustering import clustering_of

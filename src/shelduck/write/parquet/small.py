@@ -19,8 +19,8 @@ from shelduck.engine.files.footers import read_columns
 from shelduck.engine.rows.assign import telling_failures
 from shelduck.engine.rows.unheld import require_held
 from shelduck.engine.session import is_local, local_size
-from shelduck.model.files.inlined_batch import InlinedBatch
-from shelduck.model.files.layout import ROW_ID_COLUMN
+from shelduck.model.files.data_file import ROW_ID_COLUMN
+from shelduck.model.files.fitted import InlinedBatch
 from shelduck.model.tables.held import is_moment, may_be_unheld
 from shelduck.model.tables.schema import Field, Kind, Schema
 from shelduck.model.tables.table_version import TableVersion

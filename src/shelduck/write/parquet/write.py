@@ -35,13 +35,11 @@ from shelduck.metrics import (
     record,
     timed,
 )
-from shelduck.model.files.data_file import NewDataFile
-from shelduck.model.files.layout import ROW_ID_COLUMN, Layout
+from shelduck.model.files.data_file import ROW_ID_COLUMN, Layout, NewDataFile
 from shelduck.model.files.place import place_below
 from shelduck.model.shadows.copied import CopiedFile
 from shelduck.model.tables.schema import Field, FieldId, Schema
-from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.writable import is_shadow, why_not_written
+from shelduck.model.tables.table_version import TableVersion, is_shadow, why_not_written
 from shelduck.model.text.names import write_directory
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.write.parquet.clustering import Clustering, clustering_of

@@ -26,9 +26,8 @@ from shelduck.model.types.data_types import Member
 from shelduck.read.scan.matching import Where
 from shelduck.read.table_rows import TableRows
 from shelduck.text.query.expressions import skip_expression
-from shelduck.text.query.read_query import begins_query, read_query, skip_query
 from shelduck.text.query.relations import Found
-from shelduck.text.query.rewriting import Rewriting, Span
+from shelduck.text.query.rewriting import Rewriting, Span, begins_query, read_query, skip_query
 from shelduck.text.query.value_rows import (
     DefaultCell,
     is_values,

@@ -14,7 +14,7 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
 from shelduck.read.scan.images import CAME, nothing, rows_of, with_action
 from shelduck.text.query.expressions import ends_operand
-from shelduck.text.query.read_query import read_query
+from shelduck.text.query.rewriting import read_query
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import Token, TokenKind
 from shelduck.text.tokens.parts import Query, Statement

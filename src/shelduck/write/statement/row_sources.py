@@ -17,9 +17,8 @@ from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked, quote_name
 from shelduck.text.query.expressions import expression_of, skip_expression, take_alias
-from shelduck.text.query.read_query import begins_query
 from shelduck.text.query.relations import JOINS, Found
-from shelduck.text.query.rewriting import Rewriting, Span
+from shelduck.text.query.rewriting import Rewriting, Span, begins_query
 from shelduck.text.query.travel import read_time
 from shelduck.text.query.value_rows import as_time
 from shelduck.text.tokens.arguments import literal_text, text_of

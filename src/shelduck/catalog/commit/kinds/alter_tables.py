@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from shelduck.catalog.commit.adoptions import refuse_other_numbers
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.kept_places import ASK_PLACES, keep_places
-from shelduck.catalog.commit.opening import ASK_PINS
+from shelduck.catalog.commit.opening import ASK_PINS, TableWork, Work
 from shelduck.catalog.commit.rows import inlined_tables
 from shelduck.catalog.commit.rows.delete_file_rows import require_as_seen
 from shelduck.catalog.commit.rows.described import (
@@ -22,7 +22,6 @@ from shelduck.catalog.commit.rows.described import (
 )
 from shelduck.catalog.commit.rows.file_rows import log_compaction
 from shelduck.catalog.commit.rows.table_stats import ASK_TOTALS, add_column_stats
-from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.catalog.read.inlined_rows import AT_ONCE
 from shelduck.catalog.read.queries import IDS, OF_TABLE, chunks, live
 from shelduck.ducklake import tables

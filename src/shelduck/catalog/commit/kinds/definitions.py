@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
-from shelduck.catalog.commit.work import Work
+from shelduck.catalog.commit.opening import Work
 from shelduck.catalog.read.queries import live
 from shelduck.ducklake import tables
 from shelduck.ducklake.definition_rows import column_comment_rows, macro_rows, schema_row, view_rows

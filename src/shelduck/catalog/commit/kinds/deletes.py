@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
+from shelduck.catalog.commit.opening import TableWork, Work
 from shelduck.catalog.commit.rows import delete_file_rows
 from shelduck.catalog.commit.rows.inlined_tables import end_inlined_rows, write_inlined_deletes
-from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.model.changes.change import DeleteRows, Entry, FileDeletes, Verb, is_look
 from shelduck.model.changes.conflict import describe
 from shelduck.model.tables.schema import TableId

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
+from shelduck.catalog.commit.opening import Work
 from shelduck.catalog.commit.rows.delete_file_rows import (
     forget_merged,
     insert_delete_files,
@@ -15,7 +16,6 @@ from shelduck.catalog.commit.rows.file_rows import (
     require_dead_rows,
     require_flushed_rows,
 )
-from shelduck.catalog.commit.work import Work
 from shelduck.catalog.read.queries import OF_TABLE, total
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import BIGINT

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.kept_places import keep_places
-from shelduck.catalog.commit.opening import ASK_PINS
+from shelduck.catalog.commit.opening import ASK_PINS, TableWork, Work
 from shelduck.catalog.commit.rows.described import (
     begin_columns,
     begin_tags,
@@ -16,7 +16,6 @@ from shelduck.catalog.commit.rows.described import (
     set_keys,
 )
 from shelduck.catalog.commit.rows.inlined_tables import add_inlined_table
-from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.catalog.read.queries import live
 from shelduck.ducklake import tables
 from shelduck.errors import Conflict

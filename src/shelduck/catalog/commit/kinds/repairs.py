@@ -9,8 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
+from shelduck.catalog.commit.opening import Work
 from shelduck.catalog.commit.rows.table_stats import widen_column_stats
-from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.known import misnamed_tables, renaming
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import BIGINT

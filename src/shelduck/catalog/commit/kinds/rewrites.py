@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
+from shelduck.catalog.commit.opening import TableWork, Work
 from shelduck.catalog.commit.rows import delete_file_rows
 from shelduck.catalog.commit.rows.file_rows import (
     insert_moved_files,
@@ -16,7 +17,6 @@ from shelduck.catalog.commit.rows.file_rows import (
     require_same_rows,
 )
 from shelduck.catalog.commit.schedule import GoneFile, schedule
-from shelduck.catalog.commit.work import TableWork, Work
 from shelduck.catalog.read.queries import IDS, chunks, live
 from shelduck.catalog.read.together import OF_TABLES, Questions
 from shelduck.catalog.read.views_and_macros import resolve

@@ -17,8 +17,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
+from shelduck.catalog.commit.opening import Work
 from shelduck.catalog.commit.rows.described import reserve_columns
-from shelduck.catalog.commit.work import Work
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read.queries import chunks, live, visible
 from shelduck.catalog.read.twins import NO_TRIGGERS, branches_at, keeps_rows, why_not_shared

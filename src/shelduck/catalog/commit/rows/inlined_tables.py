@@ -14,7 +14,7 @@ from sqlalchemy.schema import CreateTable
 
 from shelduck.catalog.commit.draft import Draft
 from shelduck.catalog.commit.kept_places import LIMIT, name_to_set
-from shelduck.catalog.commit.work import TableWork
+from shelduck.catalog.commit.opening import TableWork
 from shelduck.catalog.databases.dialect import Dialect, Stored
 from shelduck.catalog.databases.known import DIALECTS, dialect_of
 from shelduck.catalog.read import queries
@@ -27,7 +27,7 @@ from shelduck.ducklake.descriptions import begin_under, rows_at, schema_of
 from shelduck.ducklake.format import Format
 from shelduck.errors import Conflict, InvalidRequest, Unsupported
 from shelduck.model.changes.change import Entry, Verb
-from shelduck.model.files.inlined_batch import InlinedBatch
+from shelduck.model.files.fitted import InlinedBatch
 from shelduck.model.tables.options import OptionSetting, Scope
 from shelduck.model.tables.schema import FieldChange, Schema, TableId
 from shelduck.model.text.names import double_quoted

@@ -11,8 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
+from shelduck.catalog.commit.opening import TableWork
 from shelduck.catalog.commit.rows.file_rows import kept_stats
-from shelduck.catalog.commit.work import TableWork
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.queries import OF_TABLE, live
 from shelduck.catalog.read.together import OF_TABLES, Questions
@@ -21,7 +21,7 @@ from shelduck.ducklake.checked import BIGINT, sum_of
 from shelduck.ducklake.format import Format
 from shelduck.errors import InvalidRequest
 from shelduck.model.files.data_file import ColumnStats, NewDataFile
-from shelduck.model.files.inlined_batch import InlinedBatch, batch_stats
+from shelduck.model.files.fitted import InlinedBatch, batch_stats
 from shelduck.model.tables.schema import Field, FieldId, Kind, TableId
 from shelduck.model.types.bounds import bound, bound_text, exactness, widen
 from shelduck.model.types.data_types import FLOATS, Leaf, ducklake_type

@@ -20,10 +20,11 @@ from shelduck.model.files.data_file import (
     ColumnStats,
     DataFile,
     DeleteFile,
+    Layout,
     MappedName,
     NameMapping,
+    text_digest,
 )
-from shelduck.model.files.layout import Layout, text_digest
 from shelduck.model.files.place import SealedPath
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion, is_later

@@ -17,8 +17,8 @@ from shelduck.catalog.read.queries import COUNT, live, total, visible
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null, sum_of, unchecked
-from shelduck.model.files.layout import Layout
-from shelduck.model.files.partition_values import Values, partition_values
+from shelduck.model.files.data_file import Layout
+from shelduck.model.files.fitted import Values, partition_values
 from shelduck.model.tables.table_version import TableVersion
 
 _file = tables.data_file.c

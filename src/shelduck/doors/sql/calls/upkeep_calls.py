@@ -9,9 +9,9 @@ from typing import Any
 from shelduck.doors.sql.call_arguments import Moment, Numbers, Share, Span, by_name, text
 from shelduck.doors.sql.call_arguments import table_name as named_table
 from shelduck.errors import InvalidRequest
-from shelduck.lake.leases import Turns
 from shelduck.lake.operation import Answer, Runner
 from shelduck.lake.results import Committed, Compacted, PlainRows, Result, TableName, Unchanged
+from shelduck.lake.state import Turns
 from shelduck.lake.unit import refuse_in_transaction
 from shelduck.objects.catalog_verbs import CatalogVerbs
 from shelduck.objects.table import Table
