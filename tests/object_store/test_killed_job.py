@@ -12,7 +12,7 @@ from tests.support.s3 import BUCKET
 
 pytestmark = [pytest.mark.s3, pytest.mark.slow]
 
-WRITTEN = "shelduck.write.parquet.rewrite.write_together"
+WRITTEN = "shelduck.write.parquet.write.write_together"
 FILES = 12
 BEFORE = [(n, str(n)) for n in range(FILES * 10)]
 AFTER = [(n, n) for n in range(FILES * 10)]

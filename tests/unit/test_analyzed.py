@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from shelduck.model.tables.analyzed import ANALYZED, AnalyzedColumn, analyzed_columns, with_analyzed
+from shelduck.model.tables.properties import (
+    ANALYZED,
+    AnalyzedColumn,
+    analyzed_columns,
+    with_analyzed,
+)
 from shelduck.model.tables.schema import Field, FieldId, Schema
 from shelduck.model.types.data_types import Primitive
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 import shelduck
-from shelduck.catalog.read.overview.column_history import ColumnState
+from shelduck.catalog.read.overview.lake_tables import ColumnState
 from shelduck.web.history.lanes import (
     Family,
     changed_at,

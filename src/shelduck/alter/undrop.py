@@ -26,7 +26,7 @@ from shelduck.model.tables.schema import Field, FieldId, Path, SnapshotId, in_pl
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.read.table_rows import TableRows, table_rows
-from shelduck.write.parquet.rewrite import file_ids
+from shelduck.write.parquet.write import file_ids
 
 
 @dataclass(frozen=True, slots=True)

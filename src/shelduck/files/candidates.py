@@ -17,7 +17,7 @@ from shelduck.read.listed_files import PART
 from shelduck.read.scan.matching import Where
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.read.table_rows import TableRows, some_rows
-from shelduck.write.parquet.rewrite import file_ids
+from shelduck.write.parquet.write import file_ids
 
 # So many files are looked at first if few are wanted; then as many again, and so on.
 _PAGE = 1_000

@@ -41,14 +41,14 @@ from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.read.table_rows import TableRows, table_rows
 from shelduck.write.parquet.partition_keys import directory_beside, place_files
-from shelduck.write.parquet.rewrite import (
+from shelduck.write.parquet.write import (
+    PLACE,
     at_once,
     write_arranged,
     write_copied,
     write_together,
     writes_several,
 )
-from shelduck.write.parquet.write import PLACE
 
 Report = Callable[[Bin], None]
 WriteBins = Callable[[SparkSession, TableRows, Sequence[Bin]], list[tuple[NewDataFile, ...]]]

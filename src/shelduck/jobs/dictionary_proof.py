@@ -22,7 +22,7 @@ from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.preflight import MOST_TOLD, ColumnProof, Preflight, bounds_of
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.files.data_file import InlinedRows, NameMapping
-from shelduck.model.files.trusted_statistics import is_own
+from shelduck.model.files.resolve import is_own
 from shelduck.model.shadows.shadows import Shadow, of_dictionaries
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion, shadow_name

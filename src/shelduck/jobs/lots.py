@@ -35,7 +35,7 @@ from shelduck.model.files.data_file import DataFile
 from shelduck.model.shadows.shadows import Shadow
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.write.parquet.rewrite import at_once, writes_several
+from shelduck.write.parquet.write import at_once, writes_several
 from shelduck.write.progress import bin_progress
 
 # Bins per concurrent task in one commit, a Spark job: what a crash may lose. Small ones are more.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from shelduck.catalog.read.overview.column_history import ShapeVersions
+from shelduck.catalog.read.overview.lake_tables import ShapeVersions
 from shelduck.catalog.running.job_rows import LightChange, jobs, light_changes, open_job
 from shelduck.engine.bridge import engine_for
 from shelduck.engine.session import DataFrame, answer

@@ -16,7 +16,7 @@ from shelduck.lake.evolution.alter_plan import AlterPlan, AlterStep
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.files.compaction import ColumnVersion
 from shelduck.model.files.data_file import InlinedHistory
-from shelduck.model.files.trusted_statistics import is_own
+from shelduck.model.files.resolve import is_own
 from shelduck.model.shadows.proof import (
     FileBounds,
     Fitting,

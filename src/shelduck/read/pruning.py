@@ -14,8 +14,8 @@ from shelduck.catalog.read.metadata_rows import null_counts, table_bounds
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_file import ColumnStats, DataFile, live_rows
 from shelduck.model.files.predicate import And, Or, Predicate, Unknown
-from shelduck.model.tables.analyzed import analyzed_columns
 from shelduck.model.tables.partition import parse_transform
+from shelduck.model.tables.properties import analyzed_columns
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.bounds import Comparable, bound

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -23,7 +23,7 @@ from starlette.responses import HTMLResponse
 from shelduck.catalog.read import read
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.read.views_and_macros import views
-from shelduck.errors import InvalidRequest, NotFound
+from shelduck.errors import InvalidRequest, NotFound, ShelduckError
 from shelduck.lake.state import LakeState
 from shelduck.model.changes.job import Job
 from shelduck.model.tables.table_version import Snapshot, TableVersion
@@ -31,6 +31,7 @@ from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.intervals import whole_number
 from shelduck.web.guard import Guard
 
+T = TypeVar("T")
 HERE = Path(__file__).parent
 ASSETS = HERE / "assets"
 _KEPT = 500
@@ -40,6 +41,14 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 _STEPS = ((60, "second"), (60, "minute"), (24, "hour"), (30, "day"), (12, "month"), (0, "year"))
 _LEAST = 2.0
 """The height of a bar that is not zero, in percent, so that it can be seen."""
+
+
+def attempted(act: Callable[[], T]) -> tuple[T | None, str]:
+    """Return what ``act`` returns, or why it cannot, for a page that shows either."""
+    try:
+        return act(), ""
+    except ShelduckError as error:
+        return None, str(error)
 
 
 class Pace:

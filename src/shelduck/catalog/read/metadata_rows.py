@@ -291,17 +291,8 @@ def column_stats_rows(connection: sa.Connection, table: TableVersion) -> list[tu
     None if they are not certain. Two statements, and those of `inlined_rows`.
     """
     s = tables.file_column_stats.c
-    sums = (
-        sa.select(
-            s.column_id,
-            sa.func.count(),
-            *map(sum_of, (s.column_size_bytes, s.value_count, s.null_count)),
-        )
-        .join_from(_file, tables.file_column_stats, _file.c.data_file_id == s.data_file_id)
-        .where(_file.c.table_id == table.id, visible(_file, table.snapshot.id))
-        .where(s.table_id == table.id)
-        .group_by(s.column_id)
-    )
+    totals = map(sum_of, (s.column_size_bytes, s.value_count, s.null_count))
+    sums = _by_column(table, sa.func.count(), *totals)
     counts = {row[0]: tuple(row[1:]) for row in connection.execute(sums)}
     kept = _inlined_stats(connection, table)
     bounds = table_bounds(connection, table)
@@ -338,15 +329,20 @@ def null_counts(
     """
     s = tables.file_column_stats.c
     files, known = sa.func.count(), sa.func.count(s.null_count)
-    query = (
-        sa.select(s.column_id, sum_of(s.null_count))
+    query = _by_column(table, sum_of(s.null_count)).where(s.column_id.in_(columns))
+    return {row[0]: row[1] for row in connection.execute(query.having(files == known))}
+
+
+def _by_column(table: TableVersion, *numbers: sa.ColumnElement[Any]) -> sa.Select[Any]:
+    """Return numbers of the statistics of a table's files by column."""
+    s = tables.file_column_stats.c
+    return (
+        sa.select(s.column_id, *numbers)
         .join_from(_file, tables.file_column_stats, _file.c.data_file_id == s.data_file_id)
         .where(_file.c.table_id == table.id, visible(_file, table.snapshot.id))
-        .where(s.table_id == table.id, s.column_id.in_(columns))
+        .where(s.table_id == table.id)
         .group_by(s.column_id)
-        .having(files == known)
     )
-    return {row[0]: row[1] for row in connection.execute(query)}
 
 
 def _inlined_stats(connection: sa.Connection, table: TableVersion) -> dict[int, tuple[int, int]]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from shelduck.model.files.data_file import ROW_ID_FIELD, SNAPSHOT_FIELD, DataFile, PhysicalField
-from shelduck.model.files.trusted_statistics import is_own
+from shelduck.model.files.resolve import is_own
 from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
 

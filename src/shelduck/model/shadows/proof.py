@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from shelduck.model.changes.retype import conversion_verdict
-from shelduck.model.files.trusted_statistics import needs_own_bounds
+from shelduck.model.files.resolve import needs_own_bounds
 from shelduck.model.types.data_types import (
     FLOATS,
     SIGNED,

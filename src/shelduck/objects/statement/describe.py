@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from shelduck.engine.types import field_type
 from shelduck.errors import NewerFormat, Unsupported
-from shelduck.model.tables.analyzed import AnalyzedColumn, analyzed_columns
 from shelduck.model.tables.column_storage import storage_of
 from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.constraints import constraints_of, shown_checks
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.partition import named_keys, parse_sort_key
-from shelduck.model.tables.properties import shown_properties
+from shelduck.model.tables.properties import AnalyzedColumn, analyzed_columns, shown_properties
 from shelduck.model.tables.schema import Field, Path, Schema, path_text
 from shelduck.model.tables.table_version import PartitionColumn, TableVersion
 from shelduck.model.tables.view import ViewVersion

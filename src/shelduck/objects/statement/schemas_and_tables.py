@@ -19,13 +19,14 @@ from shelduck.lake.results import Result, TableName, Unchanged
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out
 from shelduck.model.changes.change import alteration
-from shelduck.model.tables.analyzed import AnalyzedColumn, with_analyzed
 from shelduck.model.tables.keys import folds
 from shelduck.model.tables.properties import (
+    AnalyzedColumn,
     SetProperties,
     apply_properties,
     copied_properties,
     refuse_doris,
+    with_analyzed,
 )
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.twin import ShareFiles

@@ -24,8 +24,7 @@ from shelduck.model.files.predicate import (
     StartsWith,
 )
 from shelduck.model.files.readable import How
-from shelduck.model.files.resolve import Node
-from shelduck.model.files.trusted_statistics import is_trusted
+from shelduck.model.files.resolve import Node, is_trusted
 from shelduck.model.tables.schema import Kind, Path
 from shelduck.model.types.bounds import Comparable, bound
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf

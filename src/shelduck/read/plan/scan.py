@@ -8,8 +8,7 @@ from typing import Any
 
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, ShelduckError
 from shelduck.model.files.data_file import DataFile, NameMapping
-from shelduck.model.files.resolve import Node, refuse_unreadable, resolve
-from shelduck.model.files.trusted_statistics import untrusted_columns
+from shelduck.model.files.resolve import Node, refuse_unreadable, resolve, untrusted_columns
 from shelduck.model.tables.partition import IDENTITY
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from shelduck.catalog.read.overview.column_history import ColumnState
+from shelduck.catalog.read.overview.lake_tables import ColumnState
 
 
 class Family(Enum):

@@ -22,14 +22,13 @@ from shelduck.catalog.read.overview.table_files import (
     sizes,
 )
 from shelduck.catalog.read.read import Connection
-from shelduck.errors import ShelduckError
 from shelduck.files.candidates import LOOKED_UP, outlook
 from shelduck.model.files.data_file import ColumnStats
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion, why_not_written
 from shelduck.model.types.bounds import bound
 from shelduck.text.ddl.sorting import sort_key
-from shelduck.web.site import Site, bars
+from shelduck.web.site import Site, attempted, bars
 
 _KB, _MB, _GB = 10**3, 10**6, 10**9
 EDGES = (
@@ -57,12 +56,8 @@ def show(site: Site, request: Request) -> Response:
         in_catalog = _kept_partitions(connection, table) if kept.rows else []
         overlapping = _overlap(connection, table)
     total = SizeSums(*(sum(getattr(s, n) for s in sized) for n in ("files", "rows", "bytes")))
-    compaction, why = None, ""
     reads = "plan" in request.query_params
-    try:
-        compaction = outlook(site.state, table, reads_footers=reads)
-    except ShelduckError as error:
-        why = str(error)
+    compaction, why = attempted(lambda: outlook(site.state, table, reads_footers=reads))
     return site.render(
         request,
         "files.html",

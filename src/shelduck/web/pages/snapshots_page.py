@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shelduck.catalog.read import read
-from shelduck.catalog.read.overview.column_history import column_history, tables_with_other_columns
 from shelduck.catalog.read.overview.commits import (
     ENTRY_KINDS,
     FileChanges,
@@ -19,7 +18,11 @@ from shelduck.catalog.read.overview.commits import (
     names_of_tables,
     row_changes,
 )
-from shelduck.catalog.read.overview.lake_tables import named_tables
+from shelduck.catalog.read.overview.lake_tables import (
+    column_history,
+    named_tables,
+    tables_with_other_columns,
+)
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.running.job_rows import followed_by
 from shelduck.errors import InvalidRequest

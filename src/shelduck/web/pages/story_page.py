@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from shelduck.catalog.read.overview.column_history import (
+from shelduck.catalog.read.overview.lake_tables import (
     ColumnState,
     column_history,
     names_of,

@@ -21,7 +21,7 @@ from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.results import TableName, table_name
 from shelduck.lake.unit import UnitOfWork
-from shelduck.model.changes.modify import RewriteOlderFiles
+from shelduck.model.changes.modify import RewriteOlderFiles, TableChange
 from shelduck.model.files.data_file import ROW_ID_FIELD, SNAPSHOT_FIELD, NameMapping, PhysicalField
 from shelduck.model.files.place import split_address
 from shelduck.model.files.resolve import Node, resolve
@@ -35,7 +35,7 @@ from shelduck.objects.statement.describe import create_statement, sections
 from shelduck.objects.statement.show import view_text
 from shelduck.rollups.following import base_of
 from shelduck.rollups.rollup_tables import rollups_of
-from shelduck.web.site import Site, asked_number, parts
+from shelduck.web.site import Site, asked_number, attempted, parts
 
 LISTED = 50
 LONGEST = 200
@@ -78,14 +78,8 @@ def show_view(site: Site, request: Request) -> Response:
 def show_plan(site: Site, request: Request) -> Response:
     """Return the form, and the plan of what was typed."""
     text = request.query_params.get("sql", "").strip()
-    plan, why = None, ""
-    if text:
-        try:
-            plan = plan_of(site, text)
-        except ShelduckError as error:
-            why = str(error)
-    else:
-        text = _beginning(site, asked_number(request, "table"))
+    plan, why = attempted(lambda: plan_of(site, text) if text else None)
+    text = text or _beginning(site, asked_number(request, "table"))
     return site.render(request, "plan.html", text=text, plan=plan, why=why)
 
 
@@ -105,7 +99,7 @@ def plan_of(site: Site, text: str) -> AlterPlan:
             " planned; write ALTER TABLE t ADD COLUMN c INT, or the like"
         )
     name = table_name(found[0].name.parts, site.state.current.schema)
-    return CatalogVerbs(site.state, None).table(str(name)).plan_alter(*found[0].changes)
+    return _plan(site, name, *found[0].changes)
 
 
 def show_rows(site: Site, request: Request) -> Response:
@@ -154,11 +148,7 @@ def show_moult(site: Site, request: Request) -> Response:
         kept = kept_rows(connection, [number]).get(number, RowsInCatalog())
     found = coats(groups, table, mappings)
     older = [c for c in found if not c.is_current]
-    plan, why = None, ""
-    try:
-        plan = _plan(site, TableName.of(table))
-    except ShelduckError as error:
-        why = str(error)
+    plan, why = attempted(lambda: _plan(site, TableName.of(table), RewriteOlderFiles()))
     return site.render(
         request,
         "moult.html",
@@ -173,8 +163,8 @@ def show_moult(site: Site, request: Request) -> Response:
     )
 
 
-def _plan(site: Site, name: TableName) -> AlterPlan:
-    return CatalogVerbs(site.state, None).table(str(name)).plan_alter(RewriteOlderFiles())
+def _plan(site: Site, name: TableName, *changes: TableChange) -> AlterPlan:
+    return CatalogVerbs(site.state, None).table(str(name)).plan_alter(*changes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Rows into new data files of a table, with their statistics, ready for a commit."""
+"""Rows into new data files of a table, with their statistics, ready for a commit.
+
+Rows of several files are written into one with their row ids and snapshots.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from py4j.protocol import Py4JError
-from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameWriter, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql.types import StructType
 
 from shelduck import clock
@@ -35,15 +40,22 @@ from shelduck.metrics import (
     record,
     timed,
 )
-from shelduck.model.files.data_file import ROW_ID_COLUMN, Layout, NewDataFile
+from shelduck.model.files.data_file import ROW_ID_COLUMN, SNAPSHOT_COLUMN, Layout, NewDataFile
 from shelduck.model.files.place import place_below
 from shelduck.model.shadows.copied import CopiedFile
 from shelduck.model.tables.schema import Field, FieldId, Schema
 from shelduck.model.tables.table_version import TableVersion, is_shadow, why_not_written
-from shelduck.model.text.names import write_directory
+from shelduck.model.text.names import backticked, write_directory
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.write.parquet.clustering import Clustering, clustering_of
-from shelduck.write.parquet.kept import MARKS, Origins, has_row_ids, is_origins, taken_origins
+from shelduck.write.parquet.kept import (
+    MARKS,
+    Origins,
+    has_row_ids,
+    is_origins,
+    taken_origins,
+    versions,
+)
 from shelduck.write.parquet.partition_keys import place_files
 from shelduck.write.parquet.plain_write import (
     codec_failure,
@@ -358,3 +370,100 @@ def fresh_name(table: TableVersion) -> str:
     """Return a new, unused name of a directory for one write to a table."""
     random = int.from_bytes(os.urandom(4), "big")
     return write_directory(table.uuid, int(clock.now().timestamp() * 1000), random)
+
+
+_MOST_AT_ONCE = 16
+
+
+def write_together(
+    spark: SparkSession, parts: Sequence[DataFrame], table: TableVersion, *, snapshots: bool
+) -> list[tuple[NewDataFile, ...]]:
+    """Write the rows of each part into one file, by one task of one job; return the files of each.
+
+    ``parts`` are rows of `shelduck.read.scan.scan_frames.read_rows` with the origin ROW_ID, and
+    SNAPSHOT_ID if ``snapshots`` are kept. They are sorted by the table's sort order; without one,
+    they stay in the order in which they are read. A part without rows has no file.
+    """
+    columns = [F.col(backticked(f.name)) for f in table.columns]
+    kept = {ROW_ID_COLUMN: Origin.ROW_ID}
+    if snapshots:
+        kept[SNAPSHOT_COLUMN] = Origin.SNAPSHOT_ID
+    columns += [F.col(origin).alias(name) for name, origin in kept.items()]
+    order = _order(table)
+    alone = [rows.select(*columns).coalesce(1) for rows in parts]
+    alone = [rows.sortWithinPartitions(*order) for rows in alone] if order else alone
+    how = Writing(lineage=tuple(kept), arranges=False, moved=_moved(table))
+    return _written(spark, alone, table, how)
+
+
+def write_copied(
+    spark: SparkSession,
+    parts: Sequence[DataFrame],
+    table: TableVersion,
+    copied: Sequence[CopiedFile],
+) -> list[tuple[NewDataFile, ...]]:
+    """Write the new columns of each part beside a copy of its file; return the file of each.
+
+    ``parts`` are the rows of one file each, with the origins `PLACE`, and the columns of ``table``.
+    The same columns of all files are renewed.
+    """
+    how = Writing(arranges=False, copied=tuple(copied), moved=_moved(table))
+    made = [F.col(backticked(f.name)) for f in table.columns if how.makes(f)]
+    alone = [rows.select(*made, *map(F.col, PLACE)).coalesce(1) for rows in parts]
+    return _written(spark, alone, table, how)
+
+
+def _written(
+    spark: SparkSession, alone: Sequence[DataFrame], table: TableVersion, how: Writing
+) -> list[tuple[NewDataFile, ...]]:
+    """Write rows of one partition each by one task each of one job; return the files of each."""
+    together = reduce(DataFrame.unionAll, alone)
+    if len(alone) > 1:
+        # If every part has one partition, Spark's union combines them into one partition, unless it
+        # does not know the partitions of some part. This part has none, and no task.
+        nothing = spark.range(0).select(
+            *[F.lit(None).cast(f.dataType).alias(f.name) for f in together.schema]
+        )
+        together = together.unionAll(nothing)
+    written = write_files(spark, together, table, how)
+    if len(alone) == 1:
+        return [written.files]
+    return [tuple(f for f in written.files if task_of(f.path) == n) for n in range(len(alone))]
+
+
+def writes_several(spark: SparkSession) -> bool:
+    """Return whether `write_together` accepts several parts: names of files must identify tasks."""
+    return engine_for(spark).numbers_files
+
+
+def write_arranged(spark: SparkSession, rows: DataFrame, table: TableVersion) -> WrittenFiles:
+    """Write rows like new rows: in files by the table's partitions, in its sort order.
+
+    ``rows`` are those of `shelduck.read.scan.scan_frames.read_rows` with the origin ROW_ID.
+    """
+    own = versions(rows, table, with_row_ids=True).coalesce(1)
+    how = Writing(lineage=(ROW_ID_COLUMN,), sorts=True, moved=_moved(table))
+    return write_files(spark, own, table, how)
+
+
+def at_once(spark: SparkSession) -> int:
+    """Return how many files may be written in parallel."""
+    return max(1, min(_MOST_AT_ONCE, engine_for(spark).parallelism))
+
+
+def file_ids(rows: DataFrame) -> set[int]:
+    """Return the ids of the data files from which rows with the origin FILE_ID come."""
+    return {row[0] for row in rows.select(F.col(Origin.FILE_ID)).distinct().collect()}
+
+
+def _moved(table: TableVersion) -> list[FieldId]:
+    """Return the columns whose values come from files: all but those that a job makes."""
+    return [f.id for f in table.columns if not is_shadow(f)]
+
+
+def _order(table: TableVersion) -> tuple[Column, ...]:
+    try:
+        return clustering_of(table).order
+    except Unsupported:
+        # A sort order is not binding; an order that only DuckDB can evaluate is left to DuckDB.
+        return ()

@@ -24,7 +24,7 @@ from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import is_broken, is_wrong, unchecked
 from shelduck.model.files.data_file import DeletesSeen, seen_id
-from shelduck.model.files.trusted_statistics import is_own
+from shelduck.model.files.resolve import is_own
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion, is_later
 
