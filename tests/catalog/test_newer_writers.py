@@ -14,7 +14,7 @@ from ducklakepy.types import Int32Type, Int64Type
 import shelduck
 from shelduck.catalog.read import read
 from shelduck.catalog.read.inlined_rows import inlined_rows
-from shelduck.engine.values import default_sql
+from shelduck.engine.types import default_sql
 from shelduck.model.files.fitted import fitted_values
 from tests.support.lake import Lake
 from tests.support.oracle import DuckDBOracle

@@ -5,15 +5,18 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from shelduck.ducklake import tables
-from shelduck.ducklake.definition_rows import bodies_of, definition_of, macro_rows, view_rows
 from shelduck.ducklake.descriptions import (
+    bodies_of,
     comment_rows,
+    definition_of,
     description_of,
+    macro_rows,
     partition_rows,
     rows_of,
     schema_of,
     sort_rows,
     tag_rows,
+    view_rows,
 )
 from shelduck.model.tables.schema import FieldId, SchemaId, SnapshotId, flattened, new_schema
 from shelduck.model.tables.table_version import PartitionColumn, SchemaInfo

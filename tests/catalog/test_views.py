@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shelduck.catalog.read.views_and_macros import view, view_names
-from shelduck.ducklake.definition_rows import column_names, column_names_text
+from shelduck.ducklake.descriptions import column_names, column_names_text
 from shelduck.errors import AlreadyExists, Conflict, CorruptLake, InvalidRequest
 from shelduck.model.changes.change import (
     CreateView,

@@ -17,7 +17,7 @@ from shelduck.errors import CatalogUnavailable
 from shelduck.lake import state as jobs_leases
 from shelduck.lake import state as leases
 from shelduck.lake import unit
-from shelduck.lake.done import Done
+from shelduck.lake.results import Done
 from shelduck.lake.state import LakeState, Leases, Writer
 from shelduck.model.changes.change import AlterTable, CommitInfo, DeleteRows
 from shelduck.model.changes.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob

@@ -9,8 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck import change_type
 from shelduck.engine.rows.conversions import converted
-from shelduck.engine.types import spark_type
-from shelduck.engine.values import text_to_value
+from shelduck.engine.types import spark_type, text_to_value
 from shelduck.errors import ShelduckError
 from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.tables.schema import Default

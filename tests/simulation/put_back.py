@@ -15,13 +15,13 @@ from shelduck.catalog.commit import commit as committing
 from shelduck.catalog.commit.rows import table_stats
 from shelduck.catalog.running import job_rows, writers
 from shelduck.errors import OutcomeUnknown
-from shelduck.files import compact, lot_commits
+from shelduck.files import compact, verb
 from shelduck.jobs import worker
 from shelduck.jobs.convert import OlderValues
 from shelduck.jobs.renewal import Renewal
 from shelduck.lake import state as leases
 from shelduck.lake import unit
-from shelduck.lake.done import Done
+from shelduck.lake.results import Done
 from shelduck.lake.state import Writer
 from shelduck.model.changes.change import PostponedRewrites
 from shelduck.rollups import following
@@ -164,7 +164,7 @@ _GONE = "which is not there as it says|files are missing"
 
 BROKEN = {
     "unseen compaction": Fault(
-        "a compaction does not register", lambda: [(lot_commits, "Writer", _Unregistered)], _GONE
+        "a compaction does not register", lambda: [(verb, "Writer", _Unregistered)], _GONE
     ),
     "unseen workers": Fault(
         "remove_orphans takes files of jobs at work",

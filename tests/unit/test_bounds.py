@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from shelduck.model.types.bounds import bound, bound_text, widen
 from shelduck.model.types.data_types import ducklake_type
+from shelduck.model.types.literals import bound, bound_text, widen
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from decimal import Decimal as Number
 
 import pytest
 
-from shelduck.model.types.bounds import bound
 from shelduck.model.types.buckets import bucket_of, murmur3_32
 from shelduck.model.types.data_types import ducklake_type
+from shelduck.model.types.literals import bound
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ from shelduck.model.files.predicate import (
 )
 from shelduck.model.tables.schema import Kind
 from shelduck.model.text.names import write_directory
-from shelduck.model.types.bounds import bound_text
 from shelduck.model.types.data_types import ducklake_type
+from shelduck.model.types.literals import bound_text
 from shelduck.read.plan.prune import matching_files
 from shelduck.read.plan.scan import plan_scan
 from tests.support.scans import column, table

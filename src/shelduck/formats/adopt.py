@@ -13,9 +13,8 @@ from shelduck.engine.files.listing import find_parquet
 from shelduck.engine.session import SparkSession
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
 from shelduck.formats.report import raise_problems
-from shelduck.lake.done import Counts, Done
 from shelduck.lake.lookup import require_satisfied_in
-from shelduck.lake.results import Result
+from shelduck.lake.results import Counts, Done, Result
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.files.adoption import Adopted, match_file
 from shelduck.model.files.data_file import ColumnStats, Layout, NewDataFile
@@ -25,9 +24,8 @@ from shelduck.model.tables.constraints import CONSTRAINTS
 from shelduck.model.tables.rollup import refuse_rollup, rollup_names
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.types.bounds import Ends, bound, ends
 from shelduck.model.types.data_types import FLOATS
-from shelduck.model.types.literals import canonical_text
+from shelduck.model.types.literals import Ends, bound, canonical_text, ends
 from shelduck.rollups.following import refresh_by_id
 from shelduck.write.appending import Written, land
 from shelduck.write.progress import counted

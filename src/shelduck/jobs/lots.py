@@ -14,7 +14,7 @@ from shelduck.engine.named_errors import SparkError
 from shelduck.engine.session import AnalysisException
 from shelduck.errors import InvalidRequest
 from shelduck.files.compact import Report, RewrittenBin, Survey, write_bins
-from shelduck.files.lot_commits import land
+from shelduck.files.verb import land
 from shelduck.jobs.convert import (
     SMALL,
     OlderValues,

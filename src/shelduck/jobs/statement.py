@@ -13,7 +13,7 @@ from shelduck.engine.bridge import engine_for
 from shelduck.engine.session import DataFrame, answer
 from shelduck.errors import InvalidRequest
 from shelduck.jobs.jobs import SchemaChangeJob, alter_job, job_properties, submit_undo
-from shelduck.jobs.undo_plan import WayBack
+from shelduck.jobs.undo import WayBack
 from shelduck.jobs.widening import WideningVerbs
 from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import PlainRows, Result, Unchanged

@@ -9,7 +9,7 @@ from rich.filesize import decimal
 from shelduck.catalog.read import table_facts as read_upkeep
 from shelduck.errors import Conflict, NotFound, ShelduckError
 from shelduck.files.compact import survey
-from shelduck.files.lot_commits import rewrite
+from shelduck.files.verb import rewrite
 from shelduck.jobs.convert import renewal_of_columns
 from shelduck.lake.lookup import TableHandle
 from shelduck.lake.results import Committed, Compacted, Staged, TableName, Unchanged

@@ -44,9 +44,8 @@ from shelduck.jobs.renewal import renew
 from shelduck.jobs.shares import Helper, Shares, files_left
 from shelduck.keys.key_draft import meeting_keys
 from shelduck.keys.unique_keys import MeetingRows
-from shelduck.lake.done import Done, discard
 from shelduck.lake.evolution.plan import plan_alter
-from shelduck.lake.results import Committed, TableName, Unchanged
+from shelduck.lake.results import Committed, Done, TableName, Unchanged, discard
 from shelduck.lake.state import LakeState, is_gone, new_identity
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import AlterTable, DeleteRows, RewriteFiles, altered

@@ -18,8 +18,8 @@ from shelduck.model.tables.partition import parse_transform
 from shelduck.model.tables.properties import analyzed_columns
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.types.bounds import Comparable, bound
 from shelduck.model.types.buckets import has_same_buckets
+from shelduck.model.types.literals import Comparable, bound
 from shelduck.read.plan.answers import (
     WHERE,
     Measure,

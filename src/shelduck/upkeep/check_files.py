@@ -17,8 +17,8 @@ from shelduck.model.changes.problem import CorrectedStats, Problem
 from shelduck.model.files.data_file import ColumnStats, DataFile, Layout, PhysicalField
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.types.bounds import bound, widen
 from shelduck.model.types.data_types import Leaf
+from shelduck.model.types.literals import bound, widen
 from shelduck.write.progress import counted
 
 Bounds = Mapping[int, Mapping[int, ColumnStats]]

@@ -100,7 +100,7 @@ def test_a_compaction_stops_the_jobs_of_its_threads(lake, spark, monkeypatch):
         ]
 
     monkeypatch.setattr("shelduck.files.compact._write_arranged", slow)
-    monkeypatch.setattr("shelduck.files.lot_commits.write_bins", partial(write_bins, arranges=True))
+    monkeypatch.setattr("shelduck.files.verb.write_bins", partial(write_bins, arranges=True))
     with interrupted(spark):
         lake.table("t").compact(min_files=2)
 

@@ -17,7 +17,7 @@ from shelduck.catalog.upkeep import lake_counts
 from shelduck.cli import maintain_command as command
 from shelduck.cli.app import app
 from shelduck.doors import lake as api
-from shelduck.files import lot_commits
+from shelduck.files import verb
 from shelduck.upkeep import maintain
 from shelduck.upkeep.maintain import maintain_lake
 from tests.support.lakes import everything, newest, rows
@@ -176,7 +176,7 @@ def test_a_table_that_fails_does_not_stop_the_others(lake, caplog):
 
 
 def test_tables_that_another_process_maintains_are_left_to_it(lake, base, catalog, monkeypatch):
-    write, others = lot_commits.write_bins, []
+    write, others = verb.write_bins, []
 
     def meanwhile(*arguments, **more):
         if not others:
@@ -185,7 +185,7 @@ def test_tables_that_another_process_maintains_are_left_to_it(lake, base, catalo
                 others[0] = second.maintain()
         return write(*arguments, **more)
 
-    monkeypatch.setattr(lot_commits, "write_bins", meanwhile)
+    monkeypatch.setattr(verb, "write_bins", meanwhile)
 
     done = lake.maintain()
 

@@ -13,7 +13,7 @@ import pytest
 
 import shelduck
 from shelduck import Conflict, CorruptLake, InvalidRequest, NotFound
-from shelduck.files import lot_commits
+from shelduck.files import verb
 from tests.support.jobs import jobs_of
 from tests.support.lakes import newest, rows
 from tests.support.oracle import DuckDBOracle
@@ -122,14 +122,14 @@ def test_a_delete_of_others_meanwhile_leaves_only_its_own_bin_undone(lake, monke
     lake.sql("ALTER TABLE t SET PARTITIONED BY (v)")
     for n in (100, 120):
         lake.sql(f"INSERT INTO t SELECT id, 'p' FROM range({n}, {n + 20}, 1, 1)")
-    write = lot_commits.write_bins
+    write = verb.write_bins
 
     def raced(*arguments, **more):
         done = write(*arguments, **more)
         lake.sql("DELETE FROM t WHERE id BETWEEN 100 AND 119")
         return done
 
-    monkeypatch.setattr(lot_commits, "write_bins", raced)
+    monkeypatch.setattr(verb, "write_bins", raced)
     files = parquet(lake)
 
     done = lake.table("t").compact()
@@ -150,14 +150,14 @@ def test_a_delete_of_others_meanwhile_leaves_only_its_own_bin_undone(lake, monke
     ],
 )
 def test_appends_and_alters_of_others_do_not_disturb_compaction(lake, monkeypatch, statement):
-    write = lot_commits.write_bins
+    write = verb.write_bins
 
     def raced(*arguments, **more):
         done = write(*arguments, **more)
         lake.sql(statement)
         return done
 
-    monkeypatch.setattr(lot_commits, "write_bins", raced)
+    monkeypatch.setattr(verb, "write_bins", raced)
     done = lake.table("t").compact()
     monkeypatch.undo()
     assert (done.files, done.skipped) == (3, 0)
@@ -173,14 +173,14 @@ def test_bounds_of_a_column_that_another_retyped_meanwhile_are_not_trusted(lake,
     lake.sql("CREATE TABLE b (k FLOAT)")
     for _ in range(2):
         lake.sql("INSERT INTO b SELECT 1.1F FROM range(0, 20, 1, 1)")
-    write = lot_commits.write_bins
+    write = verb.write_bins
 
     def raced(*arguments, **more):
         done = write(*arguments, **more)
         lake.sql("ALTER TABLE b ALTER COLUMN k TYPE DOUBLE")
         return done
 
-    monkeypatch.setattr(lot_commits, "write_bins", raced)
+    monkeypatch.setattr(verb, "write_bins", raced)
     assert lake.table("b").compact().files == 2
     # As a double it is 1.100000023841858, which lies beyond the bound that says 1.1.
     assert found(lake, "SELECT count(*) FROM b WHERE k > 1.1D") == [(40,)]
@@ -192,7 +192,7 @@ def test_a_failed_write_leaves_nothing(lake, monkeypatch):
     def failing(*_arguments):
         raise InvalidRequest("no")
 
-    monkeypatch.setattr(lot_commits, "_commit", failing)
+    monkeypatch.setattr(verb, "_commit", failing)
     with pytest.raises(InvalidRequest, match="no"):
         lake.table("t").compact()
     assert everything(lake) == files
@@ -260,8 +260,8 @@ def test_snapshots_that_expire_meanwhile_do_not_disturb_compaction(lake, monkeyp
     for n in range(6):
         lake.sql(f"INSERT INTO t SELECT id, 'p{n // 2}' FROM range({n}, {n + 2}, 1, 1)")
     before = found(lake)
-    monkeypatch.setattr(lot_commits, "batches", lambda bins: [[one] for one in bins])
-    write = lot_commits.write_bins
+    monkeypatch.setattr(verb, "batches", lambda bins: [[one] for one in bins])
+    write = verb.write_bins
 
     def raced(*arguments, **more):
         done = write(*arguments, **more)
@@ -270,7 +270,7 @@ def test_snapshots_that_expire_meanwhile_do_not_disturb_compaction(lake, monkeyp
         lake.cleanup_old_files(cleanup_all=True)
         return done
 
-    monkeypatch.setattr(lot_commits, "write_bins", raced)
+    monkeypatch.setattr(verb, "write_bins", raced)
     done = lake.table("t").compact()
 
     assert (done.files, done.skipped, len(done.snapshots)) == (9, 0, 4)
@@ -281,7 +281,7 @@ def test_snapshots_that_expire_meanwhile_do_not_disturb_compaction(lake, monkeyp
 
 
 def test_a_table_that_is_dropped_and_forgotten_is_not_compacted(lake, monkeypatch):
-    write = lot_commits.write_bins
+    write = verb.write_bins
 
     def raced(*arguments, **more):
         done = write(*arguments, **more)
@@ -289,7 +289,7 @@ def test_a_table_that_is_dropped_and_forgotten_is_not_compacted(lake, monkeypatc
         lake.expire_snapshots(retain_last=1)
         return done
 
-    monkeypatch.setattr(lot_commits, "write_bins", raced)
+    monkeypatch.setattr(verb, "write_bins", raced)
     done = lake.table("t").compact()
 
     assert (done.files, done.skipped, done.snapshots) == (0, 3, ())

@@ -14,7 +14,7 @@ from shelduck.catalog.read.queries import about_schema, shown_or_broken, visible
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import BIGINT, RESTORE, TEXT, begin_of, or_null, two_rows
-from shelduck.ducklake.definition_rows import VIEW_TAGS, bodies_of, definition_of
+from shelduck.ducklake.descriptions import VIEW_TAGS, bodies_of, definition_of
 from shelduck.ducklake.format import format_of, schemas_of
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.place import is_absolute, joined, require_allowed, split_address

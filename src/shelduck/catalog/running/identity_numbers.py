@@ -14,8 +14,8 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.computed import identity_of
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.twin import counter_of
-from shelduck.model.types.bounds import bound
 from shelduck.model.types.data_types import Primitive
+from shelduck.model.types.literals import bound
 
 _c = own_tables.identity.c
 _stats = tables.table_column_stats.c

@@ -19,8 +19,7 @@ from shelduck.catalog.schema import own_tables
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import rules, tables
 from shelduck.ducklake.checked import RESTORE, BrokenValue, is_broken, row_text
-from shelduck.ducklake.definition_rows import column_names
-from shelduck.ducklake.descriptions import column_of, setting_of, sort_key_of
+from shelduck.ducklake.descriptions import column_names, column_of, setting_of, sort_key_of
 from shelduck.ducklake.format import format_of
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import parse_entries

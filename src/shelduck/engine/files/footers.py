@@ -36,9 +36,8 @@ from shelduck.errors import CorruptLake, ShelduckError, Unsupported
 from shelduck.model.files.data_file import ColumnStats
 from shelduck.model.files.place import SealedPath, key_of
 from shelduck.model.tables.schema import Field
-from shelduck.model.types.bounds import BOUND_BYTES, Ends, ends
 from shelduck.model.types.data_types import FLOATS, Decimal, Leaf
-from shelduck.model.types.literals import integer_range
+from shelduck.model.types.literals import BOUND_BYTES, Ends, ends, integer_range
 from shelduck.model.types.temporal import MICROSECONDS
 
 _IN_THREADS = 64

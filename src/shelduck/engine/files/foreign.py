@@ -29,8 +29,8 @@ from shelduck.model.files.data_file import (
     PhysicalField,
 )
 from shelduck.model.tables.schema import Field, Kind
-from shelduck.model.types.bounds import exactness
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal
+from shelduck.model.types.literals import exactness
 
 _ROOT = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*://[^/]*/")
 _SMALLEST = 12

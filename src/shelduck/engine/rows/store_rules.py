@@ -15,8 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import Sql
-from shelduck.engine.types import spark_type
-from shelduck.engine.values import literal, literal_text
+from shelduck.engine.types import literal, literal_text, spark_type
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.table_version import is_writable
 from shelduck.model.text.names import quote_text

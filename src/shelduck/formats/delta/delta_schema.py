@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shelduck.engine.values import default_sql
+from shelduck.engine.types import default_sql
 from shelduck.errors import CorruptLake, ShelduckError, Unsupported
 from shelduck.formats.delta.log import Metadata
 from shelduck.formats.report import column_of

@@ -16,9 +16,8 @@ from shelduck.errors import InvalidRequest
 from shelduck.formats.report import Loss, column_of, shown_parts
 from shelduck.model.files.data_file import ColumnStats, PhysicalField
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path
-from shelduck.model.types.bounds import Comparable, bound
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf, Primitive
-from shelduck.model.types.literals import blob_bytes, canonical_text
+from shelduck.model.types.literals import Comparable, blob_bytes, bound, canonical_text
 from shelduck.model.types.temporal import INFINITE_DATE
 
 FIRST_VERSION, LAST_VERSION = 2, 3

@@ -18,10 +18,18 @@ from shelduck.model.tables.partition import BUCKET, IDENTITY, Transform, parse_t
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import quote_name
-from shelduck.model.types.bounds import Ends, bound, ends
 from shelduck.model.types.buckets import bucket_of_text
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
-from shelduck.model.types.literals import as_float32, blob_bytes, canonical_text, fitted, float_text
+from shelduck.model.types.literals import (
+    Ends,
+    as_float32,
+    blob_bytes,
+    bound,
+    canonical_text,
+    ends,
+    fitted,
+    float_text,
+)
 from shelduck.model.types.temporal import MICROSECONDS, TIMESTAMP_NAMES, calendar_field, is_infinite
 
 

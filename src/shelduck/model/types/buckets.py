@@ -6,9 +6,8 @@ import re
 import struct
 from decimal import Decimal as Number
 
-from shelduck.model.types.bounds import Comparable, bound
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
-from shelduck.model.types.literals import as_float32, canonical_text, float_value
+from shelduck.model.types.literals import Comparable, as_float32, bound, canonical_text, float_value
 from shelduck.model.types.temporal import TIMESTAMP_NAMES
 
 _MASK = 0xFFFFFFFF

@@ -9,8 +9,7 @@ from functools import partial
 
 from shelduck.engine.named_errors import lacks_function, names_nothing
 from shelduck.engine.session import function_exists
-from shelduck.engine.types import spark_type
-from shelduck.engine.values import literal_text
+from shelduck.engine.types import literal_text, spark_type
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import PlainRows, Result, TableName, Unchanged, table_name

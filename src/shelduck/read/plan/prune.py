@@ -26,8 +26,8 @@ from shelduck.model.files.predicate import (
 from shelduck.model.files.readable import How
 from shelduck.model.files.resolve import Node, is_trusted
 from shelduck.model.tables.schema import Kind, Path
-from shelduck.model.types.bounds import Comparable, bound
 from shelduck.model.types.data_types import FLOATS, SIGNED, UNSIGNED, Decimal, Leaf
+from shelduck.model.types.literals import Comparable, bound
 from shelduck.model.types.temporal import DAY_MICROS, INFINITE_DATE, NANOSECONDS, ZONELESS
 from shelduck.read.plan.scan import ScanGroup
 

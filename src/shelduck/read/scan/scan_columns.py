@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.types import spark_type
-from shelduck.engine.values import literal, micros_to_ntz, text_to_value
+from shelduck.engine.types import literal, micros_to_ntz, spark_type, text_to_value
 from shelduck.model.files.readable import How
 from shelduck.model.text.names import backticked
 from shelduck.model.types.data_types import Leaf

@@ -27,8 +27,14 @@ from shelduck.engine.bridge import (
     select_named,
 )
 from shelduck.engine.session import local_columns, local_frame
-from shelduck.engine.types import same_type, spark_type
-from shelduck.engine.values import carrier, carrier_type, decoded, exists_default
+from shelduck.engine.types import (
+    carrier,
+    carrier_type,
+    decoded,
+    exists_default,
+    same_type,
+    spark_type,
+)
 from shelduck.errors import Unsupported
 from shelduck.metrics import BYTES_PLANNED, FILES_PLANNED, FILES_SKIPPED, is_wanted, record
 from shelduck.model.files.data_file import DataFile, InlinedRows, Layout

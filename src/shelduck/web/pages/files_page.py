@@ -26,7 +26,7 @@ from shelduck.files.candidates import LOOKED_UP, outlook
 from shelduck.model.files.data_file import ColumnStats
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion, why_not_written
-from shelduck.model.types.bounds import bound
+from shelduck.model.types.literals import bound
 from shelduck.text.ddl.sorting import sort_key
 from shelduck.web.site import Site, attempted, bars
 

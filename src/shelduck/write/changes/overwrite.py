@@ -9,7 +9,7 @@ from dataclasses import replace
 from shelduck.engine.rows.assign import assign
 from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.lake.done import Done, discard
+from shelduck.lake.results import Done, discard
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.computed import COMPUTED

@@ -45,9 +45,9 @@ from shelduck.model.tables.partition import (
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked, quote_name
-from shelduck.model.types.bounds import bound_text
 from shelduck.model.types.buckets import LONG_DIGITS, UNITS
 from shelduck.model.types.data_types import FLOATS, Decimal, Leaf
+from shelduck.model.types.literals import bound_text
 from shelduck.model.types.temporal import MICROSECONDS, NANOSECONDS
 
 _MARK = "\u0001"

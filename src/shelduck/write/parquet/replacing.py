@@ -14,7 +14,7 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.values import literal
+from shelduck.engine.types import literal
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.partition import IDENTITY
 from shelduck.model.tables.table_version import TableVersion

@@ -10,11 +10,10 @@ from typing import Literal
 from shelduck.engine.named_errors import AnalysisException, first_line
 from shelduck.engine.rows.assign import has_rules
 from shelduck.engine.session import DataFrame, replaces_partitions, temporary_views, with_values
-from shelduck.engine.values import default_sql
+from shelduck.engine.types import default_sql
 from shelduck.errors import InvalidRequest
-from shelduck.lake.done import Done, Loaded, inlined
 from shelduck.lake.operation import Operation, Runner
-from shelduck.lake.results import Result, Staged
+from shelduck.lake.results import Done, Loaded, Result, Staged, inlined
 from shelduck.lake.unit import UnitOfWork, carry_out
 from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION, Evolution
 from shelduck.model.tables.computed import computed_of

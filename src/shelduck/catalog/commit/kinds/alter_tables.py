@@ -12,7 +12,6 @@ from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.kept_places import ASK_PLACES, keep_places
 from shelduck.catalog.commit.opening import ASK_PINS, TableWork, Work
 from shelduck.catalog.commit.rows import inlined_tables
-from shelduck.catalog.commit.rows.delete_file_rows import require_as_seen
 from shelduck.catalog.commit.rows.described import (
     ASK_TAGGED,
     change_columns,
@@ -20,7 +19,7 @@ from shelduck.catalog.commit.rows.described import (
     reserve_columns,
     set_keys,
 )
-from shelduck.catalog.commit.rows.file_rows import log_compaction
+from shelduck.catalog.commit.rows.file_rows import log_compaction, require_as_seen
 from shelduck.catalog.commit.rows.table_stats import ASK_TOTALS, add_column_stats
 from shelduck.catalog.read.inlined_rows import AT_ONCE
 from shelduck.catalog.read.queries import IDS, OF_TABLE, chunks, live

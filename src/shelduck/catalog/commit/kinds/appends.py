@@ -10,8 +10,7 @@ from shelduck.catalog.commit.adoptions import mapping_ids, refuse_adopted
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.opening import Work
 from shelduck.catalog.commit.rows import table_stats
-from shelduck.catalog.commit.rows.delete_file_rows import insert_delete_files
-from shelduck.catalog.commit.rows.file_rows import file_row, insert_files
+from shelduck.catalog.commit.rows.file_rows import file_row, insert_delete_files, insert_files
 from shelduck.catalog.commit.rows.inlined_tables import ASK_INLINED, write_inlined_rows
 from shelduck.model.changes.change import AppendFiles, Entry, InlineRows, Verb
 from shelduck.model.files.data_file import NewDataFile, NewDeleteFile

@@ -8,8 +8,13 @@ from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.opening import Work
 from shelduck.catalog.read.queries import live
 from shelduck.ducklake import tables
-from shelduck.ducklake.definition_rows import column_comment_rows, macro_rows, schema_row, view_rows
-from shelduck.ducklake.descriptions import Row
+from shelduck.ducklake.descriptions import (
+    Row,
+    column_comment_rows,
+    macro_rows,
+    schema_row,
+    view_rows,
+)
 from shelduck.errors import AlreadyExists, Conflict, Unsupported
 from shelduck.model.changes.change import (
     CreateSchema,

@@ -10,7 +10,14 @@ from collections.abc import Sequence
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.opening import TableWork, Work
-from shelduck.catalog.commit.rows import delete_file_rows
+from shelduck.catalog.commit.rows.file_rows import (
+    ASK_FILES,
+    end_delete_files,
+    end_files,
+    insert_delete_files,
+    keep_past,
+    require_as_seen,
+)
 from shelduck.catalog.commit.rows.inlined_tables import end_inlined_rows, write_inlined_deletes
 from shelduck.model.changes.change import DeleteRows, Entry, FileDeletes, Verb, is_look
 from shelduck.model.changes.conflict import describe
@@ -36,14 +43,14 @@ def write(draft: Draft, work: Work) -> None:
                 _delete_from_files(draft, table, change)
 
 
-KIND = ChangeKind((DeleteRows,), fold, write, asks=delete_file_rows.ASK_FILES)
+KIND = ChangeKind((DeleteRows,), fold, write, asks=ASK_FILES)
 
 
 def _delete_from_files(draft: Draft, work: TableWork, change: DeleteRows) -> None:
     seen = {f.data_file_id: f.seen for f in change.files}
-    counted = delete_file_rows.require_as_seen(draft, work.id, describe(change), seen)
-    delete_file_rows.keep_past(draft, change, counted)
-    delete_file_rows.end_files(draft, {f.data_file_id: f.seen for f in change.files if f.ends_file})
+    counted = require_as_seen(draft, work.id, describe(change), seen)
+    keep_past(draft, change, counted)
+    end_files(draft, {f.data_file_id: f.seen for f in change.files if f.ends_file})
     _replace_delete_files(draft, work.id, change.files)
     positions = {f.data_file_id: f.positions for f in change.files if f.positions}
     write_inlined_deletes(draft, work.id, positions)
@@ -60,5 +67,5 @@ def _replace_delete_files(draft: Draft, table: TableId, files: Sequence[FileDele
         for f in files
         if f.delete_file is not None and f.seen.delete_file_id is not None
     ]
-    delete_file_rows.end_delete_files(draft, replaced)
-    delete_file_rows.insert_delete_files(draft, table, written)
+    end_delete_files(draft, replaced)
+    insert_delete_files(draft, table, written)

@@ -6,13 +6,11 @@ import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.opening import Work
-from shelduck.catalog.commit.rows.delete_file_rows import (
+from shelduck.catalog.commit.rows.file_rows import (
     forget_merged,
     insert_delete_files,
-    require_as_seen,
-)
-from shelduck.catalog.commit.rows.file_rows import (
     insert_moved_files,
+    require_as_seen,
     require_dead_rows,
     require_flushed_rows,
 )

@@ -17,7 +17,7 @@ from shelduck.ducklake.checked import BIGINT
 from shelduck.ducklake.format import format_of
 from shelduck.errors import Conflict
 from shelduck.model.changes.problem import CorrectedStats, RepairCatalog
-from shelduck.model.types.bounds import exactness
+from shelduck.model.types.literals import exactness
 
 # A greater distance is rather a wrong id than a low counter.
 _MOST_SKIPPED = 1_000_000_000

@@ -9,11 +9,15 @@ import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.opening import TableWork, Work
-from shelduck.catalog.commit.rows import delete_file_rows
 from shelduck.catalog.commit.rows.file_rows import (
+    ASK_FILES,
+    end_files,
+    insert_delete_files,
     insert_moved_files,
+    keep_past,
     log_compaction,
     remove_file_rows,
+    require_as_seen,
     require_same_rows,
 )
 from shelduck.catalog.commit.schedule import GoneFile, schedule
@@ -51,15 +55,13 @@ def write(draft: Draft, work: Work) -> None:
             _rewrite(draft, table, changes)
 
 
-KIND = ChangeKind(
-    (RewriteFiles,), Work.keep_of_rows, write, asks=(*delete_file_rows.ASK_FILES, *_ASK_COLUMNS)
-)
+KIND = ChangeKind((RewriteFiles,), Work.keep_of_rows, write, asks=(*ASK_FILES, *_ASK_COLUMNS))
 
 
 def _rewrite(draft: Draft, work: TableWork, changes: Sequence[RewriteFiles]) -> None:
     table = work.id
     seen = {s.data_file_id: s.seen for change in changes for s in change.sources}
-    counted = delete_file_rows.require_as_seen(draft, table, describe(changes[0]), seen)
+    counted = require_as_seen(draft, table, describe(changes[0]), seen)
     for change in changes:
         require_same_rows(change, counted)
     retyped = _retyped(changes[0].table, _types_now(draft, work, changes[0].table))
@@ -70,8 +72,8 @@ def _rewrite(draft: Draft, work: TableWork, changes: Sequence[RewriteFiles]) -> 
     ended = [change for change in changes if not change.keeps_history]
     if ended:
         for change in ended:
-            delete_file_rows.keep_past(draft, change, counted)
-        delete_file_rows.end_files(draft, {n: seen[n] for n in _source_ids(ended)})
+            keep_past(draft, change, counted)
+        end_files(draft, {n: seen[n] for n in _source_ids(ended)})
         log_compaction(draft, Verb.REWRITE_DELETE, table)
     _insert(draft, changes, retyped)
     draft.has_stats_change = True
@@ -121,7 +123,7 @@ def _insert(draft: Draft, changes: Sequence[RewriteFiles], retyped: Collection[F
     table = changes[0].table.id
     files = [without_bounds(file, retyped) for change in changes for file in change.results]
     dead = insert_moved_files(draft, table, files)
-    delete_file_rows.insert_delete_files(draft, table, dead)
+    insert_delete_files(draft, table, dead)
 
 
 def _require_columns(draft: Draft, table: TableVersion, columns: Sequence[Any]) -> None:

@@ -23,9 +23,8 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.files.data_file import ColumnStats, NewDataFile
 from shelduck.model.files.fitted import InlinedBatch, batch_stats
 from shelduck.model.tables.schema import Field, FieldId, Kind, TableId
-from shelduck.model.types.bounds import bound, bound_text, exactness, widen
 from shelduck.model.types.data_types import FLOATS, Leaf, ducklake_type
-from shelduck.model.types.literals import canonical_text
+from shelduck.model.types.literals import bound, bound_text, canonical_text, exactness, widen
 
 _file, _total, _column = tables.data_file.c, tables.table_stats.c, tables.table_column_stats.c
 
